@@ -1,0 +1,85 @@
+"""Reads and writes Kafka's form of a settings file: Java properties.
+
+A line is `key=value`, `key: value` or `key value`; `#` or `!` begins a comment; a backslash at the end of a line joins the next one,
+whose leading blanks are dropped; `\\t \\n \\r \\f \\uXXXX` stand for characters, a backslash before any other character for that
+character. Of two lines with one key the last counts. Bytes that are not UTF-8 are read as Latin-1, which Java does with all.
+"""
+
+from collections.abc import Iterator
+
+_BLANKS = " \t\f"
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+class PropertiesError(ValueError):
+    """A text that is not in this form; the message says where."""
+
+
+def parse(data: bytes) -> dict[str, str]:
+    """Keys and values; raises PropertiesError for a broken escape."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    return dict(_split(line) for line in _logical_lines(text))
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    lines = iter(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+    for line in lines:
+        whole = line.lstrip(_BLANKS)
+        if not whole or whole[0] in "#!":
+            continue
+        while _goes_on(whole):
+            whole = whole[:-1] + next(lines, "").lstrip(_BLANKS)
+        yield whole
+
+
+def _goes_on(line: str) -> bool:
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
+
+
+def _split(line: str) -> tuple[str, str]:
+    end = 0
+    while end < len(line) and line[end] not in "=:" + _BLANKS:
+        end += 2 if line[end] == "\\" else 1
+    rest = line[end:].lstrip(_BLANKS)
+    if rest[:1] in {"=", ":"}:
+        rest = rest[1:].lstrip(_BLANKS)
+    return _unescape(line[:end]), _unescape(rest)
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    out: list[str] = []
+    position = 0
+    while position < len(text):
+        char = text[position]
+        position += 1
+        if char != "\\":
+            out.append(char)
+            continue
+        escaped = text[position : position + 1]
+        position += 1
+        if escaped == "u":
+            out.append(_unicode(text[position : position + 4]))
+            position += 4
+        else:
+            out.append(_ESCAPES.get(escaped, escaped))
+    return "".join(out)
+
+
+def _unicode(digits: str) -> str:
+    try:
+        if len(digits) != 4:
+            raise ValueError
+        return chr(int(digits, 16))
+    except ValueError:
+        raise PropertiesError(f"\\u{digits} is not \\u and four hexadecimal digits") from None
+
+
+def escape_value(value: str) -> str:
+    """A value as it may stand in a file."""
+    escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t").replace("\f", "\\f")
+    return "\\" + escaped if escaped.startswith(" ") else escaped
