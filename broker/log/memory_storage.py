@@ -1,0 +1,398 @@
+"""A file system in memory that knows what has been synced, and fails, tears and loses power on demand.
+
+It has the semantics of `storage.RealStorage` and is stricter than most disks: what was not synced is gone after
+`crash()`, a file whose folder was not synced vanishes with its contents, and with a random source any part of what was
+not synced may have arrived, the last of it torn.
+
+Faults are asked for with `fail`: the next operations of a kind, on paths that contain a text, raise `StorageFault`;
+a failed write may leave a part of its bytes behind, a failed sync forgets what it should have synced (as a kernel
+does, which marks the pages clean). `capacity_bytes` makes a full disk. `power_off_after` ends the world at the n-th
+operation that changes anything: from then on everything raises `PowerCut`.
+"""
+
+import errno
+import os
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from broker.log.storage import Buffer, FolderInUse, StorageFault, fault, parent_of
+
+ALL = 1 << 62
+"""`times` for a fault that lasts until `heal`."""
+
+
+class PowerCut(BaseException):
+    """The machine has stopped; nothing may catch this and go on."""
+
+
+@dataclass(slots=True)
+class _Node:
+    """A file: what a reader sees, what is on the disk, and the changes between the two in order.
+
+    `data` may be shorter than the file, which then goes on with zeros that take no space.
+    """
+
+    data: bytearray = field(default_factory=bytearray)
+    size: int = 0
+    durable: tuple[bytes, int] = (b"", 0)
+    changes: list[tuple[int, bytes | None]] = field(default_factory=list)  # (position, bytes), or (new size, None)
+    mtime_ns: int = 0
+
+    def apply(self, position: int, change: bytes | None) -> None:
+        self.size = _apply(self.data, self.size, position, change)
+        self.changes.append((position, change))
+
+
+@dataclass(slots=True)
+class _Folder:
+    """A folder: names as they are, names as they are on the disk, and the changes between the two in order."""
+
+    names: dict[str, "_Node | _Folder"] = field(default_factory=dict)
+    durable: dict[str, "_Node | _Folder"] = field(default_factory=dict)
+    changes: list[dict[str, "_Node | _Folder | None"]] = field(default_factory=list)
+
+    def change(self, changes: dict[str, "_Node | _Folder | None"]) -> None:
+        _apply_names(self.names, changes)
+        self.changes.append(changes)
+
+
+@dataclass(slots=True)
+class _Fault:
+    operation: str
+    part: str
+    times: int
+    code: int
+    torn_bytes: int
+
+
+def _apply(data: bytearray, size: int, position: int, change: bytes | None) -> int:
+    """Change `data` in place; gives the new size."""
+    if change is None:
+        del data[position:]
+        return position
+    if len(data) < position:
+        data.extend(bytes(position - len(data)))
+    data[position : position + len(change)] = change
+    return max(size, position + len(change))
+
+
+def _apply_names(names: dict[str, _Node | _Folder], changes: dict[str, _Node | _Folder | None]) -> None:
+    for name, node in changes.items():
+        if node is None:
+            names.pop(name, None)
+        else:
+            names[name] = node
+
+
+class MemoryFile:
+    """One open file of a `MemoryStorage`."""
+
+    __slots__ = ("_node", "_storage", "path")
+
+    def __init__(self, storage: "MemoryStorage", path: str, node: _Node | None) -> None:
+        self._storage = storage
+        self._node = node
+        self.path = path
+
+    def _opened(self) -> _Node:
+        if self._node is None:
+            self._storage.check("open", self.path)
+            self._node = self._storage.file_node(self.path)
+        return self._node
+
+    def pread(self, size: int, position: int) -> bytes:
+        node = self._opened()
+        self._storage.check("read", self.path)
+        if position + size > node.size:
+            missing = position + size - node.size
+            raise StorageFault(f"read {self.path}: ends {missing} bytes before {position + size}", path=self.path)
+        return bytes(node.data[position : position + size]).ljust(size, b"\0")
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
+        node = self._opened()
+        data = b"".join(buffers)
+        self._storage.change("write", self.path, node, position, data)
+
+    def truncate(self, size: int) -> None:
+        self._storage.change("truncate", self.path, self._opened(), size, None)
+
+    def allocate(self, size: int) -> None:
+        node = self._opened()
+        if node.size < size:
+            self._storage.change("write", self.path, node, node.size, bytes(size - node.size))
+
+    def datasync(self) -> None:
+        self._storage.sync_node(self.path, self._opened())
+
+    def size(self) -> int:
+        return self._opened().size
+
+    def close(self) -> None:
+        self._node = None
+
+
+class _MemoryLock:
+    __slots__ = ("_locks", "_path")
+
+    def __init__(self, locks: set[str], path: str) -> None:
+        self._locks = locks
+        self._path = path
+
+    def release(self) -> None:
+        self._locks.discard(self._path)
+
+
+class MemoryStorage:
+    """See the module's docstring. `now_ns` gives the times of files; tests set or advance it."""
+
+    def __init__(self, now_ns: Callable[[], int] = lambda: 0) -> None:
+        self._root = _Folder()
+        self._faults: list[_Fault] = []
+        self._locks: set[str] = set()
+        self._now_ns = now_ns
+        self._changes_left = ALL
+        self.capacity_bytes: int | None = None
+        self.operations: dict[str, int] = {}
+        """How often each kind of operation was asked for."""
+
+    # What a test asks for.
+
+    def fail(
+        self, operation: str, part: str = "", *, times: int = 1, code: int = errno.EIO, torn_bytes: int = 0
+    ) -> None:
+        """Let the next `times` operations of this kind, on paths that contain `part`, fail.
+
+        Kinds: open, create, read, write, truncate, sync, sync_dir, rename, remove, make, list, stat. `torn_bytes` of
+        a failing write do arrive.
+        """
+        self._faults.append(_Fault(operation, part, times, code, torn_bytes))
+
+    def heal(self) -> None:
+        """Every fault and the bound on space end."""
+        self._faults.clear()
+        self.capacity_bytes = None
+
+    def power_off_after(self, changes: int) -> None:
+        """From the n-th change of anything on, every operation raises `PowerCut`, until `crash`."""
+        self._changes_left = changes
+
+    def crash(self, chance: random.Random | None = None) -> None:
+        """Lose power: only what was synced remains, and with `chance` some of the rest, the last piece of it torn."""
+        self._changes_left = ALL
+        self._faults.clear()
+        self._locks.clear()
+        self._crash_folder(self._root, chance)
+
+    def used_bytes(self) -> int:
+        """What all files hold together."""
+        return _used(self._root)
+
+    def _crash_folder(self, folder: _Folder, chance: random.Random | None) -> None:
+        kept = chance.randint(0, len(folder.changes)) if chance else 0
+        for changes in folder.changes[:kept]:
+            _apply_names(folder.durable, changes)
+        folder.names = dict(folder.durable)
+        folder.changes = []
+        for node in folder.names.values():
+            if isinstance(node, _Folder):
+                self._crash_folder(node, chance)
+            else:
+                _crash_node(node, chance)
+
+    # What the operations share.
+
+    def check(self, operation: str, path: str) -> None:
+        """Count the operation and let it fail if a fault is due."""
+        self._fault_for(operation, path)
+
+    def _fault_for(self, operation: str, path: str, *, raising: bool = True) -> _Fault | None:
+        if self._changes_left <= 0:
+            raise PowerCut
+        self.operations[operation] = self.operations.get(operation, 0) + 1
+        for due in self._faults:
+            if due.operation == operation and due.part in path:
+                due.times -= 1
+                if not due.times:
+                    self._faults.remove(due)
+                if raising:
+                    raise _fault(operation, path, due.code)
+                return due
+        return None
+
+    def _count_change(self) -> bool:
+        """Whether this change is the one at which the power fails."""
+        self._changes_left -= 1
+        return self._changes_left <= 0
+
+    def change(self, operation: str, path: str, node: _Node, position: int, data: bytes | None) -> None:
+        """Write or truncate, as far as faults, space and power let it."""
+        due = self._fault_for(operation, path, raising=False)
+        if due is not None:
+            if data and due.torn_bytes:
+                node.apply(position, data[: due.torn_bytes])
+            raise _fault(operation, path, due.code)
+        if data is not None and self.capacity_bytes is not None:
+            self._check_space(path, node, position, data)
+        node.apply(position, data)
+        node.mtime_ns = self._now_ns()
+        if self._count_change():
+            raise PowerCut
+
+    def _check_space(self, path: str, node: _Node, position: int, data: bytes) -> None:
+        growth = max(0, position + len(data) - len(node.data))
+        free = (self.capacity_bytes or 0) - self.used_bytes()
+        if growth > max(0, free):
+            node.apply(position, data[: max(0, len(data) - growth + max(0, free))])
+            raise _fault("write", path, errno.ENOSPC)
+
+    def sync_node(self, path: str, node: _Node) -> None:
+        due = self._fault_for("sync", path, raising=False)
+        if due is not None:
+            # The kernel marks the pages clean: a later sync succeeds without having written them.
+            node.changes = []
+            raise _fault("sync", path, due.code)
+        if self._count_change():
+            raise PowerCut
+        node.durable = (bytes(node.data), node.size)
+        node.changes = []
+
+    def _node(self, path: str) -> "_Node | _Folder | None":
+        node: _Node | _Folder | None = self._root
+        for name in path.split("/"):
+            if name:
+                node = node.names.get(name) if isinstance(node, _Folder) else None
+        return node
+
+    def file_node(self, path: str) -> _Node:
+        node = self._node(path)
+        if not isinstance(node, _Node):
+            raise _fault("open", path, errno.ENOENT)
+        return node
+
+    def _folder(self, path: str) -> _Folder:
+        node = self._node(path)
+        if not isinstance(node, _Folder):
+            raise _fault("list", path, errno.ENOENT)
+        return node
+
+    def _change_names(self, path: str, changes: dict[str, "_Node | _Folder | None"]) -> None:
+        self._folder(parent_of(path)).change(changes)
+        if self._count_change():
+            raise PowerCut
+
+    # Storage.
+
+    def open(self, path: str) -> MemoryFile:
+        return MemoryFile(self, path, None)
+
+    def create(self, path: str) -> MemoryFile:
+        self.check("create", path)
+        node = self._node(path)
+        if isinstance(node, _Node):
+            self.change("truncate", path, node, 0, None)
+        else:
+            node = _Node(mtime_ns=self._now_ns())
+            self._change_names(path, {_name(path): node})
+        return MemoryFile(self, path, node)
+
+    def list_dir(self, path: str) -> list[str]:
+        self.check("list", path)
+        return list(self._folder(path).names)
+
+    def exists(self, path: str) -> bool:
+        return self._node(path) is not None
+
+    def is_dir(self, path: str) -> bool:
+        return isinstance(self._node(path), _Folder)
+
+    def stat(self, path: str) -> tuple[int, int]:
+        self.check("stat", path)
+        node = self.file_node(path)
+        return node.size, node.mtime_ns
+
+    def mtime_ms(self, path: str) -> int:
+        return self.stat(path)[1] // 1_000_000
+
+    def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
+        """What `touch -d` does; only tests need it."""
+        self.file_node(path).mtime_ns = mtime_ms * 1_000_000
+
+    def rename(self, old: str, new: str) -> None:
+        self.check("rename", old)
+        node = self._node(old)
+        if node is None:
+            raise _fault("rename", old, errno.ENOENT)
+        if parent_of(old) != parent_of(new):
+            raise StorageFault(f"rename {old}: the log never moves a file to another folder", path=old)
+        self._change_names(new, {_name(old): None, _name(new): node})
+
+    def remove(self, path: str) -> None:
+        self.check("remove", path)
+        self.file_node(path)
+        self._change_names(path, {_name(path): None})
+
+    def remove_dir(self, path: str) -> None:
+        self.check("remove", path)
+        if self._folder(path).names:
+            raise _fault("remove", path, errno.ENOTEMPTY)
+        self._change_names(path, {_name(path): None})
+
+    def make_dir(self, path: str) -> None:
+        self.check("make", path)
+        if self._node(path) is not None:
+            raise _fault("make", path, errno.EEXIST)
+        self._change_names(path, {_name(path): _Folder()})
+
+    def sync_dir(self, path: str) -> None:
+        self.check("sync_dir", path)
+        folder = self._folder(path)
+        if self._count_change():
+            raise PowerCut
+        folder.durable = dict(folder.names)
+        folder.changes = []
+
+    def read_all(self, path: str) -> bytes:
+        self.check("read", path)
+        node = self.file_node(path)
+        return bytes(node.data).ljust(node.size, b"\0")
+
+    def write_atomically(self, path: str, data: bytes) -> None:
+        aside = self.create(path + ".tmp")
+        aside.pwritev([data], 0)
+        aside.datasync()
+        self.rename(path + ".tmp", path)
+        self.sync_dir(parent_of(path))
+
+    def lock(self, path: str) -> _MemoryLock:
+        if path in self._locks:
+            raise FolderInUse(f"lock {path}: another broker has this folder open", path=path, code=errno.EAGAIN)
+        if not self.exists(path):
+            self.create(path)
+        self._locks.add(path)
+        return _MemoryLock(self._locks, path)
+
+
+def _fault(operation: str, path: str, code: int) -> StorageFault:
+    return fault(operation, path, OSError(code, os.strerror(code)))
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _used(folder: _Folder) -> int:
+    return sum(_used(node) if isinstance(node, _Folder) else len(node.data) for node in folder.names.values())
+
+
+def _crash_node(node: _Node, chance: random.Random | None) -> None:
+    durable, size = node.durable
+    data = bytearray(durable)
+    if chance:
+        for position, change in node.changes:
+            if chance.random() < 0.5:
+                torn = change[: chance.randint(0, len(change))] if change and chance.random() < 0.2 else change
+                size = _apply(data, size, position, torn)
+    node.data, node.size = data, size
+    node.durable = (bytes(data), size)
+    node.changes = []
