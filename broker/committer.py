@@ -1,0 +1,138 @@
+"""The end of a loop tick: what was appended is written, synced where asked, and only then answered.
+
+Appends of one tick reach a partition's file in one write. Requests that wait for the disk (`durable`) are gathered per partition
+while a sync of it runs, and all share the next one: group commit. Syncs run in worker threads; everything else is
+on the loop's thread, so no partition needs a lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from typing import Protocol
+
+from broker.log.partition import Partition
+from broker.log.storage import StorageFault
+
+log = logging.getLogger(__name__)
+
+Failures = Mapping[Partition, StorageFault]
+NO_FAILURES: Failures = {}
+
+
+class Commit(Protocol):
+    """Appends that are answered together."""
+
+    @property
+    def partitions(self) -> Sequence[Partition]: ...
+    @property
+    def durable(self) -> bool: ...
+    def finish(self, failures: Failures) -> None: ...
+
+
+class _SyncWait:
+    """A durable commit and how many of its partitions are not yet on the disk."""
+
+    __slots__ = ("commit", "failures", "remaining")
+
+    def __init__(self, commit: Commit, failures: Failures) -> None:
+        self.commit = commit
+        self.failures = dict(failures)
+        self.remaining = 0
+
+
+class Committer:
+    """Writes dirty partitions once per tick, syncs them in the background, finishes their commits."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, workers: Executor, on_written: Callable[[Sequence[Partition]], None]
+    ) -> None:
+        self._loop = loop
+        self._workers = workers
+        self._on_written = on_written
+        self._queued: list[Commit] = []
+        self._sync_waits: dict[Partition, list[_SyncWait]] = {}
+        self._syncing: set[Partition] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def __repr__(self) -> str:
+        return f"<Committer {len(self._queued)} queued, {len(self._sync_waits)} partitions waiting for a sync>"
+
+    def submit(self, commit: Commit) -> None:
+        """Have a commit's partitions written at the end of this tick."""
+        if not self._queued:
+            self._loop.call_soon(self._write_queued)
+            self._idle.clear()
+        self._queued.append(commit)
+
+    def _write_queued(self) -> None:
+        queued, self._queued = self._queued, []
+        written: dict[Partition, None] = {}
+        failures: dict[Partition, StorageFault] = {}
+        for commit in queued:
+            for partition in commit.partitions:
+                if partition not in written:
+                    written[partition] = None
+                    try:
+                        partition.flush()
+                    except StorageFault as fault:
+                        log.error("%r: could not write: %s", partition, fault)
+                        failures[partition] = fault
+        for commit in queued:
+            if commit.durable:
+                self._wait_for_sync(commit, failures)
+            else:
+                commit.finish(failures)
+        self._on_written(list(written))
+        self._start_syncs()
+        self._note_idle()
+
+    # -- group commit
+
+    def _wait_for_sync(self, commit: Commit, failures: Failures) -> None:
+        wait = _SyncWait(commit, failures)
+        for partition in commit.partitions:
+            if partition not in failures:
+                wait.remaining += 1
+                self._sync_waits.setdefault(partition, []).append(wait)
+        if not wait.remaining:
+            commit.finish(failures)
+
+    def _start_syncs(self) -> None:
+        for partition in [p for p in self._sync_waits if p not in self._syncing]:
+            waits = self._sync_waits.pop(partition)
+            self._syncing.add(partition)
+            future = self._workers.submit(partition.sync)
+            future.add_done_callback(self._sync_callback(partition, waits))
+
+    def _sync_callback(self, partition: Partition, waits: list[_SyncWait]) -> Callable[[Future[None]], None]:
+        def done(future: Future[None]) -> None:
+            self._loop.call_soon_threadsafe(self._synced, partition, waits, future.exception())
+
+        return done
+
+    def _synced(self, partition: Partition, waits: list[_SyncWait], error: BaseException | None) -> None:
+        self._syncing.discard(partition)
+        fault = None
+        if error is not None:
+            log.error("%r: could not sync: %s", partition, error)
+            fault = error if isinstance(error, StorageFault) else StorageFault(str(error))
+        for wait in waits:
+            if fault is not None:
+                wait.failures[partition] = fault
+            wait.remaining -= 1
+            if not wait.remaining:
+                wait.commit.finish(wait.failures)
+        self._start_syncs()
+        self._note_idle()
+
+    def _note_idle(self) -> None:
+        if not self._queued and not self._sync_waits and not self._syncing:
+            self._idle.set()
+
+    async def drain(self) -> None:
+        """Wait until everything submitted is written, synced and answered."""
+        await self._idle.wait()

@@ -1,0 +1,117 @@
+"""What a handler is given: the request's context, and the view of the broker that it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from protocol.framing import encode_response
+
+if TYPE_CHECKING:
+    from broker.clock import Clock
+    from broker.cluster import Cluster
+    from broker.committer import Committer
+    from broker.handlers.fetch_sessions import FetchSessions
+    from broker.log.manager import LogManager
+    from broker.metrics import Metrics
+    from broker.settings import Settings
+    from broker.waiting import Waiting
+
+Buffer = bytes | bytearray | memoryview
+
+
+class Peer(Protocol):
+    """The connection as a request sees it."""
+
+    @property
+    def listener(self) -> str: ...
+    @property
+    def peer_host(self) -> str: ...
+    def answered(self) -> None: ...
+    def abort(self, reason: str) -> None: ...
+
+
+class Endpoints(Protocol):
+    """Where clients of a listener are told to find this broker."""
+
+    def advertised(self, listener: str) -> tuple[str, int]: ...
+
+
+class BrokerView(Protocol):
+    """The parts of the broker that handlers work with; `broker.app.Broker` has them all."""
+
+    settings: Settings
+    clock: Clock
+    cluster: Cluster
+    logs: LogManager
+    metrics: Metrics
+    committer: Committer
+    waiting: Waiting
+    fetch_sessions: FetchSessions
+    endpoints: Endpoints
+
+
+class RequestContext:
+    """One request from its arrival to its answer; answers leave a connection in the order of their requests.
+
+    `parts` is None until the request is answered; an empty list says that it gets no answer (acks=0).
+    """
+
+    __slots__ = (
+        "client_id",
+        "connection",
+        "correlation_id",
+        "encode",
+        "on_abandoned",
+        "parts",
+        "response_header_version",
+        "size_bytes",
+        "version",
+    )
+
+    def __init__(
+        self,
+        connection: Peer,
+        version: int,
+        correlation_id: int,
+        client_id: str | None,
+        encode: Callable[[Any, list[Buffer]], None],
+        response_header_version: int,
+        size_bytes: int = 0,
+    ) -> None:
+        self.connection = connection
+        self.version = version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.encode = encode
+        self.response_header_version = response_header_version
+        self.size_bytes = size_bytes
+        self.parts: list[Buffer] | None = None
+        self.on_abandoned: Callable[[], None] | None = None
+
+    @property
+    def listener(self) -> str:
+        return self.connection.listener
+
+    def reply(self, response: object) -> None:
+        """Answer a request whose handler returned None."""
+        self.set_response(response)
+        self.connection.answered()
+
+    def set_response(self, response: object) -> None:
+        body: list[Buffer] = []
+        self.encode(response, body)
+        self.parts = encode_response(self.response_header_version, self.correlation_id, body)
+        self.on_abandoned = None
+
+    def reply_nothing(self) -> None:
+        """The request asked for no answer."""
+        self.parts = []
+        self.on_abandoned = None
+        self.connection.answered()
+
+    def abandon(self) -> None:
+        """The client is gone: whatever waits for this request may forget it."""
+        if self.on_abandoned is not None:
+            self.on_abandoned()
+            self.on_abandoned = None

@@ -1,0 +1,176 @@
+"""Produce, versions 0 to 13: appends record sets, and answers when they are as safe as the producer asked.
+
+- v0-v2 carry message sets of magic 0 and 1 (a v2 batch inside is accepted as 3.9 does), v3+ exactly one v2 batch per partition.
+- acks=0 gets no answer, and a closed connection if anything was refused; acks=1 is answered after the write, acks=-1 after the sync.
+- A partition named twice in one request counts once, the last one, as real brokers do.
+- v13+ names topics by id.
+Not done: transactional batches are refused (INVALID_TXN_STATE) until there is a transaction coordinator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from broker.cluster import Topic
+from broker.committer import Failures
+from broker.handlers.context import BrokerView, RequestContext
+from broker.log.partition import Partition, Refused
+from protocol.errors import ErrorCode, ProtocolError
+from protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+
+ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
+LAST_VERSION_WITH_NAMES = 12
+LAST_VERSION_WITH_OLD_FORMATS = 2
+LAST_VERSION_WITHOUT_STORAGE_ERROR = 3
+
+
+class Produced:
+    """A request whose records are appended but not yet written: the committer finishes it."""
+
+    __slots__ = ("acks", "appended", "context", "durable", "partitions", "response")
+
+    def __init__(
+        self,
+        context: RequestContext,
+        response: ProduceResponse,
+        acks: int,
+        appended: list[tuple[Partition, PartitionProduceResponse]],
+        durable: bool,
+    ) -> None:
+        self.context = context
+        self.response = response
+        self.acks = acks
+        self.appended = appended
+        self.partitions: Sequence[Partition] = [partition for partition, _ in appended]
+        self.durable = durable
+
+    def finish(self, failures: Failures) -> None:
+        if failures:
+            code = storage_error(self.context.version)
+            for partition, answer in self.appended:
+                if partition in failures:
+                    _refuse(answer, code, str(failures[partition]))
+        _answer(self.context, self.acks, self.response)
+
+
+def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext) -> ProduceResponse | None:
+    acks = request.acks
+    appended: list[tuple[Partition, PartitionProduceResponse]] = []
+    now_ms = broker.clock.wall_ms()
+    durable = acks == ACKS_ALL and broker.settings.horolog_acks_all_sync
+    responses = []
+    for topic_data in request.topic_data:
+        topic = _find_topic(broker, topic_data, context.version)
+        answers = []
+        for data in _last_of_each_partition(topic_data.partition_data):
+            answer = PartitionProduceResponse(index=data.index, log_append_time_ms=-1, log_start_offset=-1)
+            answers.append(answer)
+            if not -1 <= acks <= 1:
+                _refuse(answer, ErrorCode.INVALID_REQUIRED_ACKS)
+                continue
+            partition = _append(topic, data, answer, request, context, now_ms)
+            if partition is not None:
+                appended.append((partition, answer))
+                durable = durable or partition.flush_is_due
+        responses.append(
+            TopicProduceResponse(name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=answers)
+        )
+    response = ProduceResponse(responses=responses)
+    if appended:
+        broker.committer.submit(Produced(context, response, acks, appended, durable))
+    else:
+        _answer(context, acks, response)
+    return None
+
+
+def storage_error(version: int) -> ErrorCode:
+    """Old clients do not know KAFKA_STORAGE_ERROR and would not retry it."""
+    if version <= LAST_VERSION_WITHOUT_STORAGE_ERROR:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def _find_topic(broker: BrokerView, data: TopicProduceData, version: int) -> Topic | ErrorCode:
+    if version > LAST_VERSION_WITH_NAMES:
+        topic = broker.cluster.by_id.get(data.topic_id)
+        if topic is None:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+    else:
+        topic = broker.cluster.topics.get(data.name)
+        if topic is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.INVALID_TOPIC_EXCEPTION if topic.internal else topic
+
+
+def _last_of_each_partition(partitions: list[PartitionProduceData]) -> Sequence[PartitionProduceData]:
+    if len(partitions) == 1:
+        return partitions
+    return list({data.index: data for data in partitions}.values())
+
+
+def _append(
+    topic: Topic | ErrorCode,
+    data: PartitionProduceData,
+    answer: PartitionProduceResponse,
+    request: ProduceRequest,
+    context: RequestContext,
+    now_ms: int,
+) -> Partition | None:
+    """Append one partition's records; the partition if there is something to write and to answer for."""
+    if isinstance(topic, ErrorCode):
+        _refuse(answer, topic)
+        return None
+    if not 0 <= data.index < len(topic.partitions):
+        _refuse(answer, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return None
+    partition = topic.partitions[data.index]
+    if data.records is None:
+        raise ProtocolError(f"Produce v{context.version} with null records for {topic.name}-{data.index}")
+    if request.transactional_id is not None:
+        _refuse(answer, ErrorCode.INVALID_TXN_STATE, "transactions are not served")
+        return None
+    if partition.fault is not None:
+        _refuse(answer, storage_error(context.version), partition.fault)
+        return None
+    try:
+        result = partition.append(data.records, now_ms, produce_version=context.version)
+    except Refused as refused:
+        _refuse(answer, refused.code, refused.message, refused.record_errors)
+        answer.log_start_offset = partition.log_start_offset
+        return None
+    answer.base_offset = result.base_offset
+    answer.log_append_time_ms = result.append_time
+    answer.log_start_offset = result.log_start_offset
+    return partition
+
+
+def _refuse(
+    answer: PartitionProduceResponse,
+    code: ErrorCode,
+    message: str | None = None,
+    record_errors: Sequence[tuple[int, str]] = (),
+) -> None:
+    answer.error_code = code
+    answer.base_offset = -1
+    answer.log_append_time_ms = -1
+    answer.error_message = message
+    answer.record_errors = [
+        BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=text) for index, text in record_errors
+    ]
+
+
+def _answer(context: RequestContext, acks: int, response: ProduceResponse) -> None:
+    if acks != ACKS_NONE:
+        context.reply(response)
+        return
+    if any(answer.error_code for topic in response.responses for answer in topic.partition_responses):
+        context.connection.abort("a Produce with acks=0 was refused, and closing is the only way to say so")
+    context.reply_nothing()

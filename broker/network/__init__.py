@@ -1,0 +1,1 @@
+"""TCP: listeners, connections, and the way from a frame to its handler."""

@@ -1,0 +1,88 @@
+"""From a frame to its handler: header, route, body, handler, encoded answer.
+
+A route is what one (api, version) needs, resolved once: the handler, the compiled codecs and the counters. Authorisation and
+quotas belong here too, between decoding and the handler, when they come.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from broker.handlers import HANDLERS, Handler
+from broker.handlers.context import BrokerView, Buffer, Peer, RequestContext
+from protocol.apis import API, ApiKey
+from protocol.compile import decoder, encoder
+from protocol.errors import DecodeError, ProtocolError
+from protocol.framing import RequestHeader, read_request_header
+
+if TYPE_CHECKING:
+    from broker.metrics import Counter
+
+log = logging.getLogger(__name__)
+
+
+class Route:
+    """How requests of one api and version are decoded, handled and answered."""
+
+    __slots__ = ("decode", "encode", "handle", "name", "requests", "response_header_version", "version")
+
+    def __init__(self, key: ApiKey, version: int, handler: Handler, requests: Counter) -> None:
+        api = API[key]
+        self.name = api.name
+        self.version = version
+        self.handle: Callable[[BrokerView, Any, RequestContext], object | None] = handler.function
+        self.decode: Callable[[Buffer, int], tuple[Any, int]] = decoder(api.request, version)
+        self.encode: Callable[[Any, list[Buffer]], None] = encoder(api.response, version)
+        self.response_header_version = api.response_header_version(version)
+        self.requests = requests
+
+
+class Dispatcher:
+    """Finds the route of a frame and runs its handler."""
+
+    def __init__(self, broker: BrokerView, handlers: Mapping[ApiKey, Handler] = HANDLERS) -> None:
+        self._broker = broker
+        self._handlers = handlers
+        self._routes: dict[int, Route] = {}
+
+    def dispatch(self, frame: memoryview, connection: Peer) -> RequestContext:
+        """Handle one request; the context comes back answered (`parts`) or waiting (`parts` is None)."""
+        header = read_request_header(frame)
+        route = self._routes.get(header.api_key << 16 | header.version)
+        if route is None:
+            route = self._find_route(header)
+        context = RequestContext(
+            connection,
+            route.version,
+            header.correlation_id,
+            header.client_id,
+            route.encode,
+            route.response_header_version,
+            len(frame),
+        )
+        route.requests.value += 1
+        try:
+            request, _ = route.decode(frame, header.body_start)
+        except DecodeError as error:
+            raise DecodeError(f"{route.name} v{route.version}: {error}") from error
+        response = route.handle(self._broker, request, context)
+        if response is not None:
+            context.set_response(response)
+        return context
+
+    def _find_route(self, header: RequestHeader) -> Route:
+        try:
+            key = ApiKey(header.api_key)
+            handler = self._handlers[key]
+        except (ValueError, KeyError):
+            raise ProtocolError(f"unknown or unsupported api key {header.api_key}") from None
+        version = header.version
+        if not handler.min_version <= version <= handler.max_version:
+            if key is ApiKey.API_VERSIONS:
+                return self._unsupported_api_versions(key)
+            raise ProtocolError(f"{API[key].name} version {version} is not served")
+        counter = self._broker.metrics.counter("requests_total", "Requests handled.", api=API[key].name, version=str(version))
+        route = self._routes[header.api_key << 16 | version] = Route(key, version, handler, counter)
+        return route

@@ -1,0 +1,62 @@
+"""Requests that wait for new data: each waits on its partitions once, until one of them changes or its time is up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+
+from broker.log.partition import Partition
+
+
+class Wait:
+    """One waiting request: looked at again through `check`, which says whether it is done."""
+
+    __slots__ = ("check", "expire", "partitions", "timer")
+
+    def __init__(self, partitions: Sequence[Partition], check: Callable[[], bool], expire: Callable[[], None]) -> None:
+        self.partitions = partitions
+        self.check = check
+        self.expire = expire
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class Waiting:
+    """Who waits for which partition."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waits: dict[Partition, dict[Wait, None]] = {}
+
+    def __len__(self) -> int:
+        return len({wait for waits in self._waits.values() for wait in waits})
+
+    def add(self, wait: Wait, max_wait_ms: int) -> None:
+        for partition in wait.partitions:
+            self._waits.setdefault(partition, {})[wait] = None
+        wait.timer = self._loop.call_later(max_wait_ms / 1000, self._expired, wait)
+
+    def remove(self, wait: Wait) -> None:
+        if wait.timer is not None:
+            wait.timer.cancel()
+            wait.timer = None
+        for partition in wait.partitions:
+            waits = self._waits.get(partition)
+            if waits is not None:
+                waits.pop(wait, None)
+                if not waits:
+                    del self._waits[partition]
+
+    def changed(self, partitions: Iterable[Partition]) -> None:
+        """Partitions have new data, or changed otherwise (deleted, cut): look at their waits, each once."""
+        if not self._waits:
+            return
+        touched: dict[Wait, None] = {}
+        for partition in partitions:
+            touched.update(self._waits.get(partition, {}))
+        for wait in touched:
+            if wait.timer is not None and wait.check():
+                self.remove(wait)
+
+    def _expired(self, wait: Wait) -> None:
+        self.remove(wait)
+        wait.expire()

@@ -1,0 +1,66 @@
+"""Fetch sessions: epochs, changes, forgetting, order, and the bound on their number."""
+
+from broker.clock import ManualClock
+from broker.handlers.fetch_sessions import (
+    MAX_SESSION_EPOCH,
+    MIN_EVICTION_MS,
+    FetchPosition,
+    FetchSession,
+    FetchSessions,
+)
+from protocol.errors import ErrorCode
+
+
+def position(offset: int = 0) -> FetchPosition:
+    return FetchPosition(offset, 1024, -1, -1)
+
+
+def test_epochs_must_follow_each_other() -> None:
+    sessions = FetchSessions(10, ManualClock())
+    session = sessions.open({("t", 0): position()})
+    assert session is not None
+    assert sessions.resume(session.id, 5) is ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    assert sessions.resume(session.id, 1) is session
+    assert sessions.resume(session.id, 1) is ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    assert sessions.resume(session.id, 2) is session
+    assert sessions.resume(session.id + 1, 1) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_the_epoch_wraps_to_one() -> None:
+    session = FetchSession(7, {}, 0.0)
+    session.epoch = MAX_SESSION_EPOCH
+    session.advance()
+    assert session.epoch == 1
+
+
+def test_changes_keep_what_the_client_was_told() -> None:
+    session = FetchSession(7, {("t", 0): position(), ("t", 1): position()}, 0.0)
+    session.positions["t", 0].told_high_watermark = 4
+    session.apply({("t", 0): position(9), ("u", 0): position(1)}, [("t", 1), ("gone", 3)])
+    assert list(session.positions) == [("t", 0), ("u", 0)]
+    assert session.positions["t", 0].fetch_offset == 9
+    assert session.positions["t", 0].told_high_watermark == 4
+
+
+def test_who_was_served_goes_last() -> None:
+    session = FetchSession(7, {("t", n): position() for n in range(3)}, 0.0)
+    session.serve_last([("t", 0)])
+    assert list(session.positions) == [("t", 1), ("t", 2), ("t", 0)]
+
+
+def test_a_full_cache_gives_up_only_old_sessions() -> None:
+    clock = ManualClock()
+    sessions = FetchSessions(2, clock)
+    first, second = sessions.open({}), sessions.open({})
+    assert first is not None
+    assert second is not None
+    assert sessions.open({}) is None
+    clock.advance(MIN_EVICTION_MS)
+    assert sessions.resume(first.id, 1) is first
+    assert sessions.open({}) is not None
+    assert sessions.resume(second.id, 1) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert len(sessions) == 2
+
+
+def test_no_slots_means_no_sessions() -> None:
+    assert FetchSessions(0, ManualClock()).open({}) is None

@@ -1,0 +1,65 @@
+"""Waits end once: by new data, by time, or because the client went away."""
+
+import asyncio
+from typing import Any
+
+from broker.waiting import Wait, Waiting
+
+
+class Asker:
+    """Counts how often it is looked at; done after `needed` looks."""
+
+    def __init__(self, needed: int = 1) -> None:
+        self.needed = needed
+        self.looks = 0
+        self.expired = 0
+
+    def check(self) -> bool:
+        self.looks += 1
+        return self.looks >= self.needed
+
+    def expire(self) -> None:
+        self.expired += 1
+
+    def wait(self, *partitions: Any) -> Wait:
+        return Wait(partitions, self.check, self.expire)
+
+
+async def test_new_data_ends_a_wait_once_for_several_partitions() -> None:
+    waiting, asker = Waiting(asyncio.get_running_loop()), Asker()
+    waiting.add(asker.wait("a", "b"), 60_000)
+    waiting.changed(["a", "b"])
+    waiting.changed(["a", "b"])
+    assert asker.looks == 1
+    assert len(waiting) == 0
+
+
+async def test_too_little_data_keeps_waiting() -> None:
+    waiting, asker = Waiting(asyncio.get_running_loop()), Asker(needed=2)
+    waiting.add(asker.wait("a"), 60_000)
+    waiting.changed(["a"])
+    assert len(waiting) == 1
+    waiting.changed(["other"])
+    assert asker.looks == 1
+    waiting.changed(["a"])
+    assert len(waiting) == 0
+
+
+async def test_time_ends_a_wait() -> None:
+    waiting, asker = Waiting(asyncio.get_running_loop()), Asker(needed=9)
+    waiting.add(asker.wait("a"), 10)
+    await asyncio.sleep(0.05)
+    assert (asker.expired, len(waiting)) == (1, 0)
+    waiting.changed(["a"])
+    assert asker.looks == 0
+
+
+async def test_a_removed_wait_is_forgotten() -> None:
+    waiting, asker = Waiting(asyncio.get_running_loop()), Asker()
+    wait = asker.wait("a", "b")
+    waiting.add(wait, 10)
+    waiting.remove(wait)
+    waiting.remove(wait)
+    waiting.changed(["a", "b"])
+    await asyncio.sleep(0.03)
+    assert (asker.looks, asker.expired) == (0, 0)
