@@ -81,5 +81,7 @@ def _unicode(digits: str) -> str:
 
 def escape_value(value: str) -> str:
     """A value as it may stand in a file."""
-    escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t").replace("\f", "\\f")
+    escaped = (
+        value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t").replace("\f", "\\f")
+    )
     return "\\" + escaped if escaped.startswith(" ") else escaped

@@ -117,7 +117,9 @@ class Spec:
             low, high = self.bounds()
             other = f", or {self.also}" if self.also is not None else ""
             return f"{kind} from {render(low)} to {render(high)}{other}"
-        return {ConfigType.BOOLEAN: "true or false", ConfigType.LIST: "words with commas between"}.get(self.type, "text")
+        return {ConfigType.BOOLEAN: "true or false", ConfigType.LIST: "words with commas between"}.get(
+            self.type, "text"
+        )
 
     def bounds(self) -> tuple[float, float]:
         low, high = _NUMBERS[self.type]

@@ -67,7 +67,9 @@ class Settings:
         "Which protocol a listener's name stands for, NAME:PROTOCOL.",
     )
     inter_broker_listener_name: str | None = string(
-        None, "The listener that brokers would use among themselves; its address is what DescribeCluster answers.", nullable=True
+        None,
+        "The listener that brokers would use among themselves; its address is what DescribeCluster answers.",
+        nullable=True,
     )
     controller_listener_names: tuple[str, ...] = words(
         (), "Listeners of a Kafka controller: they are not opened, for there is no controller to talk to."
@@ -86,16 +88,24 @@ class Settings:
     )
 
     # Segments
-    log_segment_bytes: int = integer(2**30, "A segment is closed when the next append would pass this size.", low=14, dynamic=True)
+    log_segment_bytes: int = integer(
+        2**30, "A segment is closed when the next append would pass this size.", low=14, dynamic=True
+    )
     log_roll_ms: int | None = long(
-        None, "A segment is closed when a record is later than its first one by more than this.", low=1, dynamic=True, nullable=True
+        None,
+        "A segment is closed when a record is later than its first one by more than this.",
+        low=1,
+        dynamic=True,
+        nullable=True,
     )
     log_roll_hours: int = integer(168, "The same in hours, where log.roll.ms is not given.", low=1)
     log_roll_jitter_ms: int | None = long(
         None, "Up to so much is taken off log.roll.ms, by chance, for each segment.", low=0, dynamic=True, nullable=True
     )
     log_roll_jitter_hours: int = integer(0, "The same in hours, where log.roll.jitter.ms is not given.", low=0)
-    log_index_size_max_bytes: int = integer(10 * 2**20, "Room set aside for each index of an active segment.", low=4, dynamic=True)
+    log_index_size_max_bytes: int = integer(
+        10 * 2**20, "Room set aside for each index of an active segment.", low=4, dynamic=True
+    )
     log_index_interval_bytes: int = integer(4096, "Bytes of log between two index entries.", low=0, dynamic=True)
     log_preallocate: bool = boolean(False, "Whether a new segment's whole size is set aside on the disk.", dynamic=True)
     log_segment_delete_delay_ms: int = long(
@@ -109,9 +119,15 @@ class Settings:
     log_flush_interval_ms: int | None = long(
         None, "Time that a record may stay unsynced, where nothing else syncs it.", low=0, dynamic=True, nullable=True
     )
-    log_flush_scheduler_interval_ms: int = long(INT64_MAX, "Time between two looks at what log.flush.interval.ms asks for.", low=1)
-    log_flush_offset_checkpoint_interval_ms: int = integer(60_000, "Time between two writes of the recovery points.", low=0)
-    log_flush_start_offset_checkpoint_interval_ms: int = integer(60_000, "Time between two writes of the logs' starts.", low=0)
+    log_flush_scheduler_interval_ms: int = long(
+        INT64_MAX, "Time between two looks at what log.flush.interval.ms asks for.", low=1
+    )
+    log_flush_offset_checkpoint_interval_ms: int = integer(
+        60_000, "Time between two writes of the recovery points.", low=0
+    )
+    log_flush_start_offset_checkpoint_interval_ms: int = integer(
+        60_000, "Time between two writes of the logs' starts.", low=0
+    )
     horolog_acks_all_sync: bool = boolean(
         True,
         "Whether acks=all waits until the data is on the disk; false: until it is written, as Kafka does, which a power cut may undo.",
@@ -122,9 +138,13 @@ class Settings:
     log_retention_ms: int | None = long(
         None, "A segment whose latest record is older goes; -1: never.", low=-1, dynamic=True, nullable=True
     )
-    log_retention_minutes: int | None = integer(None, "The same in minutes, where log.retention.ms is not given.", low=-1, nullable=True)
+    log_retention_minutes: int | None = integer(
+        None, "The same in minutes, where log.retention.ms is not given.", low=-1, nullable=True
+    )
     log_retention_hours: int = integer(168, "The same in hours, where neither of the two is given.", low=-1)
-    log_retention_bytes: int = long(-1, "The oldest segments go while a partition is larger than this; -1: never.", low=-1, dynamic=True)
+    log_retention_bytes: int = long(
+        -1, "The oldest segments go while a partition is larger than this; -1: never.", low=-1, dynamic=True
+    )
     log_retention_check_interval_ms: int = long(300_000, "Time between two looks for segments that have to go.", low=1)
     log_cleanup_policy: tuple[str, ...] = words(
         ("delete",), "What happens to old data: delete, compact or both.", choices=("compact", "delete"), dynamic=True
@@ -132,7 +152,10 @@ class Settings:
     log_cleaner_enable: bool = boolean(True, "Whether compacted topics are compacted at all.")
     log_cleaner_backoff_ms: int = long(15_000, "Time between two looks for something to compact.", low=0, dynamic=True)
     log_cleaner_dedupe_buffer_size: int = long(
-        128 * 2**20, "Memory for the keys of one compaction; what does not fit waits for the next.", low=2**20, dynamic=True
+        128 * 2**20,
+        "Memory for the keys of one compaction; what does not fit waits for the next.",
+        low=2**20,
+        dynamic=True,
     )
     log_cleaner_delete_retention_ms: int = long(
         86_400_000, "Time that a compacted topic still shows its tombstones.", low=0, dynamic=True
@@ -140,18 +163,28 @@ class Settings:
     log_cleaner_min_cleanable_ratio: float = real(
         0.5, "Share of a log that has to be uncompacted before it is compacted.", low=0, high=1, dynamic=True
     )
-    log_cleaner_min_compaction_lag_ms: int = long(0, "Time for which a record is safe from compaction.", low=0, dynamic=True)
+    log_cleaner_min_compaction_lag_ms: int = long(
+        0, "Time for which a record is safe from compaction.", low=0, dynamic=True
+    )
     log_cleaner_max_compaction_lag_ms: int = long(
         INT64_MAX, "Time after which a record makes its log due for compaction.", low=1, dynamic=True
     )
 
     # Records and their times
-    message_max_bytes: int = integer(1_048_588, "The largest batch, or old message, that is taken.", low=0, dynamic=True)
+    message_max_bytes: int = integer(
+        1_048_588, "The largest batch, or old message, that is taken.", low=0, dynamic=True
+    )
     compression_type: str = string(
-        "producer", "The codec in which records are kept; producer: the one they came with.", choices=CODECS, dynamic=True
+        "producer",
+        "The codec in which records are kept; producer: the one they came with.",
+        choices=CODECS,
+        dynamic=True,
     )
     log_message_timestamp_type: str = string(
-        "CreateTime", "Whether a record keeps its producer's time or gets the broker's.", choices=TIMESTAMP_TYPES, dynamic=True
+        "CreateTime",
+        "Whether a record keeps its producer's time or gets the broker's.",
+        choices=TIMESTAMP_TYPES,
+        dynamic=True,
     )
     log_message_timestamp_before_max_ms: int = long(
         INT64_MAX, "How far behind the broker's clock a record's time may be.", low=0, dynamic=True
@@ -190,27 +223,45 @@ class Settings:
     queued_max_request_bytes: int = long(-1, "Bytes of requests that may wait for their answers; -1: no bound.", low=-1)
     max_connections: int = integer(INT32_MAX, "Connections at one time.", low=0, dynamic=True)
     max_connections_per_ip: int = integer(INT32_MAX, "Connections at one time from one address.", low=0, dynamic=True)
-    max_connections_per_ip_overrides: tuple[str, ...] = words((), "Other bounds for some addresses, ADDRESS:NUMBER.", dynamic=True)
-    connections_max_idle_ms: int = long(600_000, "A connection that is silent for so long is closed; -1: never.", low=-1)
+    max_connections_per_ip_overrides: tuple[str, ...] = words(
+        (), "Other bounds for some addresses, ADDRESS:NUMBER.", dynamic=True
+    )
+    connections_max_idle_ms: int = long(
+        600_000, "A connection that is silent for so long is closed; -1: never.", low=-1
+    )
     request_timeout_ms: int = integer(30_000, "Time after which an administrative request is given up.", low=1)
-    fetch_max_bytes: int = integer(55 * 2**20, "The most record data in one Fetch answer, above its first batch.", low=1024)
+    fetch_max_bytes: int = integer(
+        55 * 2**20, "The most record data in one Fetch answer, above its first batch.", low=1024
+    )
     max_incremental_fetch_session_cache_slots: int = integer(1000, "Fetch sessions that are remembered.", low=0)
 
     # Groups and their offsets
     group_min_session_timeout_ms: int = integer(6_000, "The shortest session that a group member may ask for.", low=0)
-    group_max_session_timeout_ms: int = integer(1_800_000, "The longest session that a group member may ask for.", low=0)
-    group_initial_rebalance_delay_ms: int = integer(3_000, "Time for which an empty group waits for more members.", low=0)
+    group_max_session_timeout_ms: int = integer(
+        1_800_000, "The longest session that a group member may ask for.", low=0
+    )
+    group_initial_rebalance_delay_ms: int = integer(
+        3_000, "Time for which an empty group waits for more members.", low=0
+    )
     group_max_size: int = integer(INT32_MAX, "Members of one group.", low=1)
     offset_metadata_max_bytes: int = integer(4096, "The longest note beside a committed offset.", low=0)
     offsets_retention_minutes: int = integer(10_080, "Time for which an empty group's offsets are kept.", low=1)
-    offsets_retention_check_interval_ms: int = long(600_000, "Time between two looks for offsets that have to go.", low=1)
+    offsets_retention_check_interval_ms: int = long(
+        600_000, "Time between two looks for offsets that have to go.", low=1
+    )
     offsets_topic_num_partitions: int = integer(50, "Partitions of the topic of committed offsets.", low=1)
-    offsets_topic_replication_factor: int = short(1, "Copies of the topic of committed offsets; one broker keeps one.", low=1)
+    offsets_topic_replication_factor: int = short(
+        1, "Copies of the topic of committed offsets; one broker keeps one.", low=1
+    )
     offsets_topic_segment_bytes: int = integer(100 * 2**20, "Segment size of the topic of committed offsets.", low=1)
 
     # Producers and transactions
-    producer_id_expiration_ms: int = integer(86_400_000, "A producer that is silent for so long is forgotten.", low=1, dynamic=True)
-    transactional_id_expiration_ms: int = integer(604_800_000, "A transactional id that is idle for so long is forgotten.", low=1)
+    producer_id_expiration_ms: int = integer(
+        86_400_000, "A producer that is silent for so long is forgotten.", low=1, dynamic=True
+    )
+    transactional_id_expiration_ms: int = integer(
+        604_800_000, "A transactional id that is idle for so long is forgotten.", low=1
+    )
     transaction_max_timeout_ms: int = integer(900_000, "The longest transaction that a producer may ask for.", low=1)
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = integer(
         10_000, "Time between two looks for transactions to abort.", low=1
@@ -219,14 +270,20 @@ class Settings:
         3_600_000, "Time between two looks for transactional ids to forget.", low=1
     )
     transaction_state_log_num_partitions: int = integer(50, "Partitions of the topic of transactions.", low=1)
-    transaction_state_log_replication_factor: int = short(1, "Copies of the topic of transactions; one broker keeps one.", low=1)
-    transaction_state_log_min_isr: int = integer(1, "Copies that a transaction's record waits for; one broker has one.", low=1)
+    transaction_state_log_replication_factor: int = short(
+        1, "Copies of the topic of transactions; one broker keeps one.", low=1
+    )
+    transaction_state_log_min_isr: int = integer(
+        1, "Copies that a transaction's record waits for; one broker has one.", low=1
+    )
     transaction_state_log_segment_bytes: int = integer(100 * 2**20, "Segment size of the topic of transactions.", low=1)
 
     layers: Layers = field(default_factory=Layers)
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{key}={value.value}" for key, value in ((k, self.entry(k)) for k in SPECS) if not value.is_default)
+        given = ", ".join(
+            f"{key}={value.value}" for key, value in ((k, self.entry(k)) for k in SPECS) if not value.is_default
+        )
         return f"Settings({given})"
 
     def value(self, key: str) -> Value:
