@@ -1,0 +1,142 @@
+"""Reads and writes `<offset>.snapshot`, the state of a partition's producers just before an offset.
+
+Version 1, big-endian:
+
+    version      int16   1
+    crc          uint32  CRC-32C of everything behind it
+    count        int32
+    entries      46 bytes each:
+        producer id               int64
+        producer epoch            int16
+        last sequence             int32   -1 when only markers are known
+        last offset               int64   of the producer's last data batch, -1 likewise
+        offset delta              int32   last offset minus first offset of that batch
+        timestamp                 int64   of the last batch or marker
+        coordinator epoch         int32   of the last marker, -1 when there was none
+        current txn first offset  int64   -1 when no transaction is open
+
+Brokers write one at every roll and at a clean stop. Only the last batch of each producer is kept, so after a restart older
+duplicates are no longer recognised; the log behind the snapshot fills in the rest.
+"""
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import crc32c
+
+from broker.log.storage import FileMissing, Storage
+
+SUFFIX = ".snapshot"
+VERSION = 1
+_HEAD = struct.Struct(">hIi")
+_BEFORE_CRC = struct.Struct(">h")
+_COUNT = struct.Struct(">i")
+_ENTRY = struct.Struct(">qhiqiqiq")
+_CRC_END = 6
+
+
+class SnapshotError(ValueError):
+    """The file is not a snapshot that can be trusted; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotEntry:
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+    coordinator_epoch: int
+    current_txn_first_offset: int
+
+
+def encode(entries: Iterable[SnapshotEntry]) -> bytes:
+    rows = [
+        _ENTRY.pack(
+            one.producer_id,
+            one.producer_epoch,
+            one.last_sequence,
+            one.last_offset,
+            one.offset_delta,
+            one.timestamp,
+            one.coordinator_epoch,
+            one.current_txn_first_offset,
+        )
+        for one in entries
+    ]
+    body = b"".join([_COUNT.pack(len(rows)), *rows])
+    return _BEFORE_CRC.pack(VERSION) + crc32c.crc32c(body).to_bytes(4, "big") + body
+
+
+def decode(data: bytes) -> list[SnapshotEntry]:
+    """The entries; raises SnapshotError."""
+    if len(data) < _HEAD.size:
+        raise SnapshotError(f"{len(data)} bytes are less than a head")
+    version, crc, count = _HEAD.unpack_from(data)
+    if version != VERSION:
+        raise SnapshotError(f"version {version} is not {VERSION}")
+    if crc32c.crc32c(memoryview(data)[_CRC_END:]) != crc:
+        raise SnapshotError("the checksum does not match")
+    if len(data) != _HEAD.size + count * _ENTRY.size:
+        raise SnapshotError(f"{count} entries do not take {len(data)} bytes")
+    return [SnapshotEntry(*numbers) for numbers in _ENTRY.iter_unpack(memoryview(data)[_HEAD.size :])]
+
+
+def file_name(offset: int) -> str:
+    return f"{offset:020d}{SUFFIX}"
+
+
+def offset_of(name: str) -> int | None:
+    """The offset that a file name says, None for other files."""
+    stem = name.removesuffix(SUFFIX)
+    if stem == name or len(stem) != 20 or not (stem.isascii() and stem.isdigit()):
+        return None
+    return int(stem)
+
+
+def offsets_in(storage: Storage, directory: str) -> list[int]:
+    """The offsets of all snapshots in a partition's folder, ascending."""
+    return sorted(offset for offset in map(offset_of, storage.list_dir(directory)) if offset is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The newest usable snapshot and the faults of newer ones. Offset -1: none, the whole log has to be read."""
+
+    offset: int
+    entries: list[SnapshotEntry]
+    faults: tuple[str, ...]
+
+
+def load_newest(storage: Storage, directory: str, *, not_before: int, not_after: int) -> Found:
+    """The newest undamaged snapshot between two offsets, usually log start and log end.
+
+    Damaged ones are removed: they would be tried again at every start.
+    """
+    faults: list[str] = []
+    for offset in reversed(offsets_in(storage, directory)):
+        if not not_before <= offset <= not_after:
+            continue
+        path = f"{directory}/{file_name(offset)}"
+        try:
+            return Found(offset, decode(storage.read_all(path)), tuple(faults))
+        except SnapshotError as damage:
+            faults.append(f"{path}: {damage}")
+            storage.remove(path)
+        except FileMissing as missing:
+            faults.append(str(missing))
+    return Found(-1, [], tuple(faults))
+
+
+def save(storage: Storage, directory: str, offset: int, entries: Iterable[SnapshotEntry]) -> None:
+    storage.write_atomically(f"{directory}/{file_name(offset)}", encode(entries))
+
+
+def remove_outside(storage: Storage, directory: str, *, not_before: int, not_after: int) -> list[int]:
+    """Remove snapshots of offsets that the log does not reach, after truncation or retention; says which."""
+    removed = [offset for offset in offsets_in(storage, directory) if not not_before <= offset <= not_after]
+    for offset in removed:
+        storage.remove(f"{directory}/{file_name(offset)}")
+    return removed
