@@ -1,7 +1,7 @@
-"""Reads and writes Kafka's form of a settings file: Java properties.
+r"""Reads and writes Kafka's form of a settings file: Java properties.
 
 A line is `key=value`, `key: value` or `key value`; `#` or `!` begins a comment; a backslash at the end of a line joins the next one,
-whose leading blanks are dropped; `\\t \\n \\r \\f \\uXXXX` stand for characters, a backslash before any other character for that
+whose leading blanks are dropped; `\t \n \r \f \uXXXX` stand for characters, a backslash before any other character for that
 character. Of two lines with one key the last counts. Bytes that are not UTF-8 are read as Latin-1, which Java does with all.
 """
 
