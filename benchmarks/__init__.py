@@ -1,0 +1,1 @@
+"""Measurements: what each step costs, and how the whole stands beside a real Kafka in the same run."""

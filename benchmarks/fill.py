@@ -1,0 +1,74 @@
+"""Topics with known content: record n has offset n and the time FIRST_TIMESTAMP + n, in batches of a chosen size."""
+
+import socket
+import struct
+from collections import deque
+from collections.abc import Iterator
+
+from benchmarks import frames, peer, pump
+from benchmarks.frames import Api
+from benchmarks.peer import BrokerError, Peer
+
+FIRST_TIMESTAMP = 1_600_000_000_000
+IN_FLIGHT = 4
+OLD_MESSAGE_OVERHEAD = 34
+RECORD_OVERHEAD = 12
+
+
+def ensure(
+    address: str, topic: str, records: int, *, size_bytes: int, batch_bytes: int, settings: dict[str, str]
+) -> None:
+    """Create and fill the topic unless it stands there whole."""
+    with Peer(address) as asker:
+        if topic in asker.leaders(None)[1]:
+            if (end := asker.offset_at(topic, -1)) != records:
+                raise BrokerError(f"{topic} is there with {end} records instead of {records}")
+            return
+        # Times of years ago must not make the records fall to retention while they are measured.
+        asker.create_topics([topic], 1, {"retention.ms": "-1", **settings})
+        old = asker.version(Api.PRODUCE, 3, 2) == 2
+    _send(address, topic, requests(topic, records, size_bytes, batch_bytes, old=old))
+
+
+def requests(topic: str, records: int, size_bytes: int, batch_bytes: int, *, old: bool) -> Iterator[bytes]:
+    """The Produce frames that fill a topic."""
+    per_batch = max(1, batch_bytes // (size_bytes + (OLD_MESSAGE_OVERHEAD if old else RECORD_OVERHEAD)))
+    values = frames.payloads(size_bytes)
+    values = (values * (per_batch // len(values) + 1))[:per_batch]
+    template = b"" if old else frames.batch(values, FIRST_TIMESTAMP, 1)
+    for first in range(0, records, per_batch):
+        count, time = min(per_batch, records - first), FIRST_TIMESTAMP + first
+        if old:
+            yield frames.produce(2, topic, frames.message_set(values[:count], time, 1))
+        elif count == per_batch:
+            yield frames.produce(3, topic, frames.retimed(template, count, time, 1))
+        else:
+            yield frames.produce(3, topic, frames.batch(values[:count], time, 1))
+
+
+def _send(address: str, topic: str, produces: Iterator[bytes]) -> None:
+    link = pump.connect(address)
+    waiting: deque[None] = deque()
+    with link:
+        for frame in produces:
+            if len(waiting) == IN_FLIGHT:
+                _check(_reply(link), topic)
+                waiting.popleft()
+            link.sendall(frame)
+            waiting.append(None)
+        for _ in waiting:
+            _check(_reply(link), topic)
+
+
+def _reply(link: socket.socket) -> bytes:
+    head = link.recv(4, socket.MSG_WAITALL)
+    size = int.from_bytes(head, "big")
+    if len(head) < 4 or size > peer.MAX_REPLY_BYTES:
+        raise BrokerError(f"closed, or an answer that claims {size} bytes")
+    return head + link.recv(size, socket.MSG_WAITALL)
+
+
+def _check(reply: bytes, topic: str) -> None:
+    error = struct.unpack_from(">h", reply, frames.produce_error_at(topic))[0]
+    if error:
+        raise BrokerError(f"filling {topic}: error {error}")

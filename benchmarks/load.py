@@ -1,0 +1,336 @@
+"""The load generator: one mode against one address, one JSON line. It runs as a process of its own beside the broker.
+
+    python -m benchmarks.load raw --address 127.0.0.1:9092 --pid BROKER_PID --seconds 4
+
+Every answer is checked for its error code, look-ups also for the offset. `client_share` is the part of a core that the generator used: near 1
+it was the bottleneck and the rate says nothing about the broker; `cpu_s_per_million` is the broker's, and the steadier figure.
+"""
+
+import argparse
+import gc
+import json
+import random
+import resource
+import struct
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from benchmarks import consume, fill, frames, paced, peer, process, pump, real_client
+from benchmarks.frames import Api
+from benchmarks.peer import BrokerError, Peer
+
+NO_ERROR = b"\0\0"
+LOOKUP_FRAMES = 20_000
+PACED_WARM_PART = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a run was asked for; every mode reads the ones that concern it."""
+
+    address: str
+    pid: int = 0
+    seconds: float = 4.0
+    warm_seconds: float = 1.0
+    connections: int = 1
+    in_flight: int = 1
+    records: int = 1
+    size_bytes: int = 100
+    acks: int = 1
+    rate: int = 1000
+    topic: str = ""
+    fill_records: int = 1_000_000
+    batch_bytes: int = 16384
+    settings: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One run; `records` are what the rate counts in (records, requests or look-ups), `unit` says which."""
+
+    mode: str
+    unit: str
+    count: int
+    requests: int
+    seconds: float
+    rate: float
+    p50_ms: float | None = None
+    p99_ms: float | None = None
+    p999_ms: float | None = None
+    broker_cpu_s: float | None = None
+    cpu_s_per_million: float | None = None
+    client_share: float | None = None
+    kib_per_connection: float | None = None
+
+
+class Meter:
+    """CPU of the broker and of this process over one stretch of time."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.broker = process.cpu_seconds(pid) if pid else None
+        self.client = _own_cpu()
+        self.began = time.perf_counter()
+
+    def result(
+        self, mode: str, unit: str, count: int, *, requests: int, latencies: Sequence[float] = (), seconds: float = 0.0
+    ) -> Result:
+        took = time.perf_counter() - self.began
+        client = _own_cpu() - self.client
+        broker = process.cpu_seconds(self.pid) - self.broker if self.broker is not None else None
+        if not count:
+            raise BrokerError("nothing was answered in the time measured")
+        return Result(
+            mode=mode,
+            unit=unit,
+            count=count,
+            requests=requests,
+            seconds=seconds or took,
+            rate=count / (seconds or took),
+            p50_ms=percentile(latencies, 0.5),
+            p99_ms=percentile(latencies, 0.99),
+            p999_ms=percentile(latencies, 0.999),
+            broker_cpu_s=broker,
+            cpu_s_per_million=broker / count * 1e6 if broker is not None else None,
+            client_share=client / took,
+        )
+
+
+def percentile(latencies: Sequence[float], part: float) -> float | None:
+    """In milliseconds; the value at or below which so large a part lies."""
+    if not latencies:
+        return None
+    return sorted(latencies)[int(part * (len(latencies) - 1))] * 1000
+
+
+def _own_cpu() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+class _Topic:
+    """A topic for one run, gone with its files afterwards, so that what one run wrote does not slow the next."""
+
+    def __init__(self, options: Options, mode: str) -> None:
+        self.options = options
+        self.name = options.topic or peer.fresh_name(mode)
+
+    def __enter__(self) -> str:
+        with Peer(self.options.address) as asker:
+            asker.create_topics([self.name], 1, dict(self.options.settings))
+        return self.name
+
+    def __exit__(self, *_exc: object) -> None:
+        with Peer(self.options.address) as asker:
+            asker.delete_topics([self.name])
+
+
+def _produce_load(options: Options, topic: str, *, old: bool) -> pump.Load:
+    values = frames.payloads(options.size_bytes)
+    values = (values * (options.records // len(values) + 1))[: options.records]
+    records = frames.message_set(values, now_ms()) if old else frames.batch(values, now_ms())
+    frame = frames.produce(2 if old else 3, topic, records, acks=options.acks)
+    return pump.Load([frame], [NO_ERROR], frames.produce_error_at(topic), frames.produce_reply_size(topic))
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _closed_loop(options: Options, load: pump.Load, mode: str, unit: str) -> Result:
+    if options.warm_seconds:
+        pump.run(options.address, load, options.connections, options.in_flight, options.warm_seconds)
+    meter = Meter(options.pid)
+    outcome = pump.run(options.address, load, options.connections, options.in_flight, options.seconds)
+    count = outcome.requests * (options.records if unit == "records" else 1)
+    return meter.result(
+        mode, unit, count, requests=outcome.requests, latencies=outcome.latencies, seconds=outcome.seconds
+    )
+
+
+def produce(options: Options) -> Result:
+    """Batches in Produce v3 where the broker has it, else sets in v2: large requests, counted in records."""
+    return _produce(options, "raw", "records", old=None)
+
+
+def one_record_requests(options: Options) -> Result:
+    """The same, counted in requests."""
+    return _produce(options, "smallreq", "requests", old=None)
+
+
+def old_produce(options: Options) -> Result:
+    """Produce v2 with plain magic-1 sets, for any broker that still takes them."""
+    return _produce(options, "oldproduce", "records", old=True)
+
+
+def _produce(options: Options, mode: str, unit: str, *, old: bool | None) -> Result:
+    if old is None:
+        with Peer(options.address) as asker:
+            old = asker.version(Api.PRODUCE, 3, 2) == 2
+    with _Topic(options, mode) as topic:
+        return _closed_loop(options, _produce_load(options, topic, old=old), mode, unit)
+
+
+def paced_produce(options: Options) -> Result:
+    """One record at each beat, acknowledgement latency."""
+    return _paced(options, "paced", follow=False)
+
+
+def end_to_end(options: Options) -> Result:
+    """The same with a consumer at the end of the log: from the send to the consumer's hands."""
+    return _paced(options, "endtoend", follow=True)
+
+
+def _paced(options: Options, mode: str, *, follow: bool) -> Result:
+    with Peer(options.address) as asker:
+        old = asker.version(Api.PRODUCE, 3, 2) == 2
+    with _Topic(options, mode) as topic:
+        load = _produce_load(options, topic, old=old)
+        if options.warm_seconds:
+            paced.run(options.address, load, options.rate, options.warm_seconds)
+        with Peer(options.address) as asker:
+            start = asker.offset_at(topic, -1)
+        follower = paced.Follower(options.address, topic, 2 if old else 4, start) if follow else None
+        meter = Meter(options.pid)
+        beat = paced.run(options.address, load, options.rate, options.seconds, follower)
+        times = beat.consumed if follow else beat.acknowledged
+        times = times[int(len(times) * PACED_WARM_PART) :]
+        return meter.result(mode, "records", len(beat.sent), requests=len(beat.sent), latencies=times)
+
+
+def _filled(options: Options) -> str:
+    topic = options.topic or f"bench-filled-{options.fill_records}-{options.size_bytes}-{options.batch_bytes}"
+    fill.ensure(
+        options.address,
+        topic,
+        options.fill_records,
+        size_bytes=options.size_bytes,
+        batch_bytes=options.batch_bytes,
+        settings=dict(options.settings),
+    )
+    return topic
+
+
+def consume_all(options: Options) -> Result:
+    """From the start to the end and again, up to 1 MiB an answer."""
+    topic = _filled(options)
+    with Peer(options.address) as asker:
+        version = asker.version(Api.FETCH, 4, 2)
+    reader = consume.Reader(options.address, topic, version, options.size_bytes)
+    reader.verify()
+    if options.warm_seconds:
+        reader.run(options.warm_seconds)
+    meter = Meter(options.pid)
+    done = reader.run(options.seconds)
+    reader.close()
+    return meter.result("consume", "records", done.records, requests=done.requests, seconds=done.seconds)
+
+
+def time_lookup(options: Options) -> Result:
+    """ListOffsets v1 at random times of a filled topic; the offset answered must be the only right one."""
+    topic = _filled(options)
+    chance = random.Random(11)
+    offsets = [chance.randrange(options.fill_records) for _ in range(LOOKUP_FRAMES)]
+    wanted = [struct.pack(">hqq", 0, fill.FIRST_TIMESTAMP + offset, offset) for offset in offsets]
+    asked = [frames.list_offsets(topic, fill.FIRST_TIMESTAMP + offset) for offset in offsets]
+    load = pump.Load(asked, wanted, frames.lookup_error_at(topic), frames.lookup_reply_size(topic))
+    return _closed_loop(options, load, "timelookup", "lookups")
+
+
+def many_connections(options: Options) -> Result:
+    """Idle connections that have asked for ApiVersions once; what each adds to the broker's resident memory."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < options.connections + 100:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, options.connections + 100), hard))
+    held: list[Peer] = []
+    before = process.resident_kib(options.pid)
+    began = time.perf_counter()
+    try:
+        for _ in range(options.connections):
+            held.append(Peer(options.address))
+            held[-1].versions()
+        took = time.perf_counter() - began
+        time.sleep(0.5)
+        grown = process.resident_kib(options.pid) - before
+    finally:
+        for one in held:
+            one.socket.close()
+    count = options.connections
+    return Result("manyconn", "connections", count, count, took, count / took, kib_per_connection=grown / count)
+
+
+def client_produce(options: Options) -> Result:
+    """A librdkafka producer, batching as it likes: often bound by the client itself."""
+    with _Topic(options, "clientproduce") as topic:
+        if options.warm_seconds:
+            real_client.produce(options.address, topic, options.size_bytes, options.warm_seconds)
+        meter = Meter(options.pid)
+        count, took = real_client.produce(options.address, topic, options.size_bytes, options.seconds)
+        return meter.result("clientproduce", "records", count, requests=count, seconds=took)
+
+
+def client_consume(options: Options) -> Result:
+    """A librdkafka consumer from the start of a filled topic, at most to its end."""
+    topic = _filled(options)
+    meter = Meter(options.pid)
+    count, took = real_client.consume(options.address, topic, options.seconds)
+    return meter.result("clientconsume", "records", count, requests=count, seconds=took)
+
+
+MODES: dict[str, Callable[[Options], Result]] = {
+    "raw": produce,
+    "smallreq": one_record_requests,
+    "oldproduce": old_produce,
+    "paced": paced_produce,
+    "endtoend": end_to_end,
+    "consume": consume_all,
+    "timelookup": time_lookup,
+    "manyconn": many_connections,
+    "clientproduce": client_produce,
+    "clientconsume": client_consume,
+}
+
+
+def parse(arguments: list[str] | None = None) -> tuple[str, Options]:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description="One load against one broker.")
+    parser.add_argument("mode", choices=MODES)
+    parser.add_argument("--address", required=True)
+    parser.add_argument(
+        "--topic", default="", help="a name of your own; filled topics are kept, the others are deleted"
+    )
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the topic")
+    defaults = Options("")
+    for name in (
+        "pid",
+        "connections",
+        "in_flight",
+        "records",
+        "size_bytes",
+        "acks",
+        "rate",
+        "fill_records",
+        "batch_bytes",
+    ):
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=getattr(defaults, name))
+    for name in ("seconds", "warm_seconds"):
+        parser.add_argument(f"--{name.replace('_', '-')}", type=float, default=getattr(defaults, name))
+    chosen = vars(parser.parse_args(arguments))
+    settings = tuple(tuple(pair.split("=", 1)) for pair in chosen.pop("set"))
+    return chosen.pop("mode"), Options(**chosen, settings=settings)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    mode, options = parse(arguments)
+    gc.disable()  # a collection of this process would show as latency of the broker
+    try:
+        print(json.dumps({key: value for key, value in asdict(MODES[mode](options)).items() if value is not None}))
+    except (BrokerError, pump.RefusedError, OSError) as fault:
+        print(f"{mode} against {options.address}: {fault}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
