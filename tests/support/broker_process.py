@@ -1,0 +1,153 @@
+"""A broker as a process of its own for tests: started on a free port, waited for by its ready line, ended by its process id."""
+
+import os
+import re
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+READY_TIMEOUT_SECONDS = 30.0
+STOP_TIMEOUT_SECONDS = 30.0
+_ADDRESS = re.compile(r"(127\.0\.0\.1):(\d+)")
+
+TARGET_SETTINGS: dict[str, str] = {
+    "auto.create.topics.enable": "true",
+    "num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "log.retention.check.interval.ms": "1000",
+}
+"""The configuration under which the real brokers' answers of `tests/wire` were recorded."""
+
+
+class BrokerNotReadyError(Exception):
+    """The broker ended, or printed no ready line in time; the text carries what it said."""
+
+
+class BrokerProcess:
+    """One broker over one data folder; `start` again after `stop` or `kill` serves the same data on the same port."""
+
+    def __init__(self, data: Path, settings: Mapping[str, str] | None = None, *, host: str = "127.0.0.1") -> None:
+        self.data = data
+        self.settings = dict(settings or {})
+        self.host = host
+        self.port = 0
+        self.ready_line = ""
+        self.ready_seconds = 0.0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __repr__(self) -> str:
+        return f"<BrokerProcess {self.address} {'running' if self.running else 'ended'} data={self.data}>"
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the broker was never started"
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def log_path(self) -> Path:
+        """What the broker wrote to its standard error, over all its starts."""
+        return self.data.parent / f"{self.data.name}.stderr"
+
+    def log(self) -> str:
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def command(self) -> list[str]:
+        command = [
+            sys.executable,
+            "-m",
+            "client.cli.main",
+            "serve",
+            "--data",
+            str(self.data),
+            "--listen",
+            f"{self.host}:{self.port}",
+        ]
+        for key, value in self.settings.items():
+            command += ["--set", f"{key}={value}"]
+        return command
+
+    def start(self) -> "BrokerProcess":
+        assert not self.running, "the broker runs already"
+        self.data.parent.mkdir(parents=True, exist_ok=True)
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("KAFKA_")}
+        environment["PYTHONUNBUFFERED"] = "1"
+        began = time.monotonic()
+        with self.log_path.open("ab") as errors:
+            self._process = subprocess.Popen(
+                self.command(),
+                cwd=PROJECT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+            )
+        try:
+            self.ready_line = self._read_ready_line(began + READY_TIMEOUT_SECONDS)
+        except BaseException:
+            self.kill()
+            raise
+        self.ready_seconds = time.monotonic() - began
+        found = _ADDRESS.search(self.ready_line)
+        assert found, f"the ready line names no address: {self.ready_line!r}"
+        self.port = int(found[2])
+        return self
+
+    def _read_ready_line(self, deadline: float) -> str:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        said = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(descriptor, selectors.EVENT_READ)
+            while time.monotonic() < deadline:
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    break
+                chunk = os.read(descriptor, 65536)
+                said += chunk
+                for line in said.decode(errors="replace").splitlines(keepends=True):
+                    if line.endswith("\n") and _ADDRESS.search(line):
+                        return line.strip()
+                if not chunk:
+                    break
+        raise BrokerNotReadyError(
+            f"no ready line; exit status {self._process.poll()}\n{said.decode(errors='replace')}\n{self.log()[-4000:]}"
+        )
+
+    def stop(self, timeout_seconds: float = STOP_TIMEOUT_SECONDS) -> int:
+        """SIGTERM and wait; the exit status. A broker that does not end in time is killed, and that fails the test."""
+        return self._end(signal.SIGTERM, timeout_seconds)
+
+    def kill(self) -> int:
+        """SIGKILL and wait, as after a loss of power of this one process."""
+        return self._end(signal.SIGKILL, 10.0)
+
+    def _end(self, number: signal.Signals, timeout_seconds: float) -> int:
+        process = self._process
+        if process is None:
+            return 0
+        if process.poll() is None:
+            process.send_signal(number)
+        try:
+            return process.wait(timeout_seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(10.0)
+            raise AssertionError(
+                f"the broker did not end within {timeout_seconds} s of {number.name}\n{self.log()[-4000:]}"
+            ) from None
+        finally:
+            if process.stdout is not None:
+                process.stdout.close()

@@ -1,0 +1,40 @@
+"""Fixtures that give tests a running broker; `tests/conftest.py` makes them known to every test."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.broker_process import TARGET_SETTINGS, BrokerProcess
+
+BrokerStarter = Callable[..., BrokerProcess]
+
+
+@pytest.fixture
+def start_broker(tmp_path: Path) -> Iterator[BrokerStarter]:
+    """Start brokers with settings of the test's own; `data=` takes over a folder. All are ended after the test."""
+    started: list[BrokerProcess] = []
+
+    def start(data: Path | None = None, **settings: object) -> BrokerProcess:
+        chosen = {key.replace("__", "."): str(value) for key, value in settings.items()}
+        broker = BrokerProcess(data or tmp_path / f"broker-{len(started)}", chosen)
+        started.append(broker)
+        return broker.start()
+
+    yield start
+    for broker in started:
+        broker.kill()
+
+
+@pytest.fixture
+def broker(start_broker: BrokerStarter) -> BrokerProcess:
+    """A broker for one test, with the defaults."""
+    return start_broker()
+
+
+@pytest.fixture(scope="session")
+def session_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """One broker for every test that makes its own topics and does not mind company."""
+    running = BrokerProcess(tmp_path_factory.mktemp("session-broker") / "data", TARGET_SETTINGS).start()
+    yield running
+    running.stop()
