@@ -1,0 +1,74 @@
+# The two commands of the README are `make run` and `make test`; both build the environment that they need, once.
+# Nothing here names a package index: pip uses the one it is configured for.
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+LISTEN ?= 127.0.0.1:9092
+DATA ?= data
+ARGS ?=
+
+# The newest interpreter that runs and is new enough; PYTHON=/path/to/python picks another.
+CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11
+PYTHON ?= $(shell for name in $(CANDIDATES); do \
+	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo "$$name"; break; }; done)
+
+# Tests that need more than packages from the index carry one of these marks; .ci/run runs them too.
+ELSEWHERE := kafka_jars or java or node or go or slow
+MARKS ?= not ($(ELSEWHERE))
+WORKERS ?= 2
+
+LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	--custom-compile-command "make lock" --quiet
+
+.PHONY: run test lint format lock config clean
+
+run: $(VENV)/runtime.stamp
+	@exec $(BIN)/python -m broker --config config/server.properties --listen $(LISTEN) --data $(DATA) $(ARGS)
+
+test: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(MARKS)" $(ARGS)
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/dev.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# The settings table, written out for people.
+config: $(VENV)/runtime.stamp
+	$(BIN)/python -m broker.server_properties > config/server.properties
+
+# Locks hold for Python 3.11 to 3.14 on every platform; `make lock ARGS=--upgrade` takes newer releases.
+lock: $(VENV)-lock/uv.stamp
+	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) -o requirements/runtime.lock
+	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) --group dev -c requirements/runtime.lock -o requirements/dev.lock
+	$(VENV)-lock/bin/uv pip compile $(LOCK) $(ARGS) --group fuzz -c requirements/dev.lock -o requirements/fuzz.lock
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "$(PYTHON) cannot make environments; Debian and Ubuntu have that in the package python3-venv" >&2; exit 1; }
+
+$(VENV)/runtime.stamp: requirements/runtime.lock | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/runtime.lock
+	@touch $@
+
+$(VENV)/dev.stamp: requirements/dev.lock | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.lock
+	@touch $@ $(VENV)/runtime.stamp
+
+$(VENV)/fuzz.stamp: requirements/fuzz.lock $(VENV)/dev.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/fuzz.lock
+	@touch $@
+
+$(VENV)-lock/uv.stamp:
+	$(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(VENV)-lock build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
