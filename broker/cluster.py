@@ -1,0 +1,549 @@
+"""The registry of topics: what exists, under which configuration, and every change to it, durable before it returns.
+
+A topic exists when the cluster file says so (`broker.cluster_file`); its folders follow. Creating writes the file first and makes
+the folders then, deleting writes the file first (with the topic among those `deleting`) and removes the folders then: after a crash
+between the two the start finishes what was begun. Folders that the file does not know are adopted with the id in their
+`partition.metadata`, or a new one.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from broker.cluster_errors import ClusterError
+from broker.cluster_file import ClusterFile, StoredCluster, StoredTopic
+from broker.log.manager import LogManager
+from broker.log.partition import Partition
+from broker.log.storage import StorageFault
+from broker.setting_types import SettingsError
+from broker.settings import Settings
+from broker.topic_names import INTERNAL_TOPICS, KRAFT_METADATA, collision_key, wrong_with
+from broker.topic_settings import TopicConfig, resolve
+from protocol.errors import ErrorCode
+
+log = logging.getLogger(__name__)
+
+MAX_PARTITIONS_PER_REQUEST = 10_000
+"""Partitions that one request may create, as a KRaft controller bounds it."""
+
+MAX_PARTITIONS = 100_000
+"""Partitions of this broker; each costs memory and files."""
+
+MAX_SHARED_CONFIGS = 1_000
+"""Resolved configurations that are kept to be shared by topics with equal overrides."""
+
+PRODUCER_ID_BLOCK_SIZE = 1_000
+"""Producer ids reserved by one write of the file; those left of a block are lost at a restart."""
+
+UNSET = -1
+"""A count that asks for the broker's default."""
+
+NO_TOPIC_ID = bytes(16)
+
+
+@dataclass(slots=True, eq=False)
+class Topic:
+    """One topic and its partitions, by index."""
+
+    name: str
+    id: bytes
+    partitions: list[Partition]
+    overrides: dict[str, str]
+    config: TopicConfig
+    internal: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.internal = self.name in INTERNAL_TOPICS
+
+    def __repr__(self) -> str:
+        return f"<Topic {self.name} with {len(self.partitions)} partitions>"
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """What a client asks for: counts may be UNSET, assignments map partition to brokers."""
+
+    name: str
+    partition_count: int = UNSET
+    replication_factor: int = UNSET
+    overrides: Mapping[str, str | None] = field(default_factory=dict)
+    assignments: Mapping[int, Sequence[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NewPartitions:
+    """A topic that is to have `total_count` partitions; one list of brokers for each new one, or None."""
+
+    name: str
+    total_count: int
+    assignments: Sequence[Sequence[int]] | None = None
+
+
+def random_topic_id() -> bytes:
+    return uuid.uuid4().bytes
+
+
+class Cluster:
+    """Topics, their configurations and the producer ids of one broker that is a whole cluster."""
+
+    def __init__(
+        self,
+        cluster_id: str,
+        settings: Settings,
+        logs: LogManager,
+        file: ClusterFile,
+        new_topic_id: Callable[[], bytes] = random_topic_id,
+    ) -> None:
+        self.cluster_id = cluster_id
+        self.node_id = settings.node_id
+        self.settings = settings
+        self.topics: dict[str, Topic] = {}
+        self.by_id: dict[bytes, Topic] = {}
+        self.broker_configs: dict[str, dict[str, str]] = {}
+        self.on_settings_changed: Callable[[Settings], None] = lambda _: None
+        self._logs = logs
+        self._file = file
+        self._new_topic_id = new_topic_id
+        self._stored: dict[str, StoredTopic] = {}
+        self._deleting: dict[str, set[bytes]] = {}
+        self._collision_keys: dict[str, str] = {}
+        self._configs: dict[tuple[tuple[str, str], ...], TopicConfig] = {}
+        self._partition_count = 0
+        self._next_producer_id = 0
+        self._reserved_producer_ids = 0
+
+    def __repr__(self) -> str:
+        return f"<Cluster {self.cluster_id}: {len(self.topics)} topics, {self._partition_count} partitions>"
+
+    # -- start
+
+    def open(self, now_ms: int) -> None:
+        """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
+        stored = self._file.load()
+        self._take_broker_configs(stored.broker_configs)
+        configs = {name: self._stored_config(topic) for name, topic in stored.topics.items()}
+        default = self.topic_config({})
+        self._logs.open(lambda name: configs.get(name, default))
+        changed = self._finish_deletions(stored)
+        changed |= self._adopt(stored)
+        if stored.next_producer_id is None:
+            # Without the file nobody knows which ids were given out: with data here, go on where no counter has been.
+            self._next_producer_id = now_ms if self.topics else 0
+        else:
+            self._next_producer_id = stored.next_producer_id
+        self._reserved_producer_ids = self._next_producer_id
+        self._report(stored)
+        if changed or stored.damages:
+            self._save()
+
+    def _report(self, stored: StoredCluster) -> None:
+        for damage in stored.damages:
+            log.warning("%r is damaged: %s", self._file, damage)
+        if self.topics and not stored.found:
+            log.warning(
+                "%r is missing: %d topics were found by their folders, with the default configuration",
+                self._file,
+                len(self.topics),
+            )
+
+    def _take_broker_configs(self, stored: Mapping[str, Mapping[str, str]]) -> None:
+        """Apply what was changed while running; a key that this release does not take is left out."""
+        for node, configs in stored.items():
+            for key, value in configs.items():
+                changed = {**self.broker_configs, node: {**self.broker_configs.get(node, {}), key: value}}
+                try:
+                    self.settings = self._settings_with(changed)
+                    self.broker_configs = changed
+                except SettingsError as error:
+                    log.warning("%r: %s; it is left out", self._file, error)
+
+    def _stored_config(self, topic: StoredTopic) -> TopicConfig:
+        try:
+            return self.topic_config(topic.overrides)
+        except ClusterError as error:
+            log.warning("topic %s: %s; it has the default configuration", topic.name, error)
+            return self.topic_config({})
+
+    def topic_config(self, overrides: Mapping[str, str]) -> TopicConfig:
+        """The configuration that overrides give; topics with equal ones share it. Raises ClusterError."""
+        key = tuple(sorted(overrides.items()))
+        config = self._configs.get(key)
+        if config is None:
+            try:
+                config = resolve(overrides, self.settings)
+            except SettingsError as error:
+                raise ClusterError(ErrorCode.INVALID_CONFIG, str(error)) from error
+            if len(self._configs) >= MAX_SHARED_CONFIGS:
+                self._configs.clear()
+            self._configs[key] = config
+        return config
+
+    def _finish_deletions(self, stored: StoredCluster) -> bool:
+        """Remove the folders that a crash left of deleted topics."""
+        doomed = [
+            partition
+            for partition in list(self._logs.partitions.values())
+            if partition.topic_id in stored.deleting.get(partition.topic, ())
+        ]
+        for partition in doomed:
+            self._logs.delete(partition)
+        return bool(stored.deleting)
+
+    def _adopt(self, stored: StoredCluster) -> bool:
+        """Make topics of what the file and the folders say; True if the file has to say more than it did."""
+        found: dict[str, dict[int, Partition]] = {}
+        for (name, index), partition in self._logs.partitions.items():
+            if name != KRAFT_METADATA:
+                found.setdefault(name, {})[index] = partition
+        for name in {**stored.topics, **found}:
+            self._adopt_topic(name, stored.topics.get(name), found.get(name, {}))
+        return self._stored != stored.topics
+
+    def _adopt_topic(self, name: str, stored: StoredTopic | None, found: dict[int, Partition]) -> None:
+        overrides = dict(stored.overrides) if stored else {}
+        count = max(stored.partition_count if stored else 0, max(found, default=-1) + 1)
+        topic_id = stored.id if stored else next((p.topic_id for p in found.values() if p.topic_id), None)
+        if topic_id is None or topic_id in self.by_id:
+            topic_id = self._new_topic_id()
+        config = self._stored_config(stored) if stored else self.topic_config({})
+        topic = Topic(name, topic_id, [], overrides, config)
+        missing = [index for index in range(count) if index not in found]
+        if missing:
+            log.warning("topic %s: partitions %s have no folder and start empty", name, missing[:20])
+        for index in range(count):
+            partition = found.get(index)
+            topic.partitions.append(partition or self._logs.create(name, index, config, topic_id))
+        self._register(topic)
+
+    def _register(self, topic: Topic) -> None:
+        self.topics[topic.name] = topic
+        self.by_id[topic.id] = topic
+        self._stored[topic.name] = StoredTopic(topic.name, topic.id, len(topic.partitions), dict(topic.overrides))
+        self._collision_keys[collision_key(topic.name)] = topic.name
+        self._partition_count += len(topic.partitions)
+
+    def _save(self) -> None:
+        """Write the file; a disk that fails is a refusal with Kafka's code for it."""
+        try:
+            self._file.save(self._stored.values(), self.broker_configs, self._reserved_producer_ids, self._deleting)
+        except StorageFault as fault:
+            log.error("%r: could not write: %s", self._file, fault)
+            raise ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the cluster file could not be written") from fault
+
+    # -- topics
+
+    def create_topic(
+        self, name: str, partition_count: int = UNSET, overrides: Mapping[str, str | None] | None = None
+    ) -> Topic:
+        """Create one topic; raises ClusterError."""
+        (result,) = self.create_topics([NewTopic(name, partition_count, overrides=overrides or {})])
+        if isinstance(result, ClusterError):
+            raise result
+        return self.topics[name]
+
+    def create_topics(
+        self, wanted: Sequence[NewTopic], *, validate_only: bool = False
+    ) -> list[StoredTopic | ClusterError]:
+        """Create topics with one write of the file; the result of each is in its place."""
+        planned: dict[str, StoredTopic] = {}
+        keys: dict[str, str] = {}
+        results: list[StoredTopic | ClusterError] = []
+        for new in wanted:
+            try:
+                plan = self._plan_topic(new, keys, sum(p.partition_count for p in planned.values()))
+            except ClusterError as error:
+                results.append(error)
+            else:
+                planned[plan.name] = plan
+                keys[collision_key(plan.name)] = plan.name
+                results.append(plan)
+        if planned and not validate_only:
+            failures = self._carry_out_creation(planned)
+            results = [failures.get(r.name, r) if isinstance(r, StoredTopic) else r for r in results]
+        return results
+
+    def _plan_topic(self, new: NewTopic, keys: Mapping[str, str], already_planned: int) -> StoredTopic:
+        """The topic as it would be; raises ClusterError if it may not be."""
+        check_name(new.name)
+        if new.name in self.topics:
+            raise ClusterError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
+        key = collision_key(new.name)
+        other = self._collision_keys.get(key) or keys.get(key)
+        if other is not None:
+            message = f"Topic '{new.name}' collides with existing topic: {other}"
+            raise ClusterError(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
+        count = self._partition_count_of(new)
+        self._check_room(count, already_planned)
+        overrides = {name: _required(name, value) for name, value in new.overrides.items()}
+        self.topic_config(overrides)
+        return StoredTopic(new.name, self._new_topic_id(), count, overrides)
+
+    def _partition_count_of(self, new: NewTopic) -> int:
+        if new.assignments:
+            return self._assigned_count(new)
+        factor = self.settings.default_replication_factor if new.replication_factor == UNSET else new.replication_factor
+        if factor <= 0:
+            raise ClusterError(ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0, or -1 for the default.")
+        if factor > 1:
+            message = f"Unable to replicate the partition {factor} time(s): only 1 broker is registered."
+            raise ClusterError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
+        if new.partition_count == UNSET:
+            return self.settings.num_partitions
+        if new.partition_count <= 0:
+            raise ClusterError(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0, or -1 for the default.")
+        return new.partition_count
+
+    def _assigned_count(self, new: NewTopic) -> int:
+        if new.partition_count != UNSET or new.replication_factor != UNSET:
+            message = "With assignments, number of partitions and replication factor must be -1."
+            raise ClusterError(ErrorCode.INVALID_REQUEST, message)
+        if sorted(new.assignments) != list(range(len(new.assignments))):
+            message = "The assigned partitions must be numbered from 0 without gaps."
+            raise ClusterError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+        for brokers in new.assignments.values():
+            self._check_assignment(brokers)
+        return len(new.assignments)
+
+    def _check_assignment(self, brokers: Sequence[int]) -> None:
+        if list(brokers) != [self.node_id]:
+            message = f"Broker {self.node_id} is the only one: {list(brokers)[:20]} cannot be assigned."
+            raise ClusterError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+
+    def _check_room(self, count: int, already_planned: int) -> None:
+        if already_planned + count > MAX_PARTITIONS_PER_REQUEST:
+            message = f"A request may create {MAX_PARTITIONS_PER_REQUEST} partitions."
+            raise ClusterError(ErrorCode.POLICY_VIOLATION, message)
+        if self._partition_count + already_planned + count > MAX_PARTITIONS:
+            raise ClusterError(ErrorCode.POLICY_VIOLATION, f"This broker may have {MAX_PARTITIONS} partitions.")
+
+    def _carry_out_creation(self, planned: Mapping[str, StoredTopic]) -> dict[str, ClusterError]:
+        """Write the file, make the folders; the topics that failed are not there afterwards."""
+        self._stored.update(planned)
+        try:
+            self._save()
+        except ClusterError as error:
+            self._forget_stored(planned)
+            return dict.fromkeys(planned, error)
+        failures: dict[str, ClusterError] = {}
+        for plan in planned.values():
+            try:
+                self._register(self._make_folders(plan))
+            except StorageFault as fault:
+                log.error("topic %s: could not be created: %s", plan.name, fault)
+                failures[plan.name] = ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the topic's files could not be created")
+        if failures:
+            self._forget_stored(failures)
+            self._save_after_failure()
+        return failures
+
+    def _make_folders(self, plan: StoredTopic) -> Topic:
+        config = self.topic_config(plan.overrides)
+        partitions: list[Partition] = []
+        try:
+            partitions.extend(self._logs.create(plan.name, i, config, plan.id) for i in range(plan.partition_count))
+        except StorageFault:
+            self._remove_folders(partitions)
+            raise
+        return Topic(plan.name, plan.id, partitions, dict(plan.overrides), config)
+
+    def _remove_folders(self, partitions: Iterable[Partition]) -> bool:
+        """True if every folder is gone; what is left goes at the next start."""
+        removed = True
+        for partition in partitions:
+            try:
+                self._logs.delete(partition)
+            except StorageFault as fault:
+                log.error("%r: could not be removed: %s", partition, fault)
+                removed = False
+        return removed
+
+    def _forget_stored(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._stored.pop(name, None)
+
+    def _save_after_failure(self) -> None:
+        """Take back what the file says; if that fails as well, the next start finishes what the file says."""
+        try:
+            self._save()
+        except ClusterError:
+            log.warning("%r still names what could not be carried out; the next start will try again", self._file)
+
+    def delete_topics(self, names: Iterable[str]) -> dict[str, ClusterError]:
+        """Delete known topics with one write before and one after; returns those that could not be."""
+        doomed = [self.topics[name] for name in dict.fromkeys(names)]
+        kept = {topic.name: self._stored.pop(topic.name) for topic in doomed}
+        for topic in doomed:
+            self._deleting.setdefault(topic.name, set()).add(topic.id)
+        try:
+            self._save()
+        except ClusterError as error:
+            self._stored.update(kept)
+            for topic in doomed:
+                self._deleting_done(topic)
+            return dict.fromkeys(kept, error)
+        for topic in doomed:
+            del self.topics[topic.name], self.by_id[topic.id], self._collision_keys[collision_key(topic.name)]
+            self._partition_count -= len(topic.partitions)
+            if self._remove_folders(topic.partitions):
+                self._deleting_done(topic)
+        self._save_after_failure()
+        return {}
+
+    def delete_topic(self, name: str) -> None:
+        """Delete one topic; raises ClusterError."""
+        if name not in self.topics:
+            raise ClusterError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+        for error in self.delete_topics([name]).values():
+            raise error
+
+    def _deleting_done(self, topic: Topic) -> None:
+        ids = self._deleting[topic.name]
+        ids.discard(topic.id)
+        if not ids:
+            del self._deleting[topic.name]
+
+    def add_partitions(
+        self, wanted: Sequence[NewPartitions], *, validate_only: bool = False
+    ) -> dict[str, ClusterError]:
+        """Give topics more partitions with one write of the file; returns those that could not have them."""
+        failures: dict[str, ClusterError] = {}
+        accepted: list[NewPartitions] = []
+        planned = 0
+        for each in wanted:
+            try:
+                planned += self._check_new_partitions(each, planned)
+                accepted.append(each)
+            except ClusterError as error:
+                failures[each.name] = error
+        if accepted and not validate_only:
+            failures |= self._carry_out_growth(accepted)
+        return failures
+
+    def _check_new_partitions(self, wanted: NewPartitions, already_planned: int) -> int:
+        topic = self.topics.get(wanted.name)
+        if topic is None:
+            raise ClusterError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{wanted.name}' does not exist.")
+        current = len(topic.partitions)
+        if wanted.total_count == current:
+            raise ClusterError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partition(s).")
+        if wanted.total_count < current:
+            message = f"The topic {topic.name} currently has {current} partition(s); {wanted.total_count} would not be an increase."
+            raise ClusterError(ErrorCode.INVALID_PARTITIONS, message)
+        added = wanted.total_count - current
+        if wanted.assignments is not None:
+            if len(wanted.assignments) != added:
+                message = f"Attempted to add {added} additional partition(s), but only {len(wanted.assignments)} assignment(s) were specified."
+                raise ClusterError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+            for brokers in wanted.assignments:
+                self._check_assignment(brokers)
+        self._check_room(added, already_planned)
+        return added
+
+    def _carry_out_growth(self, accepted: Sequence[NewPartitions]) -> dict[str, ClusterError]:
+        before = {each.name: self._stored[each.name] for each in accepted}
+        for each in accepted:
+            old = before[each.name]
+            self._stored[each.name] = StoredTopic(old.name, old.id, each.total_count, old.overrides)
+        try:
+            self._save()
+        except ClusterError as error:
+            self._stored.update(before)
+            return dict.fromkeys(before, error)
+        failures: dict[str, ClusterError] = {}
+        for each in accepted:
+            topic = self.topics[each.name]
+            try:
+                while len(topic.partitions) < each.total_count:
+                    index = len(topic.partitions)
+                    topic.partitions.append(self._logs.create(topic.name, index, topic.config, topic.id))
+                    self._partition_count += 1
+            except StorageFault as fault:
+                log.error("topic %s: could not grow: %s", topic.name, fault)
+                failures[topic.name] = ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the partition's files could not be created")
+                self._stored[topic.name] = StoredTopic(topic.name, topic.id, len(topic.partitions), dict(topic.overrides))
+        if failures:
+            self._save_after_failure()
+        return failures
+
+    # -- configurations
+
+    def alter_topic_configs(self, changes: Mapping[str, Mapping[str, str]]) -> None:
+        """Give known topics other overrides, all of them in one write; they take effect at once. Raises ClusterError."""
+        configs = {name: self.topic_config(overrides) for name, overrides in changes.items()}
+        before = {name: self._stored[name] for name in changes}
+        for name, overrides in changes.items():
+            old = before[name]
+            self._stored[name] = StoredTopic(name, old.id, old.partition_count, dict(overrides))
+        try:
+            self._save()
+        except ClusterError:
+            self._stored.update(before)
+            raise
+        for name, overrides in changes.items():
+            topic = self.topics[name]
+            topic.overrides = dict(overrides)
+            _configure(topic, configs[name])
+
+    def check_broker_configs(self, node: str, configs: Mapping[str, str]) -> Settings:
+        """The settings that a change would give; `node` is this broker's id, or empty for all. Raises ClusterError."""
+        try:
+            return self._settings_with({**self.broker_configs, node: configs})
+        except SettingsError as error:
+            raise ClusterError(ErrorCode.INVALID_REQUEST, str(error)) from error
+
+    def alter_broker_configs(self, node: str, configs: Mapping[str, str]) -> None:
+        """Replace the dynamic configuration of this broker or of all; it takes effect at once. Raises ClusterError."""
+        settings = self.check_broker_configs(node, configs)
+        before = self.broker_configs
+        self.broker_configs = {**before, node: dict(configs)}
+        try:
+            self._save()
+        except ClusterError:
+            self.broker_configs = before
+            raise
+        self.settings = settings
+        self._configs.clear()
+        for topic in self.topics.values():
+            _configure(topic, self.topic_config(topic.overrides))
+        self.on_settings_changed(settings)
+
+    def _settings_with(self, configs: Mapping[str, Mapping[str, str]]) -> Settings:
+        return self.settings.with_dynamic(configs.get("", {}), configs.get(str(self.node_id), {}))
+
+    # -- producer ids
+
+    def next_producer_id(self) -> int:
+        """An id that was never given out before; raises ClusterError when no more can be reserved."""
+        if self._next_producer_id == self._reserved_producer_ids:
+            self._reserved_producer_ids += PRODUCER_ID_BLOCK_SIZE
+            try:
+                self._save()
+            except ClusterError:
+                self._reserved_producer_ids -= PRODUCER_ID_BLOCK_SIZE
+                raise
+        self._next_producer_id += 1
+        return self._next_producer_id - 1
+
+
+def check_name(name: str) -> None:
+    """Raises ClusterError for a name that no topic may have."""
+    wrong = wrong_with(name)
+    if wrong is not None:
+        raise ClusterError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {wrong}")
+    if name == KRAFT_METADATA:
+        raise ClusterError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"{name} is not a topic that a client may have.")
+
+
+def _required(name: str, value: str | None) -> str:
+    if value is None:
+        raise ClusterError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {name}")
+    return value
+
+
+def _configure(topic: Topic, config: TopicConfig) -> None:
+    topic.config = config
+    for partition in topic.partitions:
+        partition.config = config

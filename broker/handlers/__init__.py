@@ -1,0 +1,61 @@
+"""The table of what is served: every api, its versions and its handler. ApiVersions is derived from it.
+
+A handler is named as `module:function` and imported when the first request for it comes: the start stays quick.
+
+The ranges are the union of what Kafka 3.9 (oldest versions) and Kafka 4.3 (newest versions) serve. Not advertised: ApiVersions v5,
+InitProducerId v6 (unstable in Kafka 4.3 as well), and the apis of groups and transactions, which are not served yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from protocol.apis import ApiKey
+
+if TYPE_CHECKING:
+    from broker.handlers.context import BrokerView, RequestContext
+
+    HandlerFunction = Callable[[BrokerView, Any, RequestContext], object | None]
+
+
+class Handler:
+    """What serves the versions `min_version` to `max_version` of one api."""
+
+    __slots__ = ("_function", "max_version", "min_version")
+
+    def __init__(self, min_version: int, max_version: int, function: HandlerFunction | str) -> None:
+        self.min_version = min_version
+        self.max_version = max_version
+        self._function = function
+
+    def __repr__(self) -> str:
+        return f"Handler(v{self.min_version}-v{self.max_version}, {self._function!r})"
+
+    @property
+    def function(self) -> HandlerFunction:
+        if isinstance(self._function, str):
+            module, _, name = self._function.partition(":")
+            self._function = getattr(import_module(f"{__name__}.{module}"), name)
+        return self._function  # type: ignore[return-value]
+
+
+HANDLERS: dict[ApiKey, Handler] = {
+    ApiKey.PRODUCE: Handler(0, 13, "produce:handle"),
+    ApiKey.FETCH: Handler(0, 18, "fetch:handle"),
+    ApiKey.LIST_OFFSETS: Handler(0, 11, "list_offsets:handle"),
+    ApiKey.METADATA: Handler(0, 13, "metadata:handle"),
+    ApiKey.API_VERSIONS: Handler(0, 4, "api_versions:handle"),
+    ApiKey.CREATE_TOPICS: Handler(0, 7, "topics:create_topics"),
+    ApiKey.DELETE_TOPICS: Handler(0, 6, "topics:delete_topics"),
+    ApiKey.DELETE_RECORDS: Handler(0, 2, "records:handle"),
+    ApiKey.INIT_PRODUCER_ID: Handler(0, 5, "producer_ids:handle"),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: Handler(0, 4, "epochs:handle"),
+    ApiKey.DESCRIBE_CONFIGS: Handler(0, 4, "configs:describe_configs"),
+    ApiKey.ALTER_CONFIGS: Handler(0, 2, "configs:alter_configs"),
+    ApiKey.DESCRIBE_LOG_DIRS: Handler(0, 5, "log_dirs:handle"),
+    ApiKey.CREATE_PARTITIONS: Handler(0, 3, "topics:create_partitions"),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Handler(0, 1, "configs:incremental_alter_configs"),
+    ApiKey.DESCRIBE_CLUSTER: Handler(0, 2, "cluster:handle"),
+}

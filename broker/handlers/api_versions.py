@@ -1,0 +1,45 @@
+"""ApiVersions, versions 0 to 4: what is served, straight from the table of handlers.
+
+- v3+: a client's name and version must look like one (letters, digits, '.' and '-'), else INVALID_REQUEST, as in Kafka.
+- A version that is not served is answered with UNSUPPORTED_VERSION in a v0 body that names the range of ApiVersions alone, so that
+  the client can ask again on the same connection (`handle_unsupported`; the dispatcher calls it).
+Not done: features are not listed, for there are none that a client could use.
+"""
+
+from __future__ import annotations
+
+import re
+
+from broker.handlers import HANDLERS
+from broker.handlers.context import BrokerView, RequestContext
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+
+FIRST_VERSION_WITH_SOFTWARE_NAME = 3
+MAX_SOFTWARE_NAME_LENGTH = 255
+
+_SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
+
+_SERVED = [
+    ApiVersion(api_key=key, min_version=handler.min_version, max_version=handler.max_version)
+    for key, handler in sorted(HANDLERS.items())
+]
+
+
+def handle(broker: BrokerView, request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:  # noqa: ARG001
+    if context.version >= FIRST_VERSION_WITH_SOFTWARE_NAME and not (
+        is_software_name(request.client_software_name) and is_software_name(request.client_software_version)
+    ):
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
+    return ApiVersionsResponse(error_code=ErrorCode.NONE, api_keys=_SERVED)
+
+
+def handle_unsupported(broker: BrokerView, request: object, context: RequestContext) -> ApiVersionsResponse:  # noqa: ARG001
+    """For a version outside of the range; encoded as v0 whatever was asked."""
+    own = [version for version in _SERVED if version.api_key == ApiKey.API_VERSIONS]
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=own)
+
+
+def is_software_name(text: str) -> bool:
+    return len(text) <= MAX_SOFTWARE_NAME_LENGTH and _SOFTWARE_NAME.fullmatch(text) is not None

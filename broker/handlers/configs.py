@@ -1,0 +1,329 @@
+"""DescribeConfigs 0 to 4, AlterConfigs 0 to 2, IncrementalAlterConfigs 0 to 1: settings of topics and of the broker.
+
+- Topics: every key of `broker.topic_settings`; an override that is not allowed is INVALID_CONFIG. Changes take effect at once.
+- Broker: named by its id, or by the empty name for the values that all brokers share (described: only those that were set
+  there). Only keys that may change while running can be set; anything else is INVALID_REQUEST, as on real brokers.
+- AlterConfigs replaces the whole set: what is not named returns to its default. IncrementalAlterConfigs sets, deletes, and adds to
+  or takes from lists, starting from the value that counts.
+- A resource or a key twice in one request, a null value, an unknown operation: INVALID_REQUEST. An empty list of keys means all.
+Not done: broker loggers, client metrics and group configurations are refused with INVALID_REQUEST; v0's `is_default` is false.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeVar
+
+from broker import topic_settings
+from broker.cluster import Cluster, Topic, check_name
+from broker.cluster_errors import ClusterError
+from broker.handlers.context import BrokerView, RequestContext
+from broker.setting_types import ConfigEntry, ConfigSource, ConfigType
+from protocol.errors import ErrorCode
+from protocol.messages import alter_configs as plain
+from protocol.messages import incremental_alter_configs as incremental
+from protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+MAX_RESOURCES_PER_REQUEST = 20_000
+"""Each is answered with many times its own size."""
+
+ALL_BROKERS = ""
+
+
+class ResourceType(IntEnum):
+    TOPIC = 2
+    BROKER = 4
+
+
+class Change(IntEnum):
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+# -- DescribeConfigs
+
+
+def describe_configs(
+    broker: BrokerView, request: DescribeConfigsRequest, context: RequestContext  # noqa: ARG001
+) -> DescribeConfigsResponse:
+    results = []
+    for number, resource in enumerate(request.resources):
+        try:
+            if number >= MAX_RESOURCES_PER_REQUEST:
+                raise _bad_request(f"A request may name {MAX_RESOURCES_PER_REQUEST} resources.")
+            entries = _entries(broker.cluster, resource)
+        except ClusterError as error:
+            results.append(_described(resource, error.code, error.message, []))
+        else:
+            configs = [_config(each, request.include_synonyms, request.include_documentation) for each in entries]
+            results.append(_described(resource, ErrorCode.NONE, "", configs))
+    return DescribeConfigsResponse(results=results)
+
+
+def _described(
+    resource: DescribeConfigsResource, code: ErrorCode, message: str, configs: list[DescribeConfigsResourceResult]
+) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=configs,
+    )
+
+
+def _entries(cluster: Cluster, resource: DescribeConfigsResource) -> list[ConfigEntry]:
+    """What is asked for of one resource; raises ClusterError."""
+    keys = resource.configuration_keys or None
+    if resource.resource_type == ResourceType.TOPIC:
+        return topic_settings.describe(_topic(cluster, resource.resource_name).overrides, cluster.settings, keys)
+    node = _node(cluster, resource.resource_type, resource.resource_name)
+    if node != ALL_BROKERS:
+        return cluster.settings.describe(keys)
+    given = cluster.broker_configs.get(ALL_BROKERS, {})
+    entries = cluster.settings.describe(key for key in given if keys is None or key in keys)
+    return [_as_shared(entry, given[entry.name]) for entry in entries]
+
+
+def _as_shared(entry: ConfigEntry, value: str) -> ConfigEntry:
+    """A key with the value that all brokers share, whatever counts here."""
+    return ConfigEntry(
+        name=entry.name,
+        value=None if entry.sensitive else value,
+        source=ConfigSource.DYNAMIC_DEFAULT_BROKER,
+        type=entry.type,
+        read_only=entry.read_only,
+        sensitive=entry.sensitive,
+        documentation=entry.documentation,
+        synonyms=tuple(s for s in entry.synonyms if s.source is ConfigSource.DYNAMIC_DEFAULT_BROKER),
+    )
+
+
+def _config(entry: ConfigEntry, with_synonyms: bool, with_documentation: bool) -> DescribeConfigsResourceResult:
+    synonyms = []
+    if with_synonyms:
+        synonyms = [
+            DescribeConfigsSynonym(name=each.name, value=None if entry.sensitive else each.value, source=each.source)
+            for each in entry.synonyms
+        ]
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=entry.sensitive,
+        synonyms=synonyms,
+        config_type=entry.type,
+        documentation=entry.documentation if with_documentation else None,
+    )
+
+
+def _topic(cluster: Cluster, name: str) -> Topic:
+    check_name(name)
+    topic = cluster.topics.get(name)
+    if topic is None:
+        raise ClusterError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+    return topic
+
+
+def _node(cluster: Cluster, resource_type: int, name: str) -> str:
+    """The key of a broker's dynamic configuration; raises ClusterError for anything that is not this broker."""
+    if resource_type != ResourceType.BROKER:
+        raise _bad_request(f"Unsupported resource type {resource_type}.")
+    if name not in (ALL_BROKERS, str(cluster.node_id)):
+        raise _bad_request(f"Unexpected broker id, expected {cluster.node_id} or empty string, but received {name[:100]}")
+    return name
+
+
+def _bad_request(message: str) -> ClusterError:
+    return ClusterError(ErrorCode.INVALID_REQUEST, message)
+
+
+# -- changes, common to both requests
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """One resource and the whole set of overrides that it is to have."""
+
+    type: int
+    name: str
+    overrides: Mapping[str, str]
+
+
+Resource = plain.AlterConfigsResource | incremental.AlterConfigsResource
+AnyResource = TypeVar("AnyResource", plain.AlterConfigsResource, incremental.AlterConfigsResource)
+
+
+def alter_configs(
+    broker: BrokerView, request: plain.AlterConfigsRequest, context: RequestContext  # noqa: ARG001
+) -> plain.AlterConfigsResponse:
+    failures = _alter(broker.cluster, request.resources, _replaced, validate_only=request.validate_only)
+    return plain.AlterConfigsResponse(
+        responses=[
+            plain.AlterConfigsResourceResponse(
+                error_code=failure.code if failure else ErrorCode.NONE,
+                error_message=failure.message if failure else None,
+                resource_type=resource_type,
+                resource_name=name,
+            )
+            for (resource_type, name), failure in failures.items()
+        ]
+    )
+
+
+def incremental_alter_configs(
+    broker: BrokerView, request: incremental.IncrementalAlterConfigsRequest, context: RequestContext  # noqa: ARG001
+) -> incremental.IncrementalAlterConfigsResponse:
+    failures = _alter(broker.cluster, request.resources, _changed, validate_only=request.validate_only)
+    return incremental.IncrementalAlterConfigsResponse(
+        responses=[
+            incremental.AlterConfigsResourceResponse(
+                error_code=failure.code if failure else ErrorCode.NONE,
+                error_message=failure.message if failure else None,
+                resource_type=resource_type,
+                resource_name=name,
+            )
+            for (resource_type, name), failure in failures.items()
+        ]
+    )
+
+
+def _alter(
+    cluster: Cluster,
+    resources: Sequence[AnyResource],
+    overrides_of: Callable[[Cluster, AnyResource], Mapping[str, str]],
+    *,
+    validate_only: bool,
+) -> dict[tuple[int, str], ClusterError | None]:
+    """Check every resource, then carry out what is allowed; what failed, by resource."""
+    counts = Counter((each.resource_type, each.resource_name) for each in resources)
+    outcome: dict[tuple[int, str], ClusterError | None] = dict.fromkeys(counts)
+    accepted: list[Alteration] = []
+    for resource in resources:
+        key = (resource.resource_type, resource.resource_name)
+        try:
+            if counts[key] > 1:
+                raise _bad_request("Each resource must appear at most once.")
+            _check_keys(resource)
+            alteration = Alteration(*key, overrides_of(cluster, resource))
+            _check(cluster, alteration)
+            accepted.append(alteration)
+        except ClusterError as error:
+            outcome[key] = error
+    if not validate_only:
+        outcome |= _carry_out(cluster, accepted)
+    return outcome
+
+
+def _check_keys(resource: Resource) -> None:
+    names = [config.name for config in resource.configs]
+    if len(set(names)) != len(names):
+        raise _bad_request("Error due to duplicate config keys")
+
+
+def _check(cluster: Cluster, alteration: Alteration) -> None:
+    if alteration.type == ResourceType.TOPIC:
+        cluster.topic_config(alteration.overrides)
+    else:
+        cluster.check_broker_configs(alteration.name, alteration.overrides)
+
+
+def _carry_out(cluster: Cluster, accepted: Iterable[Alteration]) -> dict[tuple[int, str], ClusterError]:
+    failures: dict[tuple[int, str], ClusterError] = {}
+    topics = {each.name: each.overrides for each in accepted if each.type == ResourceType.TOPIC}
+    try:
+        if topics:
+            cluster.alter_topic_configs(topics)
+    except ClusterError as error:
+        failures |= {(int(ResourceType.TOPIC), name): error for name in topics}
+    for each in accepted:
+        if each.type != ResourceType.TOPIC:
+            try:
+                cluster.alter_broker_configs(each.name, each.overrides)
+            except ClusterError as error:
+                failures[each.type, each.name] = error
+    return failures
+
+
+def _required(key: str, value: str | None) -> str:
+    if value is None:
+        raise _bad_request(f"Null value not supported for : {key}")
+    return value
+
+
+# -- AlterConfigs
+
+
+def _replaced(cluster: Cluster, resource: plain.AlterConfigsResource) -> Mapping[str, str]:
+    """The set that replaces the old one."""
+    overrides = {config.name: _required(config.name, config.value) for config in resource.configs}
+    _current(cluster, resource)
+    return overrides
+
+
+def _current(cluster: Cluster, resource: Resource) -> Mapping[str, str]:
+    """The overrides that a resource has now; raises ClusterError if there is no such resource."""
+    if resource.resource_type == ResourceType.TOPIC:
+        return _topic(cluster, resource.resource_name).overrides
+    node = _node(cluster, resource.resource_type, resource.resource_name)
+    return cluster.broker_configs.get(node, {})
+
+
+# -- IncrementalAlterConfigs
+
+
+def _changed(cluster: Cluster, resource: incremental.AlterConfigsResource) -> Mapping[str, str]:
+    """The old set with the changes made."""
+    overrides = dict(_current(cluster, resource))
+    is_topic = resource.resource_type == ResourceType.TOPIC
+    for config in resource.configs:
+        key = config.name
+        if config.config_operation == Change.DELETE:
+            overrides.pop(key, None)
+            continue
+        value = _required(key, config.value)
+        if config.config_operation == Change.SET:
+            overrides[key] = value
+        elif config.config_operation in (Change.APPEND, Change.SUBTRACT):
+            described = (
+                topic_settings.describe(overrides, cluster.settings, [key]) if is_topic else cluster.settings.describe([key])
+            )
+            adding = config.config_operation == Change.APPEND
+            overrides[key] = _with_words(key, described, value, adding=adding)
+        else:
+            raise _bad_request(f"Unknown operation {config.config_operation} for {key}.")
+    return overrides
+
+
+def _with_words(key: str, described: Sequence[ConfigEntry], value: str, *, adding: bool) -> str:
+    """The list of a key with words added or taken away; its order stays."""
+    if not described:
+        raise ClusterError(ErrorCode.INVALID_CONFIG, f"Unknown config name: {key}")
+    entry = described[0]
+    if entry.type is not ConfigType.LIST:
+        operation = "APPEND to" if adding else "SUBTRACT from"
+        raise ClusterError(ErrorCode.INVALID_CONFIG, f"Can't {operation} key {key} because its type is not LIST.")
+    words = dict.fromkeys(_words(entry.value or ""))
+    if adding:
+        words |= dict.fromkeys(_words(value))
+    else:
+        for word in _words(value):
+            words.pop(word, None)
+    return ",".join(words)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]

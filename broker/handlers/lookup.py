@@ -1,0 +1,36 @@
+"""What several handlers ask first: is the partition here, is the client's leader epoch ours, and what a failed disk is called."""
+
+from __future__ import annotations
+
+import logging
+
+from broker.cluster import Cluster
+from broker.log.partition import Partition
+from broker.log.storage import StorageFault
+from protocol.errors import ErrorCode
+
+log = logging.getLogger(__name__)
+
+NO_EPOCH = -1
+
+
+def find_partition(cluster: Cluster, name: str, index: int) -> Partition | ErrorCode:
+    topic = cluster.topics.get(name)
+    if topic is None or not 0 <= index < len(topic.partitions):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return topic.partitions[index]
+
+
+def epoch_error(partition: Partition, current_leader_epoch: int) -> ErrorCode | None:
+    """What is wrong with the leader epoch that a client believes in; -1 means that it does not say."""
+    if current_leader_epoch in (NO_EPOCH, partition.leader_epoch):
+        return None
+    if current_leader_epoch < partition.leader_epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    return ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def storage_error(partition: Partition, fault: StorageFault) -> ErrorCode:
+    """Log a fault of the disk; clients know it by this code."""
+    log.error("%r: %s", partition, fault)
+    return ErrorCode.KAFKA_STORAGE_ERROR

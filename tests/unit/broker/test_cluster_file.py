@@ -1,0 +1,134 @@
+"""The cluster file: what is written comes back, and damage costs what it hit and nothing else."""
+
+import pytest
+
+from broker.cluster_file import (
+    DAMAGED_SUFFIX,
+    FILE_NAME,
+    ClusterFile,
+    NewerClusterFile,
+    StoredTopic,
+    decode_topic_id,
+    encode_line,
+    encode_topic_id,
+    parse,
+)
+from broker.log.memory_storage import MemoryStorage
+from broker.log.storage import StorageFault
+
+PATH = f"/data/{FILE_NAME}"
+TOPICS = [
+    StoredTopic("plain", bytes(range(16)), 3, {}),
+    StoredTopic("réglé \"x\"\n", bytes(range(1, 17)), 1, {"retention.ms": "-1", "cleanup.policy": "compact,delete"}),
+    StoredTopic("last", bytes(range(2, 18)), 100, {"segment.bytes": "1000"}),
+]
+BROKER_CONFIGS = {"": {"log.retention.ms": "5"}, "1": {"message.max.bytes": "77"}}
+DELETING = {"gone": {bytes(range(3, 19)), bytes(range(4, 20))}}
+
+
+@pytest.fixture
+def storage():
+    storage = MemoryStorage()
+    storage.make_dir("/data")
+    storage.sync_dir("/")
+    return storage
+
+
+@pytest.fixture
+def file(storage):
+    return ClusterFile(storage, "/data")
+
+
+def save(file):
+    file.save(TOPICS, BROKER_CONFIGS, 4000, DELETING)
+
+
+def test_what_was_saved_is_loaded_even_after_a_power_cut(storage, file):
+    save(file)
+    storage.crash()
+    stored = file.load()
+    assert list(stored.topics.values()) == TOPICS
+    assert (stored.broker_configs, stored.next_producer_id, stored.deleting) == (BROKER_CONFIGS, 4000, DELETING)
+    assert stored.found
+    assert not stored.damages
+
+
+def test_a_missing_file_is_no_damage(file):
+    stored = file.load()
+    assert (stored.found, stored.damages, stored.topics, stored.next_producer_id) == (False, [], {}, None)
+
+
+def test_a_failed_save_leaves_the_old_file(storage, file):
+    save(file)
+    storage.fail("sync", FILE_NAME)
+    with pytest.raises(StorageFault):
+        file.save([], {}, 5000, {})
+    assert file.load().next_producer_id == 4000
+
+
+def test_any_flipped_bit_costs_at_most_its_line_and_is_reported(storage, file):
+    save(file)
+    data = storage.read_all(PATH)
+    for position in range(len(data)):
+        damaged = bytearray(data)
+        damaged[position] ^= 1
+        stored = parse(bytes(damaged))
+        assert stored.damages
+        hit = data[:position].count(b"\n")
+        if data[position : position + 1] == b"\n":  # two lines became one
+            lost = {hit, hit + 1}
+        else:
+            lost = {hit}
+        expected = [topic for line, topic in enumerate(TOPICS, start=1) if line not in lost]
+        assert [topic for topic in stored.topics.values() if topic in TOPICS] == list(stored.topics.values())
+        assert all(topic in stored.topics.values() for topic in expected)
+        assert (stored.next_producer_id == 4000) == (0 not in lost)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 40, 300, 500])
+def test_a_cut_file_is_reported_and_its_whole_lines_are_used(storage, file, cut):
+    save(file)
+    data = storage.read_all(PATH)
+    whole = data[:cut].count(b"\n")
+    stored = parse(data[:cut])
+    assert stored.damages
+    assert list(stored.topics.values()) == TOPICS[: max(0, whole - 1)]
+
+
+def test_a_damaged_file_is_kept_aside(storage, file):
+    save(file)
+    damaged = storage.read_all(PATH).replace(b"100", b"101")
+    storage.write_atomically(PATH, damaged)
+    assert set(file.load().topics) == {"plain", TOPICS[1].name}
+    assert storage.read_all(PATH + DAMAGED_SUFFIX) == damaged
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"name": "x"},
+        {"name": "x", "id": "short", "partitions": 1, "configs": {}},
+        {"name": "x", "id": encode_topic_id(bytes(16)), "partitions": "many", "configs": {}},
+        {"name": "x", "id": encode_topic_id(bytes(16)), "partitions": 1, "configs": 7},
+        {"name": "x", "id": 5, "partitions": 1, "configs": {}},
+    ],
+)
+def test_a_line_with_a_right_checksum_and_wrong_content_is_damage_too(storage, file, content):
+    save(file)
+    stored = parse(storage.read_all(PATH) + encode_line(content).encode())
+    assert stored.damages
+    assert list(stored.topics.values()) == TOPICS
+
+
+def test_the_file_of_a_later_release_is_not_touched(storage, file):
+    line = encode_line({"version": 2, "topics": 0, "next_producer_id": 0, "broker_configs": {}, "deleting": {}})
+    storage.write_atomically(PATH, line.encode())
+    with pytest.raises(NewerClusterFile, match="version 2"):
+        file.load()
+
+
+def test_topic_ids_are_written_as_in_partition_metadata():
+    topic_id = bytes(range(7, 23))
+    assert decode_topic_id(encode_topic_id(topic_id)) == topic_id
+    assert len(encode_topic_id(topic_id)) == 22
+    assert decode_topic_id("3QwsrJSIRfKzvCSObwhb_Q").hex() == "dd0c2cac948845f2b3bc248e6f085bfd"
