@@ -110,7 +110,7 @@ def _own_cpu() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-class _Topic:
+class RunTopic:
     """A topic for one run, gone with its files afterwards, so that what one run wrote does not slow the next."""
 
     def __init__(self, options: Options, mode: str) -> None:
@@ -169,7 +169,7 @@ def _produce(options: Options, mode: str, unit: str, *, old: bool | None) -> Res
     if old is None:
         with Peer(options.address) as asker:
             old = asker.version(Api.PRODUCE, 3, 2) == 2
-    with _Topic(options, mode) as topic:
+    with RunTopic(options, mode) as topic:
         return _closed_loop(options, _produce_load(options, topic, old=old), mode, unit)
 
 
@@ -186,7 +186,7 @@ def end_to_end(options: Options) -> Result:
 def _paced(options: Options, mode: str, *, follow: bool) -> Result:
     with Peer(options.address) as asker:
         old = asker.version(Api.PRODUCE, 3, 2) == 2
-    with _Topic(options, mode) as topic:
+    with RunTopic(options, mode) as topic:
         load = _produce_load(options, topic, old=old)
         if options.warm_seconds:
             paced.run(options.address, load, options.rate, options.warm_seconds)
@@ -200,7 +200,7 @@ def _paced(options: Options, mode: str, *, follow: bool) -> Result:
         return meter.result(mode, "records", len(beat.sent), requests=len(beat.sent), latencies=times)
 
 
-def _filled(options: Options) -> str:
+def filled(options: Options) -> str:
     topic = options.topic or f"bench-filled-{options.fill_records}-{options.size_bytes}-{options.batch_bytes}"
     fill.ensure(
         options.address,
@@ -215,7 +215,7 @@ def _filled(options: Options) -> str:
 
 def consume_all(options: Options) -> Result:
     """From the start to the end and again, up to 1 MiB an answer."""
-    topic = _filled(options)
+    topic = filled(options)
     with Peer(options.address) as asker:
         version = asker.version(Api.FETCH, 4, 2)
     reader = consume.Reader(options.address, topic, version, options.size_bytes)
@@ -230,7 +230,7 @@ def consume_all(options: Options) -> Result:
 
 def time_lookup(options: Options) -> Result:
     """ListOffsets v1 at random times of a filled topic; the offset answered must be the only right one."""
-    topic = _filled(options)
+    topic = filled(options)
     chance = random.Random(11)
     offsets = [chance.randrange(options.fill_records) for _ in range(LOOKUP_FRAMES)]
     wanted = [struct.pack(">hqq", 0, fill.FIRST_TIMESTAMP + offset, offset) for offset in offsets]
@@ -263,7 +263,7 @@ def many_connections(options: Options) -> Result:
 
 def client_produce(options: Options) -> Result:
     """A librdkafka producer, batching as it likes: often bound by the client itself."""
-    with _Topic(options, "clientproduce") as topic:
+    with RunTopic(options, "clientproduce") as topic:
         if options.warm_seconds:
             real_client.produce(options.address, topic, options.size_bytes, options.warm_seconds)
         meter = Meter(options.pid)
@@ -273,7 +273,7 @@ def client_produce(options: Options) -> Result:
 
 def client_consume(options: Options) -> Result:
     """A librdkafka consumer from the start of a filled topic, at most to its end."""
-    topic = _filled(options)
+    topic = filled(options)
     meter = Meter(options.pid)
     count, took = real_client.consume(options.address, topic, options.seconds)
     return meter.result("clientconsume", "records", count, requests=count, seconds=took)

@@ -1,0 +1,62 @@
+"""Starting and ending the brokers that are compared: horolog and any Kafka release behind one shape."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import kafka, peer, process
+
+HOROLOG = "horolog"
+READY_TIMEOUT_SECONDS = 60.0
+# Deleted topics must leave the disk at once, or one run's data is written back during the next.
+KAFKA_SETTINGS = {"log.segment.delete.delay.ms": "1000"}
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A broker that answers; `name` is horolog or a Kafka release."""
+
+    name: str
+    address: str
+    pid: int
+    data: Path
+    ready_seconds: float
+    process: subprocess.Popen[bytes] | None = None
+
+    def stop(self) -> None:
+        if self.process is None:
+            kafka.stop(self.data)
+        else:
+            process.end(self.pid, self.process)
+
+
+def start(name: str, root: Path, settings: Mapping[str, str] | None = None, *, partitions: int = 0) -> Running:
+    """Start a broker on its folder below `root`; ready when it answers and leads so many partitions."""
+    data = root / name
+    chosen = dict(settings or {})
+    if name == HOROLOG:
+        return _start_horolog(data, chosen, partitions)
+    node = kafka.start(name, data, KAFKA_SETTINGS | chosen, partitions=partitions)
+    return Running(name, node.address, node.pid, data, node.ready_seconds)
+
+
+def _start_horolog(data: Path, settings: Mapping[str, str], partitions: int) -> Running:
+    data.mkdir(parents=True, exist_ok=True)
+    address = f"127.0.0.1:{process.free_ports(1)[0]}"
+    command = [sys.executable, "-m", "client.cli.main", "serve", "--data", str(data), "--listen", address]
+    for key, value in settings.items():
+        command += ["--set", f"{key}={value}"]
+    output = data.parent / "horolog.out"
+    with output.open("wb") as out:
+        began = time.monotonic()
+        started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+    try:
+        ready = lambda: peer.is_ready(address, partitions)  # noqa: E731
+        process.wait_until(ready, started.pid, READY_TIMEOUT_SECONDS, lambda: process.tail(output))
+    except BaseException:
+        process.end(started.pid, started)
+        raise
+    return Running(HOROLOG, address, started.pid, data, time.monotonic() - began, started)
