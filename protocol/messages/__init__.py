@@ -1,0 +1,1 @@
+"""Kafka's messages, declared once for all versions, one module per family."""
