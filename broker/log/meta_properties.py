@@ -26,7 +26,7 @@ NODE_KEY = MappingProxyType({0: "broker.id", 1: "node.id"})
 LARGEST_NODE_ID = 2**31 - 1
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
-_SEPARATOR = re.compile(r"(?<!\\)(?:\s*[=:]\s*|\s+)")
+_SEPARATOR = re.compile(r"(?<!\\)(?:[ \t\f]*[=:][ \t\f]*|[ \t\f]+)")
 _ESCAPED_CHARACTERS = MappingProxyType({"t": "\t", "n": "\n", "r": "\r", "f": "\f"})
 
 
@@ -96,7 +96,7 @@ def _node_id(text: str | None) -> int | None:
 def _properties(text: str) -> dict[str, str]:
     values: dict[str, str] = {}
     for line in re.split(r"\r\n|\r|\n", text):
-        line = line.lstrip()
+        line = line.lstrip(" \t\f")
         if not line or line[0] in "#!":
             continue
         key, _, value = _split(line)

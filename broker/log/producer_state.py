@@ -304,7 +304,9 @@ def next_sequence(last_sequence: int) -> int:
 def _check_transaction(producer: Producer, batch: ProducerBatch) -> Rejected | None:
     if producer.transaction_start < 0 or batch.transactional:
         return None
-    message = f"producer {batch.producer_id} has a transaction open since {producer.transaction_start}, the batch has none"
+    message = (
+        f"producer {batch.producer_id} has a transaction open since {producer.transaction_start}, the batch has none"
+    )
     return Rejected(ErrorCode.INVALID_TXN_STATE, message)
 
 

@@ -18,7 +18,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from broker.log.storage import FileMissing, Storage
+from broker.log.storage import FileMissing, Storage, parent_of
 
 SUFFIX = ".txnindex"
 ENTRY_BYTES = 34
@@ -53,7 +53,9 @@ def decode(data: bytes, base_offset: int) -> list[AbortedTransaction]:
         entry = AbortedTransaction(*numbers)
         if version != 0:
             raise TransactionIndexError(f"entry {len(entries)} has version {version}")
-        if not (0 <= entry.first_offset <= entry.last_offset and last_offset < entry.last_offset and entry.producer_id >= 0):
+        if not (
+            0 <= entry.first_offset <= entry.last_offset and last_offset < entry.last_offset and entry.producer_id >= 0
+        ):
             raise TransactionIndexError(f"entry {len(entries)} is out of place: {entry}")
         if entry.last_stable_offset < last_stable_offset:
             raise TransactionIndexError(f"entry {len(entries)}: the last stable offset goes back: {entry}")
@@ -89,7 +91,9 @@ class TransactionIndex:
 
     __slots__ = ("_storage", "_written", "base_offset", "entries", "path")
 
-    def __init__(self, storage: Storage, path: str, base_offset: int, entries: Iterable[AbortedTransaction] = ()) -> None:
+    def __init__(
+        self, storage: Storage, path: str, base_offset: int, entries: Iterable[AbortedTransaction] = ()
+    ) -> None:
         self._storage = storage
         self.path = path
         self.base_offset = base_offset
@@ -127,10 +131,13 @@ class TransactionIndex:
         """Write and sync what was appended; creates the file with its first entry."""
         if self._written == len(self.entries):
             return
-        file = self._storage.open(self.path) if self._written else self._storage.create(self.path)
+        is_new = not self._storage.exists(self.path)
+        file = self._storage.create(self.path) if is_new else self._storage.open(self.path)
         file.pwritev([encode(self.entries[self._written :])], self._written * ENTRY_BYTES)
         file.datasync()
         file.close()
+        if is_new:
+            self._storage.sync_dir(parent_of(self.path))
         self._written = len(self.entries)
 
     def reset(self) -> None:
