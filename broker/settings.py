@@ -339,6 +339,14 @@ class Settings:
             f"  from: {entry.source.name.lower().replace('_', ' ')}"
         )
 
+    @property
+    def data_folder(self) -> Path:
+        """log.dirs, else log.dir; raises SettingsError for several."""
+        key, text = ("log.dir", self.log_dir) if self.log_dirs is None else ("log.dirs", self.log_dirs)
+        if "," in text or not text:
+            raise SettingsError(key, text, "one data folder is allowed")
+        return Path(text)
+
     def with_dynamic(self, cluster: Mapping[str, str], broker: Mapping[str, str]) -> "Settings":
         """These settings with other values changed while running; raises SettingsError for a key that may not change."""
         for key, text in (*cluster.items(), *broker.items()):
@@ -399,11 +407,11 @@ def from_layers(layers: Layers) -> Settings:
 
 def _one_number(given: Mapping[str, str], values: Mapping[str, Value]) -> dict[str, Value]:
     """node.id and broker.id mean the same; broker.id=-1 asks for any."""
-    older = None if values.get("broker_id") == -1 else values.get("broker_id")
-    newer = values.get("node_id", older)
-    if older is not None and older != newer:
+    older = values.get("broker_id", -1)
+    newer = values.get("node_id", SPECS["node.id"].default if older == -1 else older)
+    if older not in {-1, newer}:
         raise SettingsError("broker.id", given["broker.id"], f"must equal node.id={newer} where both are given")
-    return {} if newer is None else {"node_id": newer, "broker_id": newer}
+    return {"node_id": newer, "broker_id": newer}
 
 
 def load(file: Path | None, environ: Mapping[str, str], flags: Mapping[str, str]) -> tuple[Settings, list[str]]:

@@ -1,0 +1,114 @@
+"""Measures the style rules of the design page on every tracked file: lengths, nesting, docstrings, and what must not be named."""
+
+import ast
+import re
+import statistics
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+MAX_FUNCTION_LINES = 70
+MAX_FILE_LINES = 700
+MAX_NESTING = 4
+
+_BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.Match)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+# Written in pieces so that this file does not name what it looks for.
+_HOMES = r"/(?:ro" + r"ot|wo" + r"rk|ho" + r"me/[a-z]\w*|Us" + r"ers/\w+)/"
+_INDEXES = r"https?://[^\s\"']*(?:/simp" + r"le|/packa" + r"ges/|regis" + r"try|/mav" + r"en2)"
+UNWANTED = re.compile(rf"(?<![\w.$}}/-])(?:{_HOMES})|{_INDEXES}")
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function and how long and how deep it is."""
+
+    where: str
+    lines: int
+    nesting: int
+
+
+def tracked_files() -> list[Path]:
+    """The files of the project: what git tracks, or all of a copy that has no history."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=PROJECT, capture_output=True, check=False)
+    if listed.returncode == 0 and listed.stdout:
+        names = [PROJECT / name for name in listed.stdout.decode().split("\0") if name]
+        return [name for name in names if name.is_file()]
+    return [path for path in PROJECT.rglob("*") if path.is_file() and not _hidden(path)]
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith((".", "__pycache__")) for part in path.relative_to(PROJECT).parts)
+
+
+def python_files() -> list[Path]:
+    return [path for path in tracked_files() if path.suffix == ".py"]
+
+
+def line_count(path: Path) -> int:
+    return path.read_bytes().count(b"\n")
+
+
+def functions(path: Path) -> Iterator[Function]:
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, _FUNCTIONS):
+            where = f"{path.relative_to(PROJECT)}:{node.lineno} {node.name}"
+            yield Function(where, (node.end_lineno or node.lineno) - node.lineno + 1, nesting(node))
+
+
+def nesting(function: ast.AST) -> int:
+    """The deepest block inside; an elif is no deeper than its if, and a function inside counts for itself."""
+    return max((_depth(child) for child in ast.iter_child_nodes(function)), default=0)
+
+
+def _depth(node: ast.AST, *, is_elif: bool = False) -> int:
+    if isinstance(node, (*_FUNCTIONS, ast.Lambda, ast.ClassDef)):
+        return 0
+    own = 1 if isinstance(node, _BLOCKS) and not is_elif else 0
+    inner = 0
+    for child in ast.iter_child_nodes(node):
+        chained = isinstance(node, ast.If) and isinstance(child, ast.If) and node.orelse == [child]
+        inner = max(inner, _depth(child, is_elif=chained))
+    # What hangs on an elif stands as deep as what hangs on its if.
+    return own + inner if not is_elif else max(inner, 0)
+
+
+def duty(path: Path) -> str | None:
+    """The first paragraph of the module's docstring."""
+    text = ast.get_docstring(ast.parse(path.read_bytes()))
+    return " ".join(text.split("\n\n")[0].split()) if text else None
+
+
+def is_sentence(text: str | None) -> bool:
+    """At least three words that begin like a sentence and end like one."""
+    return text is not None and len(text.split()) >= 3 and not text[0].islower() and text[-1] in ".:"
+
+
+def unwanted(path: Path) -> list[str]:
+    """Lines that name a machine's folders or a package index."""
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError:
+        return []
+    return [
+        f"{path.relative_to(PROJECT)}:{n}: {line.strip()[:120]}"
+        for n, line in enumerate(text.splitlines(), 1)
+        if UNWANTED.search(line)
+    ]
+
+
+def summary() -> str:
+    """The figures in one line."""
+    lengths = [function.lines for path in python_files() for function in functions(path)]
+    files = [line_count(path) for path in python_files()]
+    return (
+        f"style: {len(lengths)} functions, median {statistics.median(lengths):.0f} lines, p90 {_p90(lengths)}, longest {max(lengths)}; "
+        f"{len(files)} files, median {statistics.median(files):.0f} lines, p90 {_p90(files)}, longest {max(files)}"
+    )
+
+
+def _p90(values: list[int]) -> int:
+    return sorted(values)[len(values) * 9 // 10]

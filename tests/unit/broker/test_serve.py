@@ -1,0 +1,46 @@
+"""The arguments of `serve` become settings, and bad ones end in exit code 2 with a message."""
+
+import argparse
+
+import pytest
+
+from broker import serve
+from broker.setting_types import SettingsError
+
+
+def parse(*argv):
+    parser = argparse.ArgumentParser()
+    serve.configure(parser)
+    return parser.parse_args(argv)
+
+
+def test_flags_are_settings_and_set_has_the_last_word():
+    arguments = parse(
+        "--data", "/d", "--listen", "127.0.0.1:0", "--set", "log.dirs=/e", "--set", "a=b=c", "--set", "a= d"
+    )
+    assert serve.flags_of(arguments) == {"log.dirs": "/e", "listeners": "PLAINTEXT://127.0.0.1:0", "a": " d"}
+
+
+@pytest.mark.parametrize(
+    "argv", [("--set", "no-value"), ("--set", "=x"), ("--listen", "9092"), ("--listen", "host:port")]
+)
+def test_flags_that_cannot_be_read(argv):
+    with pytest.raises(SettingsError, match=r"allowed|HOST:PORT"):
+        serve.flags_of(parse(*argv))
+
+
+@pytest.mark.parametrize(
+    ("argv", "environ", "said"),
+    [
+        (("--set", "log.segment.bytes=x"), {}, "log.segment.bytes='x'"),
+        ((), {"KAFKA_NUM_PARTITIONS": "0"}, "num.partitions='0'"),
+        (("--config", "/no/such/file"), {}, "/no/such/file"),
+        (("--set", "nothing"), {}, "KEY=VALUE"),
+    ],
+)
+def test_bad_settings_end_with_a_message_and_code_2(argv, environ, said, capsys):
+    assert serve.serve(parse(*argv), environ) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("horolog: ")
+    assert said in captured.err

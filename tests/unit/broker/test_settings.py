@@ -1,0 +1,207 @@
+"""Settings come from file, environment and flags in that order, and what nobody knows stops the start."""
+
+import subprocess
+import sys
+
+import pytest
+
+from broker import settings as settings_module
+from broker.setting_types import ConfigSource, ConfigType, SettingsError, render
+from broker.settings import SPECS, Layers, Settings, load, magic_of_release
+from broker.settings_sources import kafka_keys, key_of_variable
+
+
+def test_defaults_are_what_the_table_says_and_are_allowed():
+    settings, warnings = load(None, {}, {})
+    assert warnings == []
+    for key, spec in SPECS.items():
+        assert settings.value(key) == spec.default
+        assert spec.nullable or spec.parse(render(spec.default)) == spec.default
+        assert not settings.is_set(key)
+
+
+def test_every_key_is_kafkas_or_marked_as_ours():
+    strangers = [key for key in SPECS if key not in kafka_keys() and not key.startswith("horolog.")]
+    assert strangers == [
+        "max.message.time.difference.ms"
+    ]  # the first name of a bound that Kafka renamed before its release
+
+
+def test_every_sentence_is_one():
+    for key, spec in SPECS.items():
+        assert spec.sentence[0].isupper(), key
+        assert spec.sentence.endswith("."), key
+
+
+def test_flags_win_over_environment_over_file(tmp_path):
+    file = tmp_path / "server.properties"
+    file.write_text("log.segment.bytes=1000\nlog.roll.hours=1\nnum.partitions=5\n")
+    environ = {"KAFKA_LOG_SEGMENT_BYTES": "2000", "KAFKA_LOG_ROLL_HOURS": "2"}
+    settings, warnings = load(file, environ, {"log.segment.bytes": "3000"})
+    assert (settings.log_segment_bytes, settings.log_roll_hours, settings.num_partitions) == (3000, 2, 5)
+    assert warnings == []
+    assert settings.source("num.partitions") is ConfigSource.STATIC_BROKER
+    assert settings.source("log.roll.ms") is ConfigSource.DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("variable", "key"),
+    [
+        ("KAFKA_LOG_SEGMENT_BYTES", "log.segment.bytes"),
+        ("KAFKA_ZOOKEEPER_CLIENT__CNXN", "zookeeper.client_cnxn"),
+        ("KAFKA_LISTENER_NAME_IN___SIDE_SSL", "listener.name.in-side.ssl"),
+    ],
+)
+def test_variables_are_named_as_in_kafkas_image(variable, key):
+    assert key_of_variable(variable) == key
+
+
+def test_what_kafka_knows_and_we_do_not_use_is_one_warning(tmp_path):
+    file = tmp_path / "server.properties"
+    file.write_text("zookeeper.connect=z:2181\nlistener.name.inside.ssl.keystore.type=JKS\n")
+    environ = {"KAFKA_PROCESS_ROLES": "broker,controller"}
+    _, warnings = load(file, environ, {"num.io.threads": "8"})
+    assert len(warnings) == 1
+    for key in ("zookeeper.connect", "listener.name.inside.ssl.keystore.type", "process.roles", "num.io.threads"):
+        assert key in warnings[0]
+
+
+def test_variables_of_scripts_and_platforms_are_not_settings():
+    environ = {"KAFKA_HOME": "/opt", "KAFKA_HEAP_OPTS": "-Xmx1g", "KAFKA_SERVICE_HOST": "10.0.0.1", "PATH": "/bin"}
+    environ |= {
+        "KAFKA_LOG4J_LOGGERS": "x",
+        "KAFKA_PORT_9092_TCP_ADDR": "10.0.0.1",
+        "KAFKA_CLUSTER_ID": "x",
+        "KAFKA_JMX_PORT": "1",
+    }
+    assert load(None, environ, {}) == (Settings(layers=Layers()), [])
+
+
+def test_a_variable_far_from_every_key_is_passed_over_with_a_warning():
+    _, warnings = load(None, {"KAFKA_BOOTSTRAP_SERVERS": "host:9092", "KAFKA_TOPIC": "t"}, {})
+    assert len(warnings) == 1
+    assert "KAFKA_BOOTSTRAP_SERVERS" in warnings[0]
+    assert "KAFKA_TOPIC" in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("environ", "flags", "said"),
+    [
+        ({}, {"log.segmnt.bytes": "1"}, ["log.segmnt.bytes", "did you mean log.segment.bytes?"]),
+        ({"KAFKA_LOG_SEGMENT_BYTE": "1"}, {}, ["log.segment.byte", "did you mean log.segment.bytes?"]),
+        ({}, {"zookeper.connect": "1"}, ["did you mean zookeeper.connect?"]),
+        ({}, {"log.segment.bytes": "big"}, ["log.segment.bytes", "'big'", "from 14 to 2147483647"]),
+        ({"KAFKA_COMPRESSION_TYPE": "brotli"}, {}, ["compression.type", "'brotli'", "one of uncompressed, zstd"]),
+        ({}, {"log.message.format.version": "5.0"}, ["log.message.format.version", "from 0.8.0 to 4.3"]),
+        ({}, {"broker.id": "1", "node.id": "2"}, ["broker.id", "must equal node.id=2"]),
+    ],
+)
+def test_what_stops_the_start(environ, flags, said):
+    with pytest.raises(SettingsError) as refused:
+        load(None, environ, flags)
+    for words in said:
+        assert words in str(refused.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(SettingsError, match=r"missing\.properties"):
+        load(tmp_path / "missing.properties", {}, {})
+
+
+@pytest.mark.parametrize(
+    ("flags", "number"),
+    [
+        ({}, 1),
+        ({"broker.id": "7"}, 7),
+        ({"node.id": "8"}, 8),
+        ({"broker.id": "-1"}, 1),
+        ({"broker.id": "-1", "node.id": "3"}, 3),
+    ],
+)
+def test_broker_id_and_node_id_are_one(flags, number):
+    settings, _ = load(None, {}, flags)
+    assert (settings.node_id, settings.broker_id) == (number, number)
+
+
+@pytest.mark.parametrize(
+    ("flags", "folder"), [({}, "data"), ({"log.dir": "a"}, "a"), ({"log.dir": "a", "log.dirs": "b"}, "b")]
+)
+def test_data_folder(flags, folder):
+    assert str(load(None, {}, flags)[0].data_folder) == folder
+
+
+def test_several_data_folders_are_refused():
+    with pytest.raises(SettingsError, match=r"log\.dirs='a,b'"):
+        _ = load(None, {}, {"log.dirs": "a,b"})[0].data_folder
+
+
+def test_changes_while_running_win_over_the_start_and_can_be_taken_back():
+    settings, _ = load(None, {}, {"log.segment.bytes": "1000"})
+    changed = settings.with_dynamic(
+        cluster={"log.segment.bytes": "2000", "message.max.bytes": "5"}, broker={"log.segment.bytes": "3000"}
+    )
+    assert (changed.log_segment_bytes, changed.message_max_bytes) == (3000, 5)
+    assert changed.source("log.segment.bytes") is ConfigSource.DYNAMIC_BROKER
+    assert changed.source("message.max.bytes") is ConfigSource.DYNAMIC_DEFAULT_BROKER
+    assert settings.log_segment_bytes == 1000
+    assert changed.with_dynamic({}, {}) == settings
+
+
+def test_only_dynamic_keys_may_change_while_running():
+    with pytest.raises(SettingsError, match=r"node\.id='2': is read at the start only"):
+        Settings().with_dynamic({}, {"node.id": "2"})
+    with pytest.raises(SettingsError, match="not a known setting"):
+        Settings().with_dynamic({"no.such.key": "2"}, {})
+
+
+def test_describe_lists_every_candidate_in_its_rank():
+    settings = load(None, {}, {"log.segment.bytes": "1000"})[0].with_dynamic({}, {"log.segment.bytes": "3000"})
+    (entry,) = settings.describe(["log.segment.bytes", "no.such.key"])
+    assert (entry.value, entry.source, entry.type, entry.read_only) == (
+        "3000",
+        ConfigSource.DYNAMIC_BROKER,
+        ConfigType.INT,
+        False,
+    )
+    assert [(s.value, s.source.name) for s in entry.synonyms] == [
+        ("3000", "DYNAMIC_BROKER"),
+        ("1000", "STATIC_BROKER"),
+        ("1073741824", "DEFAULT"),
+    ]
+    assert [one.name for one in settings.describe()] == list(SPECS)
+
+
+def test_explain_says_what_it_is_and_why():
+    said = load(None, {}, {"log.roll.hours": "3"})[0].explain("log.roll.hours")
+    for words in ("log.roll.hours = 3", "default: 168", "static broker", SPECS["log.roll.hours"].sentence):
+        assert words in said
+
+
+@pytest.mark.parametrize(
+    ("text", "magic"),
+    [
+        ("0.8.2", 0),
+        ("0.9.0", 0),
+        ("0.10.0-IV1", 1),
+        ("0.10.2", 1),
+        ("0.11.0", 2),
+        ("1.0", 2),
+        ("3.9-IV0", 2),
+        ("4.3", 2),
+    ]
+    + [
+        (text, None)
+        for text in ("", "3", "0.7.0", "0.12", "5.0", "x.y", "3.9-IV", "3.9-IVx", "3.-9", "1.2.3.4.5", "3.9 ")
+    ],
+)
+def test_record_format_of_a_release(text, magic):
+    assert magic_of_release(text) == magic
+
+
+def test_settings_are_quick_to_import():
+    code = "import dataclasses, enum, re, pathlib, time\na = time.process_time()\nimport broker.settings\nprint(time.process_time() - a)"
+    took = min(
+        float(subprocess.check_output([sys.executable, "-c", code], cwd=settings_module.__file__.rsplit("/", 2)[0]))
+        for _ in range(3)
+    )
+    assert took < 0.05  # about 0.012 s; room for a busy machine

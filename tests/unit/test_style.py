@@ -1,0 +1,68 @@
+"""The style rules of the design page hold for every file of the project."""
+
+import ast
+import textwrap
+
+import pytest
+
+from tests.support import style
+
+
+def none(found):
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_functions_are_short():
+    found = [one for path in style.python_files() for one in style.functions(path)]
+    none([f"{one.where}: {one.lines} lines" for one in found if one.lines > style.MAX_FUNCTION_LINES])
+
+
+def test_functions_are_flat():
+    found = [one for path in style.python_files() for one in style.functions(path)]
+    none([f"{one.where}: {one.nesting} deep" for one in found if one.nesting > style.MAX_NESTING])
+
+
+def test_files_are_short():
+    sizes = {str(path.relative_to(style.PROJECT)): style.line_count(path) for path in style.python_files()}
+    none([f"{name}: {lines} lines" for name, lines in sizes.items() if lines > style.MAX_FILE_LINES])
+
+
+def test_every_module_opens_with_a_sentence():
+    duties = {str(path.relative_to(style.PROJECT)): style.duty(path) for path in style.python_files()}
+    none([f"{name}: {duty}" for name, duty in duties.items() if not style.is_sentence(duty)])
+
+
+def test_no_file_names_a_machine_or_a_package_index():
+    none([line for path in style.tracked_files() for line in style.unwanted(path)])
+
+
+@pytest.mark.parametrize(
+    ("body", "depth"),
+    [
+        ("pass", 0),
+        ("if a:\n    pass\nelif b:\n    pass\nelse:\n    pass", 1),
+        ("if a:\n    pass\nelif b:\n    for c in d:\n        pass", 2),
+        ("if a:\n    pass\nelse:\n    if b:\n        pass\n    pass", 2),
+        (
+            "for a in b:\n    while c:\n        with d:\n            try:\n                pass\n            finally:\n                pass",
+            4,
+        ),
+        ("def inner():\n    if a:\n        pass", 0),
+    ],
+)
+def test_nesting_counts_blocks(body, depth):
+    function = ast.parse("def outer():\n" + textwrap.indent(body, "    ")).body[0]
+    assert style.nesting(function) == depth
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("see /ro" + "ot/x", True),
+        ("see '/ho" + "me/someone/x'", True),
+        ("https://pypi.example/simp" + "le/x", True),
+        ("a/ro" + "ot/x and https://kafka.apache.org/documentation", False),
+    ],
+)
+def test_unwanted_names_are_recognised(line, found):
+    assert bool(style.UNWANTED.search(line)) is found
