@@ -124,11 +124,10 @@ class Cluster:
         """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
         stored = self._file.load()
         self._take_broker_configs(stored.broker_configs)
-        configs = {name: self._stored_config(topic) for name, topic in stored.topics.items()}
-        default = self.topic_config({})
-        self._logs.open(lambda name: configs.get(name, default))
+        overrides = {name: self._usable_overrides(name, topic.overrides) for name, topic in stored.topics.items()}
+        self._logs.open(lambda name: self.topic_config(overrides.get(name, {})))
         changed = self._finish_deletions(stored)
-        changed |= self._adopt(stored)
+        changed |= self._adopt(stored, overrides)
         if stored.next_producer_id is None:
             # Without the file nobody knows which ids were given out: with data here, go on where no counter has been.
             self._next_producer_id = now_ms if self.topics else 0
@@ -160,12 +159,18 @@ class Cluster:
                 except SettingsError as error:
                     log.warning("%r: %s; it is left out", self._file, error)
 
-    def _stored_config(self, topic: StoredTopic) -> TopicConfig:
-        try:
-            return self.topic_config(topic.overrides)
-        except ClusterError as error:
-            log.warning("topic %s: %s; it has the default configuration", topic.name, error)
-            return self.topic_config({})
+    def _usable_overrides(self, name: str, overrides: Mapping[str, str]) -> dict[str, str]:
+        """The overrides that this release takes: one that it does not must not cost the topic its others."""
+        usable = dict(overrides)
+        for _ in overrides:
+            try:
+                resolve(usable, self.settings)
+                break
+            except SettingsError as error:
+                log.warning("topic %s: %s; it is left out", name, error)
+                if usable.pop(error.key, None) is None:
+                    usable.clear()  # one of the broker's own values is in the way of these
+        return usable
 
     def topic_config(self, overrides: Mapping[str, str]) -> TopicConfig:
         """The configuration that overrides give; topics with equal ones share it. Raises ClusterError."""
@@ -192,23 +197,24 @@ class Cluster:
             self._logs.delete(partition)
         return bool(stored.deleting)
 
-    def _adopt(self, stored: StoredCluster) -> bool:
+    def _adopt(self, stored: StoredCluster, overrides: Mapping[str, dict[str, str]]) -> bool:
         """Make topics of what the file and the folders say; True if the file has to say more than it did."""
         found: dict[str, dict[int, Partition]] = {}
         for (name, index), partition in self._logs.partitions.items():
             if name != KRAFT_METADATA:
                 found.setdefault(name, {})[index] = partition
         for name in {**stored.topics, **found}:
-            self._adopt_topic(name, stored.topics.get(name), found.get(name, {}))
+            self._adopt_topic(name, stored.topics.get(name), found.get(name, {}), overrides.get(name, {}))
         return self._stored != stored.topics
 
-    def _adopt_topic(self, name: str, stored: StoredTopic | None, found: dict[int, Partition]) -> None:
-        overrides = dict(stored.overrides) if stored else {}
+    def _adopt_topic(
+        self, name: str, stored: StoredTopic | None, found: dict[int, Partition], overrides: dict[str, str]
+    ) -> None:
         count = max(stored.partition_count if stored else 0, max(found, default=-1) + 1)
         topic_id = stored.id if stored else next((p.topic_id for p in found.values() if p.topic_id), None)
         if topic_id is None or topic_id in self.by_id:
             topic_id = self._new_topic_id()
-        config = self._stored_config(stored) if stored else self.topic_config({})
+        config = self.topic_config(overrides)
         topic = Topic(name, topic_id, [], overrides, config)
         missing = [index for index in range(count) if index not in found]
         if missing:
@@ -490,9 +496,12 @@ class Cluster:
     def check_broker_configs(self, node: str, configs: Mapping[str, str]) -> Settings:
         """The settings that a change would give; `node` is this broker's id, or empty for all. Raises ClusterError."""
         try:
-            return self._settings_with({**self.broker_configs, node: configs})
+            settings = self._settings_with({**self.broker_configs, node: configs})
+            for overrides in {tuple(sorted(topic.overrides.items())) for topic in self.topics.values()} | {()}:
+                resolve(dict(overrides), settings)
         except SettingsError as error:
             raise ClusterError(ErrorCode.INVALID_REQUEST, str(error)) from error
+        return settings
 
     def alter_broker_configs(self, node: str, configs: Mapping[str, str]) -> None:
         """Replace the dynamic configuration of this broker or of all; it takes effect at once. Raises ClusterError."""

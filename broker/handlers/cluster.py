@@ -9,7 +9,7 @@ from __future__ import annotations
 from broker.handlers.context import BrokerView, RequestContext
 from broker.handlers.operations import CLUSTER_OPERATIONS, NOT_ASKED
 from protocol.errors import ErrorCode
-from protocol.messages.describe_cluster import (
+from protocol.messages.metadata import (
     DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,

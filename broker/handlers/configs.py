@@ -23,15 +23,23 @@ from broker.cluster_errors import ClusterError
 from broker.handlers.context import BrokerView, RequestContext
 from broker.setting_types import ConfigEntry, ConfigSource, ConfigType
 from protocol.errors import ErrorCode
-from protocol.messages import alter_configs as plain
-from protocol.messages import incremental_alter_configs as incremental
-from protocol.messages.describe_configs import (
+from protocol.messages.configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
     DescribeConfigsResult,
     DescribeConfigsSynonym,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from protocol.messages.configs import IncrementalAlterConfigsRequestAlterConfigsResource as IncrementalResource
+from protocol.messages.configs import (
+    IncrementalAlterConfigsResponseAlterConfigsResourceResponse as IncrementalResourceResponse,
 )
 
 MAX_RESOURCES_PER_REQUEST = 20_000
@@ -163,17 +171,17 @@ class Alteration:
     overrides: Mapping[str, str]
 
 
-Resource = plain.AlterConfigsResource | incremental.AlterConfigsResource
-AnyResource = TypeVar("AnyResource", plain.AlterConfigsResource, incremental.AlterConfigsResource)
+Resource = AlterConfigsResource | IncrementalResource
+AnyResource = TypeVar("AnyResource", AlterConfigsResource, IncrementalResource)
 
 
 def alter_configs(
-    broker: BrokerView, request: plain.AlterConfigsRequest, context: RequestContext  # noqa: ARG001
-) -> plain.AlterConfigsResponse:
+    broker: BrokerView, request: AlterConfigsRequest, context: RequestContext  # noqa: ARG001
+) -> AlterConfigsResponse:
     failures = _alter(broker.cluster, request.resources, _replaced, validate_only=request.validate_only)
-    return plain.AlterConfigsResponse(
+    return AlterConfigsResponse(
         responses=[
-            plain.AlterConfigsResourceResponse(
+            AlterConfigsResourceResponse(
                 error_code=failure.code if failure else ErrorCode.NONE,
                 error_message=failure.message if failure else None,
                 resource_type=resource_type,
@@ -185,12 +193,12 @@ def alter_configs(
 
 
 def incremental_alter_configs(
-    broker: BrokerView, request: incremental.IncrementalAlterConfigsRequest, context: RequestContext  # noqa: ARG001
-) -> incremental.IncrementalAlterConfigsResponse:
+    broker: BrokerView, request: IncrementalAlterConfigsRequest, context: RequestContext  # noqa: ARG001
+) -> IncrementalAlterConfigsResponse:
     failures = _alter(broker.cluster, request.resources, _changed, validate_only=request.validate_only)
-    return incremental.IncrementalAlterConfigsResponse(
+    return IncrementalAlterConfigsResponse(
         responses=[
-            incremental.AlterConfigsResourceResponse(
+            IncrementalResourceResponse(
                 error_code=failure.code if failure else ErrorCode.NONE,
                 error_message=failure.message if failure else None,
                 resource_type=resource_type,
@@ -267,7 +275,7 @@ def _required(key: str, value: str | None) -> str:
 # -- AlterConfigs
 
 
-def _replaced(cluster: Cluster, resource: plain.AlterConfigsResource) -> Mapping[str, str]:
+def _replaced(cluster: Cluster, resource: AlterConfigsResource) -> Mapping[str, str]:
     """The set that replaces the old one."""
     overrides = {config.name: _required(config.name, config.value) for config in resource.configs}
     _current(cluster, resource)
@@ -285,7 +293,7 @@ def _current(cluster: Cluster, resource: Resource) -> Mapping[str, str]:
 # -- IncrementalAlterConfigs
 
 
-def _changed(cluster: Cluster, resource: incremental.AlterConfigsResource) -> Mapping[str, str]:
+def _changed(cluster: Cluster, resource: IncrementalResource) -> Mapping[str, str]:
     """The old set with the changes made."""
     overrides = dict(_current(cluster, resource))
     is_topic = resource.resource_type == ResourceType.TOPIC

@@ -11,7 +11,7 @@ from broker.handlers.context import BrokerView, RequestContext
 from broker.handlers.lookup import epoch_error, find_partition, storage_error
 from broker.log.storage import StorageFault
 from protocol.errors import ErrorCode
-from protocol.messages.offset_for_leader_epoch import (
+from protocol.messages.list_offsets import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,

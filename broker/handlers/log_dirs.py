@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from broker.cluster import Cluster
 from broker.handlers.context import BrokerView, RequestContext
 from protocol.errors import ErrorCode
-from protocol.messages.describe_log_dirs import (
+from protocol.messages.log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from broker.cluster_errors import ClusterError
 from broker.handlers.context import BrokerView, RequestContext
 from protocol.errors import ErrorCode
-from protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from protocol.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
 
 NO_PRODUCER_ID = -1
 NO_EPOCH = -1

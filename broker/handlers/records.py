@@ -12,7 +12,7 @@ from broker.handlers.lookup import find_partition, storage_error
 from broker.log.storage import StorageFault
 from broker.topic_names import INTERNAL_TOPICS
 from protocol.errors import ErrorCode
-from protocol.messages.delete_records import (
+from protocol.messages.topics import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,

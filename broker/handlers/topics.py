@@ -19,20 +19,16 @@ from broker.cluster_errors import ClusterError
 from broker.cluster_file import StoredTopic
 from broker.handlers.context import BrokerView, RequestContext
 from protocol.errors import ErrorCode
-from protocol.messages.create_partitions import (
+from protocol.messages.topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
-)
-from protocol.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfigs,
-    CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
-)
-from protocol.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,

@@ -1,0 +1,48 @@
+"""A light broker for handlers: a real cluster over stand-ins of the log, and requests that go through the wire format."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from broker.clock import ManualClock
+from broker.handlers import HANDLERS
+from protocol.apis import API
+from protocol.compile import decode, encode
+from tests.unit.broker.cluster_stand_ins import Machine
+
+
+class Waiting:
+    def __init__(self):
+        self.told = []
+
+    def changed(self, partitions):
+        self.told.extend(partitions)
+
+
+class Context(SimpleNamespace):
+    pass
+
+
+class StandIn:
+    """`ask` encodes a request, decodes it as the broker would, handles it, and gives the decoded answer."""
+
+    def __init__(self, machine=None, **settings):
+        self.machine = machine or Machine(**settings)
+        self.clock = ManualClock()
+        self.waiting = Waiting()
+        self.cluster = self.machine.start()
+        self.logs = self.machine.logs
+        self.endpoints = SimpleNamespace(advertised=lambda listener: (f"{listener.lower()}.example", 9099))
+
+    @property
+    def settings(self):
+        return self.cluster.settings
+
+    def ask(self, key, version, **fields):
+        api = API[key]
+        handler = HANDLERS[key]
+        assert handler.min_version <= version <= handler.max_version
+        request = decode(api.request, version, encode(api.request(**fields), version))
+        context = Context(version=version, listener="PLAINTEXT", client_id="test")
+        answer = handler.function(self, request, context)
+        return decode(api.response, version, encode(answer, version))

@@ -1,0 +1,407 @@
+"""The registry of topics: every change is there after a crash, or was refused and is not there at all."""
+
+import logging
+
+import pytest
+
+from broker.cluster import (
+    MAX_PARTITIONS_PER_REQUEST,
+    PRODUCER_ID_BLOCK_SIZE,
+    ClusterError,
+    NewPartitions,
+    NewTopic,
+)
+from broker.cluster_file import FILE_NAME, StoredTopic
+from broker.topic_names import KRAFT_METADATA
+from protocol.errors import ErrorCode
+from tests.unit.broker.cluster_stand_ins import Machine
+
+PATH = f"/data/{FILE_NAME}"
+
+
+@pytest.fixture
+def machine():
+    return Machine(num_partitions="3")
+
+
+def seen(cluster):
+    return {name: (topic.id, len(topic.partitions), topic.overrides) for name, topic in cluster.topics.items()}
+
+
+def refused(cluster, **new):
+    (result,) = cluster.create_topics([NewTopic(**{"name": "t", **new})])
+    assert isinstance(result, ClusterError)
+    assert "t" not in cluster.topics
+    return result.code
+
+
+class TestCreating:
+    def test_is_there_after_a_crash_with_id_partitions_and_overrides(self, machine):
+        cluster = machine.start()
+        topic = cluster.create_topic("t", 2, {"retention.ms": "5"})
+        assert topic.config.retention_ms == 5
+        assert cluster.by_id[topic.id] is topic
+        assert {p.topic_id for p in topic.partitions} == {topic.id}
+        again = machine.start()
+        assert seen(again) == seen(cluster)
+        assert again.topics["t"].partitions[1].config.retention_ms == 5
+
+    def test_defaults_are_the_brokers(self, machine):
+        assert len(machine.start().create_topic("t").partitions) == 3
+
+    def test_many_topics_are_one_write(self, machine, monkeypatch):
+        cluster = machine.start()
+        saves = []
+        write = machine.storage.write_atomically
+        monkeypatch.setattr(
+            machine.storage, "write_atomically", lambda path, data: (saves.append(path), write(path, data))
+        )
+        results = cluster.create_topics([NewTopic(f"t{i}", 1) for i in range(50)])
+        assert all(isinstance(result, StoredTopic) for result in results)
+        assert saves == [PATH]
+        assert len(machine.start().topics) == 50
+
+    @pytest.mark.parametrize(
+        ("new", "code"),
+        [
+            ({"name": ""}, ErrorCode.INVALID_TOPIC_EXCEPTION),
+            ({"name": "a/b"}, ErrorCode.INVALID_TOPIC_EXCEPTION),
+            ({"name": KRAFT_METADATA}, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+            ({"partition_count": 0}, ErrorCode.INVALID_PARTITIONS),
+            ({"partition_count": -5}, ErrorCode.INVALID_PARTITIONS),
+            ({"replication_factor": 0}, ErrorCode.INVALID_REPLICATION_FACTOR),
+            ({"replication_factor": 3}, ErrorCode.INVALID_REPLICATION_FACTOR),
+            ({"replication_factor": -2}, ErrorCode.INVALID_REPLICATION_FACTOR),
+            ({"partition_count": MAX_PARTITIONS_PER_REQUEST + 1}, ErrorCode.POLICY_VIOLATION),
+            ({"overrides": {"no.such": "1"}}, ErrorCode.INVALID_CONFIG),
+            ({"overrides": {"retention.ms": "abc"}}, ErrorCode.INVALID_CONFIG),
+            ({"overrides": {"retention.ms": None}}, ErrorCode.INVALID_CONFIG),
+            ({"assignments": {0: [1]}, "partition_count": 1}, ErrorCode.INVALID_REQUEST),
+            ({"assignments": {0: [1]}, "replication_factor": 1}, ErrorCode.INVALID_REQUEST),
+            ({"assignments": {0: [1], 2: [1]}}, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+            ({"assignments": {0: [2]}}, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+            ({"assignments": {0: [1, 1]}}, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+            ({"assignments": {0: []}}, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ],
+    )
+    def test_refusals(self, machine, new, code):
+        assert refused(machine.start(), **new) == code
+        assert not machine.folders
+
+    def test_an_assignment_gives_the_count(self, machine):
+        cluster = machine.start()
+        cluster.create_topics([NewTopic("t", assignments={1: [1], 0: [1]})])
+        assert len(cluster.topics["t"].partitions) == 2
+
+    def test_existing_and_colliding_names(self, machine):
+        cluster = machine.start()
+        results = cluster.create_topics([NewTopic("a.b"), NewTopic("a_b"), NewTopic("a-b")])
+        assert [type(result) for result in results] == [StoredTopic, ClusterError, StoredTopic]
+        assert results[1].code == ErrorCode.INVALID_TOPIC_EXCEPTION
+        assert cluster.create_topics([NewTopic("a.b")])[0].code == ErrorCode.TOPIC_ALREADY_EXISTS
+        again = machine.start()
+        assert again.create_topics([NewTopic("a_b")])[0].code == ErrorCode.INVALID_TOPIC_EXCEPTION
+
+    def test_the_bound_on_a_request_counts_all_its_topics(self, machine):
+        cluster = machine.start()
+        half = MAX_PARTITIONS_PER_REQUEST // 2 + 1
+        results = cluster.create_topics([NewTopic("a", half), NewTopic("b", half)], validate_only=True)
+        assert [isinstance(result, ClusterError) for result in results] == [False, True]
+
+    def test_validating_changes_nothing(self, machine):
+        cluster = machine.start()
+        (result,) = cluster.create_topics([NewTopic("t", 2)], validate_only=True)
+        assert (result.name, result.partition_count) == ("t", 2)
+        assert not cluster.topics
+        assert not machine.folders
+        assert not machine.start().topics
+
+    def test_a_file_that_cannot_be_written_refuses_all(self, machine):
+        cluster = machine.start()
+        machine.storage.fail("sync", FILE_NAME)
+        results = cluster.create_topics([NewTopic("a"), NewTopic("b")])
+        assert [result.code for result in results] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
+        assert not cluster.topics
+        assert not machine.folders
+        assert cluster.create_topic("a")
+
+    def test_folders_that_cannot_be_made_refuse_their_topic_alone(self, machine):
+        cluster = machine.start()
+        machine.logs.fail_creating.add(("bad", 1))
+        results = cluster.create_topics([NewTopic("bad", 3), NewTopic("good", 1)])
+        assert results[0].code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert set(cluster.topics) == {"good"}
+        assert set(machine.folders) == {("good", 0)}
+        assert set(machine.start().topics) == {"good"}
+
+    def test_a_crash_between_file_and_folders_is_finished_by_the_start(self, machine):
+        cluster = machine.start()
+        topic = cluster.create_topic("t", 3)
+        del machine.folders["t", 1], machine.folders["t", 2]
+        again = machine.start()
+        assert seen(again) == seen(cluster)
+        assert machine.folders == {("t", index): topic.id for index in range(3)}
+
+
+class TestDeleting:
+    def test_is_gone_after_a_crash_and_the_name_is_free(self, machine):
+        cluster = machine.start()
+        first = cluster.create_topic("t.x", 2)
+        cluster.delete_topic("t.x")
+        assert not machine.folders
+        assert first.id not in cluster.by_id
+        assert cluster.create_topic("t_x").id != first.id
+        assert set(machine.start().topics) == {"t_x"}
+
+    def test_unknown(self, machine):
+        with pytest.raises(ClusterError) as caught:
+            machine.start().delete_topic("t")
+        assert caught.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def test_a_file_that_cannot_be_written_keeps_the_topic(self, machine):
+        cluster = machine.start()
+        cluster.create_topic("t")
+        machine.storage.fail("sync", FILE_NAME)
+        with pytest.raises(ClusterError) as caught:
+            cluster.delete_topic("t")
+        assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert set(cluster.topics) == {"t"}
+        assert seen(machine.start()) == seen(cluster)
+
+    def test_folders_that_are_left_go_at_the_next_start(self, machine):
+        cluster = machine.start()
+        cluster.create_topic("t", 3)
+        machine.logs.fail_deleting.add(("t", 1))
+        cluster.delete_topic("t")
+        assert set(machine.folders) == {("t", 1)}
+        again = machine.start()
+        assert not again.topics
+        assert not machine.folders
+
+    def test_a_new_topic_of_the_same_name_is_not_taken_for_the_old_one(self, machine):
+        cluster = machine.start()
+        cluster.create_topic("t", 3)
+        machine.logs.fail_deleting.add(("t", 2))
+        cluster.delete_topic("t")
+        new = cluster.create_topic("t", 1)
+        again = machine.start()
+        assert again.topics["t"].id == new.id
+        assert len(again.topics["t"].partitions) == 1
+
+    def test_what_was_deleted_may_be_restored_from_a_backup(self, machine):
+        cluster = machine.start()
+        topic = cluster.create_topic("t", 1)
+        cluster.delete_topic("t")
+        machine.folders["t", 0] = topic.id
+        assert machine.start().topics["t"].id == topic.id
+
+
+class TestGrowing:
+    def test_grows_and_stays_grown(self, machine):
+        cluster = machine.start()
+        cluster.create_topic("t", 1, {"retention.ms": "5"})
+        assert cluster.add_partitions([NewPartitions("t", 3)]) == {}
+        assert [p.config.retention_ms for p in cluster.topics["t"].partitions] == [5, 5, 5]
+        assert seen(machine.start()) == seen(cluster)
+
+    @pytest.mark.parametrize(
+        ("wanted", "code"),
+        [
+            (NewPartitions("t", 2), ErrorCode.INVALID_PARTITIONS),
+            (NewPartitions("t", 1), ErrorCode.INVALID_PARTITIONS),
+            (NewPartitions("t", -1), ErrorCode.INVALID_PARTITIONS),
+            (NewPartitions("u", 5), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+            (NewPartitions("t", 3, [[1], [1]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+            (NewPartitions("t", 3, [[7]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+            (NewPartitions("t", MAX_PARTITIONS_PER_REQUEST + 3), ErrorCode.POLICY_VIOLATION),
+        ],
+    )
+    def test_refusals(self, machine, wanted, code):
+        cluster = machine.start()
+        cluster.create_topic("t", 2)
+        assert cluster.add_partitions([wanted])[wanted.name].code == code
+        assert len(machine.folders) == 2
+
+    def test_validating_changes_nothing(self, machine):
+        cluster = machine.start()
+        cluster.create_topic("t", 2)
+        assert cluster.add_partitions([NewPartitions("t", 3)], validate_only=True) == {}
+        assert len(cluster.topics["t"].partitions) == 2
+
+    def test_a_failing_disk_leaves_what_could_be_made(self, machine):
+        cluster = machine.start()
+        cluster.create_topic("t", 1)
+        machine.logs.fail_creating.add(("t", 2))
+        assert cluster.add_partitions([NewPartitions("t", 4)])["t"].code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert len(cluster.topics["t"].partitions) == 2
+        assert seen(machine.start()) == seen(cluster)
+
+    def test_a_file_that_cannot_be_written_changes_nothing(self, machine):
+        cluster = machine.start()
+        cluster.create_topic("t", 1)
+        machine.storage.fail("sync", FILE_NAME)
+        assert cluster.add_partitions([NewPartitions("t", 4)])["t"].code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert len(cluster.topics["t"].partitions) == 1
+        assert seen(machine.start()) == seen(cluster)
+
+
+class TestConfiguring:
+    def test_a_topic_changes_at_once_and_for_good(self, machine):
+        cluster = machine.start()
+        topic = cluster.create_topic("t", 2)
+        cluster.alter_topic_configs({"t": {"segment.ms": "77"}})
+        assert {topic.config.segment_ms, *(p.config.segment_ms for p in topic.partitions)} == {77}
+        again = machine.start().topics["t"]
+        assert again.overrides == {"segment.ms": "77"}
+        assert again.partitions[0].config.segment_ms == 77
+
+    @pytest.mark.parametrize("overrides", [{"segment.ms": "abc"}, {"no.such": "1"}])
+    def test_a_refused_change_changes_nothing(self, machine, overrides):
+        cluster = machine.start()
+        cluster.create_topic("t")
+        cluster.create_topic("u")
+        with pytest.raises(ClusterError) as caught:
+            cluster.alter_topic_configs({"u": {"segment.ms": "5"}, "t": overrides})
+        assert caught.value.code == ErrorCode.INVALID_CONFIG
+        assert cluster.topics["u"].overrides == {}
+
+    def test_a_change_that_is_not_on_the_disk_is_none(self, machine):
+        cluster = machine.start()
+        cluster.create_topic("t")
+        machine.storage.fail("sync", FILE_NAME)
+        with pytest.raises(ClusterError):
+            cluster.alter_topic_configs({"t": {"segment.ms": "5"}})
+        assert cluster.topics["t"].overrides == {}
+        assert seen(machine.start()) == seen(cluster)
+
+    def test_broker_settings_change_topics_without_an_override(self, machine):
+        cluster = machine.start()
+        cluster.create_topic("plain")
+        cluster.create_topic("own", overrides={"segment.bytes": "5000"})
+        told = []
+        cluster.on_settings_changed = told.append
+        cluster.alter_broker_configs("1", {"log.segment.bytes": "9000"})
+        cluster.alter_broker_configs("", {"log.segment.bytes": "8000"})
+        assert cluster.topics["plain"].partitions[0].config.segment_bytes == 9000
+        assert cluster.topics["own"].partitions[0].config.segment_bytes == 5000
+        assert told[-1] is cluster.settings
+        assert cluster.settings.log_segment_bytes == 9000
+        again = machine.start()
+        assert again.settings.log_segment_bytes == 9000
+        again.alter_broker_configs("1", {})
+        assert again.topics["plain"].partitions[0].config.segment_bytes == 8000
+
+    @pytest.mark.parametrize("configs", [{"node.id": "5"}, {"no.such": "1"}, {"log.segment.bytes": "x"}])
+    def test_broker_settings_that_may_not_change(self, machine, configs):
+        cluster = machine.start()
+        with pytest.raises(ClusterError) as caught:
+            cluster.alter_broker_configs("1", configs)
+        assert caught.value.code == ErrorCode.INVALID_REQUEST
+        assert cluster.broker_configs == {}
+
+    def test_settings_that_a_start_no_longer_takes_are_left_out_with_a_warning(self, machine, caplog):
+        cluster = machine.start()
+        cluster.create_topic("t", overrides={"retention.ms": "5"})
+        stored = {"": {"log.segment.bytes": "9000", "dropped.key": "1"}}
+        cluster._file.save(
+            [StoredTopic("t", bytes(range(16)), 1, {"dropped.key": "1", "retention.ms": "-1"})], stored, 0, {}
+        )
+        with caplog.at_level(logging.WARNING):
+            again = machine.start()
+        assert again.settings.log_segment_bytes == 9000
+        assert again.topics["t"].config.segment_bytes == 9000
+        assert again.topics["t"].overrides == {"retention.ms": "-1"}
+        assert again.topics["t"].partitions[0].config.retention_ms == -1
+        assert caplog.text.count("dropped.key") == 2
+
+    def test_topics_with_equal_overrides_share_their_configuration(self, machine):
+        cluster = machine.start()
+        a, b = (cluster.create_topic(name, overrides={"segment.ms": "5", "retention.ms": "7"}) for name in "ab")
+        assert a.config is b.config
+
+
+class TestAdopting:
+    def test_folders_of_another_broker(self, machine, caplog):
+        topic_id = bytes(range(16))
+        machine.folders.update(
+            {("kafka", 0): topic_id, ("kafka", 1): topic_id, ("old", 0): None, (KRAFT_METADATA, 0): None}
+        )
+        with caplog.at_level(logging.WARNING):
+            cluster = machine.start()
+        assert {name: len(topic.partitions) for name, topic in cluster.topics.items()} == {"kafka": 2, "old": 1}
+        assert cluster.topics["kafka"].id == topic_id
+        assert len(cluster.topics["old"].id) == 16
+        assert "missing" in caplog.text
+        assert seen(machine.start()) == seen(cluster)
+        assert (KRAFT_METADATA, 0) in machine.folders
+
+    def test_gaps_between_partitions_are_filled(self, machine, caplog):
+        machine.folders["t", 2] = bytes(range(16))
+        with caplog.at_level(logging.WARNING):
+            cluster = machine.start()
+        assert len(cluster.topics["t"].partitions) == 3
+        assert "[0, 1]" in caplog.text
+
+    def test_a_copied_folder_gets_an_id_of_its_own(self, machine):
+        cluster = machine.start()
+        topic = cluster.create_topic("a", 1)
+        machine.folders["b", 0] = topic.id
+        again = machine.start()
+        assert again.topics["a"].id == topic.id
+        assert again.topics["b"].id != topic.id
+        again.delete_topic("b")
+        assert set(machine.folders) == {("a", 0)}
+
+    def test_a_damaged_file_loses_overrides_but_no_topic(self, machine, caplog):
+        cluster = machine.start()
+        cluster.create_topic("t", 2, {"segment.ms": "5"})
+        cluster.create_topic("u", 1, {"segment.ms": "6"})
+        machine.storage.write_atomically(
+            PATH, machine.storage.read_all(PATH).replace(b'"segment.ms": "5"', b'"segment.ms": "7"')
+        )
+        with caplog.at_level(logging.WARNING):
+            again = machine.start()
+        assert len(again.topics["t"].partitions) == 2
+        assert again.topics["t"].overrides == {}
+        assert again.topics["t"].id == cluster.topics["t"].id
+        assert again.topics["u"].overrides == {"segment.ms": "6"}
+        assert "damaged" in caplog.text
+        caplog.clear()
+        machine.start()
+        assert "damaged" not in caplog.text
+
+    def test_an_untouched_folder_is_not_written(self, machine):
+        machine.start().create_topic("t")
+        before = machine.storage.stat(PATH)
+        machine.storage.fail("sync", FILE_NAME)
+        machine.start()
+        assert machine.storage.stat(PATH) == before
+
+
+class TestProducerIds:
+    def test_never_repeat_whatever_happens(self, machine):
+        given = []
+        for count in (1, PRODUCER_ID_BLOCK_SIZE, 3, PRODUCER_ID_BLOCK_SIZE + 7):
+            cluster = machine.start()
+            given += [cluster.next_producer_id() for _ in range(count)]
+        assert len(set(given)) == len(given)
+        assert given == sorted(given)
+        assert given[0] == 0
+
+    def test_are_reserved_by_the_block(self, machine):
+        cluster = machine.start()
+        cluster.next_producer_id()
+        machine.storage.fail("sync", FILE_NAME)
+        for _ in range(PRODUCER_ID_BLOCK_SIZE - 1):
+            cluster.next_producer_id()
+        with pytest.raises(ClusterError):
+            cluster.next_producer_id()
+        assert cluster.next_producer_id() == PRODUCER_ID_BLOCK_SIZE
+
+    def test_after_the_file_is_lost_they_go_on_where_no_counter_has_been(self, machine):
+        cluster = machine.start()
+        cluster.create_topic("t")
+        before = [cluster.next_producer_id() for _ in range(5)]
+        machine.storage.remove(PATH)
+        machine.storage.sync_dir("/data")
+        assert machine.start().next_producer_id() > max(before) + 1_000_000
