@@ -19,6 +19,10 @@ class EncodeError(ProtocolError):
 class FrameError(ProtocolError):
     """The stream cannot be cut into frames any longer; the text is fit for the log line that tells why it was closed."""
 
+    def __init__(self, reason: str, frames: list[memoryview] | None = None) -> None:
+        super().__init__(reason)
+        self.frames = frames or []  # those that were whole before
+
 
 class ErrorCode(IntEnum):
     """A code of the wire; `message` is what to tell people and `retriable` what to tell clients that may try again."""
