@@ -146,6 +146,7 @@ class Settings:
         -1, "The oldest segments go while a partition is larger than this; -1: never.", low=-1, dynamic=True
     )
     log_retention_check_interval_ms: int = long(300_000, "Time between two looks for segments that have to go.", low=1)
+    log_initial_task_delay_ms: int = long(30_000, "Time from the start to the first such look.", low=0)
     log_cleanup_policy: tuple[str, ...] = words(
         ("delete",), "What happens to old data: delete, compact or both.", choices=("compact", "delete"), dynamic=True
     )
