@@ -1,0 +1,85 @@
+"""Frames of the load generator: read back by the product's own codecs, which were written apart from them."""
+
+import struct
+import zlib
+
+from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks import frames
+from protocol.records import batch
+
+VALUES = st.lists(st.binary(max_size=300), min_size=1, max_size=40)
+TIMES = st.integers(0, 2**41)
+STEPS = st.integers(0, 5000)
+
+
+@given(values=VALUES, first=TIMES, step_ms=STEPS)
+def test_a_batch_reads_back_with_its_values_and_times(values, first, step_ms):
+    data = frames.batch(values, first, step_ms)
+    header = batch.read_header(data)
+    records = list(batch.iter_batch(data))
+    assert batch.crc_matches(data, 0, len(data))
+    assert [record.value for record in records] == values
+    assert [record.timestamp for record in records] == [first + number * step_ms for number in range(len(values))]
+    assert [record.offset for record in records] == list(range(len(values)))
+    assert header.max_timestamp == records[-1].timestamp
+
+
+@given(values=VALUES, first=TIMES, later=TIMES, step_ms=STEPS)
+def test_retimed_is_the_batch_with_another_base_time(values, first, later, step_ms):
+    assert frames.retimed(frames.batch(values, first, step_ms), len(values), later, step_ms) == frames.batch(
+        values, later, step_ms
+    )
+
+
+@given(values=VALUES, first=TIMES, step_ms=STEPS)
+def test_a_message_set_holds_magic_1_messages_with_their_crc(values, first, step_ms):
+    data, at = frames.message_set(values, first, step_ms), 0
+    for number, value in enumerate(values):
+        offset, size, crc, magic, attributes, timestamp, key, length = struct.unpack_from(">qiIbbqii", data, at)
+        body = data[at + 16 : at + 12 + size]
+        assert (offset, magic, attributes, key, length) == (number, 1, 0, -1, len(value))
+        assert timestamp == first + number * step_ms
+        assert crc == zlib.crc32(body)
+        assert body[-len(value) or len(body) :] == value
+        at += 12 + size
+    assert at == len(data)
+
+
+@given(st.integers(-(2**31), 2**31 - 1))
+def test_varints_read_back(value):
+    shifted = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(frames.varint(value)))
+    assert (shifted >> 1) ^ -(shifted & 1) == value
+
+
+def test_every_frame_says_its_own_length():
+    made = [
+        frames.produce(2, "t", frames.message_set([b"v"], 0)),
+        frames.produce(3, "t", frames.batch([b"v"], 0), acks=-1),
+        frames.fetch(2, "t", 5),
+        frames.fetch(4, "t", 5),
+        frames.list_offsets("t", -1),
+        frames.metadata(None),
+        frames.metadata(["a", "b"]),
+        frames.api_versions(),
+        frames.create_topics(2, ["a"], 3, {"retention.ms": "-1"}),
+        frames.delete_topics(1, ["a"]),
+    ]
+    assert all(struct.unpack(">i", frame[:4])[0] == len(frame) - 4 for frame in made)
+
+
+def test_payloads_have_the_size_asked_for_and_are_the_same_every_time():
+    values = frames.payloads(100, 50)
+    assert {len(value) for value in values} == {100}
+    assert len(set(values)) == 50
+    assert values == frames.payloads(100, 50)
+
+
+def test_records_of_a_batch_are_covered_by_its_checksum():
+    data = bytearray(frames.batch([b"value"], 1))
+    (stored,) = struct.unpack_from(">I", data, 17)
+    assert stored == crc32c(bytes(data[21:]))
+    data[-2] ^= 1
+    assert stored != crc32c(bytes(data[21:]))
