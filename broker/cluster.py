@@ -124,6 +124,8 @@ class Cluster:
         """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
         stored = self._file.load()
         self._take_broker_configs(stored.broker_configs)
+        if self.broker_configs:
+            self.on_settings_changed(self.settings)
         overrides = {name: self._usable_overrides(name, topic.overrides) for name, topic in stored.topics.items()}
         self._logs.open(lambda name: self.topic_config(overrides.get(name, {})))
         changed = self._finish_deletions(stored)
@@ -292,14 +294,18 @@ class Cluster:
             return self._assigned_count(new)
         factor = self.settings.default_replication_factor if new.replication_factor == UNSET else new.replication_factor
         if factor <= 0:
-            raise ClusterError(ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0, or -1 for the default.")
+            raise ClusterError(
+                ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0, or -1 for the default."
+            )
         if factor > 1:
             message = f"Unable to replicate the partition {factor} time(s): only 1 broker is registered."
             raise ClusterError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
         if new.partition_count == UNSET:
             return self.settings.num_partitions
         if new.partition_count <= 0:
-            raise ClusterError(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0, or -1 for the default.")
+            raise ClusterError(
+                ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0, or -1 for the default."
+            )
         return new.partition_count
 
     def _assigned_count(self, new: NewTopic) -> int:
@@ -339,7 +345,9 @@ class Cluster:
                 self._register(self._make_folders(plan))
             except StorageFault as fault:
                 log.error("topic %s: could not be created: %s", plan.name, fault)
-                failures[plan.name] = ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the topic's files could not be created")
+                failures[plan.name] = ClusterError(
+                    ErrorCode.KAFKA_STORAGE_ERROR, "the topic's files could not be created"
+                )
         if failures:
             self._forget_stored(failures)
             self._save_after_failure()
@@ -468,8 +476,12 @@ class Cluster:
                     self._partition_count += 1
             except StorageFault as fault:
                 log.error("topic %s: could not grow: %s", topic.name, fault)
-                failures[topic.name] = ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the partition's files could not be created")
-                self._stored[topic.name] = StoredTopic(topic.name, topic.id, len(topic.partitions), dict(topic.overrides))
+                failures[topic.name] = ClusterError(
+                    ErrorCode.KAFKA_STORAGE_ERROR, "the partition's files could not be created"
+                )
+                self._stored[topic.name] = StoredTopic(
+                    topic.name, topic.id, len(topic.partitions), dict(topic.overrides)
+                )
         if failures:
             self._save_after_failure()
         return failures

@@ -17,7 +17,10 @@ from protocol.messages.metadata import (
 
 BROKERS, CONTROLLERS = 1, 2
 REFUSED_ENDPOINTS = {
-    CONTROLLERS: (ErrorCode.MISMATCHED_ENDPOINT_TYPE, "The request was sent to an endpoint of brokers, not of controllers."),
+    CONTROLLERS: (
+        ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+        "The request was sent to an endpoint of brokers, not of controllers.",
+    ),
 }
 UNKNOWN_ENDPOINT = (ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, "Unsupported endpoint type.")
 
@@ -35,5 +38,7 @@ def handle(broker: BrokerView, request: DescribeClusterRequest, context: Request
         brokers=[
             DescribeClusterBroker(broker_id=cluster.node_id, host=host, port=port, rack=broker.settings.broker_rack)
         ],
-        cluster_authorized_operations=CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED,
+        cluster_authorized_operations=CLUSTER_OPERATIONS
+        if request.include_cluster_authorized_operations
+        else NOT_ASKED,
     )

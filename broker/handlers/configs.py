@@ -64,7 +64,9 @@ class Change(IntEnum):
 
 
 def describe_configs(
-    broker: BrokerView, request: DescribeConfigsRequest, context: RequestContext  # noqa: ARG001
+    broker: BrokerView,
+    request: DescribeConfigsRequest,
+    context: RequestContext,  # noqa: ARG001
 ) -> DescribeConfigsResponse:
     results = []
     for number, resource in enumerate(request.resources):
@@ -151,7 +153,9 @@ def _node(cluster: Cluster, resource_type: int, name: str) -> str:
     if resource_type != ResourceType.BROKER:
         raise _bad_request(f"Unsupported resource type {resource_type}.")
     if name not in (ALL_BROKERS, str(cluster.node_id)):
-        raise _bad_request(f"Unexpected broker id, expected {cluster.node_id} or empty string, but received {name[:100]}")
+        raise _bad_request(
+            f"Unexpected broker id, expected {cluster.node_id} or empty string, but received {name[:100]}"
+        )
     return name
 
 
@@ -176,7 +180,9 @@ AnyResource = TypeVar("AnyResource", AlterConfigsResource, IncrementalResource)
 
 
 def alter_configs(
-    broker: BrokerView, request: AlterConfigsRequest, context: RequestContext  # noqa: ARG001
+    broker: BrokerView,
+    request: AlterConfigsRequest,
+    context: RequestContext,  # noqa: ARG001
 ) -> AlterConfigsResponse:
     failures = _alter(broker.cluster, request.resources, _replaced, validate_only=request.validate_only)
     return AlterConfigsResponse(
@@ -193,7 +199,9 @@ def alter_configs(
 
 
 def incremental_alter_configs(
-    broker: BrokerView, request: IncrementalAlterConfigsRequest, context: RequestContext  # noqa: ARG001
+    broker: BrokerView,
+    request: IncrementalAlterConfigsRequest,
+    context: RequestContext,  # noqa: ARG001
 ) -> IncrementalAlterConfigsResponse:
     failures = _alter(broker.cluster, request.resources, _changed, validate_only=request.validate_only)
     return IncrementalAlterConfigsResponse(
@@ -307,7 +315,9 @@ def _changed(cluster: Cluster, resource: IncrementalResource) -> Mapping[str, st
             overrides[key] = value
         elif config.config_operation in (Change.APPEND, Change.SUBTRACT):
             described = (
-                topic_settings.describe(overrides, cluster.settings, [key]) if is_topic else cluster.settings.describe([key])
+                topic_settings.describe(overrides, cluster.settings, [key])
+                if is_topic
+                else cluster.settings.describe([key])
             )
             adding = config.config_operation == Change.APPEND
             overrides[key] = _with_words(key, described, value, adding=adding)

@@ -23,7 +23,9 @@ NONE = -1
 
 
 def handle(
-    broker: BrokerView, request: OffsetForLeaderEpochRequest, context: RequestContext  # noqa: ARG001
+    broker: BrokerView,
+    request: OffsetForLeaderEpochRequest,
+    context: RequestContext,  # noqa: ARG001
 ) -> OffsetForLeaderEpochResponse:
     return OffsetForLeaderEpochResponse(
         topics=[

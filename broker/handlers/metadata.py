@@ -42,18 +42,24 @@ def handle(broker: BrokerView, request: MetadataRequest, context: RequestContext
     error = ErrorCode.NONE
     if wanted is None or (not wanted and version <= LAST_VERSION_WHERE_EMPTY_MEANS_ALL):
         topics = [describe_topic(topic, cluster.node_id, operations) for topic in cluster.topics.values()]
-    elif version < FIRST_VERSION_BY_TOPIC_ID and any(each.name is None or each.topic_id != NO_TOPIC_ID for each in wanted):
+    elif version < FIRST_VERSION_BY_TOPIC_ID and any(
+        each.name is None or each.topic_id != NO_TOPIC_ID for each in wanted
+    ):
         error = ErrorCode.INVALID_REQUEST
         topics = [_unknown(each.name or "", each.topic_id, error, NOT_ASKED) for each in wanted]
     else:
         topics = _find(broker, wanted, request.allow_auto_topic_creation, operations)
     host, port = broker.endpoints.advertised(context.listener)
     return MetadataResponse(
-        brokers=[MetadataResponseBroker(node_id=cluster.node_id, host=host, port=port, rack=broker.settings.broker_rack)],
+        brokers=[
+            MetadataResponseBroker(node_id=cluster.node_id, host=host, port=port, rack=broker.settings.broker_rack)
+        ],
         cluster_id=cluster.cluster_id,
         controller_id=cluster.node_id,
         topics=topics,
-        cluster_authorized_operations=CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED,
+        cluster_authorized_operations=CLUSTER_OPERATIONS
+        if request.include_cluster_authorized_operations
+        else NOT_ASKED,
         error_code=error,
     )
 
@@ -91,7 +97,9 @@ def create_on_demand(cluster: Cluster, names: Iterable[str]) -> dict[str, ErrorC
     """
     wanted = [NewTopic(name) for name in names if name not in INTERNAL_TOPICS]
     results = cluster.create_topics(wanted)
-    return {new.name: result.code for new, result in zip(wanted, results, strict=True) if isinstance(result, ClusterError)}
+    return {
+        new.name: result.code for new, result in zip(wanted, results, strict=True) if isinstance(result, ClusterError)
+    }
 
 
 def describe_topic(topic: Topic, node_id: int, operations: int) -> MetadataResponseTopic:

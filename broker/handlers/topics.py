@@ -168,7 +168,9 @@ def _not_deleted(name: str | None, topic_id: bytes, error: ClusterError) -> Dele
 
 
 def create_partitions(
-    broker: BrokerView, request: CreatePartitionsRequest, context: RequestContext  # noqa: ARG001
+    broker: BrokerView,
+    request: CreatePartitionsRequest,
+    context: RequestContext,  # noqa: ARG001
 ) -> CreatePartitionsResponse:
     twice = duplicates(each.name for each in request.topics)
     wanted = [_new_partitions(each) for each in request.topics if each.name not in twice]

@@ -291,6 +291,14 @@ class TestConfiguring:
         again.alter_broker_configs("1", {})
         assert again.topics["plain"].partitions[0].config.segment_bytes == 8000
 
+    def test_a_broker_setting_that_a_topic_cannot_live_with_is_refused(self, machine):
+        cluster = machine.start()
+        cluster.create_topic("t", overrides={"max.compaction.lag.ms": "1000"})
+        with pytest.raises(ClusterError) as caught:
+            cluster.alter_broker_configs("", {"log.cleaner.min.compaction.lag.ms": "2000"})
+        assert caught.value.code == ErrorCode.INVALID_REQUEST
+        assert cluster.settings.log_cleaner_min_compaction_lag_ms == 0
+
     @pytest.mark.parametrize("configs", [{"node.id": "5"}, {"no.such": "1"}, {"log.segment.bytes": "x"}])
     def test_broker_settings_that_may_not_change(self, machine, configs):
         cluster = machine.start()

@@ -19,7 +19,7 @@ from broker.log.storage import StorageFault
 PATH = f"/data/{FILE_NAME}"
 TOPICS = [
     StoredTopic("plain", bytes(range(16)), 3, {}),
-    StoredTopic("réglé \"x\"\n", bytes(range(1, 17)), 1, {"retention.ms": "-1", "cleanup.policy": "compact,delete"}),
+    StoredTopic('réglé "x"\n', bytes(range(1, 17)), 1, {"retention.ms": "-1", "cleanup.policy": "compact,delete"}),
     StoredTopic("last", bytes(range(2, 18)), 100, {"segment.bytes": "1000"}),
 ]
 BROKER_CONFIGS = {"": {"log.retention.ms": "5"}, "1": {"message.max.bytes": "77"}}

@@ -28,13 +28,17 @@ def test_everything_served_has_messages_and_a_handler(key):
 
 
 @pytest.mark.parametrize("version", [3, 4])
-@pytest.mark.parametrize("software", [{}, {**SOFTWARE, "client_software_name": "-x"}, {**SOFTWARE, "client_software_version": ""}])
+@pytest.mark.parametrize(
+    "software", [{}, {**SOFTWARE, "client_software_name": "-x"}, {**SOFTWARE, "client_software_version": ""}]
+)
 def test_software_has_to_have_a_name(version, software):
     answer = StandIn().ask(ApiKey.API_VERSIONS, version, **software)
     assert (answer.error_code, answer.api_keys) == (ErrorCode.INVALID_REQUEST, [])
 
 
-@pytest.mark.parametrize(("name", "good"), [("a", True), ("a-b.c1", True), ("a.", False), ("a b", False), ("a" * 256, False)])
+@pytest.mark.parametrize(
+    ("name", "good"), [("a", True), ("a-b.c1", True), ("a.", False), ("a b", False), ("a" * 256, False)]
+)
 def test_software_names(name, good):
     assert is_software_name(name) is good
 

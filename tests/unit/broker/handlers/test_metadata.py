@@ -41,7 +41,12 @@ def test_a_topic_and_its_broker(broker, version):
     assert topic.topic_id == (broker.cluster.topics["a"].id if version >= 10 else bytes(16))
     assert [p.partition_index for p in topic.partitions] == [0, 1]
     for partition in topic.partitions:
-        assert (partition.error_code, partition.leader_id, partition.replica_nodes, partition.isr_nodes) == (0, 1, [1], [1])
+        assert (partition.error_code, partition.leader_id, partition.replica_nodes, partition.isr_nodes) == (
+            0,
+            1,
+            [1],
+            [1],
+        )
         assert partition.offline_replicas == []
         assert partition.leader_epoch == (0 if version >= 7 else -1)
 

@@ -1,0 +1,45 @@
+"""InitProducerId: ids for idempotent producers, and plain words to transactional ones."""
+
+import pytest
+
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from tests.unit.broker.handlers.stand_ins import StandIn
+
+VERSIONS = range(6)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_each_producer_gets_an_id_of_its_own(version):
+    broker = StandIn()
+    answers = [broker.ask(ApiKey.INIT_PRODUCER_ID, version, transactional_id=None) for _ in range(3)]
+    assert {(a.error_code, a.producer_epoch) for a in answers} == {(0, 0)}
+    assert len({a.producer_id for a in answers}) == 3
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("transactional_id", "timeout_ms", "code"),
+    [
+        ("", 1000, ErrorCode.INVALID_REQUEST),
+        ("x", 0, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+        ("x", -1, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+        ("x", 900_001, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+        ("x", 900_000, ErrorCode.UNSUPPORTED_VERSION),
+    ],
+)
+def test_transactional_ids(version, transactional_id, timeout_ms, code):
+    answer = StandIn().ask(
+        ApiKey.INIT_PRODUCER_ID, version, transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
+    )
+    assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (code, -1, -1)
+
+
+def test_no_id_is_given_that_is_not_reserved_on_the_disk():
+    broker = StandIn()
+    broker.machine.storage.fail("sync", "horolog-cluster", times=1)
+    assert (
+        broker.ask(ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None).error_code
+        == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    )
+    assert broker.ask(ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None).error_code == 0
