@@ -1,0 +1,202 @@
+"""Checks the records of a v2 batch and says what they hold of times, offsets and keys, without making a value of each.
+
+Records of one batch mostly look alike: the same lengths, the same headers, times close to each other. From the place of
+one record the bytes that hold lengths are known; if every `stride`-th byte from there is the same for the records behind
+it, all of them are as well formed as the first. Such a column is one slice and one comparison at C speed, for any number of
+records: a *run*. Records that differ in the length of the value only are *kin*: their first bytes, picked out and put
+side by side, make columns too (`scan_kin`). What is not alike at all is walked, one varint after the other.
+"""
+
+from typing import NamedTuple
+
+from protocol.errors import DecodeError
+from protocol.primitives import MAX_VARLONG_BYTES, decode_unsigned_varint, decode_varint
+from protocol.records.scan_columns import expected_offsets, extremes, same_bytes, same_width, until_next_width
+from protocol.records.scan_kin import take_heads
+from protocol.records.scan_shape import Bytes, Shape, misfit, shape_at, skip_headers
+
+_SMALLEST_RUN = 16  # fewer alike are walked sooner than compared
+# How many records are walked before the next attempt: more after every one that failed, few again after one that paid.
+_FIRST_WALK, _LONGEST_WALK = 2, 512
+_PAYING_RUN = 64
+_FEWEST_KIN, _MOST_KIN = 64, 1024
+_WIDEST_NUMBER = 8  # bytes; wider timestamp deltas are walked
+_NO_DELTA_YET = 1 << 63
+
+
+class Scan(NamedTuple):
+    lowest_delta: int  # of the timestamps, against the base timestamp
+    highest_delta: int
+    in_order: bool  # the offset deltas are 0, 1, 2 ...
+    has_null_key: bool
+
+
+class _State:
+    """What was found so far, and where the next record begins."""
+
+    __slots__ = ("has_null_key", "highest", "in_order", "index", "kin", "lowest", "position")
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+        self.index = 0
+        self.lowest = _NO_DELTA_YET
+        self.highest = -_NO_DELTA_YET
+        self.in_order = True
+        self.kin = _FEWEST_KIN  # how many records are tried as kin the next time
+        self.has_null_key = False
+
+
+def scan_records(data: Bytes, start: int, count: int) -> Scan:
+    """Check that `data` holds exactly `count` records from `start` to its end; DecodeError if not."""
+    state = _State(start)
+    try:
+        if count < _SMALLEST_RUN:
+            _walk(data, state, count)
+        else:
+            _scan_alike(data, state, count)
+    except IndexError:
+        raise DecodeError("a record runs past the end of its batch") from None
+    if state.position != len(data):
+        raise DecodeError(f"the last record ends {state.position - len(data):+d} bytes from the end of its batch")
+    return Scan(state.lowest, state.highest, state.in_order, state.has_null_key)
+
+
+def _scan_alike(data: Bytes, state: _State, count: int) -> None:
+    walk = _FIRST_WALK
+    while state.index < count:
+        before = state.index
+        left = count - before
+        if left >= _SMALLEST_RUN:
+            shape = shape_at(data, state.position)
+            if _take_run(data, state, shape, left) or _take_kin(data, state, shape, left):
+                walk = _FIRST_WALK if state.index - before >= _PAYING_RUN else walk
+                continue
+        _walk(data, state, min(walk, left))
+        walk = min(2 * walk, _LONGEST_WALK)
+
+
+def _take_run(data: Bytes, state: _State, shape: Shape, left: int) -> bool:
+    """Move over the records that have the very shape of the next one, if they are enough to be worth it."""
+    start, stride = state.position, shape.stride
+    length = min(left, (len(data) - start) // stride)
+    for at in shape.fixed:
+        if length < _SMALLEST_RUN:
+            return False
+        length = same_bytes(data[start + at : start + length * stride : stride])
+    end = start + length * stride
+    numbers = _Numbers(
+        [data[start + at : end : stride] for at in shape.timestamp],
+        [data[start + at : end : stride] for at in shape.offset],
+    )
+    length = min(length, numbers.same_width())
+    return _take(state, shape, numbers, length, start + length * stride)
+
+
+def _take_kin(data: Bytes, state: _State, shape: Shape, left: int) -> bool:
+    """Move over the records that differ in the value's length only; how many are tried follows what came of the last time."""
+    heads = take_heads(data, state.position, shape, min(left, state.kin, until_next_width(state.index)))
+    length = 0
+    if heads is not None:
+        numbers = _Numbers(heads.times, heads.offsets)
+        length = min(heads.length, numbers.same_width())
+    state.kin = min(max(2 * length, _FEWEST_KIN), _MOST_KIN)
+    return heads is not None and _take(state, shape, numbers, length, heads.ends[length - 1])
+
+
+class _Numbers(NamedTuple):
+    """The columns of what may differ from record to record."""
+
+    times: list[Bytes]
+    offsets: list[Bytes]
+
+    def same_width(self) -> int:
+        return min(same_width(self.times), same_width(self.offsets))
+
+
+def _take(state: _State, shape: Shape, numbers: _Numbers, length: int, end: int) -> bool:
+    """Note what the first `length` records of these columns say, unless they are too few to have been worth it."""
+    if length < _SMALLEST_RUN or len(numbers.times) > _WIDEST_NUMBER:
+        return False
+    lowest, highest = extremes([column[:length] for column in numbers.times], shape.timestamp_delta)
+    state.lowest = min(state.lowest, lowest)
+    state.highest = max(state.highest, highest)
+    if state.in_order:
+        expected = expected_offsets(state.index, length, len(numbers.offsets))
+        state.in_order = [column[:length] for column in numbers.offsets] == expected
+    state.has_null_key = state.has_null_key or shape.has_null_key
+    state.index += length
+    state.position = end
+    return True
+
+
+def _walk(data: Bytes, state: _State, count: int) -> None:  # noqa: C901, PLR0912, PLR0915 - calls would cost half the time
+    """Check the next `count` records one by one; varints of one and two bytes are read in place."""
+    position, lowest, highest = state.position, state.lowest, state.highest
+    last_raw = -1  # consecutive records often have one and the same time
+    expected = 2 * state.index
+    for _ in range(count):
+        size = data[position]
+        position += 1
+        if size > 127:
+            byte = data[position]
+            position += 1
+            size += (byte << 7) - 128
+            if byte > 127:
+                size, position = _long(data, position)
+        stop = position + (size >> 1)
+        raw = data[position + 1]
+        position += 2
+        if raw > 127:
+            byte = data[position]
+            position += 1
+            raw += (byte << 7) - 128
+            if byte > 127:
+                raw, position = _long(data, position)
+        if raw != last_raw:
+            last_raw = raw
+            delta = raw >> 1 ^ -(raw & 1)
+            lowest = min(lowest, delta)
+            highest = max(highest, delta)
+        raw = data[position]
+        position += 1
+        if raw > 127:
+            byte = data[position]
+            position += 1
+            raw += (byte << 7) - 128
+            if byte > 127:
+                raw, position = _long(data, position)
+        if raw != expected:
+            state.in_order = False
+        expected += 2
+        raw = data[position]
+        position += 1
+        if raw > 127:
+            raw, position = _long(data, position + 1)
+        if raw & 1:
+            state.has_null_key = True
+        else:
+            position += raw >> 1
+        raw = data[position]
+        position += 1
+        if raw > 127:
+            byte = data[position]
+            position += 1
+            raw += (byte << 7) - 128
+            if byte > 127:
+                raw, position = _long(data, position)
+        if not raw & 1:
+            position += raw >> 1
+        if data[position]:
+            headers, position = decode_varint(data, position)
+            position = skip_headers(data, position, headers, [])
+        else:
+            position += 1
+        if position != stop or size & 1:
+            raise misfit(position - stop)
+    state.position, state.lowest, state.highest = position, lowest, highest
+    state.index += count
+
+
+def _long(data: Bytes, position: int) -> tuple[int, int]:
+    """The varint whose first two bytes lie before `position`."""
+    return decode_unsigned_varint(data, position - 2, MAX_VARLONG_BYTES)
