@@ -50,19 +50,20 @@ lock: $(VENV)-lock/uv.stamp
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	@echo "building $(VENV) with $(PYTHON), once"
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 		echo "$(PYTHON) cannot make environments; Debian and Ubuntu have that in the package python3-venv" >&2; exit 1; }
 
 $(VENV)/runtime.stamp: requirements/runtime.lock | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/runtime.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/runtime.lock
 	@touch $@
 
 $(VENV)/dev.stamp: requirements/dev.lock | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.lock
 	@touch $@ $(VENV)/runtime.stamp
 
 $(VENV)/fuzz.stamp: requirements/fuzz.lock $(VENV)/dev.stamp
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/fuzz.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/fuzz.lock
 	@touch $@
 
 $(VENV)-lock/uv.stamp:
