@@ -166,11 +166,12 @@ class Cluster:
         usable = dict(overrides)
         for _ in overrides:
             try:
-                resolve(usable, self.settings)
+                self.topic_config(usable)
                 break
-            except SettingsError as error:
+            except ClusterError as error:
                 log.warning("topic %s: %s; it is left out", name, error)
-                if usable.pop(error.key, None) is None:
+                cause = error.__cause__
+                if not isinstance(cause, SettingsError) or usable.pop(cause.key, None) is None:
                     usable.clear()  # one of the broker's own values is in the way of these
         return usable
 
@@ -258,15 +259,17 @@ class Cluster:
         """Create topics with one write of the file; the result of each is in its place."""
         planned: dict[str, StoredTopic] = {}
         keys: dict[str, str] = {}
+        partition_count = 0
         results: list[StoredTopic | ClusterError] = []
         for new in wanted:
             try:
-                plan = self._plan_topic(new, keys, sum(p.partition_count for p in planned.values()))
+                plan = self._plan_topic(new, keys, partition_count)
             except ClusterError as error:
                 results.append(error)
             else:
                 planned[plan.name] = plan
                 keys[collision_key(plan.name)] = plan.name
+                partition_count += plan.partition_count
                 results.append(plan)
         if planned and not validate_only:
             failures = self._carry_out_creation(planned)

@@ -69,9 +69,11 @@ class StoredTopic:
     id: bytes
     partition_count: int
     overrides: Mapping[str, str]
-    line: str = field(init=False, compare=False, repr=False)
+    line: str = field(default="", compare=False, repr=False)  # as the file has it
 
     def __post_init__(self) -> None:
+        if self.line:
+            return
         content = {
             "name": self.name,
             "id": encode_topic_id(self.id),
@@ -147,7 +149,7 @@ def parse(data: bytes) -> StoredCluster:
             if number == 1:
                 expected = _read_head(content, stored)
             else:
-                topic = _read_topic(content)
+                topic = _read_topic(content, line.decode("ascii") + "\n")
                 stored.topics[topic.name] = topic
         except (ValueError, KeyError, TypeError, binascii.Error) as error:
             stored.damages.append(f"line {number}: {error}")
@@ -177,10 +179,11 @@ def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> int:
     return int(content["topics"])
 
 
-def _read_topic(content: Mapping[str, Any]) -> StoredTopic:
+def _read_topic(content: Mapping[str, Any], line: str) -> StoredTopic:
     return StoredTopic(
         name=str(content["name"]),
         id=decode_topic_id(content["id"]),
         partition_count=int(content["partitions"]),
         overrides=dict(content["configs"]),
+        line=line,
     )

@@ -15,10 +15,12 @@ NO_EPOCH = -1
 
 
 def find_partition(cluster: Cluster, name: str, index: int) -> Partition | ErrorCode:
+    """The partition, if it is here and its disk works."""
     topic = cluster.topics.get(name)
     if topic is None or not 0 <= index < len(topic.partitions):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return topic.partitions[index]
+    partition = topic.partitions[index]
+    return partition if partition.fault is None else ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def epoch_error(partition: Partition, current_leader_epoch: int) -> ErrorCode | None:

@@ -116,14 +116,15 @@ def describe_topic(topic: Topic, node_id: int, operations: int) -> MetadataRespo
 def _describe_partition(topic: Topic, index: int, node_id: int) -> MetadataResponsePartition:
     partition = topic.partitions[index]
     replicas = [node_id]
+    online = partition.fault is None
     return MetadataResponsePartition(
-        error_code=ErrorCode.NONE,
+        error_code=ErrorCode.NONE if online else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=index,
-        leader_id=node_id,
+        leader_id=node_id if online else NO_LEADER,
         leader_epoch=partition.leader_epoch,
         replica_nodes=replicas,
         isr_nodes=replicas,
-        offline_replicas=[],
+        offline_replicas=[] if online else replicas,
     )
 
 

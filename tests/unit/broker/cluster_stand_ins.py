@@ -16,6 +16,7 @@ class FakePartition:
         self.config = config
         self.topic_id = topic_id
         self.leader_epoch = 0
+        self.fault = None
 
     def __repr__(self):
         return f"{self.topic}-{self.index}"

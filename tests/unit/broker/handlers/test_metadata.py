@@ -134,3 +134,13 @@ def test_authorised_operations_where_asked_for(broker, version):
         asked = ask(broker, version, [], include_cluster_authorized_operations=True)
         assert asked.cluster_authorized_operations == CLUSTER_OPERATIONS == 8096
         assert ask(broker, version, []).cluster_authorized_operations == NOT_ASKED
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_partition_whose_disk_failed_has_no_leader(broker, version):
+    broker.cluster.topics["a"].partitions[1].fault = "the disk is gone"
+    (topic,) = ask(broker, version, ["a"]).topics
+    good, bad = topic.partitions
+    assert (topic.error_code, good.error_code, good.leader_id) == (0, 0, 1)
+    assert (bad.error_code, bad.leader_id, bad.replica_nodes) == (ErrorCode.LEADER_NOT_AVAILABLE, -1, [1])
+    assert bad.offline_replicas == ([1] if version >= 5 else [])

@@ -1,5 +1,7 @@
 """Leader epochs against a list of (epoch, start) pairs, and the file of real brokers."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,7 +44,7 @@ def test_epochs_and_starts_always_grow_and_the_latest_claim_holds(claims):
         changed = epochs.append(epoch, start)
         assert not changed or epochs.entries[-1] == (epoch, start)
         kept = epochs.entries
-        assert all(one[0] < two[0] and one[1] < two[1] for one, two in zip(kept, kept[1:], strict=False))
+        assert all(one[0] < two[0] and one[1] < two[1] for one, two in pairwise(kept))
         assert epochs.epoch_of(start) <= epoch
 
 

@@ -9,15 +9,16 @@ from broker.log.producer_state import (
     LARGEST_SEQUENCE,
     Completed,
     Duplicate,
-    Marker,
     ProducerBatch,
     ProducerStates,
     Rejected,
 )
 from protocol.errors import ErrorCode
+from protocol.records.control import Marker
 
 NOW = 1_700_000_000_000
 DAY_MS = 86_400_000
+COMMIT, ABORT = True, False
 
 
 def batch(first, count=1, *, epoch=0, offset=0, pid=7, txn=False, timestamp=NOW):
@@ -26,7 +27,7 @@ def batch(first, count=1, *, epoch=0, offset=0, pid=7, txn=False, timestamp=NOW)
 
 
 def marker(kind, offset, *, epoch=0, pid=7, coordinator=0, timestamp=NOW):
-    return ProducerBatch(pid, epoch, -1, -1, offset, offset, timestamp, True, kind, coordinator)
+    return ProducerBatch(pid, epoch, -1, -1, offset, offset, timestamp, True, Marker(kind, coordinator))
 
 
 @pytest.fixture
@@ -70,16 +71,16 @@ STALE = ErrorCode.INVALID_PRODUCER_EPOCH
         ([batch(0), batch(0, pid=8), batch(1), batch(2, pid=8)], [None, None, None, OUT_OF_ORDER]),
         ([*(batch(n) for n in range(6)), batch(1), batch(0)], [*[None] * 6, Duplicate(1, 1, NOW), OUT_OF_ORDER]),
         (
-            [batch(0), marker(Marker.ABORT, 0, epoch=1), batch(3, epoch=1), batch(0, epoch=1)],
+            [batch(0), marker(ABORT, 0, epoch=1), batch(3, epoch=1), batch(0, epoch=1)],
             [None, None, OUT_OF_ORDER, None],
         ),
         ([batch(0, txn=True), batch(1)], [None, ErrorCode.INVALID_TXN_STATE]),
-        ([batch(0, txn=True), marker(Marker.COMMIT, 0), batch(1)], [None, None, None]),
+        ([batch(0, txn=True), marker(COMMIT, 0), batch(1)], [None, None, None]),
         (
-            [marker(Marker.COMMIT, 0, coordinator=3), marker(Marker.COMMIT, 0, coordinator=2)],
+            [marker(COMMIT, 0, coordinator=3), marker(COMMIT, 0, coordinator=2)],
             [None, ErrorCode.TRANSACTION_COORDINATOR_FENCED],
         ),
-        ([batch(0, epoch=2), marker(Marker.COMMIT, 0, epoch=1)], [None, STALE]),
+        ([batch(0, epoch=2), marker(COMMIT, 0, epoch=1)], [None, STALE]),
     ],
 )
 def test_answers(states, batches, answers):
@@ -92,15 +93,15 @@ def test_what_is_undecided_and_what_completes(states):
     states.update(batch(0, 1, pid=3, offset=5), NOW)
     states.written()
     assert states.first_undecided_offset == 0
-    completed = states.update(marker(Marker.ABORT, 6, pid=1), NOW)
+    completed = states.update(marker(ABORT, 6, pid=1), NOW)
     assert completed == Completed(1, 0, 6, aborted=True, last_stable_offset=3)
     assert states.first_undecided_offset == 0, "the marker has not been written yet"
     states.written()
     assert states.first_undecided_offset == 3
-    assert states.update(marker(Marker.COMMIT, 7, pid=2), NOW).last_stable_offset == 8
+    assert states.update(marker(COMMIT, 7, pid=2), NOW).last_stable_offset == 8
     states.written()
     assert states.first_undecided_offset is None
-    assert states.update(marker(Marker.COMMIT, 8, pid=2), NOW) is None, "a marker without a transaction decides nothing"
+    assert states.update(marker(COMMIT, 8, pid=2), NOW) is None, "a marker without a transaction decides nothing"
 
 
 def test_what_was_not_written_is_taken_back(states):
@@ -108,7 +109,7 @@ def test_what_was_not_written_is_taken_back(states):
     states.update(batch(0, pid=2, offset=1), NOW)
     states.written()
     before, undecided = states.snapshot(), states.first_undecided_offset
-    states.update(marker(Marker.ABORT, 2, pid=1), NOW)
+    states.update(marker(ABORT, 2, pid=1), NOW)
     states.update(batch(1, pid=2, offset=3), NOW)
     states.update(batch(1, pid=1, offset=4, txn=True), NOW)
     states.update(batch(0, pid=3, offset=5, txn=True), NOW)
