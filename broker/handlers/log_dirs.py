@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterable
 
 from broker.cluster import Cluster
@@ -20,17 +22,28 @@ from protocol.messages.log_dirs import (
     DescribeLogDirsTopic,
 )
 
+UNKNOWN_SIZE = -1
+
 
 def handle(broker: BrokerView, request: DescribeLogDirsRequest, context: RequestContext) -> DescribeLogDirsResponse:  # noqa: ARG001
-    total_bytes, usable_bytes = broker.logs.disk_space()
+    total_bytes, usable_bytes = disk_space(broker.logs.data_dir)
     result = DescribeLogDirsResult(
         error_code=ErrorCode.NONE,
-        log_dir=broker.logs.data_dir,
+        log_dir=os.path.abspath(broker.logs.data_dir),  # noqa: PTH100 - nothing is resolved, as Kafka shows it
         topics=_topics(broker.cluster, request.topics),
         total_bytes=total_bytes,
         usable_bytes=usable_bytes,
     )
     return DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=[result])
+
+
+def disk_space(path: str) -> tuple[int, int]:
+    """The size of the disk that a folder is on and what is left of it for us; -1 where the system does not say."""
+    try:
+        usage = shutil.disk_usage(path)
+    except OSError:
+        return UNKNOWN_SIZE, UNKNOWN_SIZE
+    return usage.total, usage.free
 
 
 def _topics(cluster: Cluster, asked: Iterable[DescribableLogDirTopic] | None) -> list[DescribeLogDirsTopic]:

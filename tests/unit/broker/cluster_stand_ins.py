@@ -2,24 +2,83 @@
 
 from __future__ import annotations
 
+import tempfile
+
 from broker.cluster import Cluster
 from broker.cluster_file import ClusterFile
+from broker.log.lookup import Found
 from broker.log.memory_storage import MemoryStorage
 from broker.log.storage import StorageFault
 from broker.settings import Layers, from_layers
 
 
 class FakePartition:
+    """A log of timestamps; epoch 0 ended at `epoch_ends[0]` and so on, the last one is the leader's."""
+
     def __init__(self, topic, index, config, topic_id):
         self.topic = topic
         self.index = index
         self.config = config
         self.topic_id = topic_id
-        self.leader_epoch = 0
         self.fault = None
+        self.timestamps = []
+        self.log_start_offset = 0
+        self.first_undecided = None
+        self.epoch_ends = []
+        self.fail = False
 
     def __repr__(self):
         return f"{self.topic}-{self.index}"
+
+    @property
+    def leader_epoch(self):
+        return len(self.epoch_ends)
+
+    @property
+    def high_watermark(self):
+        return len(self.timestamps)
+
+    @property
+    def last_stable_offset(self):
+        return self.high_watermark if self.first_undecided is None else self.first_undecided
+
+    @property
+    def size_bytes(self):
+        return 100 * (self.high_watermark - self.log_start_offset)
+
+    def epoch_at(self, offset):
+        return sum(offset >= end for end in self.epoch_ends)
+
+    def _check(self):
+        if self.fail:
+            raise StorageFault(f"{self!r}: bad sector")
+
+    def _found(self, offset):
+        return Found(self.timestamps[offset], offset, self.epoch_at(offset))
+
+    def first_at_or_after(self, timestamp, upto=None):
+        self._check()
+        offsets = range(self.log_start_offset, min(self.high_watermark, upto or self.high_watermark))
+        return next((self._found(o) for o in offsets if self.timestamps[o] >= max(0, timestamp)), None)
+
+    def largest_timestamp(self):
+        largest = max(self.timestamps[self.log_start_offset :], default=-1)
+        return self.first_at_or_after(largest) if largest >= 0 else None
+
+    def offsets_before(self, timestamp, max_count, now_ms):
+        self._check()
+        assert now_ms == Machine.NOW_MS
+        return [self.high_watermark, self.log_start_offset, timestamp][:max_count]
+
+    def end_offset_for_epoch(self, epoch):
+        self._check()
+        ends = [*self.epoch_ends, self.high_watermark]
+        return (epoch, ends[epoch]) if 0 <= epoch < len(ends) else (-1, -1)
+
+    def delete_records_before(self, offset):
+        self._check()
+        assert self.log_start_offset < offset <= self.high_watermark
+        self.log_start_offset = offset
 
 
 class FakeLogs:
@@ -28,6 +87,7 @@ class FakeLogs:
     def __init__(self, folders):
         self.folders = folders
         self.partitions = {}
+        self.data_dir = tempfile.gettempdir()
         self.fail_creating = set()
         self.fail_deleting = set()
 

@@ -28,7 +28,7 @@ class StandIn:
 
     def __init__(self, machine=None, **settings):
         self.machine = machine or Machine(**settings)
-        self.clock = ManualClock()
+        self.clock = ManualClock(Machine.NOW_MS)
         self.waiting = Waiting()
         self.cluster = self.machine.start()
         self.logs = self.machine.logs

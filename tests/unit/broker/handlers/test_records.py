@@ -1,0 +1,54 @@
+"""DeleteRecords: where the start of a log may go."""
+
+import pytest
+
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.topics import DeleteRecordsPartition, DeleteRecordsTopic
+from tests.unit.broker.handlers.stand_ins import StandIn
+
+VERSIONS = range(3)
+
+
+@pytest.fixture
+def broker():
+    broker = StandIn()
+    broker.cluster.create_topic("t", 1).partitions[0].timestamps = [1, 2, 3, 4, 5]
+    return broker
+
+
+def delete(broker, version, offset, name="t", index=0):
+    topics = [DeleteRecordsTopic(name=name, partitions=[DeleteRecordsPartition(partition_index=index, offset=offset)])]
+    (topic,) = broker.ask(ApiKey.DELETE_RECORDS, version, topics=topics).topics
+    (answer,) = topic.partitions
+    assert (topic.name, answer.partition_index) == (name, index)
+    return answer.error_code, answer.low_watermark
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_start_moves_forward_only(broker, version):
+    steps = [(2, (0, 2)), (1, (0, 2)), (6, (1, -1)), (-2, (1, -1)), (-1, (0, 5)), (-1, (0, 5)), (0, (0, 5))]
+    assert [delete(broker, version, offset) for offset, _ in steps] == [answer for _, answer in steps]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(("name", "index"), [("u", 0), ("t", 5), ("t", -1)])
+def test_unknown_places(broker, version, name, index):
+    assert delete(broker, version, 1, name, index) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
+
+
+def test_what_is_only_compacted_is_kept(broker):
+    broker.cluster.alter_topic_configs({"t": {"cleanup.policy": "compact"}})
+    assert delete(broker, 2, 1) == (ErrorCode.POLICY_VIOLATION, -1)
+    broker.cluster.alter_topic_configs({"t": {"cleanup.policy": "compact,delete"}})
+    assert delete(broker, 2, 1) == (0, 1)
+
+
+def test_internal_topics_are_kept(broker):
+    broker.cluster.create_topic("__consumer_offsets", 1)
+    assert delete(broker, 2, 0, "__consumer_offsets") == (ErrorCode.INVALID_TOPIC_EXCEPTION, -1)
+
+
+def test_a_failing_disk(broker):
+    broker.cluster.topics["t"].partitions[0].fail = True
+    assert delete(broker, 2, 1) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
