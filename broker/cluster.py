@@ -138,7 +138,7 @@ class Cluster:
         self._reserved_producer_ids = self._next_producer_id
         self._report(stored)
         if changed or stored.damages:
-            self._save()
+            self._save_or_warn()
 
     def _report(self, stored: StoredCluster) -> None:
         for damage in stored.damages:
@@ -353,7 +353,7 @@ class Cluster:
                 )
         if failures:
             self._forget_stored(failures)
-            self._save_after_failure()
+            self._save_or_warn()
         return failures
 
     def _make_folders(self, plan: StoredTopic) -> Topic:
@@ -381,12 +381,12 @@ class Cluster:
         for name in names:
             self._stored.pop(name, None)
 
-    def _save_after_failure(self) -> None:
-        """Take back what the file says; if that fails as well, the next start finishes what the file says."""
+    def _save_or_warn(self) -> None:
+        """Have the file say what is; if that fails, the next start makes the two agree."""
         try:
             self._save()
         except ClusterError:
-            log.warning("%r still names what could not be carried out; the next start will try again", self._file)
+            log.warning("%r does not say what is; the next start sets it right", self._file)
 
     def delete_topics(self, names: Iterable[str]) -> dict[str, ClusterError]:
         """Delete known topics with one write before and one after; returns those that could not be."""
@@ -406,7 +406,7 @@ class Cluster:
             self._partition_count -= len(topic.partitions)
             if self._remove_folders(topic.partitions):
                 self._deleting_done(topic)
-        self._save_after_failure()
+        self._save_or_warn()
         return {}
 
     def delete_topic(self, name: str) -> None:
@@ -486,7 +486,7 @@ class Cluster:
                     topic.name, topic.id, len(topic.partitions), dict(topic.overrides)
                 )
         if failures:
-            self._save_after_failure()
+            self._save_or_warn()
         return failures
 
     # -- configurations

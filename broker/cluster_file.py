@@ -41,7 +41,7 @@ CHECKSUM_SIZE = 8
 MAX_REPORTED_DAMAGES = 10
 
 
-class NewerClusterFile(Exception):  # noqa: N818 - the name says what was found
+class NewerClusterFile(Exception):
     """The file was written by a later release, whose meaning this one does not know."""
 
 

@@ -1,0 +1,106 @@
+"""The registry of topics against a model: what was acknowledged is there after any crash, what was refused is not."""
+
+import contextlib
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from broker.cluster import NewPartitions, NewTopic
+from broker.cluster_errors import ClusterError
+from broker.cluster_file import FILE_NAME
+from tests.unit.broker.cluster_stand_ins import Machine
+
+NAMES = st.sampled_from(["a", "b", "c.d", "c_d"])
+COUNTS = st.integers(1, 4)
+OVERRIDES = st.dictionaries(
+    st.sampled_from(["retention.ms", "segment.ms"]), st.sampled_from(["5", "1000", "bad"]), max_size=2
+)
+
+
+class ClusterMachine(RuleBasedStateMachine):
+    """Every rule may run with a disk that fails once; then the model changes only if the call said so."""
+
+    def __init__(self):
+        super().__init__()
+        self.machine = Machine()
+        self.cluster = self.machine.start()
+        self.model = {}
+        self.producer_ids = []
+
+    def seen(self):
+        return {name: (len(t.partitions), t.overrides) for name, t in self.cluster.topics.items()}
+
+    @contextlib.contextmanager
+    def disk(self, fails):
+        if fails:
+            self.machine.storage.fail("sync", FILE_NAME, times=1)
+        yield
+        self.machine.storage.heal()
+
+    @rule(
+        new=st.lists(st.tuples(NAMES, COUNTS, OVERRIDES), max_size=3, unique_by=lambda each: each[0]),
+        fails=st.booleans(),
+    )
+    def create(self, new, fails):
+        with self.disk(fails):
+            results = self.cluster.create_topics([NewTopic(name, count, overrides=o) for name, count, o in new])
+        for (name, count, overrides), result in zip(new, results, strict=True):
+            if not isinstance(result, ClusterError):
+                assert name not in self.model
+                self.model[name] = (count, overrides)
+
+    @rule(name=NAMES, fails=st.booleans())
+    def delete(self, name, fails):
+        with self.disk(fails):
+            try:
+                self.cluster.delete_topic(name)
+            except ClusterError:
+                assert fails or name not in self.model
+            else:
+                del self.model[name]
+
+    @rule(name=NAMES, count=COUNTS, fails=st.booleans())
+    def grow(self, name, count, fails):
+        with self.disk(fails):
+            failed = self.cluster.add_partitions([NewPartitions(name, count)])
+        if not failed:
+            assert count > self.model[name][0]
+            self.model[name] = (count, self.model[name][1])
+
+    @rule(name=NAMES, overrides=OVERRIDES, fails=st.booleans())
+    def alter(self, name, overrides, fails):
+        if name in self.model:
+            with self.disk(fails):
+                try:
+                    self.cluster.alter_topic_configs({name: overrides})
+                except ClusterError:
+                    assert fails or "bad" in overrides.values()
+                else:
+                    self.model[name] = (self.model[name][0], overrides)
+
+    @rule(count=st.integers(1, 1500))
+    def take_producer_ids(self, count):
+        for _ in range(count):
+            self.producer_ids.append(self.cluster.next_producer_id())
+        assert all(a < b for a, b in zip(self.producer_ids, self.producer_ids[1:], strict=False))
+
+    @rule(lost=st.booleans(), pick=st.randoms(use_true_random=False))
+    def crash(self, lost, pick):
+        """After the file was written, some folders may not have been made: a crash came between."""
+        if lost and self.machine.folders:
+            name, index = pick.choice(sorted(self.machine.folders))
+            del self.machine.folders[name, index]
+        self.cluster = self.machine.start()
+
+    @invariant()
+    def the_cluster_is_what_the_model_says(self):
+        assert self.seen() == self.model
+        folders = {(name, index) for name, (count, _) in self.model.items() for index in range(count)}
+        assert set(self.machine.folders) == folders
+        assert all(p.config is t.config for t in self.cluster.topics.values() for p in t.partitions)
+        assert {t.id for t in self.cluster.topics.values()} == set(self.cluster.by_id)
+
+
+ClusterMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestCluster = ClusterMachine.TestCase
