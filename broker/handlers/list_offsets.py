@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from broker.cluster import Cluster
 from broker.handlers.context import BrokerView, RequestContext
@@ -27,6 +27,7 @@ from protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
 
@@ -49,22 +50,27 @@ def handle(broker: BrokerView, request: ListOffsetsRequest, context: RequestCont
     if version == 0:
         return _answer_v0(broker, request)
     committed = request.isolation_level == READ_COMMITTED
-    asked = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
-    twice = {key for key, count in asked.items() if count > 1}
+    twice = _named_twice(request.topics)
     topics = []
     for topic in request.topics:
+        name, asked = topic.name, topic.partitions
+        if twice:
+            asked = list({each.partition_index: each for each in asked}.values())
         answers = [
             _failed(each.partition_index, ErrorCode.INVALID_REQUEST)
-            if (topic.name, each.partition_index) in twice
-            else _answer(broker.cluster, topic.name, each, version, committed)
-            for each in _first_of_each(topic.partitions)
+            if twice and (name, each.partition_index) in twice
+            else _answer(broker.cluster, name, each, version, committed)
+            for each in asked
         ]
-        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
+        topics.append(ListOffsetsTopicResponse(name=name, partitions=answers))
     return ListOffsetsResponse(topics=topics)
 
 
-def _first_of_each(partitions: Iterable[ListOffsetsPartition]) -> Iterable[ListOffsetsPartition]:
-    return {each.partition_index: each for each in partitions}.values()
+def _named_twice(topics: Sequence[ListOffsetsTopic]) -> set[tuple[str, int]]:
+    if len(topics) == 1 and len(topics[0].partitions) == 1:
+        return set()
+    counts = Counter((topic.name, each.partition_index) for topic in topics for each in topic.partitions)
+    return {key for key, count in counts.items() if count > 1}
 
 
 def _answer(
