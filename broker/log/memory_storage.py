@@ -315,7 +315,7 @@ class MemoryStorage:
         return self.stat(path)[1] // 1_000_000
 
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
-        """What `touch -d` does; only tests need it."""
+        """Make a file as old as told."""
         self.file_node(path).mtime_ns = mtime_ms * 1_000_000
 
     def rename(self, old: str, new: str) -> None:
@@ -363,6 +363,10 @@ class MemoryStorage:
         aside.datasync()
         self.rename(path + ".tmp", path)
         self.sync_dir(parent_of(path))
+
+    def disk_space(self, path: str) -> tuple[int, int]:  # noqa: ARG002 - there is one file system
+        total = ALL if self.capacity_bytes is None else self.capacity_bytes
+        return total, max(0, total - self.used_bytes())
 
     def lock(self, path: str) -> _MemoryLock:
         if path in self._locks:

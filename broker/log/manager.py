@@ -1,0 +1,292 @@
+"""Opens a data folder and keeps what is in it: partitions, the files that describe them, and what is to be removed later.
+
+A data folder holds one folder per partition, named `topic-N`, and these files: `.lock`, `meta.properties`, the offset
+checkpoints and, only between a clean stop and the next start, `.kafka_cleanshutdown` (see `checkpoints`, `meta_properties`). Whoever
+wrote the folders, they are taken over as they are. Names that are nothing of this are left alone; `<topic>-N.<id>-delete` is
+what is left of a deleted partition and removed. A partition that can not be opened is offline, alone, with the reason.
+
+Everything but the jobs that `checkpoint_job` and `removal_jobs` return belongs to one thread.
+"""
+
+import logging
+import re
+import uuid
+from collections.abc import Callable
+from random import Random
+
+from broker.clock import Clock
+from broker.log import checkpoints, meta_properties
+from broker.log.checkpoints import CheckpointError
+from broker.log.meta_properties import MetaProperties
+from broker.log.partition import Partition, Resources
+from broker.log.recovery import Circumstances, create_partition, offline_partition, open_partition
+from broker.log.storage import FolderInUse, Storage, StorageFault, parent_of
+from broker.settings import Settings
+from broker.topic_settings import TopicConfig
+
+log = logging.getLogger(__name__)
+
+LOCK_FILE = ".lock"
+DELETED_FOLDER_SUFFIX = "-delete"
+NOT_TOPICS = frozenset({"__cluster_metadata"})
+"""Kafka's own log of its controllers: shaped like a topic, but none."""
+
+_PARTITION_FOLDER = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})")
+
+TopicPartition = tuple[str, int]
+
+
+class DataFolderError(Exception):
+    """The data folder can not be used as it is; the message says why and what to do."""
+
+
+class LogManager:
+    """One data folder, locked while this object lives."""
+
+    def __init__(self, data_dir: str, storage: Storage, clock: Clock, settings: Settings) -> None:
+        self.data_dir = data_dir
+        self.partitions: dict[TopicPartition, Partition] = {}
+        self._storage = storage
+        self._clock = clock
+        self.resources = Resources(storage, settings.producer_id_expiration_ms, Random().random)
+        self._doomed_folders: list[tuple[int, str]] = []
+        self._written_checkpoints: dict[str, bytes] = {}
+        self._make_folder()
+        try:
+            self._lock = storage.lock(f"{data_dir}/{LOCK_FILE}")
+        except FolderInUse as error:
+            raise DataFolderError(f"{data_dir} is in use by another broker: {error}") from error
+        try:
+            self._meta = self._load_meta(settings)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __repr__(self) -> str:
+        return f"<LogManager {self.data_dir}: {len(self.partitions)} partitions>"
+
+    @property
+    def cluster_id(self) -> str:
+        assert self._meta.cluster_id is not None
+        return self._meta.cluster_id
+
+    # -- opening
+
+    def _make_folder(self) -> None:
+        """Make the data folder, with those above it, durably."""
+        missing = []
+        path = self.data_dir
+        while not self._storage.is_dir(path):
+            missing.append(path)
+            path = parent_of(path)
+        try:
+            for path in reversed(missing):
+                self._storage.make_dir(path)
+                self._storage.sync_dir(parent_of(path))
+        except StorageFault as error:
+            raise DataFolderError(f"the data folder can not be made: {error}") from error
+
+    def _load_meta(self, settings: Settings) -> MetaProperties:
+        """What the folder says about itself, completed and written if something was missing."""
+        path = f"{self.data_dir}/{meta_properties.FILE_NAME}"
+        try:
+            meta = meta_properties.load(self._storage, self.data_dir)
+        except CheckpointError as damage:
+            raise DataFolderError(f"{path}: {damage}; mend it, or remove it to have a new one written") from damage
+        if meta is None:
+            meta = MetaProperties(1, settings.node_id, _new_id(), _new_id())
+        elif meta.node_id is not None and meta.node_id != settings.node_id:
+            raise DataFolderError(
+                f"{path} belongs to node.id={meta.node_id}, but this broker has node.id={settings.node_id}:"
+                f" set node.id={meta.node_id}, or use another data folder"
+            )
+        elif meta.node_id is not None and meta.cluster_id is not None:
+            return meta
+        else:
+            meta = MetaProperties(
+                meta.version, settings.node_id, meta.cluster_id or _new_id(), meta.directory_id, meta.others
+            )
+        meta_properties.save(self._storage, self.data_dir, meta, self._clock.wall_ms())
+        return meta
+
+    def open(self, config_of: Callable[[str], TopicConfig]) -> None:
+        """Open every partition's folder, each with its topic's configuration."""
+        was_clean = checkpoints.take_clean_shutdown(self._storage, self.data_dir)
+        starts = checkpoints.load_offsets(self._storage, f"{self.data_dir}/{checkpoints.LOG_START_OFFSETS}")
+        if starts.fault is not None:
+            log.warning("%s; partitions start at their first segment", starts.fault)
+        now_ms = self._clock.wall_ms()
+        for name in sorted(self._storage.list_dir(self.data_dir)):
+            if name.endswith(DELETED_FOLDER_SUFFIX) and self._storage.is_dir(f"{self.data_dir}/{name}"):
+                self._doomed_folders.append((now_ms, name))
+                continue
+            key = partition_of(name)
+            if key is None or not self._storage.is_dir(f"{self.data_dir}/{name}"):
+                continue
+            known = Circumstances(was_clean, starts.offsets.get(key, 0), now_ms)
+            self.partitions[key] = self._open_partition(key, name, config_of(key[0]), known)
+
+    def _open_partition(
+        self, key: TopicPartition, name: str, config: TopicConfig, known: Circumstances
+    ) -> Partition:
+        directory = f"{self.data_dir}/{name}"
+        try:
+            return open_partition(*key, directory, config, self.resources, known)
+        except StorageFault as fault:
+            log.error("%s can not be opened and is offline: %s", name, fault)
+            return offline_partition(*key, directory, config, self.resources, str(fault))
+
+    # -- topics come and go
+
+    def create(self, topic: str, index: int, config: TopicConfig, topic_id: bytes | None) -> Partition:
+        """A new, empty partition, durable when this returns. What a failed attempt has left is removed first."""
+        directory = f"{self.data_dir}/{topic}-{index}"
+        try:
+            partition = create_partition(
+                topic, index, directory, topic_id, config, self.resources, self._clock.wall_ms()
+            )
+            self._storage.sync_dir(self.data_dir)
+        except StorageFault:
+            self._forget_folder(directory)
+            raise
+        self.partitions[topic, index] = partition
+        return partition
+
+    def _forget_folder(self, directory: str) -> None:
+        """Get the beginnings of a partition out of the way."""
+        try:
+            if self._storage.is_dir(directory):
+                remove_folder(self._storage, directory)
+        except StorageFault as fault:
+            log.error("%s was not made, and what there is of it can not be removed: %s", directory, fault)
+
+    def delete(self, partition: Partition) -> None:
+        """The partition is gone for good when this returns; its files are removed after `file.delete.delay.ms`."""
+        name = f"{partition.topic}-{partition.index}.{uuid.uuid4().hex}{DELETED_FOLDER_SUFFIX}"
+        partition.delete(f"{self.data_dir}/{name}")
+        self.partitions.pop((partition.topic, partition.index), None)
+        due_ms = self._clock.wall_ms() + partition.config.file_delete_delay_ms
+        self._doomed_folders.append((due_ms, name))
+
+    # -- work that comes again and again
+
+    def apply_retention(self, now_ms: int) -> list[Partition]:
+        """Let every partition expire what is too old or too much; the partitions whose log start has moved."""
+        moved = []
+        for partition in list(self.partitions.values()):
+            if partition.fault is not None:
+                continue
+            start_offset = partition.log_start_offset
+            try:
+                partition.apply_retention(now_ms)
+            except StorageFault as fault:
+                log.error("%r: retention failed: %s", partition, fault)
+            if partition.log_start_offset != start_offset:
+                moved.append(partition)
+        return moved
+
+    def partitions_to_sync(self, now_ms: int) -> list[Partition]:
+        """Those for which `flush.ms` has passed, or that have seals or snapshots to write: give each `sync` to a worker."""
+        return [one for one in self.partitions.values() if one.fault is None and one.sync_is_due(now_ms)]
+
+    def removal_jobs(self, now_ms: int) -> list[Callable[[], None]]:
+        """What removes files that have been out of use for long enough; may run in a worker."""
+        jobs: list[Callable[[], None]] = []
+        for partition in self.partitions.values():
+            jobs += [segment.remove_files for segment in partition.take_doomed(now_ms)]
+        due = [name for due_ms, name in self._doomed_folders if due_ms <= now_ms]
+        self._doomed_folders = [one for one in self._doomed_folders if one[0] > now_ms]
+        jobs += [lambda path=f"{self.data_dir}/{name}": remove_folder(self._storage, path) for name in due]  # type: ignore[misc]
+        return jobs
+
+    def checkpoint_job(self) -> Callable[[], None]:
+        """What writes the offset checkpoints as things are now, if they have changed; may run in a worker."""
+        files = self._checkpoints()
+
+        def write() -> None:
+            for name, data in files.items():
+                self._write_checkpoint(name, data)
+
+        return write
+
+    def write_checkpoints(self) -> None:
+        self.checkpoint_job()()
+
+    def write_log_starts(self) -> None:
+        """Make it durable where partitions start: DeleteRecords is not answered before."""
+        self._write_checkpoint(checkpoints.LOG_START_OFFSETS, self._checkpoints()[checkpoints.LOG_START_OFFSETS])
+
+    def _checkpoints(self) -> dict[str, bytes]:
+        usable = {key: one for key, one in self.partitions.items() if one.fault is None}
+        starts = {key: one.log_start_offset for key, one in usable.items() if one.starts_inside_segment}
+        return {
+            checkpoints.RECOVERY_POINTS: checkpoints.encode_offsets(
+                {key: one.recovery_point for key, one in usable.items()}
+            ),
+            checkpoints.HIGH_WATERMARKS: checkpoints.encode_offsets(
+                {key: one.high_watermark for key, one in usable.items()}
+            ),
+            checkpoints.LOG_START_OFFSETS: checkpoints.encode_offsets(starts),
+        }
+
+    def _write_checkpoint(self, name: str, data: bytes) -> None:
+        if self._written_checkpoints.get(name) != data:
+            self._storage.write_atomically(f"{self.data_dir}/{name}", data)
+            self._written_checkpoints[name] = data
+
+    def disk_space(self) -> tuple[int, int]:
+        """Bytes of the file system that the data folder is on: all, and those still to be had."""
+        return self._storage.disk_space(self.data_dir)
+
+    # -- the end
+
+    def close(self) -> None:
+        """Complete, sync and seal every partition, write the checkpoints, and last of all say that the stop was clean."""
+        failed = [one for one in list(self.partitions.values()) if not _close(one)]
+        try:
+            self.write_checkpoints()
+            if not failed:
+                checkpoints.mark_clean_shutdown(self._storage, self.data_dir)
+        except StorageFault as fault:
+            log.error("%s: the stop is not on record as clean: %s", self.data_dir, fault)
+        self._lock.release()
+
+    def abandon(self) -> None:
+        """Let go of the folder as it is, as if the process had ended."""
+        for partition in self.partitions.values():
+            partition.close_files()
+        self._lock.release()
+
+
+def _close(partition: Partition) -> bool:
+    try:
+        partition.close()
+    except StorageFault as fault:
+        log.error("%r could not be closed cleanly: %s", partition, fault)
+        return False
+    return partition.fault is None
+
+
+def partition_of(folder_name: str) -> TopicPartition | None:
+    """The partition that a folder name stands for, None for foreign names."""
+    match = _PARTITION_FOLDER.fullmatch(folder_name)
+    if match is None or match[1] in NOT_TOPICS or match[1] in {".", ".."}:
+        return None
+    return match[1], int(match[2])
+
+
+def remove_folder(storage: Storage, path: str) -> None:
+    """Remove a folder of files; one that is gone already is fine."""
+    if not storage.is_dir(path):
+        return
+    for name in storage.list_dir(path):
+        storage.remove(f"{path}/{name}")
+    storage.remove_dir(path)
+
+
+def _new_id() -> str:
+    """A random id as Kafka writes them: never one that begins with a dash, which command lines would take for an option."""
+    text = "-"
+    while text.startswith("-"):
+        text = checkpoints.encode_uuid(uuid.uuid4().bytes)
+    return text

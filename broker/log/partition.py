@@ -1,0 +1,743 @@
+"""One partition: a folder of segments that is appended to at the end, read anywhere, looked up by time, cut at the start.
+
+One thread calls everything but `sync`; nothing waits, so nothing is locked. The life of an append: `append` checks and
+queues it, `flush` writes all that is queued with one write, `sync` (in a worker thread) has it on the disk. `log_end_offset` counts
+what is queued, `high_watermark` what is written: readers see the log up to there. When a write fails, everything since the
+last flush is taken back, from the files as from memory, and the partition goes on; if that fails too, or a sync does,
+`fault` says why and it takes no more.
+"""
+
+import logging
+import threading
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+
+from broker.log import lookup, reader, retention, rolling, seals, snapshot_file, swap_files, transaction_index
+from broker.log.batch_times import HighsCache
+from broker.log.cleaner import CleanedSegment
+from broker.log.counters import LogCounters
+from broker.log.index_cache import IndexCache
+from broker.log.leader_epochs import LeaderEpochs
+from broker.log.lookup import Found
+from broker.log.producer_state import Completed, Duplicate, ProducerBatch, ProducerStates
+from broker.log.segment import HAS_PRODUCERS, Segment, SegmentFolder, segment_for
+from broker.log.storage import FileMissing, Storage, StorageFault, parent_of
+from broker.log.transaction_index import TransactionIndex
+from broker.log.validate import check
+from broker.log.verdict import Refused, Validated
+from broker.topic_settings import TopicConfig
+from protocol.errors import ErrorCode
+
+log = logging.getLogger(__name__)
+
+READ_HINTS = 64
+"""How many readers' places are remembered in each partition."""
+
+NO_APPEND_TIME = -1
+
+
+class OffsetOutOfRange(Exception):  # noqa: N818 - named after Kafka's error code
+    """The log does not reach there."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppendResult:
+    """Where records went; `append_time` is -1 when they keep their own times."""
+
+    base_offset: int
+    last_offset: int
+    append_time: int
+    log_start_offset: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What all partitions of a broker share."""
+
+    storage: Storage
+    producer_expiration_ms: int = 86_400_000
+    random: Callable[[], float] = lambda: 0.0
+    indexes: IndexCache = field(default_factory=IndexCache)
+    highs: HighsCache = field(default_factory=HighsCache)
+    counters: LogCounters = field(default_factory=LogCounters)
+
+
+@dataclass(slots=True)
+class Opened:
+    """What a partition is made from: found by `recovery` in a folder, or new."""
+
+    topic: str
+    index: int
+    directory: str
+    topic_id: bytes | None
+    segments: list[Segment]
+    producers: ProducerStates
+    epochs: LeaderEpochs
+    leader_epoch: int
+    log_start_offset: int
+    aborted: dict[int, TransactionIndex] = field(default_factory=dict)
+    unsealed: bool = False
+    """Something was read from the logs themselves: the seals have to be written anew."""
+
+
+class Partition:
+    """See the module's docstring."""
+
+    __slots__ = (
+        "_aborted",
+        "_active",
+        "_completed",
+        "_config",
+        "_directory_changed",
+        "_doomed",
+        "_epochs",
+        "_failed",
+        "_hints",
+        "_producers",
+        "_ready",
+        "_resources",
+        "_roll_after_ms",
+        "_roll_jitter_ms",
+        "_seals_changed",
+        "_segment_highs",
+        "_snapshots",
+        "_sync_guard",
+        "_unsynced",
+        "_unsynced_since_ms",
+        "_warned_about_future",
+        "directory",
+        "fault",
+        "folder",
+        "high_watermark",
+        "index",
+        "leader_epoch",
+        "log_end_offset",
+        "log_start_offset",
+        "recovery_point",
+        "segments",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(self, opened: Opened, config: TopicConfig, resources: Resources, folder: SegmentFolder) -> None:
+        self.topic = opened.topic
+        self.index = opened.index
+        self.directory = opened.directory
+        self.topic_id = opened.topic_id
+        self.fault: str | None = None
+        self.folder = folder
+        self.segments = opened.segments
+        self.leader_epoch = opened.leader_epoch
+        self.log_start_offset = opened.log_start_offset
+        self._resources = resources
+        self._active = opened.segments[-1]
+        self.log_end_offset = self.high_watermark = self.recovery_point = self._active.next_offset
+        self._producers = opened.producers
+        self._completed: list[Completed] = []
+        self._epochs = opened.epochs
+        self._aborted = opened.aborted
+        self._ready = False
+        self._failed: StorageFault | None = None
+        self._hints: dict[int, tuple[Segment, int]] = {}
+        self._segment_highs: list[int] | None = None
+        self._unsynced: deque[Segment] = deque()
+        self._unsynced_since_ms = -1
+        self._sync_guard = threading.Lock()
+        self._seals_changed = opened.unsealed
+        self._directory_changed = opened.unsealed
+        self._snapshots: deque[tuple[int, list[snapshot_file.SnapshotEntry]]] = deque()
+        self._doomed: deque[tuple[int, Segment]] = deque()
+        self._warned_about_future: set[int] = set()
+        self._config = config
+        self._roll_jitter_ms = 0
+        self._set_roll_time()
+        if opened.unsealed:
+            for segment in opened.segments:
+                self._note_unsynced(segment)
+
+    def __repr__(self) -> str:
+        state = f", offline: {self.fault}" if self.fault else ""
+        return (
+            f"<Partition {self.topic}-{self.index}: {len(self.segments)} segments,"
+            f" offsets {self.log_start_offset} to {self.log_end_offset}{state}>"
+        )
+
+    @property
+    def config(self) -> TopicConfig:
+        return self._config
+
+    @config.setter
+    def config(self, config: TopicConfig) -> None:
+        self._config = config
+        self._active.index_interval_bytes = config.index_interval_bytes
+        self._set_roll_time()
+
+    def _set_roll_time(self) -> None:
+        self._roll_jitter_ms = rolling.draw_jitter_ms(self._config, self._resources.random)
+        self._roll_after_ms = rolling.segment_time_ms(self._config) - self._roll_jitter_ms
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self.segments)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Up to where every transaction is decided."""
+        first = self._producers.first_undecided_offset
+        return self.high_watermark if first is None else min(first, self.high_watermark)
+
+    # -- appending
+
+    def append(self, records: bytes | memoryview, now_ms: int, *, produce_version: int) -> AppendResult:
+        """Queue records behind the log's end. Raises Refused (theirs) or StorageFault (the disk's)."""
+        self._check_takes_appends()
+        config = self._config
+        checked = check(
+            records,
+            self.log_end_offset,
+            config,
+            now_ms,
+            produce_version=produce_version,
+            leader_epoch=self.leader_epoch,
+        )
+        if not checked.count:
+            return AppendResult(-1, -1, NO_APPEND_TIME, self.log_start_offset, 0)
+        if checked.batches:
+            duplicate = self._check_producers(checked.batches)
+            if duplicate is not None:
+                append_time = duplicate.timestamp if config.log_append_time else NO_APPEND_TIME
+                count = duplicate.last_offset - duplicate.first_offset + 1
+                return AppendResult(
+                    duplicate.first_offset, duplicate.last_offset, append_time, self.log_start_offset, count
+                )
+        self.append_checked(checked, now_ms)
+        return AppendResult(
+            checked.first_offset, checked.last_offset, checked.append_time, self.log_start_offset, checked.count
+        )
+
+    def append_checked(self, checked: Validated, now_ms: int) -> None:
+        """Queue what `validate.check` has passed for this log end offset."""
+        active = self._active
+        if not self._ready:
+            self._begin_appends()
+        size_bytes = checked.size_bytes
+        first_timestamp = active.first_timestamp
+        waited_ms = checked.max_timestamp - first_timestamp if first_timestamp >= 0 else now_ms - active.created_ms
+        if active.end_bytes and (
+            waited_ms > self._roll_after_ms
+            or active.end_bytes > self._config.segment_bytes - size_bytes
+            or active.full
+            or checked.last_offset - active.base_offset > rolling.LARGEST_RELATIVE_OFFSET
+        ):
+            self._roll_if_due(checked, now_ms)
+            active = self._active
+        elif size_bytes > self._config.segment_bytes:
+            raise _too_large(size_bytes, self._config)
+        active.append(checked)
+        self.log_end_offset = checked.last_offset + 1
+        if self._unsynced_since_ms < 0:
+            self._unsynced_since_ms = now_ms
+        for batch in checked.batches:
+            completed = self._producers.update(batch, now_ms)
+            if completed is not None and completed.aborted:
+                self._completed.append(completed)
+
+    def _check_takes_appends(self) -> None:
+        if self.fault is not None:
+            raise StorageFault(f"{self.topic}-{self.index} is offline: {self.fault}", path=self.directory)
+        if self._failed is not None:
+            raise self._failed
+
+    def _check_producers(self, batches: Iterable[ProducerBatch]) -> Duplicate | None:
+        """The place of a batch that is in the log already; raises Refused for one that must not be there."""
+        for batch in batches:
+            verdict = self._producers.check(batch)
+            if isinstance(verdict, Duplicate):
+                return verdict
+            if verdict is not None:
+                raise Refused(verdict.code, verdict.message)
+        return None
+
+    def _begin_appends(self) -> None:
+        """Before the first append since the partition was opened: indexes grow again, and the epoch is on record."""
+        if self._active.seal is not None:
+            self._active.prepare_to_append()
+        if self._epochs.append(self.leader_epoch, self.log_end_offset):
+            self._epochs.save(self._resources.storage, self.directory)
+        self._ready = True
+
+    def _roll_if_due(self, checked: Validated, now_ms: int) -> None:
+        active = self._active
+        state = rolling.ActiveSegment(
+            active.base_offset,
+            active.end_bytes,
+            active.created_ms,
+            active.first_timestamp,
+            active.full,
+            self._roll_jitter_ms,
+        )
+        incoming = rolling.Incoming(checked.size_bytes, checked.last_offset, checked.max_timestamp)
+        if checked.size_bytes > self._config.segment_bytes:
+            raise _too_large(checked.size_bytes, self._config)
+        reason = rolling.should_roll(state, incoming, self._config, now_ms)
+        if reason is not None:
+            log.info("%s-%s: new segment at %s (%s)", self.topic, self.index, self.log_end_offset, reason)
+            self._roll(now_ms)
+
+    def _roll(self, now_ms: int) -> None:
+        """Complete the active segment and begin another. If that fails the active one stays, and so do its records."""
+        self._write_pending()
+        old = self._active
+        try:
+            old.complete()
+            new = Segment.create(self.folder, self.log_end_offset, self._config, now_ms)
+        except StorageFault:
+            old.seal = None
+            raise
+        self._note_unsynced(old)
+        self._queue_snapshot()
+        self.segments.append(new)
+        self._active = new
+        self._directory_changed = True
+        self._segments_changed()
+        self._roll_jitter_ms = rolling.draw_jitter_ms(self._config, self._resources.random)
+        self._roll_after_ms = rolling.segment_time_ms(self._config) - self._roll_jitter_ms
+        self._resources.counters.segments_rolled.value += 1
+
+    def _segments_changed(self) -> None:
+        self._segment_highs = None
+        self._hints.clear()
+        self._seals_changed = True
+
+    def _write_pending(self) -> None:
+        """Write before something else is done; a failure is told again by the `flush` that the appends wait for."""
+        try:
+            self._write()
+        except StorageFault as fault:
+            self._failed = fault
+            raise
+
+    def flush(self) -> None:
+        """Write what is queued. Raises StorageFault, after everything since the last flush has been taken back."""
+        if self._failed is not None:
+            fault, self._failed = self._failed, None
+            raise fault
+        self._write()
+
+    def _write(self) -> None:
+        active = self._active
+        if not active.pending:
+            return
+        try:
+            active.flush()
+        except StorageFault as fault:
+            self._take_back(fault)
+            raise
+        self.high_watermark = self.log_end_offset
+        self._producers.written()
+        if not active.needs_sync:
+            self._note_unsynced(active)
+        if self._completed:
+            self._write_completed()
+
+    def _take_back(self, fault: StorageFault) -> None:
+        """Return to what the last flush left."""
+        self._resources.counters.write_failures.value += 1
+        log.error("%s-%s: appends from %s on taken back: %s", self.topic, self.index, self.high_watermark, fault)
+        try:
+            self._active.roll_back()
+        except StorageFault as second:
+            self.fault = f"{fault}; then {second}"
+            log.error("%s-%s is offline: %s", self.topic, self.index, self.fault)
+        self.log_end_offset = self.high_watermark
+        self._producers.undo_unwritten()
+        self._completed.clear()
+
+    def _write_completed(self) -> None:
+        """Put aborted transactions into the index of the segment that has their marker."""
+        for completed in self._completed:
+            segment = self.segments[segment_for(self.segments, completed.last_offset)]
+            self._aborted_in(segment.base_offset).append(completed.index_entry())
+            self._aborted_in(segment.base_offset).flush()
+        self._completed.clear()
+
+    # -- syncing
+
+    def _note_unsynced(self, segment: Segment) -> None:
+        segment.needs_sync = True
+        self._unsynced.append(segment)
+
+    @property
+    def flush_is_due(self) -> bool:
+        """Whether `flush.messages` asks for a sync now, whatever the producer asked for."""
+        return self.log_end_offset - self.recovery_point >= self._config.flush_messages
+
+    def sync_is_due(self, now_ms: int) -> bool:
+        """Whether `flush.ms` has passed, or a roll, a deletion or a scan has left something to be made durable."""
+        if self._seals_changed or self._snapshots:
+            return True
+        return self._unsynced_since_ms >= 0 and now_ms - self._unsynced_since_ms >= self._config.flush_ms
+
+    def sync(self) -> None:
+        """Have everything written so far on the disk. Safe in a worker thread; calls from several wait for each other.
+
+        After a roll this is also when producer snapshots and seals are written: they must not be ahead of the data.
+        """
+        with self._sync_guard:
+            end_offset = self.high_watermark
+            save_seals, self._seals_changed = self._seals_changed, False
+            complete = [one.seal for one in tuple(self.segments) if one.seal is not None] if save_seals else []
+            self._unsynced_since_ms = -1
+            try:
+                self._sync_files()
+                self._save_snapshots()
+                if save_seals:
+                    seals.save(self._resources.storage, self.directory, complete)
+            except FileMissing:
+                if self._active.removed:
+                    return
+                raise
+            except StorageFault as fault:
+                self._resources.counters.sync_failures.value += 1
+                self.fault = f"what was written may not be on the disk: {fault}"
+                raise
+            self.recovery_point = max(self.recovery_point, end_offset)
+
+    def _sync_files(self) -> None:
+        while self._unsynced:
+            segment = self._unsynced.popleft()
+            segment.needs_sync = False  # before the sync: what is written from now on needs another one
+            segment.datasync()
+        if self._directory_changed:
+            self._directory_changed = False
+            self._resources.storage.sync_dir(self.directory)
+
+    def _save_snapshots(self) -> None:
+        while self._snapshots:
+            offset, entries = self._snapshots.popleft()
+            snapshot_file.save(self._resources.storage, self.directory, offset, entries)
+
+    def _queue_snapshot(self) -> None:
+        if len(self._producers):
+            self._snapshots.append((self.log_end_offset, self._producers.snapshot()))
+
+    # -- reading
+
+    def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True, upto: int | None = None) -> bytes:
+        """Whole batches from the one that holds `offset` on, as they lie in the file; b"" if there is nothing yet.
+
+        Not more than `max_bytes`, unless the first batch alone is larger and `at_least_one` asks for it; nothing at or behind
+        `upto`, which is a batch boundary.
+        """
+        end_offset = self.high_watermark
+        if upto is not None and upto < end_offset:
+            end_offset = upto
+        if not self.log_start_offset <= offset < end_offset:
+            if self.log_start_offset <= offset <= self.log_end_offset:
+                return b""
+            raise OffsetOutOfRange(f"{offset} is not in {self.log_start_offset} to {self.log_end_offset}")
+        hint = self._hints.pop(offset, None)
+        place = hint if hint is not None else self._find(offset)
+        if place is None:
+            return b""
+        segment, position = place
+        following = self.high_watermark if segment is self._active else segment.next_offset
+        end = segment.size_bytes
+        if segment.holes:
+            end = reader.good_end(segment, position)
+        if end_offset < following:
+            end = min(end, self._end_of(segment, end_offset))
+        size = end - position
+        if size > max_bytes:
+            size, following = self._cut(segment, position, end, max_bytes, at_least_one=at_least_one)
+        if size <= 0:
+            return b""
+        data = segment.log.pread(size, position)
+        if position + size < segment.size_bytes:
+            self._remember(following, segment, position + size)
+        elif segment is self._active:
+            self._remember(following, segment, position + size)
+        return data
+
+    def _remember(self, offset: int, segment: Segment, position: int) -> None:
+        """Where the reader that gets these batches will go on."""
+        hints = self._hints
+        hints[offset] = (segment, position)
+        if len(hints) > READ_HINTS:
+            del hints[next(iter(hints))]
+
+    def _find(self, offset: int) -> tuple[Segment, int] | None:
+        for number in range(segment_for(self.segments, offset), len(self.segments)):
+            segment = self.segments[number]
+            if segment.next_offset > offset or segment is self._active:
+                position = reader.find(segment, offset)
+                if position is not None:
+                    return segment, position
+        return None
+
+    def _end_of(self, segment: Segment, end_offset: int) -> int:
+        position = reader.find(segment, end_offset)
+        return segment.size_bytes if position is None else position
+
+    @staticmethod
+    def _cut(segment: Segment, position: int, end: int, max_bytes: int, *, at_least_one: bool) -> tuple[int, int]:
+        """How much to read so that it ends at a batch boundary, and the offset behind it (-1: not known)."""
+        cut, following = reader.boundary(segment, position, position + max_bytes, end)
+        if cut > position or not at_least_one:
+            return cut - position, following
+        return reader.batch_size(segment, position), -1
+
+    # -- looking up
+
+    def first_at_or_after(self, timestamp: int, upto: int | None = None) -> Found | None:
+        """The first record, in offset order, with a timestamp at or after the given one; None if there is none."""
+        end_offset = self.high_watermark if upto is None else min(upto, self.high_watermark)
+        start_offset = self.log_start_offset
+        segments = self.segments
+        for number in range(self._first_segment_reaching(timestamp), len(segments)):
+            segment = segments[number]
+            if segment.base_offset >= end_offset:
+                break
+            if segment.max_timestamp >= timestamp and segment.next_offset > start_offset:
+                found = lookup.first_in_segment(segment, timestamp, start_offset, end_offset, self._resources.highs)
+                if found is not None:
+                    return found
+        return None
+
+    def _first_segment_reaching(self, timestamp: int) -> int:
+        """The number of the first segment whose largest timestamp is not before the given one."""
+        highs = self._segment_highs
+        if highs is None:
+            complete = self.segments[:-1]
+            highs = self._segment_highs = list(accumulate((one.max_timestamp for one in complete), max))
+        return bisect_left(highs, timestamp)
+
+    def largest_timestamp(self) -> Found | None:
+        """The first record with the largest timestamp of the log."""
+        largest = max((self._largest_in(segment) for segment in self.segments), default=-1)
+        return self.first_at_or_after(largest) if largest >= 0 else None
+
+    def _largest_in(self, segment: Segment) -> int:
+        hidden = segment.base_offset < self.log_start_offset
+        if hidden or segment.pending:
+            return lookup.largest_in_segment(segment, self.log_start_offset, self.high_watermark)
+        return segment.max_timestamp
+
+    def offsets_before(self, timestamp: int, max_count: int, now_ms: int) -> list[int]:
+        """ListOffsets v0: the base offsets of segments last written at or before a time, newest first.
+
+        The log's end counts as a segment written now, unless the active segment is empty. -1 asks for all, -2 for the earliest.
+        """
+        start = self.log_start_offset
+        places = [(max(start, one.base_offset), one.modified_ms()) for one in self.segments]
+        if self._active.size_bytes:
+            places.append((self.high_watermark, now_ms))
+        if timestamp == -2:
+            places = places[:1]
+        elif timestamp != -1:
+            while places and places[-1][1] > timestamp:
+                places.pop()
+        return [offset for offset, _ in reversed(places)][:max_count]
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """The largest known leader epoch not above `epoch` and where it ends; (-1, -1) if nothing is known of it."""
+        if epoch == self.leader_epoch:
+            return epoch, self.log_end_offset
+        return self._epochs.end_offset_for(epoch, self.log_end_offset)
+
+    def epoch_at(self, offset: int) -> int:
+        """The leader epoch in which an offset was or will be written; -1 if that is not known."""
+        if offset >= self.log_end_offset:
+            return self.leader_epoch
+        return self._epochs.epoch_of(offset)
+
+    # -- transactions and producers
+
+    def aborted_transactions(self, from_offset: int, upto: int) -> list[tuple[int, int]]:
+        """(producer id, first offset) of the aborted transactions with records from `from_offset` up to `upto`."""
+        if not self._aborted:
+            return []
+        first = self.segments[segment_for(self.segments, from_offset)].base_offset
+        indexes = (self._aborted[base].entries for base in sorted(self._aborted) if base >= first)
+        found = transaction_index.overlapping(indexes, from_offset, upto)
+        return [(one.producer_id, one.first_offset) for one in found]
+
+    def _aborted_in(self, base_offset: int) -> TransactionIndex:
+        if base_offset not in self._aborted:
+            path = f"{self.directory}/{base_offset:020d}{transaction_index.SUFFIX}"
+            self._aborted[base_offset] = TransactionIndex(self._resources.storage, path, base_offset)
+        return self._aborted[base_offset]
+
+    def producers(self) -> ProducerStates:
+        """The producers that have written here."""
+        return self._producers
+
+    # -- the start of the log moves
+
+    def delete_records_before(self, offset: int) -> None:
+        """Move the log's start; whole segments before it go. The caller writes the log start checkpoint."""
+        if offset > self.high_watermark or offset < 0:
+            raise OffsetOutOfRange(f"{offset} is not in {self.log_start_offset} to {self.high_watermark}")
+        if offset > self.log_start_offset:
+            self._check_takes_appends()
+            self._move_start(offset)
+
+    def _move_start(self, offset: int) -> None:
+        self.log_start_offset = offset
+        self._hints.clear()
+        if self._epochs.truncate_from_start(offset):
+            self._epochs.save(self._resources.storage, self.directory)
+
+    def apply_retention(self, now_ms: int) -> list[retention.Expired]:
+        """Take out of use what has outlived its time, size or start offset; says what."""
+        self._write_pending()
+        following = [one.base_offset for one in self.segments[1:]] + [self.log_end_offset]
+        ages = [
+            retention.SegmentAge(one.base_offset, next_offset, one.size_bytes, one.max_timestamp)
+            for one, next_offset in zip(self.segments, following, strict=True)
+        ]
+        by_base = {one.base_offset: one for one in self.segments}
+        decision = retention.decide(
+            ages,
+            self._config,
+            now_ms,
+            log_start_offset=self.log_start_offset,
+            deletable_up_to=self.high_watermark,
+            modified_ms=lambda base_offset: by_base[base_offset].modified_ms(),
+        )
+        if decision.blocked_by_future is not None:
+            self._warn_about_future(decision.blocked_by_future, now_ms)
+        if decision.expired:
+            self._expire(decision.expired, now_ms)
+        self._producers.expire(now_ms)
+        return list(decision.expired)
+
+    def _warn_about_future(self, segment: retention.SegmentAge, now_ms: int) -> None:
+        if segment.base_offset not in self._warned_about_future:
+            self._warned_about_future.add(segment.base_offset)
+            self._resources.counters.segments_kept_by_future.value += 1
+            log.warning(
+                "%s-%s: a record %s ms in the future keeps segment %s and everything behind it from expiring"
+                " (future.timestamp.max.ms can cap it)",
+                self.topic,
+                self.index,
+                segment.largest_timestamp - now_ms,
+                segment.base_offset,
+            )
+
+    def _expire(self, expired: Iterable[retention.Expired], now_ms: int) -> None:
+        gone = {one.base_offset: one.cause for one in expired}
+        if self._active.base_offset in gone:
+            if not self._ready:
+                self._begin_appends()
+            self._roll(now_ms)
+        for segment in [one for one in self.segments if one.base_offset in gone]:
+            log.info("%s-%s: segment %s expired (%s)", self.topic, self.index, segment, gone[segment.base_offset])
+            self.take_out(segment, now_ms)
+            self._resources.counters.segments_expired.value += 1
+        if self.segments[0].base_offset > self.log_start_offset:
+            self._move_start(self.segments[0].base_offset)
+
+    def take_out(self, segment: Segment, now_ms: int) -> None:
+        """Rename a segment's files to `.deleted`; they are removed after `file.delete.delay.ms`."""
+        self.segments.remove(segment)
+        segment.removed = True
+        segment.rename(DELETED_SUFFIX)
+        self._doomed.append((now_ms + self._config.file_delete_delay_ms, segment))
+        self._segments_changed()
+        self._directory_changed = True
+        self._warned_about_future.discard(segment.base_offset)
+        storage = self._resources.storage
+        for path in self._companions(segment.base_offset):
+            if storage.exists(path):
+                storage.remove(path)
+        self._aborted.pop(segment.base_offset, None)
+
+    def _companions(self, base_offset: int) -> list[str]:
+        """The files that belong to a segment and are of no use without it."""
+        names = (snapshot_file.file_name(base_offset), f"{base_offset:020d}{transaction_index.SUFFIX}")
+        return [f"{self.directory}/{name}" for name in names]
+
+    def take_doomed(self, now_ms: int) -> list[Segment]:
+        """The segments that have been out of use for long enough: their files are to be removed."""
+        taken = []
+        while self._doomed and self._doomed[0][0] <= now_ms:
+            taken.append(self._doomed.popleft()[1])
+        return taken
+
+    @property
+    def starts_inside_segment(self) -> bool:
+        """Whether the log's start is not told by the name of its first segment."""
+        return self.log_start_offset > self.segments[0].base_offset
+
+    # -- compaction
+
+    def replace_segments(self, cleaned: Iterable[CleanedSegment], now_ms: int) -> bool:
+        """Put compacted segments in the place of those they were made from; False if those are no longer all there."""
+        cleaned = list(cleaned)
+        complete = {one.base_offset: one for one in self.segments[:-1]}
+        storage = self._resources.storage
+        bases = [one.base_offset for one in cleaned]
+        if not all(base in complete for one in cleaned for base in one.replaces):
+            swap_files.discard(storage, self.directory, bases)
+            return False
+        swap_files.promote(storage, self.directory, bases)
+        for one in cleaned:
+            has_producers = 0
+            for base in one.replaces:
+                has_producers |= complete[base].magics & HAS_PRODUCERS
+                self.take_out(complete[base], now_ms)
+            contents = replace(one.seal.contents, magics=one.seal.contents.magics | has_producers)
+            seal = replace(one.seal, contents=contents)
+            segment = Segment(self.folder, one.base_offset, contents, self._config, seal.created_ms, seal=seal)
+            self.segments.insert(segment_for(self.segments, one.base_offset) + (one.base_offset > self.segments[0].base_offset), segment)
+            if one.aborted:
+                self._aborted_in(one.base_offset).entries = list(one.aborted)
+        swap_files.install(storage, self.directory, bases)
+        self._segments_changed()
+        return True
+
+    # -- the end
+
+    def close(self) -> None:
+        """Write, complete, sync and seal everything. A partition that nothing has happened to costs nothing."""
+        if self.fault is None:
+            self.flush()
+            if self._active.seal is None:
+                self._active.complete()
+                self._note_unsynced(self._active)
+                self._seals_changed = True
+                self._queue_snapshot()
+            if self._seals_changed or self._unsynced or self._directory_changed:
+                self.sync()
+        for _, doomed in self._doomed:
+            doomed.remove_files()
+        self._doomed.clear()
+        self.close_files()
+
+    def close_files(self) -> None:
+        """Give every descriptor back without writing anything."""
+        for segment in self.segments:
+            segment.close()
+
+    def delete(self, aside: str) -> None:
+        """Rename the folder to `aside`, durably: the partition is gone, its files follow later."""
+        for segment in self.segments:
+            segment.removed = True
+        self.fault = "deleted"
+        self.close_files()
+        self._doomed.clear()
+        self._resources.storage.rename(self.directory, aside)
+        self._resources.storage.sync_dir(parent_of(aside))
+
+
+DELETED_SUFFIX = ".deleted"
+
+
+def _too_large(size_bytes: int, config: TopicConfig) -> Refused:
+    message = f"a set of {size_bytes} bytes does not fit a segment of {config.segment_bytes}"
+    return Refused(ErrorCode.RECORD_LIST_TOO_LARGE, message)

@@ -1,0 +1,334 @@
+"""Opens one partition's folder, whatever was left in it: a clean stop, a crash, a copy, or another broker's work.
+
+What is done, in order:
+
+1. Leftovers go: `.deleted`, `.cleaned`, `.tmp`, index files without a log; an interrupted swap is finished (`swap_files`).
+2. Each segment is either vouched for by its seal (`seals`), or scanned: its indexes are made anew and what it holds is learnt
+   from the log itself. A torn tail of the last segment is cut; any other damage stays where it is and is passed over.
+3. Leader epochs come from their checkpoint, cut to the log. After a stop that was not clean the epoch goes up by one: records that
+   clients have seen may be gone, and that is how they can tell.
+4. Producers come from the newest usable snapshot and the batches behind it, aborted transactions from their index files or,
+   in a scanned segment, from the markers.
+
+An active segment that is as its seal says is not opened at all: a partition costs a look at its folder.
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from broker.log import checkpoints, seals, snapshot_file, swap_files, transaction_index
+from broker.log.checkpoints import CheckpointError
+from broker.log.leader_epochs import LeaderEpochs
+from broker.log.partition import Opened, Partition, Resources
+from broker.log.producer_batches import producer_batch
+from broker.log.producer_state import ProducerStates
+from broker.log.scan import LARGEST_RELATIVE_OFFSET, Batch, scan
+from broker.log.seals import Contents, Seal, SealsDamaged, fingerprint
+from broker.log.segment import HAS_PRODUCERS, LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, Segment, SegmentFolder
+from broker.log.storage import FileMissing, Storage
+from broker.log.survey import Survey
+from broker.log.transaction_index import TransactionIndex, TransactionIndexError
+from broker.topic_settings import TopicConfig
+
+log = logging.getLogger(__name__)
+
+OFFSET_DIGITS = 20
+_LEFTOVER_SUFFIXES = (swap_files.DELETED, ".tmp")
+_COMPANION_SUFFIXES = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, transaction_index.SUFFIX)
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What the data folder knows about a partition before it is opened."""
+
+    was_clean: bool
+    log_start_offset: int
+    now_ms: int
+
+
+def open_partition(
+    topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, known: Circumstances
+) -> Partition:
+    """Open the partition in a folder that is there. Raises StorageFault if its files can not be read or mended."""
+    return _Opening(topic, index, directory, config, resources, known).open()
+
+
+def create_partition(
+    topic: str,
+    index: int,
+    directory: str,
+    topic_id: bytes | None,
+    config: TopicConfig,
+    resources: Resources,
+    now_ms: int,
+) -> Partition:
+    """Make a new partition's folder; it is durable when this returns, but for its name in the data folder."""
+    storage = resources.storage
+    storage.make_dir(directory)
+    if topic_id is not None:
+        checkpoints.save_topic_id(storage, directory, topic_id)
+    folder = SegmentFolder(storage, directory, resources.indexes, resources.counters)
+    segment = Segment.create(folder, 0, config, now_ms)
+    epochs = LeaderEpochs([(0, 0)])
+    epochs.save(storage, directory)
+    producers = ProducerStates(resources.producer_expiration_ms)
+    opened = Opened(topic, index, directory, topic_id, [segment], producers, epochs, 0, 0)
+    return Partition(opened, config, resources, folder)
+
+
+def offline_partition(
+    topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, reason: str
+) -> Partition:
+    """What stands for a partition that can not be opened: it says why, and nothing of it is touched."""
+    folder = SegmentFolder(resources.storage, directory, resources.indexes, resources.counters)
+    segment = Segment(folder, 0, Contents(0, 0), config, 0)
+    producers = ProducerStates(resources.producer_expiration_ms)
+    opened = Opened(topic, index, directory, None, [segment], producers, LeaderEpochs(), 0, 0)
+    partition = Partition(opened, config, resources, folder)
+    partition.fault = reason
+    return partition
+
+
+class _Opening:
+    """The steps of opening one partition, and what they have found so far."""
+
+    def __init__(
+        self, topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, known: Circumstances
+    ) -> None:
+        self.name = f"{topic}-{index}"
+        self.topic = topic
+        self.index = index
+        self.directory = directory
+        self.config = config
+        self.resources = resources
+        self.storage: Storage = resources.storage
+        self.known = known
+        self.folder = SegmentFolder(self.storage, directory, resources.indexes, resources.counters)
+        self.producers = ProducerStates(resources.producer_expiration_ms)
+        self.epochs_seen: list[tuple[int, int]] = []
+        self.scanned: set[int] = set()
+
+    def open(self) -> Partition:
+        names = self._tidy(self.storage.list_dir(self.directory))
+        sealed = self._load_seals(names)
+        bases = sorted(_base_of(name) for name in names if is_segment_file(name, LOG_SUFFIX))
+        segments = self._open_segments(bases, sealed)
+        start_offset = max(segments[0].base_offset, min(self.known.log_start_offset, segments[-1].next_offset))
+        epochs = self._epochs(names, segments[-1].next_offset)
+        aborted = self._transactions(names, segments)
+        self._producers(names, segments, start_offset, aborted)
+        opened = Opened(
+            self.topic,
+            self.index,
+            self.directory,
+            self._topic_id(names),
+            segments,
+            self.producers,
+            epochs,
+            self._leader_epoch(epochs, segments),
+            start_offset,
+            aborted,
+            unsealed=bool(self.scanned),
+        )
+        return Partition(opened, self.config, self.resources, self.folder)
+
+    # -- step 1
+
+    def _tidy(self, names: list[str]) -> set[str]:
+        """Remove what earlier runs have left, and finish what they began; the names that remain."""
+        if any(name.endswith((swap_files.CLEANED, swap_files.SWAP)) for name in names):
+            report = swap_files.recover(self.storage, self.directory, self._next_offset_of)
+            log.info("%s: leftovers of the cleaner: %s", self.name, report)
+            names = self.storage.list_dir(self.directory)
+        logs = {name[:OFFSET_DIGITS] for name in names if is_segment_file(name, LOG_SUFFIX)}
+        kept = set()
+        for name in names:
+            orphan = name[:OFFSET_DIGITS] not in logs and any(is_segment_file(name, one) for one in _COMPANION_SUFFIXES)
+            if orphan or name.endswith(_LEFTOVER_SUFFIXES):
+                log.info("%s: %s is removed: %s", self.name, name, "its log is missing" if orphan else "left over")
+                self.storage.remove(f"{self.directory}/{name}")
+            else:
+                kept.add(name)
+        return kept
+
+    def _next_offset_of(self, path: str) -> int:
+        """The offset behind the last good batch of a log file that is not in place yet."""
+        file = self.storage.open(path)
+        base_offset = _base_of(path.rpartition("/")[2])
+        spans = scan(file.pread, file.size(), first_offset=base_offset, end_offset=_last_possible(base_offset))
+        next_offset = -1
+        for span in spans:
+            if isinstance(span, Batch):
+                next_offset = span.last_offset + 1
+        file.close()
+        return next_offset
+
+    # -- step 2
+
+    def _load_seals(self, names: set[str]) -> dict[int, Seal]:
+        if seals.SEALS not in names:
+            return {}
+        try:
+            return seals.load(self.storage, self.directory)
+        except SealsDamaged as damage:
+            log.warning("%s: %s: %s; its segments are read again", self.name, seals.SEALS, damage)
+            return {}
+
+    def _open_segments(self, bases: list[int], sealed: dict[int, Seal]) -> list[Segment]:
+        if not bases:
+            return [Segment.create(self.folder, max(0, self.known.log_start_offset), self.config, self.known.now_ms)]
+        segments: list[Segment] = []
+        for base_offset, following in zip(bases, [*bases[1:], None], strict=True):
+            segments.append(self._open_segment(base_offset, following, sealed.get(base_offset)))
+        return segments
+
+    def _open_segment(self, base_offset: int, following: int | None, seal: Seal | None) -> Segment:
+        path = f"{self.directory}/{base_offset:020d}{LOG_SUFFIX}"
+        size_bytes, modified_ns = self.storage.stat(path)
+        end_offset = _last_possible(base_offset) if following is None else following
+        if seal is not None and seal.contents.next_offset <= end_offset and self._is_sealed(seal, size_bytes, modified_ns):
+            return Segment(self.folder, base_offset, seal.contents, self.config, seal.created_ms, seal=seal)
+        segment = Segment(self.folder, base_offset, Contents(0, base_offset), self.config, self.known.now_ms)
+        self.scanned.add(base_offset)
+        found = segment.recover(size_bytes, end_offset, cut_tail=following is None, observe=self._observe)
+        segment.complete()
+        self._report(segment, found, is_last=following is None)
+        return segment
+
+    def _is_sealed(self, seal: Seal, size_bytes: int, modified_ns: int) -> bool:
+        """Whether the log is the one that was sealed. The mtime only spares a look; it decides nothing by itself."""
+        if seal.contents.size_bytes != size_bytes:
+            return False
+        if seal.modified_ns == modified_ns:
+            return True
+        file = self.storage.open(f"{self.directory}/{seal.base_offset:020d}{LOG_SUFFIX}")
+        ends = fingerprint(file, size_bytes)
+        file.close()
+        return ends == seal.fingerprint
+
+    def _observe(self, batch: Batch) -> None:
+        if batch.leader_epoch >= 0 and (not self.epochs_seen or batch.leader_epoch > self.epochs_seen[-1][0]):
+            self.epochs_seen.append((batch.leader_epoch, batch.base_offset))
+
+    def _report(self, segment: Segment, found: Survey, *, is_last: bool) -> None:
+        counters = self.resources.counters
+        counters.segments_scanned.value += 1
+        for start, end in segment.holes:
+            counters.damaged_bytes.value += end - start
+            log.error("%s: %s: bytes %s to %s are damaged and passed over", self.name, segment.log.path, start, end)
+        if is_last and found.torn_bytes:
+            counters.torn_bytes_cut.value += found.torn_bytes
+            reason = found.damages[-1].reason
+            message = "%s: %s: %s bytes behind offset %s cut off: %s"
+            log.warning(message, self.name, segment.log.path, found.torn_bytes, segment.next_offset, reason)
+
+    # -- step 3
+
+    def _epochs(self, names: set[str], end_offset: int) -> LeaderEpochs:
+        """The epochs on record, completed by those that scanned batches carry."""
+        epochs = LeaderEpochs()
+        if checkpoints.LEADER_EPOCHS in names:
+            try:
+                epochs = LeaderEpochs.load(self.storage, self.directory)
+            except CheckpointError as damage:
+                log.warning("%s: %s: %s; taken from the batches", self.name, checkpoints.LEADER_EPOCHS, damage)
+        epochs.truncate_from_end(end_offset)
+        for epoch, start_offset in self.epochs_seen:
+            if epoch > epochs.latest:
+                epochs.append(epoch, start_offset)
+        return epochs
+
+    def _leader_epoch(self, epochs: LeaderEpochs, segments: Iterable[Segment]) -> int:
+        """The epoch to go on with; it goes on record with the first append."""
+        latest = max(epochs.latest, 0)
+        wrote_something = any(segment.size_bytes for segment in segments)
+        return latest + 1 if wrote_something and not self.known.was_clean else latest
+
+    # -- step 4
+
+    def _transactions(self, names: set[str], segments: Iterable[Segment]) -> dict[int, TransactionIndex]:
+        """The aborted transactions of segments that were not scanned; those of the others are about to be found."""
+        aborted: dict[int, TransactionIndex] = {}
+        for segment in segments:
+            name = f"{segment.base_offset:020d}{transaction_index.SUFFIX}"
+            if name not in names:
+                continue
+            path = f"{self.directory}/{name}"
+            try:
+                aborted[segment.base_offset] = TransactionIndex.load(self.storage, path, segment.base_offset)
+            except TransactionIndexError as damage:
+                log.warning("%s: %s: %s; made anew", self.name, path, damage)
+                aborted[segment.base_offset] = TransactionIndex(self.storage, path, segment.base_offset)
+                aborted[segment.base_offset].reset()
+                self.scanned.add(segment.base_offset)
+        return aborted
+
+    def _producers(
+        self, names: set[str], segments: list[Segment], start_offset: int, aborted: dict[int, TransactionIndex]
+    ) -> None:
+        """Begin with the newest snapshot and go through the batches behind it."""
+        end_offset = segments[-1].next_offset
+        has_snapshots = any(name.endswith(snapshot_file.SUFFIX) for name in names)
+        from_offset = start_offset
+        if has_snapshots:
+            found = snapshot_file.load_newest(
+                self.storage, self.directory, not_before=segments[0].base_offset, not_after=end_offset
+            )
+            for fault in found.faults:
+                log.warning("%s: %s", self.name, fault)
+            if found.offset >= 0:
+                self.producers.restore(found.entries, self.known.now_ms)
+                from_offset = found.offset
+            snapshot_file.remove_outside(
+                self.storage, self.directory, not_before=segments[0].base_offset, not_after=end_offset
+            )
+        for segment in segments:
+            if segment.magics & HAS_PRODUCERS and segment.next_offset > from_offset:
+                self._replay(segment, from_offset, aborted)
+
+    def _replay(self, segment: Segment, from_offset: int, aborted: dict[int, TransactionIndex]) -> None:
+        index = aborted.get(segment.base_offset)
+        known_up_to = index.entries[-1].last_offset if index is not None and index.entries else -1
+        end_offset = segment.next_offset
+        for span in scan(segment.log.pread, segment.size_bytes, first_offset=segment.base_offset, end_offset=end_offset):
+            if not isinstance(span, Batch) or span.producer_id < 0 or span.base_offset < from_offset:
+                continue
+            batch = producer_batch(span)
+            completed = self.producers.replay(batch, self.known.now_ms) if batch is not None else None
+            if completed is not None and completed.aborted and completed.last_offset > known_up_to:
+                index = self._index_of(segment, aborted)
+                index.append(completed.index_entry())
+        if index is not None:
+            index.flush()
+
+    def _index_of(self, segment: Segment, aborted: dict[int, TransactionIndex]) -> TransactionIndex:
+        if segment.base_offset not in aborted:
+            path = f"{self.directory}/{segment.base_offset:020d}{transaction_index.SUFFIX}"
+            aborted[segment.base_offset] = TransactionIndex(self.storage, path, segment.base_offset)
+        return aborted[segment.base_offset]
+
+    def _topic_id(self, names: set[str]) -> bytes | None:
+        if checkpoints.PARTITION_METADATA not in names:
+            return None
+        try:
+            return checkpoints.load_topic_id(self.storage, self.directory)
+        except (CheckpointError, FileMissing) as damage:
+            log.warning("%s: %s: %s", self.name, checkpoints.PARTITION_METADATA, damage)
+            return None
+
+
+def is_segment_file(name: str, suffix: str) -> bool:
+    """Whether a file name is a base offset of 20 digits and this suffix."""
+    digits = name[:OFFSET_DIGITS]
+    return name[OFFSET_DIGITS:] == suffix and digits.isascii() and digits.isdigit() and len(digits) == OFFSET_DIGITS
+
+
+def _base_of(name: str) -> int:
+    return int(name[:OFFSET_DIGITS])
+
+
+def _last_possible(base_offset: int) -> int:
+    """The first offset that a segment can not hold, for want of a number that its indexes could hold."""
+    return base_offset + LARGEST_RELATIVE_OFFSET + 1
+

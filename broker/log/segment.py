@@ -1,0 +1,454 @@
+"""One segment: a log file, its two indexes, and what is known of them; appends are queued and written by `flush`.
+
+Files, named by the offset of the first record that the segment may hold, in 20 digits: `.log` holds batches and messages as
+they travel, one after the other and nothing else; `.index` and `.timeindex` are specified in `offset_index` and `time_index`.
+
+`append` takes bytes that are ready to be stored, adds the index entries they are due and changes what is known at once;
+nothing is written before `flush`, which takes one write for the log and at most one for each index. `roll_back` returns to
+what the last flush left. `size_bytes` is what has been written, `end_bytes` what it will be.
+
+Index entries (one is *due* when more than `index.interval.bytes` were appended since the last one) name, by the format of the data,
+what the brokers of its era put there: the first offset for v0 and v1, the last of the batch for v2. A large append of many
+messages gets entries inside too, so that a look-up never walks a megabyte.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+from broker.log import offset_index, time_index
+from broker.log.counters import LogCounters
+from broker.log.index_cache import IndexCache
+from broker.log.offset_index import OffsetIndex
+from broker.log.scan import Batch, first_record
+from broker.log.seals import Contents, IndexSum, Seal, fingerprint
+from broker.log.storage import Buffer, File, Storage
+from broker.log.survey import Survey, survey
+from broker.log.time_index import TimeIndex
+from broker.log.verdict import Validated
+from broker.topic_settings import TopicConfig
+
+log = logging.getLogger(__name__)
+
+LOG_SUFFIX = ".log"
+OFFSET_INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+FILE_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
+
+
+HAS_PRODUCERS = 0x80
+"""In `magics`: some batch carries a producer id, so the segment tells something about producers."""
+
+_numbers = count()
+
+
+class _Written(NamedTuple):
+    """What `roll_back` returns to."""
+
+    next_offset: int
+    max_timestamp: int
+    max_timestamp_offset: int
+    first_timestamp: int
+    bytes_since_entry: int
+    magics: int
+    offset_index_bytes: int
+    time_index_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFolder:
+    """Where segments live and what they share."""
+
+    storage: Storage
+    directory: str
+    indexes: IndexCache
+    counters: LogCounters
+
+
+class Segment:
+    """See the module's docstring. `seal` is None while the segment takes appends or has not been completed."""
+
+    __slots__ = (
+        "_folder",
+        "_offsets",
+        "_suffix",
+        "_times",
+        "_written",
+        "base_offset",
+        "bytes_since_entry",
+        "created_ms",
+        "end_bytes",
+        "first_timestamp",
+        "full",
+        "holes",
+        "index_interval_bytes",
+        "index_max_bytes",
+        "log",
+        "magics",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "needs_sync",
+        "next_offset",
+        "number",
+        "pending",
+        "removed",
+        "seal",
+        "size_bytes",
+    )
+
+    def __init__(
+        self,
+        folder: SegmentFolder,
+        base_offset: int,
+        contents: Contents,
+        config: TopicConfig,
+        created_ms: int,
+        *,
+        seal: Seal | None = None,
+        suffix: str = "",
+    ) -> None:
+        self._folder = folder
+        self._suffix = suffix
+        self.number = next(_numbers)
+        self.base_offset = base_offset
+        self.log: File = folder.storage.open(self.path(LOG_SUFFIX))
+        self._offsets: OffsetIndex | None = None
+        self._times: TimeIndex | None = None
+        self.index_interval_bytes = config.index_interval_bytes
+        self.index_max_bytes = config.segment_index_bytes
+        self.created_ms = created_ms
+        self.seal = seal
+        self.pending: list[Buffer] = []
+        self.bytes_since_entry = 0
+        self.full = False
+        self.needs_sync = False
+        self.removed = False
+        self._written: _Written | None = None
+        self._adopt(contents)
+
+    def _adopt(self, contents: Contents) -> None:
+        self.size_bytes = self.end_bytes = contents.size_bytes
+        self.next_offset = contents.next_offset
+        self.max_timestamp = contents.max_timestamp
+        self.max_timestamp_offset = contents.max_timestamp_offset
+        self.first_timestamp = contents.first_timestamp
+        self.magics = contents.magics
+        self.holes = contents.holes
+
+    def __repr__(self) -> str:
+        pending = f" + {self.end_bytes - self.size_bytes} pending" if self.pending else ""
+        state = "sealed" if self.seal else "open"
+        return (
+            f"<Segment {self.path('')}: offsets {self.base_offset} to {self.next_offset}, {self.size_bytes} bytes{pending},"
+            f" largest timestamp {self.max_timestamp}, {state}>"
+        )
+
+    def path(self, kind: str) -> str:
+        return f"{self._folder.directory}/{self.base_offset:020d}{kind}{self._suffix}"
+
+    @classmethod
+    def create(
+        cls, folder: SegmentFolder, base_offset: int, config: TopicConfig, now_ms: int, *, suffix: str = ""
+    ) -> "Segment":
+        """A new, empty segment and its three files. Their names are durable once the folder has been synced."""
+        segment = cls(folder, base_offset, Contents(0, base_offset), config, now_ms, suffix=suffix)
+        segment.log = folder.storage.create(segment.path(LOG_SUFFIX))
+        if config.preallocate:
+            segment.log.allocate(config.segment_bytes)
+        segment._offsets = OffsetIndex(folder.storage, segment.path(OFFSET_INDEX_SUFFIX), segment.index_max_bytes)
+        segment._times = TimeIndex(folder.storage, segment.path(TIME_INDEX_SUFFIX), segment.index_max_bytes)
+        segment._offsets.create()
+        segment._times.create()
+        return segment
+
+    # -- appending
+
+    def prepare_to_append(self) -> None:
+        """Make a segment that was opened from disk the active one: its indexes are loaded and grow again."""
+        offsets, times = self.indexes()
+        offsets.max_bytes = self.index_max_bytes - self.index_max_bytes % offset_index.ENTRY.size
+        times.max_bytes = self.index_max_bytes - self.index_max_bytes % time_index.ENTRY.size
+        offsets.preallocate()
+        times.preallocate()
+        self._folder.indexes.forget(self)
+        self.full = offsets.is_full or times.is_full
+        self.seal = None
+
+    def append(self, appended: Validated) -> None:
+        """Queue bytes that follow what the segment holds."""
+        if self._written is None:
+            self._remember()
+        if not self.end_bytes:
+            self.first_timestamp = appended.first_timestamp
+        magic = appended.stored_magic
+        marks = appended.marks
+        size_bytes = appended.size_bytes
+        if len(marks) == 1:
+            mark = marks[0]
+            offset = mark.last_offset if magic >= 2 else mark.first_offset
+            self.note(self.end_bytes, size_bytes, offset, mark.max_timestamp, mark.max_timestamp_offset)
+        else:
+            self._note_marks(appended)
+        self.pending += appended.buffers
+        self.end_bytes += size_bytes
+        self.next_offset = appended.last_offset + 1
+        self.magics |= 1 << magic
+        if appended.batches:
+            self.magics |= HAS_PRODUCERS
+
+    def _note_marks(self, appended: Validated) -> None:
+        marks = appended.marks
+        for mark, following in zip(marks, marks[1:] + [None], strict=True):
+            end = appended.size_bytes if following is None else following.position
+            offset = mark.last_offset if appended.stored_magic >= 2 else mark.first_offset
+            position = self.end_bytes + mark.position
+            self.note(position, end - mark.position, offset, mark.max_timestamp, mark.max_timestamp_offset)
+
+    def note(self, position: int, size_bytes: int, offset: int, timestamp: int, timestamp_offset: int) -> None:
+        """Take notice of bytes at `position`: the largest timestamp, and index entries if they are due."""
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+            self.max_timestamp_offset = timestamp_offset
+        if self.bytes_since_entry > self.index_interval_bytes:
+            offsets, times = self.indexes()
+            offsets.append(offset - self.base_offset, position)
+            if self.max_timestamp >= 0:
+                times.append(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
+            self.bytes_since_entry = 0
+            self.full = offsets.is_full or times.is_full
+        self.bytes_since_entry += size_bytes
+
+    def _remember(self) -> None:
+        offsets, times = self.indexes()
+        self._written = _Written(
+            self.next_offset,
+            self.max_timestamp,
+            self.max_timestamp_offset,
+            self.first_timestamp,
+            self.bytes_since_entry,
+            self.magics,
+            len(offsets.entries),
+            len(times.entries),
+        )
+
+    def flush(self) -> None:
+        """Write what is queued."""
+        self.log.pwritev(self.pending, self.size_bytes)
+        offsets, times = self.indexes()
+        offsets.flush()
+        times.flush()
+        self.size_bytes = self.end_bytes
+        self.pending = []
+        self._written = None
+
+    def roll_back(self) -> None:
+        """Forget what was appended since the last flush, in the file too."""
+        written, self._written = self._written, None
+        self.pending = []
+        self.end_bytes = self.size_bytes
+        if written is not None:
+            self.next_offset = written.next_offset
+            self.max_timestamp = written.max_timestamp
+            self.max_timestamp_offset = written.max_timestamp_offset
+            self.first_timestamp = written.first_timestamp
+            self.bytes_since_entry = written.bytes_since_entry
+            self.magics = written.magics
+            offsets, times = self.indexes()
+            offsets.cut_back(written.offset_index_bytes)
+            times.cut_back(written.time_index_bytes)
+            self.full = offsets.is_full or times.is_full
+        self.log.truncate(self.size_bytes)
+
+    # -- completing
+
+    def complete(self) -> Seal:
+        """No more appends: the closing time entry, all files cut to size, and the seal.
+
+        The seal may be saved once the files have been synced.
+        """
+        offsets, times = self.indexes()
+        if self.max_timestamp >= 0:
+            times.append(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
+        offsets.trim()
+        times.trim()
+        self.log.truncate(self.size_bytes)
+        self.seal = self._make_seal(offsets, times)
+        return self.seal
+
+    def _make_seal(self, offsets: OffsetIndex, times: TimeIndex) -> Seal:
+        _, modified_ns = self._folder.storage.stat(self.path(LOG_SUFFIX))
+        return Seal(
+            self.base_offset,
+            self.contents,
+            modified_ns,
+            fingerprint(self.log, self.size_bytes),
+            self.created_ms,
+            IndexSum.of(offsets.entries),
+            IndexSum.of(times.entries),
+        )
+
+    @property
+    def contents(self) -> Contents:
+        return Contents(
+            self.size_bytes,
+            self.next_offset,
+            self.max_timestamp,
+            self.max_timestamp_offset,
+            self.first_timestamp,
+            self.magics,
+            self.holes,
+        )
+
+    # -- indexes
+
+    def indexes(self) -> tuple[OffsetIndex, TimeIndex]:
+        """Both indexes, loaded and verified."""
+        offsets, times = self._offsets, self._times
+        if offsets is None or times is None:
+            offsets, times = self._load_indexes()
+        if self.seal is not None:
+            self._folder.indexes.touch(self)
+        return offsets, times
+
+    def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
+        """Read the index files if they are what the seal says, else make them anew from the log."""
+        storage, seal = self._folder.storage, self.seal
+        paths = self.path(OFFSET_INDEX_SUFFIX), self.path(TIME_INDEX_SUFFIX)
+        entries = [storage.read_all(path) if storage.exists(path) else b"" for path in paths]
+        trusted = (
+            seal is not None
+            and IndexSum.of(entries[0]) == seal.offset_index
+            and IndexSum.of(entries[1]) == seal.time_index
+        )
+        if not trusted:
+            log.warning("%s: its index files are not those of this log and are made anew", self.log.path)
+            self._folder.counters.indexes_rebuilt.value += 1
+            return self.rebuild_indexes()
+        self._offsets = OffsetIndex(storage, paths[0], self.index_max_bytes, entries[0])
+        self._times = TimeIndex(storage, paths[1], self.index_max_bytes, entries[1])
+        return self._offsets, self._times
+
+    def rebuild_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
+        """Read the log of a complete segment again, make both index files anew, and seal it again."""
+        self.recover(self.size_bytes, self.next_offset, cut_tail=False)
+        self.complete()
+        offsets, times = self._offsets, self._times
+        assert offsets is not None
+        assert times is not None
+        return offsets, times
+
+    def recover(
+        self, file_bytes: int, end_offset: int, *, cut_tail: bool, observe: Callable[[Batch], None] | None = None
+    ) -> Survey:
+        """Learn from the log itself what the segment holds; the indexes are made anew, in memory and in their files.
+
+        Offsets below `end_offset` may be in it. `observe` is shown every good batch. What follows the last of them is a torn
+        tail and cut off, or else it is left alone and counts as damage.
+        """
+        storage = self._folder.storage
+        self._adopt(Contents(0, self.base_offset))
+        self.bytes_since_entry = 0
+        self._offsets = OffsetIndex(storage, self.path(OFFSET_INDEX_SUFFIX), self.index_max_bytes)
+        self._times = TimeIndex(storage, self.path(TIME_INDEX_SUFFIX), self.index_max_bytes)
+
+        def absorb(batch: Batch) -> None:
+            self._absorb(batch)
+            if observe is not None:
+                observe(batch)
+
+        found = survey(self.log.pread, file_bytes, self.base_offset, end_offset, absorb)
+        self.size_bytes = self.end_bytes = found.good_bytes if cut_tail else file_bytes
+        self.holes = found.holes if cut_tail else found.holes_to(file_bytes)
+        if cut_tail and found.good_bytes < file_bytes:
+            self.log.truncate(found.good_bytes)
+        self._offsets.rewrite()
+        self._times.rewrite()
+        return found
+
+    def _absorb(self, batch: Batch) -> None:
+        due = self.bytes_since_entry > self.index_interval_bytes
+        offset = batch.last_offset
+        if not self.magics or (due and batch.magic < 2):
+            first_offset, first_timestamp = first_record(batch)
+            if not self.magics:
+                self.first_timestamp = first_timestamp
+            if batch.magic < 2:
+                offset = first_offset
+        self.note(batch.position, batch.size_bytes, offset, batch.timestamp, batch.last_offset)
+        self.next_offset = batch.last_offset + 1
+        self.magics |= 1 << batch.magic
+        if batch.producer_id >= 0:
+            self.magics |= HAS_PRODUCERS
+
+    @property
+    def index_bytes(self) -> int:
+        """What the loaded indexes take in memory."""
+        offsets, times = self._offsets, self._times
+        return (len(offsets.entries) if offsets else 0) + (len(times.entries) if times else 0)
+
+    def drop_indexes(self) -> None:
+        """Free the memory of a complete segment's indexes; they are loaded again when needed."""
+        for index in (self._offsets, self._times):
+            if index is not None:
+                index.close()
+        self._offsets = self._times = None
+
+    # -- files
+
+    def datasync(self) -> None:
+        """Have what has been written on the disk; safe in a worker thread.
+
+        Of a segment that takes appends only the log: its indexes can be made anew from it, and syncing them would make
+        every acknowledgement wait for three files.
+        """
+        if self.removed:
+            return
+        self.log.datasync()
+        if self.seal is not None:
+            for index in (self._offsets, self._times):
+                if index is not None:
+                    index.datasync()
+
+    def close(self) -> None:
+        self.log.close()
+        self.drop_indexes()
+        self._folder.indexes.forget(self)
+
+    def rename(self, suffix: str) -> None:
+        """Give all files of the segment another suffix: `.deleted`, `.cleaned`, `.swap` or none."""
+        storage = self._folder.storage
+        old_paths = [self.path(kind) for kind in FILE_SUFFIXES]
+        self._suffix = suffix
+        for kind, old in zip(FILE_SUFFIXES, old_paths, strict=True):
+            if storage.exists(old):
+                storage.rename(old, self.path(kind))
+        self.log.close()
+        self.log = storage.open(self.path(LOG_SUFFIX))
+        for index, kind in ((self._offsets, OFFSET_INDEX_SUFFIX), (self._times, TIME_INDEX_SUFFIX)):
+            if index is not None:
+                index.move(self.path(kind))
+
+    def remove_files(self) -> None:
+        """Delete the segment's files for good."""
+        self.close()
+        for kind in FILE_SUFFIXES:
+            if self._folder.storage.exists(self.path(kind)):
+                self._folder.storage.remove(self.path(kind))
+
+    def modified_ms(self) -> int:
+        """When the log file was last written: what tells the age of a segment without any timestamps."""
+        return self._folder.storage.mtime_ms(self.path(LOG_SUFFIX))
+
+
+def segment_for(segments: Sequence[Segment], offset: int) -> int:
+    """The number of the last segment that begins at or before an offset; 0 if all begin behind it."""
+    low, high = 0, len(segments)
+    while low < high:
+        middle = (low + high) // 2
+        if segments[middle].base_offset <= offset:
+            low = middle + 1
+        else:
+            high = middle
+    return max(0, low - 1)
