@@ -22,22 +22,15 @@ its producer. At most `max_producers` are remembered; one more makes the longest
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 
 from broker.log.snapshot_file import SnapshotEntry
 from broker.log.transaction_index import AbortedTransaction
 from protocol.errors import ErrorCode
+from protocol.records.control import Marker
 
 BATCHES_REMEMBERED = 5
 MAX_PRODUCERS = 10_000
 LARGEST_SEQUENCE = 2**31 - 1
-
-
-class Marker(Enum):
-    """How a control batch ends a transaction."""
-
-    ABORT = 0
-    COMMIT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +45,7 @@ class ProducerBatch:
     last_offset: int
     max_timestamp: int
     transactional: bool = False
-    marker: Marker | None = None
-    coordinator_epoch: int = -1  # of markers
+    marker: Marker | None = None  # of a control batch: how it ends the producer's transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +143,7 @@ class ProducerStates:
         if producer is None:
             return self._check_newcomer()
         if batch.marker is not None:
-            return _check_marker(producer, batch)
+            return _check_epoch(producer, batch) or _check_coordinator(producer, batch.marker)
         duplicate = _find_duplicate(producer, batch)
         if duplicate is not None:
             return duplicate
@@ -173,7 +165,7 @@ class ProducerStates:
         if before is None and len(self._producers) > self._max_producers:
             self._evict_longest_idle()
         if batch.marker is not None:
-            return self._complete(before or _UNKNOWN, batch)
+            return self._complete(before or _UNKNOWN, batch, batch.marker)
         if after.transaction_start >= 0 and producer_id not in self._open:
             self._open[producer_id] = after.transaction_start
         return None
@@ -184,7 +176,7 @@ class ProducerStates:
         self.written()
         return completed
 
-    def _complete(self, before: Producer, batch: ProducerBatch) -> Completed | None:
+    def _complete(self, before: Producer, batch: ProducerBatch, marker: Marker) -> Completed | None:
         self._open.pop(batch.producer_id, None)
         if before.transaction_start < 0:
             return None
@@ -192,7 +184,7 @@ class ProducerStates:
             batch.producer_id,
             before.transaction_start,
             batch.last_offset,
-            batch.marker is Marker.ABORT,
+            not marker.committed,
             next(iter(self._open.values()), batch.last_offset + 1),
         )
         self._completed.append(completed)
@@ -310,19 +302,18 @@ def _check_transaction(producer: Producer, batch: ProducerBatch) -> Rejected | N
     return Rejected(ErrorCode.INVALID_TXN_STATE, message)
 
 
-def _check_marker(producer: Producer, batch: ProducerBatch) -> Rejected | None:
-    rejected = _check_epoch(producer, batch)
-    if rejected is None and batch.coordinator_epoch < producer.coordinator_epoch:
-        message = f"coordinator epoch {batch.coordinator_epoch} is older than {producer.coordinator_epoch}"
-        return Rejected(ErrorCode.TRANSACTION_COORDINATOR_FENCED, message)
-    return rejected
+def _check_coordinator(producer: Producer, marker: Marker) -> Rejected | None:
+    if marker.coordinator_epoch >= producer.coordinator_epoch:
+        return None
+    message = f"coordinator epoch {marker.coordinator_epoch} is older than {producer.coordinator_epoch}"
+    return Rejected(ErrorCode.TRANSACTION_COORDINATOR_FENCED, message)
 
 
 def _after(before: Producer, batch: ProducerBatch, now_ms: int) -> Producer:
     """What is known of a producer once this batch is in the log."""
     kept = before.batches if batch.producer_epoch == before.epoch else ()
     if batch.marker is not None:
-        return Producer(batch.producer_epoch, kept, batch.max_timestamp, batch.coordinator_epoch, -1, now_ms)
+        return Producer(batch.producer_epoch, kept, batch.max_timestamp, batch.marker.coordinator_epoch, -1, now_ms)
     appended = Appended(
         batch.first_sequence, batch.last_sequence, batch.first_offset, batch.last_offset, batch.max_timestamp
     )

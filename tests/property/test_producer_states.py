@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log.producer_state import Duplicate, Marker, ProducerBatch, ProducerStates, Rejected
+from broker.log.producer_state import Duplicate, ProducerBatch, ProducerStates, Rejected
 from protocol.errors import ErrorCode
+from protocol.records.control import Marker
 
 WRAP = 2**31
 
@@ -74,7 +75,7 @@ def made(model, step, offset):
     pid, epoch, number, count, kind, transactional = step
     mine = [one for one in model.of(pid) if one.marker is None]
     if kind in {"commit", "abort"}:
-        return ProducerBatch(pid, epoch, -1, -1, offset, offset, 0, True, Marker[kind.upper()], 0)
+        return ProducerBatch(pid, epoch, -1, -1, offset, offset, 0, True, Marker(kind == "commit", 0))
     if kind == "repeat" and mine:
         one = mine[-1 - number % len(mine)]
         size = one.last_offset - one.first_offset
