@@ -32,6 +32,10 @@ MAX_PARTITIONS_PER_REQUEST = 10_000
 MAX_PARTITIONS = 100_000
 """Partitions of this broker; each costs memory and files."""
 
+MAX_FILLED_PARTITIONS = 1_000
+"""Partitions without a folder that an adopted topic may have below its last one: a folder named like a partition of a far
+higher number is something else, and left alone."""
+
 MAX_SHARED_CONFIGS = 1_000
 """Resolved configurations that are kept to be shared by topics with equal overrides."""
 
@@ -111,6 +115,7 @@ class Cluster:
         self._deleting: dict[str, set[bytes]] = {}
         self._collision_keys: dict[str, str] = {}
         self._configs: dict[tuple[tuple[str, str], ...], TopicConfig] = {}
+        self._foreign: set[str] = set()
         self._partition_count = 0
         self._next_producer_id = 0
         self._reserved_producer_ids = 0
@@ -213,7 +218,9 @@ class Cluster:
     def _adopt_topic(
         self, name: str, stored: StoredTopic | None, found: dict[int, Partition], overrides: dict[str, str]
     ) -> None:
-        count = max(stored.partition_count if stored else 0, max(found, default=-1) + 1)
+        count = self._adopted_count(name, stored.partition_count if stored else 0, found)
+        if not count:
+            return
         topic_id = stored.id if stored else next((p.topic_id for p in found.values() if p.topic_id), None)
         if topic_id is None or topic_id in self.by_id:
             topic_id = self._new_topic_id()
@@ -226,6 +233,16 @@ class Cluster:
             partition = found.get(index)
             topic.partitions.append(partition or self._logs.create(name, index, config, topic_id))
         self._register(topic)
+
+    def _adopted_count(self, name: str, stored_count: int, found: Iterable[int]) -> int:
+        """How many partitions a topic has by the file and its folders, without folders that cannot be its partitions."""
+        numbers = sorted(found)
+        limit = stored_count + len(numbers) + MAX_FILLED_PARTITIONS
+        foreign = [number for number in numbers if number >= limit]
+        if foreign:
+            log.warning("folders %s-%s are not taken for partitions and left alone", name, foreign[:20])
+            self._foreign.add(name)
+        return max(stored_count, max((number for number in numbers if number < limit), default=-1) + 1)
 
     def _register(self, topic: Topic) -> None:
         self.topics[topic.name] = topic
@@ -286,6 +303,7 @@ class Cluster:
         if other is not None:
             message = f"Topic '{new.name}' collides with existing topic: {other}"
             raise ClusterError(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
+        self._check_no_foreign_folders(new.name)
         count = self._partition_count_of(new)
         self._check_room(count, already_planned)
         overrides = {name: _required(name, value) for name, value in new.overrides.items()}
@@ -326,6 +344,12 @@ class Cluster:
         if list(brokers) != [self.node_id]:
             message = f"Broker {self.node_id} is the only one: {list(brokers)[:20]} cannot be assigned."
             raise ClusterError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+
+    def _check_no_foreign_folders(self, name: str) -> None:
+        """New partitions would have the names of folders that are someone else's."""
+        if name in self._foreign:
+            message = f"The data folder has folders named like partitions of '{name}' that are not: move them away."
+            raise ClusterError(ErrorCode.POLICY_VIOLATION, message)
 
     def _check_room(self, count: int, already_planned: int) -> None:
         if already_planned + count > MAX_PARTITIONS_PER_REQUEST:
@@ -449,6 +473,7 @@ class Cluster:
         if wanted.total_count < current:
             message = f"The topic {topic.name} currently has {current} partition(s); {wanted.total_count} would not be an increase."
             raise ClusterError(ErrorCode.INVALID_PARTITIONS, message)
+        self._check_no_foreign_folders(topic.name)
         added = wanted.total_count - current
         if wanted.assignments is not None:
             if len(wanted.assignments) != added:

@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import shutil
 from collections.abc import Iterable
 
 from broker.cluster import Cluster
 from broker.handlers.context import BrokerView, RequestContext
+from broker.log.manager import LogManager
+from broker.log.storage import StorageFault
 from protocol.errors import ErrorCode
 from protocol.messages.log_dirs import (
     DescribableLogDirTopic,
@@ -22,11 +24,13 @@ from protocol.messages.log_dirs import (
     DescribeLogDirsTopic,
 )
 
+log = logging.getLogger(__name__)
+
 UNKNOWN_SIZE = -1
 
 
 def handle(broker: BrokerView, request: DescribeLogDirsRequest, context: RequestContext) -> DescribeLogDirsResponse:  # noqa: ARG001
-    total_bytes, usable_bytes = disk_space(broker.logs.data_dir)
+    total_bytes, usable_bytes = disk_space(broker.logs)
     result = DescribeLogDirsResult(
         error_code=ErrorCode.NONE,
         log_dir=os.path.abspath(broker.logs.data_dir),  # noqa: PTH100 - nothing is resolved, as Kafka shows it
@@ -37,13 +41,13 @@ def handle(broker: BrokerView, request: DescribeLogDirsRequest, context: Request
     return DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=[result])
 
 
-def disk_space(path: str) -> tuple[int, int]:
-    """The size of the disk that a folder is on and what is left of it for us; -1 where the system does not say."""
+def disk_space(logs: LogManager) -> tuple[int, int]:
+    """The size of the disk and what is left of it for us; -1 where the system does not say."""
     try:
-        usage = shutil.disk_usage(path)
-    except OSError:
+        return logs.disk_space()
+    except StorageFault as fault:
+        log.warning("%r: %s", logs, fault)
         return UNKNOWN_SIZE, UNKNOWN_SIZE
-    return usage.total, usage.free
 
 
 def _topics(cluster: Cluster, asked: Iterable[DescribableLogDirTopic] | None) -> list[DescribeLogDirsTopic]:

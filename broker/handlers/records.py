@@ -7,6 +7,9 @@
 
 from __future__ import annotations
 
+import logging
+
+from broker.cluster import Cluster
 from broker.handlers.context import BrokerView, RequestContext
 from broker.handlers.lookup import find_partition, storage_error
 from broker.log.storage import StorageFault
@@ -20,23 +23,30 @@ from protocol.messages.topics import (
     DeleteRecordsTopicResult,
 )
 
+log = logging.getLogger(__name__)
+
 HIGH_WATERMARK = -1
 NO_WATERMARK = -1
 
 
 def handle(broker: BrokerView, request: DeleteRecordsRequest, context: RequestContext) -> DeleteRecordsResponse:  # noqa: ARG001
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name, partitions=[_delete(broker, topic.name, each) for each in topic.partitions]
-            )
-            for topic in request.topics
-        ]
-    )
+    topics = [
+        DeleteRecordsTopicResult(
+            name=topic.name, partitions=[_delete(broker.cluster, topic.name, each) for each in topic.partitions]
+        )
+        for topic in request.topics
+    ]
+    try:
+        broker.logs.write_log_starts()
+    except StorageFault:
+        log.exception("%r: new starts of partitions are not on the disk", broker.logs)
+        for answer in (each for topic in topics for each in topic.partitions if not each.error_code):
+            answer.error_code, answer.low_watermark = ErrorCode.KAFKA_STORAGE_ERROR, NO_WATERMARK
+    return DeleteRecordsResponse(topics=topics)
 
 
-def _delete(broker: BrokerView, name: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
-    result = delete_before(broker, name, asked.partition_index, asked.offset)
+def _delete(cluster: Cluster, name: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+    result = delete_before(cluster, name, asked.partition_index, asked.offset)
     failed = isinstance(result, ErrorCode)
     return DeleteRecordsPartitionResult(
         partition_index=asked.partition_index,
@@ -45,9 +55,9 @@ def _delete(broker: BrokerView, name: str, asked: DeleteRecordsPartition) -> Del
     )
 
 
-def delete_before(broker: BrokerView, name: str, index: int, offset: int) -> int | ErrorCode:
+def delete_before(cluster: Cluster, name: str, index: int, offset: int) -> int | ErrorCode:
     """The partition's new start, or why it did not move."""
-    partition = find_partition(broker.cluster, name, index)
+    partition = find_partition(cluster, name, index)
     if isinstance(partition, ErrorCode):
         return partition
     if name in INTERNAL_TOPICS:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-
 from broker.cluster import Cluster
 from broker.cluster_file import ClusterFile
 from broker.log.lookup import Found
@@ -87,7 +85,9 @@ class FakeLogs:
     def __init__(self, folders):
         self.folders = folders
         self.partitions = {}
-        self.data_dir = tempfile.gettempdir()
+        self.data_dir = "/data"
+        self.space = (1000, 400)
+        self.log_starts = {}
         self.fail_creating = set()
         self.fail_deleting = set()
 
@@ -101,6 +101,16 @@ class FakeLogs:
         self.folders[topic, index] = topic_id
         partition = self.partitions[topic, index] = FakePartition(topic, index, config, topic_id)
         return partition
+
+    def disk_space(self):
+        if self.space is None:
+            raise StorageFault("the system does not say")
+        return self.space
+
+    def write_log_starts(self):
+        if self.log_starts is None:
+            raise StorageFault("the disk is full")
+        self.log_starts = {key: one.log_start_offset for key, one in self.partitions.items()}
 
     def delete(self, partition):
         key = (partition.topic, partition.index)

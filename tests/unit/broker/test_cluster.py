@@ -350,6 +350,24 @@ class TestAdopting:
         assert len(cluster.topics["t"].partitions) == 3
         assert "[0, 1]" in caplog.text
 
+    @pytest.mark.parametrize("known", [False, True])
+    def test_folders_that_only_look_like_partitions_are_left_alone(self, machine, caplog, known):
+        if known:
+            machine.start().create_topic("backup", 2)
+        machine.folders["backup", 20240101] = None
+        with caplog.at_level(logging.WARNING):
+            cluster = machine.start()
+        assert {name: len(topic.partitions) for name, topic in cluster.topics.items()} == (
+            {"backup": 2} if known else {}
+        )
+        assert "20240101" in caplog.text
+        assert machine.folders["backup", 20240101] is None
+        if known:
+            refusal = cluster.add_partitions([NewPartitions("backup", 3)])["backup"]
+        else:
+            (refusal,) = cluster.create_topics([NewTopic("backup")])
+        assert refusal.code == ErrorCode.POLICY_VIOLATION
+
     def test_a_copied_folder_gets_an_id_of_its_own(self, machine):
         cluster = machine.start()
         topic = cluster.create_topic("a", 1)

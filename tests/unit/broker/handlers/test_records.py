@@ -52,3 +52,11 @@ def test_internal_topics_are_kept(broker):
 def test_a_failing_disk(broker):
     broker.cluster.topics["t"].partitions[0].fail = True
     assert delete(broker, 2, 1) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
+
+
+def test_a_start_that_is_not_on_the_disk_is_not_acknowledged(broker):
+    broker.logs.log_starts = None
+    assert delete(broker, 2, 3) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
+    broker.logs.log_starts = {}
+    assert delete(broker, 2, 3) == (0, 3)
+    assert broker.logs.log_starts == {("t", 0): 3}
