@@ -2,7 +2,8 @@
 
 Neighbouring fields of fixed size are read at once, together with the length or count that follows them: a two or four byte
 integer, or the first byte of a varint, which mostly is all of it. What a peer claims is held against the bytes that are left
-before anything is made; whatever else runs over the end shows as an IndexError or struct.error and leaves as DecodeError.
+before anything is made, and its lists against a bound for the whole message, `left`. Whatever else runs over the end shows as an
+IndexError or struct.error and leaves as DecodeError.
 """
 
 from collections.abc import Iterator
@@ -24,9 +25,10 @@ from protocol.primitives import (
 )
 from protocol.wire import ArrayType, Field, Message, Struct, StructType, WireType, binary, record_set, string
 
-COPY_WHOLE_BELOW_BYTES = (
-    4096  # a frame below this is copied first: slices of bytes are cheaper than those of a memoryview
-)
+# A frame below this size is copied first: slices of bytes are cheaper than those of a memoryview.
+COPY_WHOLE_BELOW_BYTES = 4096
+MAX_OBJECTS = 1_000_000  # structs and strings in the lists of one message: a hundred bytes of memory each
+FIXED_PER_OBJECT = 8  # so many numbers in lists weigh as much as one of those
 CONSTANTS = {
     "DecodeError": DecodeError,
     "check_tag_count": check_tag_count,
@@ -90,6 +92,7 @@ class _DecoderWriter:
         line = self.sheet.line
         with self.sheet.block("def decode(data, pos=0):"):
             line("limit = len(data)")
+            line(f"left = {MAX_OBJECTS}")
             self._choose_buffer()
             with self.sheet.block("try:"):
                 self._struct(self.cls, "m0", 0)
@@ -196,6 +199,7 @@ class _DecoderWriter:
         line = self.sheet.line
         view = ", view" if self.records else ""
         with self.sheet.block(f"def {name}(m0, data, pos, count, limit{view}):"):
+            line(f"left = {MAX_OBJECTS}")  # anew: no schema has lists in the tags of a list's elements
             with self.sheet.block("if count > 127:"):
                 line("count, pos = rest_of_varint(data, pos)")
             line("check_tag_count(count, limit - pos)")
@@ -284,8 +288,9 @@ class _DecoderWriter:
             if flexible:
                 line("n -= 1")
             size = max(1, minimum_size(element, self.version, flexible=flexible))
-            with self.sheet.block(f"if n < 0 or n * {size} > limit - pos:"):
-                line(f"raise refusal({self._name()}, n, limit - pos)")
+            weight = f"n // {FIXED_PER_OBJECT}" if element.size else "n"
+            with self.sheet.block(f"if n < 0 or n * {size} > limit - pos or (left := left - {weight}) < 0:"):
+                line(f"raise refusal({self._name()}, n, limit - pos, left)")
             if element.size:
                 self._fixed_array(element, target)
                 return

@@ -15,9 +15,8 @@ Records = bytes | bytearray | memoryview | list[bytes] | list[memoryview] | list
 MAX_VARINT_BYTES = 5
 MAX_VARLONG_BYTES = 10
 MAX_STRING_BYTES = 32767  # what the older, two-byte length can say holds for compact strings too
-COPY_BELOW_BYTES = (
-    4096  # record buffers below this size are copied between their neighbours: cheaper than a part of their own
-)
+# Record buffers below this size are copied between their neighbours: cheaper than a part of their own.
+COPY_BELOW_BYTES = 4096
 
 ONE_BYTE_VARINTS = tuple(bytes([value]) for value in range(128))
 
@@ -102,8 +101,10 @@ def tag_section(tags: list[tuple[int, list[Buffer]]]) -> bytes:
     return b"".join(out)
 
 
-def refusal(name: str, size: int, left: int) -> DecodeError:
+def refusal(name: str, size: int, left: int, objects_left: int = 0) -> DecodeError:
     """The error for a length or count that cannot be; negative ones stand for null."""
+    if objects_left < 0:
+        return DecodeError(f"{name} has {size} elements, too many for one message")
     if size < 0:
         return DecodeError(f"{name} may not be null")
     return DecodeError(f"{name} claims {size} (bytes or elements), {left} bytes are left")

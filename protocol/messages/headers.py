@@ -10,7 +10,7 @@ class RequestHeader(Message, versions="0-2", flexible="2+"):
     request_api_version: int = field(int16)
     correlation_id: int = field(int32)
     # stays in the old form in v2: a broker must be able to read the header of an ApiVersions it does not know
-    client_id: str | None = field(string, "1+", nullable="0+", flexible=False)
+    client_id: str | None = field(string, "1+", nullable="0+", ignorable=True, flexible=False)
 
 
 class ResponseHeader(Message, versions="0-1", flexible="1+"):

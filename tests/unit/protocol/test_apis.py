@@ -1,0 +1,48 @@
+"""The table of APIs agrees with the declarations it points to."""
+
+import subprocess
+import sys
+
+import pytest
+
+from protocol.apis import API, NEVER, Api, ApiKey
+
+by_key = pytest.mark.parametrize("api", API.values(), ids=lambda api: api.name)
+
+
+def test_every_key_has_a_row_under_its_number() -> None:
+    assert set(API) == set(ApiKey)
+    assert all(key == api.key for key, api in API.items())
+
+
+@by_key
+def test_rows_agree_with_the_messages(api: Api) -> None:
+    for message in (api.request, api.response):
+        assert (message.VERSIONS.first, message.VERSIONS.last) == (api.min_version, api.max_version)
+        flexible_from = message.FLEXIBLE.first if message.FLEXIBLE.last > 0 else NEVER
+        assert flexible_from == api.flexible_from
+    assert api.request.__name__ == api.name + "Request"
+    assert api.name.upper() == api.key.name.replace("_", "")
+
+
+@by_key
+def test_flexible_versions_have_flexible_headers(api: Api) -> None:
+    for version in range(api.min_version, api.max_version + 1):
+        flexible = version >= api.flexible_from
+        assert api.request_header_version(version) == (2 if flexible else 1)
+        assert api.response_header_version(version) == (1 if flexible and api.key != ApiKey.API_VERSIONS else 0)
+
+
+def test_families_are_imported_when_they_are_asked_for() -> None:
+    """The start of a broker pays for the messages that it uses."""
+    code = (
+        "import sys, protocol.framing, protocol.messages.produce; from protocol.apis import API\n"
+        "print([each for each in sys.modules if each.startswith('protocol.messages.')])\n"
+        "API[1].request; print([each for each in sys.modules if each.startswith('protocol.messages.')])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert shown == ["['protocol.messages.produce']", "['protocol.messages.produce', 'protocol.messages.fetch']"]
+
+
+def test_a_row_tells_what_it_is() -> None:
+    assert repr(API[ApiKey.PRODUCE]) == "Api(PRODUCE, v0 to v13)"

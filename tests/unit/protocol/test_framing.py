@@ -1,0 +1,167 @@
+"""Frames, request headers and response heads: whole, split, and wrong."""
+
+import struct
+import tracemalloc
+
+import pytest
+
+from protocol.apis import API, ApiKey
+from protocol.compile import encode
+from protocol.errors import DecodeError, FrameError
+from protocol.framing import FrameReader, RequestHeader, encode_response, read_request_header
+from protocol.messages.headers import RequestHeader as HeaderMessage
+from protocol.messages.headers import ResponseHeader
+from protocol.primitives import Buffer
+
+MAX_BYTES = 1 << 20
+
+
+def framed(*bodies: bytes) -> bytes:
+    return b"".join(struct.pack(">i", len(body)) + body for body in bodies)
+
+
+def feed_in_steps(data: bytes, step: int) -> None:
+    reader = FrameReader(MAX_BYTES)
+    for at in range(0, len(data), step):
+        reader.feed(data[at : at + step])
+
+
+def test_whole_frames_are_views_of_what_arrived() -> None:
+    data = framed(b"first", b"second", b"x")
+    frames = FrameReader(MAX_BYTES).feed(data)
+    assert frames == [b"first", b"second", b"x"]
+    assert all(frame.obj is data for frame in frames)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 5, 7, 13, 64])
+def test_frames_may_be_split_anywhere(step: int) -> None:
+    data = framed(b"first", b"second" * 5, b"x", b"last")
+    reader = FrameReader(MAX_BYTES)
+    frames = [bytes(frame) for at in range(0, len(data), step) for frame in reader.feed(data[at : at + step])]
+    assert frames == [b"first", b"second" * 5, b"x", b"last"]
+    assert reader.pending_bytes == 0
+
+
+def test_pending_bytes_tell_how_much_is_held() -> None:
+    reader = FrameReader(MAX_BYTES)
+    held = []
+    for piece in (b"\0\0", b"\0\x05ab", b"cd", b"e\0"):
+        reader.feed(piece)
+        held.append(reader.pending_bytes)
+    assert held == [2, 6, 8, 1]
+
+
+def test_frames_that_were_given_out_stay_as_they_are() -> None:
+    reader = FrameReader(MAX_BYTES)
+    reader.feed(framed(b"first")[:6])
+    (frame,) = reader.feed(framed(b"first")[6:])
+    reader.feed(framed(b"other")[:6])
+    reader.feed(framed(b"other")[6:])
+    assert frame == b"first"
+    assert frame.readonly
+
+
+def test_an_empty_piece_changes_nothing() -> None:
+    reader = FrameReader(MAX_BYTES)
+    reader.feed(b"\0\0\0")
+    assert reader.feed(b"") == []
+    assert reader.feed(b"\x01z") == [b"z"]
+
+
+@pytest.mark.parametrize(
+    ("start", "reason"),
+    [
+        (struct.pack(">i", -5), "negative size"),
+        (struct.pack(">i", 0), "empty"),
+        (struct.pack(">i", MAX_BYTES + 1), f"claims {MAX_BYTES + 1} bytes, more than the {MAX_BYTES}"),
+        (b"GET / HTTP/1.1\r\n", "HTTP"),
+        (b"POST /metrics HTTP/1.1\r\n", "HTTP"),
+        (b"PRI * HTTP/2.0\r\n", "HTTP"),
+        (bytes.fromhex("16030100f5010000f1"), "TLS"),
+    ],
+)
+@pytest.mark.parametrize("step", [1, 3, 100])
+def test_streams_that_hold_no_frames_are_refused_with_a_reason(start: bytes, reason: str, step: int) -> None:
+    with pytest.raises(FrameError, match=reason):
+        feed_in_steps(start, step)
+
+
+@pytest.mark.parametrize("split", [0, 3])
+def test_an_error_carries_the_frames_before_it(split: int) -> None:
+    reader = FrameReader(MAX_BYTES)
+    data = framed(b"one", b"two") + struct.pack(">i", -1)
+    reader.feed(data[:split])
+    with pytest.raises(FrameError) as caught:
+        reader.feed(data[split:])
+    assert caught.value.frames == [b"one", b"two"]
+
+
+def test_the_largest_size_is_allowed() -> None:
+    assert FrameReader(100).feed(framed(b"x" * 100)) == [b"x" * 100]
+
+
+def test_no_memory_is_taken_for_a_size_that_was_only_claimed() -> None:
+    reader = FrameReader(1 << 30)
+    tracemalloc.start()
+    reader.feed(struct.pack(">i", 1 << 30) + b"abc")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000
+
+
+def header(key: int, version: int, client_id: str | None, header_version: int) -> bytes:
+    message = HeaderMessage(request_api_key=key, request_api_version=version, correlation_id=77, client_id=client_id)
+    return encode(message, header_version)
+
+
+@pytest.mark.parametrize("client_id", ["", None, "client", "größe"])
+def test_request_headers_of_every_api_and_version(client_id: str | None) -> None:
+    for api in API.values():
+        for version in range(api.min_version, api.max_version + 1):
+            encoded = header(api.key, version, client_id, api.request_header_version(version))
+            expected = RequestHeader(api.key, version, 77, client_id, len(encoded))
+            assert read_request_header(encoded + b"body") == expected
+            assert read_request_header(memoryview(encoded)) == expected
+
+
+def test_tags_of_a_header_are_skipped() -> None:
+    encoded = header(ApiKey.FETCH, 12, "c", 2)[:-1] + bytes.fromhex("02 00 01 ff 7f 00")
+    assert read_request_header(encoded + b"body").body_start == len(encoded)
+
+
+@pytest.mark.parametrize(("key", "version"), [(18, 99), (0, -1), (999, 0), (-1, 3)])
+def test_of_an_unknown_api_or_version_the_first_three_fields_are_read(key: int, version: int) -> None:
+    encoded = header(key, version, "c", 1)
+    assert read_request_header(encoded) == RequestHeader(key, version, 77, "c", len(encoded))
+    for rest in (b"", b"\x7f\xff", b"\0\1\xff"):
+        read = read_request_header(encoded[:8] + rest)
+        assert read[:4] == (key, version, 77, None)
+        assert read.body_start <= 8 + len(rest)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"",
+        bytes(7),
+        bytes.fromhex("0000 0009 00000001"),  # ends before the client id
+        bytes.fromhex("0000 0009 00000001 00"),
+        bytes.fromhex("0000 0009 00000001 0005 61"),  # ends inside of it
+        bytes.fromhex("0000 0003 00000001 0001 ff"),  # no UTF-8
+        bytes.fromhex("0000 0009 00000001 0001 61"),  # ends before the tags
+        bytes.fromhex("0000 0009 00000001 0001 61 05 00"),  # ends inside of them
+        bytes.fromhex("0000 0009 00000001 ffff ffffffffff"),
+    ],
+)
+def test_broken_headers_of_known_requests_are_refused(frame: bytes) -> None:
+    with pytest.raises(DecodeError):
+        read_request_header(frame)
+
+
+@pytest.mark.parametrize("header_version", [0, 1])
+@pytest.mark.parametrize("parts", [[], [b"body"], [b"head", b"x" * 100_000, b"tail"], [b"x" * 100_000]])
+def test_responses_are_framed_behind_their_header(header_version: int, parts: list[Buffer]) -> None:
+    buffers = encode_response(header_version, 77, parts)
+    body = encode(ResponseHeader(correlation_id=77), header_version) + b"".join(parts)
+    assert b"".join(buffers) == framed(body)
+    assert all(any(buffer is part for buffer in buffers) for part in parts if len(part) > 65536)
