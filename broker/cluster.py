@@ -18,19 +18,23 @@ from broker.cluster_file import ClusterFile, StoredCluster, StoredTopic
 from broker.log.manager import LogManager
 from broker.log.partition import Partition
 from broker.log.storage import StorageFault
+from broker.new_topics import (
+    UNSET,
+    NewPartitions,
+    NewTopic,
+    added_count,
+    check_name,
+    check_room,
+    partition_count_of,
+    required_values,
+)
 from broker.setting_types import SettingsError
 from broker.settings import Settings
-from broker.topic_names import INTERNAL_TOPICS, KRAFT_METADATA, collision_key, wrong_with
+from broker.topic_names import INTERNAL_TOPICS, KRAFT_METADATA, collision_key
 from broker.topic_settings import TopicConfig, resolve
 from protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
-
-MAX_PARTITIONS_PER_REQUEST = 10_000
-"""Partitions that one request may create, as a KRaft controller bounds it."""
-
-MAX_PARTITIONS = 100_000
-"""Partitions of this broker; each costs memory and files."""
 
 MAX_FILLED_PARTITIONS = 1_000
 """Partitions without a folder that an adopted topic may have below its last one: a folder named like a partition of a far
@@ -41,9 +45,6 @@ MAX_SHARED_CONFIGS = 1_000
 
 PRODUCER_ID_BLOCK_SIZE = 1_000
 """Producer ids reserved by one write of the file; those left of a block are lost at a restart."""
-
-UNSET = -1
-"""A count that asks for the broker's default."""
 
 NO_TOPIC_ID = bytes(16)
 
@@ -66,28 +67,12 @@ class Topic:
         return f"<Topic {self.name} with {len(self.partitions)} partitions>"
 
 
-@dataclass(frozen=True, slots=True)
-class NewTopic:
-    """What a client asks for: counts may be UNSET, assignments map partition to brokers."""
-
-    name: str
-    partition_count: int = UNSET
-    replication_factor: int = UNSET
-    overrides: Mapping[str, str | None] = field(default_factory=dict)
-    assignments: Mapping[int, Sequence[int]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class NewPartitions:
-    """A topic that is to have `total_count` partitions; one list of brokers for each new one, or None."""
-
-    name: str
-    total_count: int
-    assignments: Sequence[Sequence[int]] | None = None
-
-
 def random_topic_id() -> bytes:
     return uuid.uuid4().bytes
+
+
+def unknown_topic(name: str) -> ClusterError:
+    return ClusterError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name} here")
 
 
 class Cluster:
@@ -297,66 +282,26 @@ class Cluster:
         """The topic as it would be; raises ClusterError if it may not be."""
         check_name(new.name)
         if new.name in self.topics:
-            raise ClusterError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
+            raise ClusterError(ErrorCode.TOPIC_ALREADY_EXISTS, f"there is a topic {new.name} already")
         key = collision_key(new.name)
         other = self._collision_keys.get(key) or keys.get(key)
         if other is not None:
-            message = f"Topic '{new.name}' collides with existing topic: {other}"
-            raise ClusterError(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
+            reason = f"{new.name} is too like the topic {other}: metric names turn dots into underscores"
+            raise ClusterError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
         self._check_no_foreign_folders(new.name)
-        count = self._partition_count_of(new)
-        self._check_room(count, already_planned)
-        overrides = {name: _required(name, value) for name, value in new.overrides.items()}
+        count = partition_count_of(new, self.settings)
+        check_room(count, already_planned=already_planned, existing=self._partition_count)
+        overrides = required_values(new.overrides)
         self.topic_config(overrides)
         return StoredTopic(new.name, self._new_topic_id(), count, overrides)
-
-    def _partition_count_of(self, new: NewTopic) -> int:
-        if new.assignments:
-            return self._assigned_count(new)
-        factor = self.settings.default_replication_factor if new.replication_factor == UNSET else new.replication_factor
-        if factor <= 0:
-            raise ClusterError(
-                ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0, or -1 for the default."
-            )
-        if factor > 1:
-            message = f"Unable to replicate the partition {factor} time(s): only 1 broker is registered."
-            raise ClusterError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
-        if new.partition_count == UNSET:
-            return self.settings.num_partitions
-        if new.partition_count <= 0:
-            raise ClusterError(
-                ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0, or -1 for the default."
-            )
-        return new.partition_count
-
-    def _assigned_count(self, new: NewTopic) -> int:
-        if new.partition_count != UNSET or new.replication_factor != UNSET:
-            message = "With assignments, number of partitions and replication factor must be -1."
-            raise ClusterError(ErrorCode.INVALID_REQUEST, message)
-        if sorted(new.assignments) != list(range(len(new.assignments))):
-            message = "The assigned partitions must be numbered from 0 without gaps."
-            raise ClusterError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
-        for brokers in new.assignments.values():
-            self._check_assignment(brokers)
-        return len(new.assignments)
-
-    def _check_assignment(self, brokers: Sequence[int]) -> None:
-        if list(brokers) != [self.node_id]:
-            message = f"Broker {self.node_id} is the only one: {list(brokers)[:20]} cannot be assigned."
-            raise ClusterError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
 
     def _check_no_foreign_folders(self, name: str) -> None:
         """New partitions would have the names of folders that are someone else's."""
         if name in self._foreign:
-            message = f"The data folder has folders named like partitions of '{name}' that are not: move them away."
-            raise ClusterError(ErrorCode.POLICY_VIOLATION, message)
-
-    def _check_room(self, count: int, already_planned: int) -> None:
-        if already_planned + count > MAX_PARTITIONS_PER_REQUEST:
-            message = f"A request may create {MAX_PARTITIONS_PER_REQUEST} partitions."
-            raise ClusterError(ErrorCode.POLICY_VIOLATION, message)
-        if self._partition_count + already_planned + count > MAX_PARTITIONS:
-            raise ClusterError(ErrorCode.POLICY_VIOLATION, f"This broker may have {MAX_PARTITIONS} partitions.")
+            reason = (
+                f"the data folder has folders that are named like partitions of {name} and are none: move them away"
+            )
+            raise ClusterError(ErrorCode.POLICY_VIOLATION, reason)
 
     def _carry_out_creation(self, planned: Mapping[str, StoredTopic]) -> dict[str, ClusterError]:
         """Write the file, make the folders; the topics that failed are not there afterwards."""
@@ -436,7 +381,7 @@ class Cluster:
     def delete_topic(self, name: str) -> None:
         """Delete one topic; raises ClusterError."""
         if name not in self.topics:
-            raise ClusterError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+            raise unknown_topic(name)
         for error in self.delete_topics([name]).values():
             raise error
 
@@ -466,22 +411,10 @@ class Cluster:
     def _check_new_partitions(self, wanted: NewPartitions, already_planned: int) -> int:
         topic = self.topics.get(wanted.name)
         if topic is None:
-            raise ClusterError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{wanted.name}' does not exist.")
-        current = len(topic.partitions)
-        if wanted.total_count == current:
-            raise ClusterError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partition(s).")
-        if wanted.total_count < current:
-            message = f"The topic {topic.name} currently has {current} partition(s); {wanted.total_count} would not be an increase."
-            raise ClusterError(ErrorCode.INVALID_PARTITIONS, message)
+            raise unknown_topic(wanted.name)
         self._check_no_foreign_folders(topic.name)
-        added = wanted.total_count - current
-        if wanted.assignments is not None:
-            if len(wanted.assignments) != added:
-                message = f"Attempted to add {added} additional partition(s), but only {len(wanted.assignments)} assignment(s) were specified."
-                raise ClusterError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
-            for brokers in wanted.assignments:
-                self._check_assignment(brokers)
-        self._check_room(added, already_planned)
+        added = added_count(wanted, len(topic.partitions), self.node_id)
+        check_room(added, already_planned=already_planned, existing=self._partition_count)
         return added
 
     def _carry_out_growth(self, accepted: Sequence[NewPartitions]) -> dict[str, ClusterError]:
@@ -575,21 +508,6 @@ class Cluster:
                 raise
         self._next_producer_id += 1
         return self._next_producer_id - 1
-
-
-def check_name(name: str) -> None:
-    """Raises ClusterError for a name that no topic may have."""
-    wrong = wrong_with(name)
-    if wrong is not None:
-        raise ClusterError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {wrong}")
-    if name == KRAFT_METADATA:
-        raise ClusterError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"{name} is not a topic that a client may have.")
-
-
-def _required(name: str, value: str | None) -> str:
-    if value is None:
-        raise ClusterError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {name}")
-    return value
 
 
 def _configure(topic: Topic, config: TopicConfig) -> None:

@@ -19,10 +19,10 @@ BROKERS, CONTROLLERS = 1, 2
 REFUSED_ENDPOINTS = {
     CONTROLLERS: (
         ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-        "The request was sent to an endpoint of brokers, not of controllers.",
+        "this is an endpoint of brokers, not of controllers",
     ),
 }
-UNKNOWN_ENDPOINT = (ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, "Unsupported endpoint type.")
+UNKNOWN_ENDPOINT = (ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, "there are no endpoints of this kind")
 
 
 def handle(broker: BrokerView, request: DescribeClusterRequest, context: RequestContext) -> DescribeClusterResponse:

@@ -18,9 +18,10 @@ from enum import IntEnum
 from typing import TypeVar
 
 from broker import topic_settings
-from broker.cluster import Cluster, Topic, check_name
+from broker.cluster import Cluster, Topic, unknown_topic
 from broker.cluster_errors import ClusterError
 from broker.handlers.context import BrokerView, RequestContext
+from broker.new_topics import check_name
 from broker.setting_types import ConfigEntry, ConfigSource, ConfigType
 from protocol.errors import ErrorCode
 from protocol.messages.configs import (
@@ -72,7 +73,7 @@ def describe_configs(
     for number, resource in enumerate(request.resources):
         try:
             if number >= MAX_RESOURCES_PER_REQUEST:
-                raise _bad_request(f"A request may name {MAX_RESOURCES_PER_REQUEST} resources.")
+                raise _bad_request(f"one request may name {MAX_RESOURCES_PER_REQUEST} resources")
             entries = _entries(broker.cluster, resource)
         except ClusterError as error:
             results.append(_described(resource, error.code, error.message, []))
@@ -144,18 +145,16 @@ def _topic(cluster: Cluster, name: str) -> Topic:
     check_name(name)
     topic = cluster.topics.get(name)
     if topic is None:
-        raise ClusterError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+        raise unknown_topic(name)
     return topic
 
 
 def _node(cluster: Cluster, resource_type: int, name: str) -> str:
     """The key of a broker's dynamic configuration; raises ClusterError for anything that is not this broker."""
     if resource_type != ResourceType.BROKER:
-        raise _bad_request(f"Unsupported resource type {resource_type}.")
+        raise _bad_request(f"resources of type {resource_type} have no configuration here")
     if name not in (ALL_BROKERS, str(cluster.node_id)):
-        raise _bad_request(
-            f"Unexpected broker id, expected {cluster.node_id} or empty string, but received {name[:100]}"
-        )
+        raise _bad_request(f"this is broker {cluster.node_id}, not {name[:100]}")
     return name
 
 
@@ -232,7 +231,7 @@ def _alter(
         key = (resource.resource_type, resource.resource_name)
         try:
             if counts[key] > 1:
-                raise _bad_request("Each resource must appear at most once.")
+                raise _bad_request("the request names this resource more than once")
             _check_keys(resource)
             alteration = Alteration(*key, overrides_of(cluster, resource))
             _check(cluster, alteration)
@@ -247,7 +246,7 @@ def _alter(
 def _check_keys(resource: Resource) -> None:
     names = [config.name for config in resource.configs]
     if len(set(names)) != len(names):
-        raise _bad_request("Error due to duplicate config keys")
+        raise _bad_request("the request names a key of this resource more than once")
 
 
 def _check(cluster: Cluster, alteration: Alteration) -> None:
@@ -276,7 +275,7 @@ def _carry_out(cluster: Cluster, accepted: Iterable[Alteration]) -> dict[tuple[i
 
 def _required(key: str, value: str | None) -> str:
     if value is None:
-        raise _bad_request(f"Null value not supported for : {key}")
+        raise _bad_request(f"{key} is given without a value")
     return value
 
 
@@ -322,18 +321,17 @@ def _changed(cluster: Cluster, resource: IncrementalResource) -> Mapping[str, st
             adding = config.config_operation == Change.APPEND
             overrides[key] = _with_words(key, described, value, adding=adding)
         else:
-            raise _bad_request(f"Unknown operation {config.config_operation} for {key}.")
+            raise _bad_request(f"{key}: there is no operation {config.config_operation}")
     return overrides
 
 
 def _with_words(key: str, described: Sequence[ConfigEntry], value: str, *, adding: bool) -> str:
     """The list of a key with words added or taken away; its order stays."""
     if not described:
-        raise ClusterError(ErrorCode.INVALID_CONFIG, f"Unknown config name: {key}")
+        raise ClusterError(ErrorCode.INVALID_CONFIG, f"{key} is not a known setting")
     entry = described[0]
     if entry.type is not ConfigType.LIST:
-        operation = "APPEND to" if adding else "SUBTRACT from"
-        raise ClusterError(ErrorCode.INVALID_CONFIG, f"Can't {operation} key {key} because its type is not LIST.")
+        raise ClusterError(ErrorCode.INVALID_CONFIG, f"{key} is no list: nothing is appended to it or taken from it")
     words = dict.fromkeys(_words(entry.value or ""))
     if adding:
         words |= dict.fromkeys(_words(value))

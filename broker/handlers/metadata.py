@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from broker.cluster import NO_TOPIC_ID, Cluster, NewTopic, Topic
+from broker.cluster import NO_TOPIC_ID, Cluster, Topic
 from broker.cluster_errors import ClusterError
 from broker.handlers.context import BrokerView, RequestContext
 from broker.handlers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from broker.new_topics import NewTopic
 from broker.topic_names import INTERNAL_TOPICS, wrong_with
 from protocol.errors import ErrorCode
 from protocol.messages.metadata import (

@@ -14,10 +14,11 @@ from collections import Counter
 from collections.abc import Iterable
 
 from broker import topic_settings
-from broker.cluster import NO_TOPIC_ID, Cluster, NewPartitions, NewTopic
+from broker.cluster import NO_TOPIC_ID, Cluster, unknown_topic
 from broker.cluster_errors import ClusterError
 from broker.cluster_file import StoredTopic
 from broker.handlers.context import BrokerView, RequestContext
+from broker.new_topics import NewPartitions, NewTopic
 from protocol.errors import ErrorCode
 from protocol.messages.topics import (
     CreatableTopic,
@@ -40,9 +41,8 @@ FIRST_DELETE_VERSION_BY_ID = 6
 FIRST_DELETE_VERSION_WITH_DISABLED_CODE = 3
 REPLICATION_FACTOR = 1
 
-DUPLICATE = ClusterError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-UNKNOWN_NAME = ClusterError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
-UNKNOWN_ID = ClusterError(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
+DUPLICATE = ClusterError(ErrorCode.INVALID_REQUEST, "the request names this topic more than once")
+UNKNOWN_ID = ClusterError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id here")
 
 
 def duplicates(names: Iterable[str | None]) -> set[str | None]:
@@ -145,18 +145,18 @@ def _deletable(broker: BrokerView, asked: DeleteTopicState, twice: set[str | Non
     """The name of the topic to delete; raises ClusterError if it may not be."""
     cluster = broker.cluster
     if asked.name is not None and asked.topic_id != NO_TOPIC_ID:
-        raise ClusterError(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+        raise ClusterError(ErrorCode.INVALID_REQUEST, "a topic is named by its name or by its id, not by both")
     if asked.name is None and asked.topic_id == NO_TOPIC_ID:
-        raise ClusterError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
+        raise ClusterError(ErrorCode.INVALID_REQUEST, "a topic is named by its name or by its id")
     name = _name_of(cluster, asked)
     if name in twice:
         raise DUPLICATE
     if name is None or name not in cluster.topics:
-        raise UNKNOWN_ID if asked.name is None else UNKNOWN_NAME
+        raise UNKNOWN_ID if asked.name is None else unknown_topic(asked.name)
     if not broker.settings.delete_topic_enable:
         old = version < FIRST_DELETE_VERSION_WITH_DISABLED_CODE
         code = ErrorCode.INVALID_REQUEST if old else ErrorCode.TOPIC_DELETION_DISABLED
-        raise ClusterError(code, "Topic deletion is disabled.")
+        raise ClusterError(code, "delete.topic.enable is false")
     return name
 
 

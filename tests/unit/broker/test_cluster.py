@@ -4,14 +4,10 @@ import logging
 
 import pytest
 
-from broker.cluster import (
-    MAX_PARTITIONS_PER_REQUEST,
-    PRODUCER_ID_BLOCK_SIZE,
-    ClusterError,
-    NewPartitions,
-    NewTopic,
-)
+from broker.cluster import PRODUCER_ID_BLOCK_SIZE
+from broker.cluster_errors import ClusterError
 from broker.cluster_file import FILE_NAME, StoredTopic
+from broker.new_topics import MAX_PARTITIONS_PER_REQUEST, NewPartitions, NewTopic
 from broker.topic_names import KRAFT_METADATA
 from protocol.errors import ErrorCode
 from tests.unit.broker.cluster_stand_ins import Machine
