@@ -13,7 +13,7 @@ transactional, bit 5 control batch, bit 6 "base timestamp is the delete horizon"
 """
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -36,8 +36,7 @@ SMALLEST_RECORD_BYTES = 7
 TRANSACTIONAL_BIT = 0x10
 CONTROL_BIT = 0x20
 
-BASE_OFFSET = struct.Struct(">q")
-LENGTH_AND_EPOCH = struct.Struct(">ii")
+UP_TO_EPOCH = struct.Struct(">qii")  # base offset, length and leader epoch: all that the crc does not cover
 CRC = struct.Struct(">I")
 ATTRIBUTES = struct.Struct(">h")
 TIMESTAMP = struct.Struct(">q")
@@ -209,9 +208,9 @@ def _length_and(data: bytes | None) -> bytes:
     return b"\x01" if data is None else encode_varint(len(data)) + data
 
 
-def assemble(header: BatchHeader, records: bytes) -> bytearray:
+def assemble(header: BatchHeader, records: bytes | bytearray) -> bytearray:
     """The batch of a header and its records' bytes, compressed here with the header's codec; length and crc are set."""
-    body = compress(header.codec, records)
+    body = compress(header.codec, bytes(records))
     length = HEADER_BYTES - LENGTH_ENDS_AT + len(body)
     batch = bytearray(HEADER.pack(*header._replace(length=length, magic=2, crc=0)))
     batch += body
@@ -220,10 +219,10 @@ def assemble(header: BatchHeader, records: bytes) -> bytearray:
 
 
 def encode_batch(
-    records: list[Record],
+    records: Sequence[Record],
     codec: Codec = Codec.NONE,
-    timestamp_type: int = TimestampType.CREATE_TIME,
     *,
+    append_time: int | None = None,
     attributes: int = 0,
     leader_epoch: int = -1,
     producer_id: int = NO_PRODUCER,
@@ -233,17 +232,21 @@ def encode_batch(
     """A batch of records whose offsets ascend; `attributes` may add the transactional and control bits."""
     base_offset = records[0].offset
     base_timestamp = records[0].timestamp
-    type_bit = TIMESTAMP_TYPE_BIT if timestamp_type == TimestampType.LOG_APPEND_TIME else 0
+    if append_time is None:
+        max_timestamp = max(NO_TIMESTAMP, *(record.timestamp for record in records))
+    else:
+        max_timestamp = append_time
+        attributes |= TIMESTAMP_TYPE_BIT
     header = BatchHeader(
         base_offset=base_offset,
         length=0,
         leader_epoch=leader_epoch,
         magic=2,
         crc=0,
-        attributes=attributes | codec | type_bit,
+        attributes=attributes | codec,
         last_offset_delta=records[-1].offset - base_offset,
         base_timestamp=base_timestamp,
-        max_timestamp=max(NO_TIMESTAMP, *(record.timestamp for record in records)),
+        max_timestamp=max_timestamp,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         base_sequence=base_sequence,

@@ -5,6 +5,8 @@ dropped; so are control batches, which old consumers would take for data. What w
 codec, batch by batch, as 3.9 does it; what was plain becomes plain messages.
 """
 
+from collections.abc import Sequence
+
 from protocol.errors import ErrorCode, ProtocolError
 from protocol.primitives import Buffer
 from protocol.records import batch, message_set
@@ -48,11 +50,11 @@ def convert_down(data: Buffer, magic: int, first_offset: int = 0, limit_bytes: i
     return b"".join(parts)
 
 
-def encode(records: list[Record], magic: int, codec: Codec, timestamp_type: int | None = None) -> Buffer:
-    """Records in any format: a set of plain messages, a wrapper or a batch."""
+def encode(records: Sequence[Record], magic: int, codec: Codec) -> Buffer:
+    """Records of one timestamp type in any format: a set of plain messages, a wrapper or a batch."""
     if magic == 2:
-        kind = records[0].timestamp_type if timestamp_type is None else timestamp_type
-        return batch.encode_batch(records, codec, max(kind, TimestampType.CREATE_TIME))
+        appended = records[0].timestamp_type == TimestampType.LOG_APPEND_TIME
+        return batch.encode_batch(records, codec, append_time=records[0].timestamp if appended else None)
     if codec == Codec.NONE:
         return message_set.encode_set(records, magic)
     if codec == Codec.ZSTD:

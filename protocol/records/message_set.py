@@ -29,14 +29,14 @@ MAGIC_AT = 16
 ATTRIBUTES_AT = 17
 TIMESTAMP_AT = 18
 CHECKED_FROM = 16  # where the bytes begin that the crc covers
-HEAD = struct.Struct(">Ibb")
+HEAD = struct.Struct(">IbB")
 OFFSET = struct.Struct(">q")
 CRC = struct.Struct(">I")
 TIMESTAMP = struct.Struct(">q")
 LENGTH = struct.Struct(">i")
 SMALLEST_MESSAGE_BYTES = {0: 14, 1: 22}
 _NULL_LENGTH = LENGTH.pack(-1)
-_CHECKED_HEAD = {0: struct.Struct(">bb"), 1: struct.Struct(">bbq")}
+_CHECKED_HEAD = {0: struct.Struct(">bB"), 1: struct.Struct(">bBq")}
 
 
 class Message(NamedTuple):
@@ -97,6 +97,12 @@ def _read_bytes(data: Buffer, position: int, stop: int) -> tuple[bytes | None, i
 def crc_matches(data: Buffer, position: int, size_bytes: int) -> bool:
     (crc,) = CRC.unpack_from(data, position + CRC_AT)
     return bool(zlib.crc32(memoryview(data)[position + CHECKED_FROM : position + size_bytes]) == crc)
+
+
+def write_crc(message: bytearray) -> None:
+    """Set the crc of the one message in `message` after something that it covers has changed."""
+    with memoryview(message) as view:
+        CRC.pack_into(message, CRC_AT, zlib.crc32(view[CHECKED_FROM:]))
 
 
 def is_cut_short(data: Buffer, position: int) -> bool:
@@ -169,16 +175,20 @@ def encode_set(records: Iterable[Record], magic: int) -> bytes:
     )
 
 
-def encode_wrapper(records: Sequence[Record], magic: int, codec: Codec) -> bytes:
-    """One wrapper around records of one timestamp type."""
+def encode_wrapper(records: Sequence[Record], magic: int, codec: Codec, append_time: int | None = None) -> bytes:
+    """One wrapper around records; with an append time, the time of all of them, which keep their own inside."""
     base_offset = records[0].offset if magic else 0
     inner = encode_set((record._replace(offset=record.offset - base_offset) for record in records), magic)
-    appended = magic and records[0].timestamp_type == TimestampType.LOG_APPEND_TIME
+    if append_time is None and records[0].timestamp_type == TimestampType.LOG_APPEND_TIME:
+        append_time = records[0].timestamp
+    timestamp = append_time
+    if timestamp is None:
+        timestamp = max(NO_TIMESTAMP, *(record.timestamp for record in records))
     return encode_message(
         records[-1].offset,
-        max(NO_TIMESTAMP, *(record.timestamp for record in records)),
+        timestamp,
         None,
         compress(codec, inner, magic),
         magic,
-        attributes=codec | (TIMESTAMP_TYPE_BIT if appended else 0),
+        attributes=codec | (TIMESTAMP_TYPE_BIT if magic and append_time is not None else 0),
     )
