@@ -217,9 +217,11 @@ class Settings:
 
     # Connections and requests
     socket_request_max_bytes: int = integer(100 * 2**20, "The largest request that is taken.", low=1)
-    socket_send_buffer_bytes: int = integer(102_400, "The socket's send buffer; -1: the system's own.", low=-1)
-    socket_receive_buffer_bytes: int = integer(102_400, "The socket's receive buffer; -1: the system's own.", low=-1)
-    socket_listen_backlog_size: int = integer(50, "Connections that may wait to be accepted.", low=1)
+    socket_send_buffer_bytes: int = integer(-1, "The socket's send buffer; -1: the system's own, which grows.", low=-1)
+    socket_receive_buffer_bytes: int = integer(
+        -1, "The socket's receive buffer; -1: the system's own, which grows.", low=-1
+    )
+    socket_listen_backlog_size: int = integer(1024, "Connections that may wait to be accepted.", low=1)
     queued_max_requests: int = integer(500, "Requests of one connection that may wait for their answers.", low=1)
     queued_max_request_bytes: int = long(-1, "Bytes of requests that may wait for their answers; -1: no bound.", low=-1)
     max_connections: int = integer(INT32_MAX, "Connections at one time.", low=0, dynamic=True)

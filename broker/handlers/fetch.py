@@ -34,6 +34,7 @@ from protocol.messages.fetch import (
     PartitionData,
 )
 from protocol.records.convert import ConversionError, convert_down
+from protocol.records.entries import iter_entries
 
 FIRST_VERSION_WITH_WHOLE_MESSAGE = 3
 FIRST_VERSION_WITH_V2 = 4
@@ -87,6 +88,7 @@ class PendingFetch:
             partition = self._find(key)
             if isinstance(partition, ErrorCode):
                 answer = _error(key[1], partition)
+                answer.aborted_transactions = []  # as real brokers have it where nothing was tried to be read
             else:
                 collected.watched.append(partition)
                 whole = version >= FIRST_VERSION_WITH_WHOLE_MESSAGE and not collected.size_bytes
@@ -228,25 +230,33 @@ def _read(
     try:
         records = partition.read(position.fetch_offset, max_bytes, at_least_one=whole, upto=upto)
         if version < FIRST_VERSION_WITH_V2 and records:
-            records = convert_down(records, 0 if version <= 1 else 1)
+            records = _for_old_version(records, 0 if version <= 1 else 1, position.fetch_offset)
         if committed:
             answer.aborted_transactions = _aborted(partition, position.fetch_offset, upto)
     except OffsetOutOfRange:
         return _error(index, ErrorCode.OFFSET_OUT_OF_RANGE)
     except ConversionError as error:
-        return _error(index, error.code)
+        answer = _error(index, error.code)
+        answer.records = None
+        return answer
     except StorageFault:
         return _error(index, _storage_error(version))
     answer.records = records
     return answer
 
 
+def _for_old_version(records: bytes, magic: int, first_offset: int) -> bytes:
+    """What readers of an older format can read; a slice that holds nothing newer stays as it was cut."""
+    if any(entry.magic > magic for entry in iter_entries(records)):
+        return convert_down(records, magic, first_offset)
+    return records
+
+
 def _check(
     partition: Partition, position: FetchPosition, max_bytes: int, request: FetchRequest, version: int
 ) -> ErrorCode | None:
     """Why this partition may not be read, before its offset is looked at."""
-    replica = request.replica_id if version < 15 else request.replica_state.replica_id
-    if replica >= 0:
+    if _replica_of(request) >= 0:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     if partition.fault is not None:
         return _storage_error(version)
@@ -260,6 +270,11 @@ def _check(
     if version < FIRST_VERSION_WITH_ZSTD and partition.config.compression == "zstd":
         return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     return None
+
+
+def _replica_of(request: FetchRequest) -> int:
+    """Who fetches: -1 for a consumer; v15 moved it into a tagged field."""
+    return request.replica_state.replica_id if request.replica_state is not None else request.replica_id
 
 
 def _diverging_epoch(partition: Partition, position: FetchPosition) -> EpochEndOffset | ErrorCode | None:
@@ -316,7 +331,7 @@ def _is_news(position: FetchPosition, answer: PartitionData) -> bool:
         or answer.error_code
         or answer.high_watermark != position.told_high_watermark
         or answer.log_start_offset != position.told_log_start_offset
-        or answer.diverging_epoch.epoch >= 0
+        or answer.diverging_epoch is not None
     )
 
 

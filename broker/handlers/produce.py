@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from broker.cluster import Topic
 from broker.committer import Failures
 from broker.handlers.context import BrokerView, RequestContext
-from broker.log.partition import Partition, Refused
+from broker.log.partition import Partition
+from broker.log.storage import StorageFault
+from broker.log.validate import Refused
 from protocol.errors import ErrorCode, ProtocolError
 from protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -30,6 +32,8 @@ ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 LAST_VERSION_WITH_NAMES = 12
 LAST_VERSION_WITH_OLD_FORMATS = 2
 LAST_VERSION_WITHOUT_STORAGE_ERROR = 3
+BATCH_ATTRIBUTES_AT = 22  # the low byte of a v2 batch's attributes
+TRANSACTIONAL_BIT = 0x10
 
 
 class Produced:
@@ -63,9 +67,13 @@ class Produced:
 
 def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext) -> ProduceResponse | None:
     acks = request.acks
+    if not -1 <= acks <= 1:
+        return _refuse_all(request, context, ErrorCode.INVALID_REQUIRED_ACKS)
     appended: list[tuple[Partition, PartitionProduceResponse]] = []
     now_ms = broker.clock.wall_ms()
     durable = acks == ACKS_ALL and broker.settings.horolog_acks_all_sync
+    if request.transactional_id is None and _has_transactional_batch(request, context.version):
+        return _refuse_all(request, context, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     responses = []
     for topic_data in request.topic_data:
         topic = _find_topic(broker, topic_data, context.version)
@@ -73,9 +81,6 @@ def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext)
         for data in _last_of_each_partition(topic_data.partition_data):
             answer = PartitionProduceResponse(index=data.index, log_append_time_ms=-1, log_start_offset=-1)
             answers.append(answer)
-            if not -1 <= acks <= 1:
-                _refuse(answer, ErrorCode.INVALID_REQUIRED_ACKS)
-                continue
             partition = _append(topic, data, answer, request, context, now_ms)
             if partition is not None:
                 appended.append((partition, answer))
@@ -89,6 +94,36 @@ def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext)
     else:
         _answer(context, acks, response)
     return None
+
+
+def _has_transactional_batch(request: ProduceRequest, version: int) -> bool:
+    """Whether any batch says that it belongs to a transaction."""
+    if version <= LAST_VERSION_WITH_OLD_FORMATS:
+        return False
+    for topic_data in request.topic_data:
+        for data in topic_data.partition_data:
+            records = data.records
+            if records and len(records) > BATCH_ATTRIBUTES_AT and records[BATCH_ATTRIBUTES_AT] & TRANSACTIONAL_BIT:
+                return True
+    return False
+
+
+def _refuse_all(request: ProduceRequest, context: RequestContext, code: ErrorCode) -> None:
+    """A request that cannot be served at all gets the same error for every partition."""
+    response = ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=topic_data.name,
+                topic_id=topic_data.topic_id,
+                partition_responses=[
+                    PartitionProduceResponse(index=data.index, error_code=code, base_offset=-1)
+                    for data in _last_of_each_partition(topic_data.partition_data)
+                ],
+            )
+            for topic_data in request.topic_data
+        ]
+    )
+    _answer(context, request.acks, response)
 
 
 def storage_error(version: int) -> ErrorCode:
@@ -145,6 +180,9 @@ def _append(
     except Refused as refused:
         _refuse(answer, refused.code, refused.message, refused.record_errors)
         answer.log_start_offset = partition.log_start_offset
+        return None
+    except StorageFault as fault:
+        _refuse(answer, storage_error(context.version), str(fault))
         return None
     answer.base_offset = result.base_offset
     answer.log_append_time_ms = result.append_time

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MAX_UNANSWERED_REQUESTS = 256
 MAX_UNANSWERED_BYTES = 16 * 1024 * 1024
 WRITE_HIGH_WATER_BYTES = 4 * 1024 * 1024
 
@@ -34,6 +33,7 @@ class Connection(asyncio.Protocol):
         "_backlog",
         "_dispatcher",
         "_listener",
+        "_max_unanswered_requests",
         "_paused",
         "_reader",
         "_transport",
@@ -45,13 +45,16 @@ class Connection(asyncio.Protocol):
         "peer_host",
     )
 
-    def __init__(self, listener: Listener, dispatcher: Dispatcher, max_request_bytes: int) -> None:
+    def __init__(
+        self, listener: Listener, dispatcher: Dispatcher, max_request_bytes: int, max_unanswered_requests: int
+    ) -> None:
         self._listener = listener
         self._dispatcher = dispatcher
         self._reader = FrameReader(max_request_bytes)
         self._transport: asyncio.Transport | None = None
         self._unanswered: deque[RequestContext] = deque()
         self._unanswered_bytes = 0
+        self._max_unanswered_requests = max_unanswered_requests
         self._backlog: deque[memoryview] | None = None
         self._paused = False
         self._write_blocked = False
@@ -75,6 +78,9 @@ class Connection(asyncio.Protocol):
             self.abort(refusal)
             return
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)  # type: ignore[union-attr]
+        connected = transport.get_extra_info("socket")
+        if connected is not None:
+            self._listener.tune(connected)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
@@ -88,18 +94,10 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self.last_active_s = self._listener.now_s()
         try:
-            frames = self._reader.feed(data)
+            self._take(self._reader.feed(data))
         except FrameError as error:
+            self._take(error.frames)
             self.abort(str(error))
-            return
-        if self._paused:
-            self._keep_for_later(frames)
-            return
-        for place, frame in enumerate(frames):
-            self._handle(frame)
-            if self._paused:
-                self._keep_for_later(frames[place + 1 :])
-                return
 
     def pause_writing(self) -> None:
         self._write_blocked = True
@@ -110,6 +108,17 @@ class Connection(asyncio.Protocol):
         self._resume_if_allowed()
 
     # -- requests and answers
+
+    def _take(self, frames: list[memoryview]) -> None:
+        """Handle what arrived, or keep it while the peer has to catch up."""
+        if self._paused:
+            self._keep_for_later(frames)
+            return
+        for place, frame in enumerate(frames):
+            self._handle(frame)
+            if self._paused:
+                self._keep_for_later(frames[place + 1 :])
+                return
 
     def _handle(self, frame: memoryview) -> None:
         if self._transport is None:
@@ -126,7 +135,7 @@ class Connection(asyncio.Protocol):
         if context.parts is None or self._unanswered:
             self._unanswered.append(context)
             self._unanswered_bytes += context.size_bytes
-            if len(self._unanswered) >= MAX_UNANSWERED_REQUESTS or self._unanswered_bytes >= MAX_UNANSWERED_BYTES:
+            if self._owed_too_much:
                 self._pause()
         elif context.parts and self._transport is not None:
             self._transport.writelines(context.parts)
@@ -160,6 +169,12 @@ class Connection(asyncio.Protocol):
 
     # -- flow control
 
+    @property
+    def _owed_too_much(self) -> bool:
+        return (
+            len(self._unanswered) >= self._max_unanswered_requests or self._unanswered_bytes >= MAX_UNANSWERED_BYTES
+        )
+
     def _keep_for_later(self, frames: list[memoryview]) -> None:
         if frames:
             if self._backlog is None:
@@ -173,9 +188,7 @@ class Connection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def _resume_if_allowed(self) -> None:
-        if self._write_blocked or not self._paused:
-            return
-        if len(self._unanswered) >= MAX_UNANSWERED_REQUESTS or self._unanswered_bytes >= MAX_UNANSWERED_BYTES:
+        if self._write_blocked or not self._paused or self._owed_too_much:
             return
         self._paused = False
         while self._backlog and not self._paused:

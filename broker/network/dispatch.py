@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+REQUESTS = "Requests handled, by api and version."
+
 
 class Route:
     """How requests of one api and version are decoded, handled and answered."""
@@ -81,8 +83,17 @@ class Dispatcher:
         version = header.version
         if not handler.min_version <= version <= handler.max_version:
             if key is ApiKey.API_VERSIONS:
-                return self._unsupported_api_versions(key)
+                return self._unsupported_api_versions()
             raise ProtocolError(f"{API[key].name} version {version} is not served")
-        counter = self._broker.metrics.counter("requests_total", "Requests handled.", api=API[key].name, version=str(version))
+        counter = self._broker.metrics.counter("requests_total", REQUESTS, api=API[key].name, version=str(version))
         route = self._routes[header.api_key << 16 | version] = Route(key, version, handler, counter)
+        return route
+
+    def _unsupported_api_versions(self) -> Route:
+        """ApiVersions in a version we do not know: its body is not read, the answer has the form of v0."""
+        from broker.handlers.api_versions import handle_unsupported
+
+        counter = self._broker.metrics.counter("requests_total", REQUESTS, api="ApiVersions", version="unsupported")
+        route = Route(ApiKey.API_VERSIONS, 0, Handler(0, 0, handle_unsupported), counter)
+        route.decode = lambda frame, _: (None, len(frame))
         return route

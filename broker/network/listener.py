@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.network.connection import Connection
+from broker.setting_types import SettingsError
+from broker.settings import Settings
 
 if TYPE_CHECKING:
     from broker.clock import Clock
@@ -16,7 +20,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-BACKLOG = 1024
 IDLE_SWEEPS_PER_LIMIT = 10
 
 
@@ -26,8 +29,38 @@ class ConnectionLimits:
 
     max_connections: int
     max_connections_per_ip: int
+    max_connections_of_ip: Mapping[str, int]
     max_idle_ms: int
     max_request_bytes: int
+    max_unanswered_requests: int
+    backlog: int
+    send_buffer_bytes: int
+    receive_buffer_bytes: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> ConnectionLimits:
+        return cls(
+            settings.max_connections,
+            settings.max_connections_per_ip,
+            _per_address(settings.max_connections_per_ip_overrides),
+            settings.connections_max_idle_ms,
+            settings.socket_request_max_bytes,
+            settings.queued_max_requests,
+            settings.socket_listen_backlog_size,
+            settings.socket_send_buffer_bytes,
+            settings.socket_receive_buffer_bytes,
+        )
+
+
+def _per_address(overrides: Iterable[str]) -> dict[str, int]:
+    """`max.connections.per.ip.overrides`: ADDRESS:COUNT, several of them."""
+    limits = {}
+    for text in overrides:
+        address, _, count = text.rpartition(":")
+        if not (address and count.strip().isdigit()):
+            raise SettingsError("max.connections.per.ip.overrides", text, "ADDRESS:COUNT is allowed")
+        limits[address.strip()] = int(count)
+    return limits
 
 
 class Listener:
@@ -53,13 +86,15 @@ class Listener:
     async def start(self) -> None:
         """Bind and accept; port 0 becomes the port that was given."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connect, self.host or None, self.port, backlog=BACKLOG)
+        self._server = await loop.create_server(self._connect, self.host or None, self.port, backlog=self._limits.backlog)
         self.port = self._server.sockets[0].getsockname()[1]
         if self._limits.max_idle_ms > 0:
             self._schedule_sweep()
 
     def _connect(self) -> Connection:
-        return Connection(self, self._dispatcher, self._limits.max_request_bytes)
+        return Connection(
+            self, self._dispatcher, self._limits.max_request_bytes, self._limits.max_unanswered_requests
+        )
 
     async def stop_accepting(self) -> None:
         if self._sweep is not None:
@@ -86,9 +121,18 @@ class Listener:
         connection.last_active_s = self.now_s()
         if len(self._connections) > self._limits.max_connections:
             return f"max.connections ({self._limits.max_connections}) is reached"
-        if self._per_ip[connection.peer_host] > self._limits.max_connections_per_ip:
-            return f"max.connections.per.ip ({self._limits.max_connections_per_ip}) is reached"
+        allowed = self._limits.max_connections_of_ip.get(connection.peer_host, self._limits.max_connections_per_ip)
+        if self._per_ip[connection.peer_host] > allowed:
+            return f"max.connections.per.ip ({allowed}) is reached"
         return None
+
+    def tune(self, connected: socket.socket) -> None:
+        """Small answers leave at once; buffers are the system's unless the settings say otherwise."""
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._limits.send_buffer_bytes >= 0:
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.send_buffer_bytes)
+        if self._limits.receive_buffer_bytes >= 0:
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._limits.receive_buffer_bytes)
 
     def forget(self, connection: Connection) -> None:
         if connection not in self._connections:

@@ -1,7 +1,5 @@
 """Producer state: the rules batch by batch, taking back, expiry, snapshots of real brokers."""
 
-from dataclasses import replace
-
 import pytest
 
 from broker.log import snapshot_file
@@ -39,7 +37,7 @@ def send(states, *batches):
     """Append batches one behind the other as a partition does; the answers."""
     answers, offset = [], 0
     for one in batches:
-        one = replace(one, first_offset=offset, last_offset=offset + one.last_offset - one.first_offset)
+        one = one._replace(first_offset=offset, last_offset=offset + one.last_offset - one.first_offset)
         verdict = states.check(one)
         answers.append(verdict.code if isinstance(verdict, Rejected) else verdict)
         if verdict is None:
@@ -162,7 +160,7 @@ def test_after_a_restart_the_last_batch_is_still_known(states, golden_root):
     assert states.first_undecided_offset == 30
     known = ProducerBatch(3, 0, 25, 28, 99, 102, NOW, True)
     assert states.check(known) == Duplicate(30, 33, 1600000000503)
-    assert states.check(replace(known, first_sequence=29, last_sequence=29)) is None
+    assert states.check(known._replace(base_sequence=29, last_sequence=29)) is None
 
 
 def test_a_batch_over_the_sequence_wrap_survives_a_restart(states):

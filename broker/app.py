@@ -1,0 +1,190 @@
+"""The broker as a whole: builds every part in one place, starts and stops them in order.
+
+Start: data folder, topics, listeners, then the line that says we are ready. Stop: no new connections, what was received
+is written, synced and answered, connections are closed, the log is closed cleanly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from broker import __version__
+from broker.clock import Clock, SystemClock
+from broker.cluster import Cluster
+from broker.cluster_file import ClusterFile
+from broker.committer import Committer
+from broker.handlers.fetch_sessions import FetchSessions
+from broker.listeners import Address, advertised_addresses, listen_addresses
+from broker.log.manager import DataFolderError, LogManager
+from broker.log.storage import RealStorage, Storage
+from broker.metrics import Metrics
+from broker.network.dispatch import Dispatcher
+from broker.network.listener import ConnectionLimits, Listener
+from broker.periodic import Periodic
+from broker.settings import Settings
+from broker.waiting import Waiting
+
+log = logging.getLogger(__name__)
+
+EXIT_OK, EXIT_CANNOT_START = 0, 1
+DISK_WORKERS = 4
+HOUSEKEEPING_MS = 1_000
+STOP_GRACE_S = 10.0
+
+
+class AdvertisedEndpoints:
+    """Where clients of each listener are told to find this broker; ports are known once the listeners are bound."""
+
+    def __init__(self, addresses: dict[str, Address]) -> None:
+        self._addresses = addresses
+
+    def bound(self, listener: Listener) -> None:
+        """A listener that asked for any free port has one now; an address told without a port gets it."""
+        told = self._addresses[listener.name]
+        if told.port == 0:
+            self._addresses[listener.name] = Address(told.name, told.protocol, told.host, listener.port)
+
+    def advertised(self, listener: str) -> tuple[str, int]:
+        address = self._addresses[listener]
+        return address.host, address.port
+
+
+class Broker:
+    """Every part of a running broker; what handlers see is `handlers.context.BrokerView`."""
+
+    def __init__(
+        self, settings: Settings, clock: Clock, storage: Storage, data_dir: str, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.metrics = Metrics()
+        self.workers = ThreadPoolExecutor(DISK_WORKERS, thread_name_prefix="disk")
+        self.logs = LogManager(data_dir, storage, clock, settings)
+        self.cluster = Cluster(self.logs.cluster_id, settings, self.logs, ClusterFile(storage, data_dir))
+        self.cluster.on_settings_changed = self._settings_changed
+        self.waiting = Waiting(loop)
+        self.committer = Committer(loop, self.workers, self.waiting.changed)
+        self.fetch_sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, clock)
+        self.endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()))
+        self.listeners: list[Listener] = []
+        self._loop = loop
+        self._jobs: list[Periodic] = []
+
+    def __repr__(self) -> str:
+        return f"<Broker {self.settings.node_id} of {self.cluster!r} on {self.listeners}>"
+
+    async def start(self) -> None:
+        self.cluster.open(self.clock.wall_ms())
+        dispatcher = Dispatcher(self)
+        limits = ConnectionLimits.of(self.settings)
+        for address in listen_addresses(self.settings):
+            listener = Listener(address.name, address.host, address.port, dispatcher, self.clock, limits)
+            await listener.start()
+            self.endpoints.bound(listener)
+            self.listeners.append(listener)
+        self._start_jobs()
+
+    async def stop(self) -> None:
+        for job in self._jobs:
+            job.stop()
+        for listener in self.listeners:
+            await listener.stop_accepting()
+        try:
+            await asyncio.wait_for(self.committer.drain(), STOP_GRACE_S)
+        except TimeoutError:
+            log.error("the disk did not take everything within %s s; what is unsynced stays unacknowledged", STOP_GRACE_S)
+        for listener in self.listeners:
+            listener.close_connections()
+        self.workers.shutdown(wait=True)
+        self.logs.close()
+
+    def _settings_changed(self, settings: Settings) -> None:
+        self.settings = settings
+
+    # -- work that comes again and again
+
+    def _start_jobs(self) -> None:
+        settings, loop = self.settings, self._loop
+        first_ms = min(settings.log_initial_task_delay_ms, settings.log_retention_check_interval_ms)
+        self._jobs = [
+            Periodic(loop, self._apply_retention, settings.log_retention_check_interval_ms, first_ms),
+            Periodic(loop, self._sync_and_remove, min(settings.log_flush_scheduler_interval_ms, HOUSEKEEPING_MS)),
+            Periodic(loop, self._write_checkpoints, settings.log_flush_offset_checkpoint_interval_ms),
+        ]
+
+    def _apply_retention(self) -> None:
+        self.waiting.changed(self.logs.apply_retention(self.clock.wall_ms()))
+
+    def _sync_and_remove(self) -> None:
+        """What `flush.ms` asks for, what rolls have left to be sealed, and files that have been out of use for long enough."""
+        now_ms = self.clock.wall_ms()
+        jobs = [partition.sync for partition in self.logs.partitions_to_sync(now_ms)]
+        for job in (*jobs, *self.logs.removal_jobs(now_ms)):
+            self._in_background(job)
+
+    def _write_checkpoints(self) -> None:
+        self._in_background(self.logs.checkpoint_job())
+
+    def _in_background(self, job: Callable[[], object]) -> None:
+        self.workers.submit(job).add_done_callback(_log_failure)
+
+
+def _log_failure(done: Future[object]) -> None:
+    error = done.exception()
+    if error is not None:
+        log.error("background work on the disk failed: %s", error)
+
+
+def run(settings: Settings, warnings: Iterable[str]) -> int:
+    """Run a broker until SIGTERM or SIGINT; the exit code."""
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    for warning in warnings:
+        log.warning("%s", warning)
+    loop = new_event_loop()
+    try:
+        return loop.run_until_complete(_serve(settings, loop))
+    except (DataFolderError, OSError) as error:
+        print(f"horolog: {error}", file=sys.stderr)  # noqa: T201 - what a command line does
+        return EXIT_CANNOT_START
+    finally:
+        loop.close()
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's, or Python's own where there is none (Windows)."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    data_dir = os.path.realpath(settings.data_folder)
+    broker = Broker(settings, SystemClock(), RealStorage(), data_dir, loop)
+    try:
+        await broker.start()
+        # What exists now lives as long as the broker: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        addresses = ", ".join(f"{one.name} {one.host}:{one.port}" for one in broker.listeners)
+        print(f"horolog {__version__} ready on {addresses}, data in {data_dir}", flush=True)  # noqa: T201
+        await stopped.wait()
+        log.info("stopping")
+    finally:
+        await broker.stop()
+    log.info("stopped")
+    return EXIT_OK

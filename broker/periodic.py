@@ -1,0 +1,37 @@
+"""Runs a job again and again on the loop, on monotonic time; a job that fails is logged and tried again next time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+
+class Periodic:
+    """One job and its interval; the first run may come at another distance."""
+
+    __slots__ = ("_handle", "_interval_s", "_job", "_loop")
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, job: Callable[[], None], interval_ms: int, first_ms: int | None = None
+    ) -> None:
+        self._loop = loop
+        self._job = job
+        self._interval_s = interval_ms / 1000
+        first_s = self._interval_s if first_ms is None else first_ms / 1000
+        self._handle = loop.call_later(first_s, self._run)
+
+    def __repr__(self) -> str:
+        return f"<Periodic {self._job!r} every {self._interval_s} s>"
+
+    def _run(self) -> None:
+        try:
+            self._job()
+        except Exception:
+            log.exception("%r failed; it is tried again in %s s", self._job, self._interval_s)
+        self._handle = self._loop.call_later(self._interval_s, self._run)
+
+    def stop(self) -> None:
+        self._handle.cancel()

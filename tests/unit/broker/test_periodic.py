@@ -1,0 +1,34 @@
+"""Periodic jobs go on after a failure and end when stopped."""
+
+import asyncio
+import logging
+
+import pytest
+
+from broker.periodic import Periodic
+
+
+async def test_a_job_runs_until_it_is_stopped() -> None:
+    runs: list[int] = []
+    periodic = Periodic(asyncio.get_running_loop(), lambda: runs.append(1), 5, first_ms=1)
+    await asyncio.sleep(0.05)
+    periodic.stop()
+    count = len(runs)
+    assert count >= 2
+    await asyncio.sleep(0.03)
+    assert len(runs) == count
+
+
+async def test_a_failing_job_is_logged_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    runs: list[int] = []
+
+    def fail() -> None:
+        runs.append(1)
+        raise OSError("no space left")
+
+    with caplog.at_level(logging.ERROR):
+        periodic = Periodic(asyncio.get_running_loop(), fail, 5, first_ms=1)
+        await asyncio.sleep(0.05)
+        periodic.stop()
+    assert len(runs) >= 2
+    assert "no space left" in caplog.text
