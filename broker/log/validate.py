@@ -8,9 +8,10 @@ welcome in Produce v0, and a batch in Produce v2.
 What goes out never refers to the network's buffer: the bytes were copied once, and corrected where they lie.
 """
 
+from broker.log.producer_state import ProducerBatch
 from broker.log.validate_batch import check_batch
 from broker.log.validate_set import check_set
-from broker.log.verdict import Mark, ProducerBatch, RecordError, Refused, Validated
+from broker.log.verdict import Mark, RecordError, Refused, Validated
 from broker.topic_settings import TopicConfig
 from protocol.primitives import Buffer
 from protocol.records.batch import MAGIC_AT

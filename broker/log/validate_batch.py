@@ -7,8 +7,9 @@ once to be checked and stored as they came, unless the topic asks for another co
 
 from crc32c import crc32c
 
+from broker.log.producer_state import ProducerBatch
 from broker.log.validate_set import PRODUCER_CODEC, check_size, refuse_bytes, store
-from broker.log.verdict import Mark, ProducerBatch, RecordError, Refused, Validated, refuse_records
+from broker.log.verdict import Mark, RecordError, Refused, Validated, refuse_records
 from broker.topic_settings import TopicConfig
 from protocol.errors import DecodeError, ErrorCode
 from protocol.primitives import Buffer
@@ -38,7 +39,7 @@ from protocol.records.timestamps import (
     TIMESTAMP_TYPE_BIT,
     accepted,
     describe_refusal,
-    is_out_of_bounds,
+    is_accepted_in_batch,
 )
 
 _MAGIC = 2
@@ -211,7 +212,7 @@ def _check_records(payload: bytes, header: BatchHeader, config: TopicConfig, now
         for index, record in enumerate(iter_records_of(payload, _with_own_times(header))):
             if config.compact and record.key is None:
                 keyless.append((index, "a compacted topic takes no record without a key"))
-            elif not config.log_append_time and is_out_of_bounds(record.timestamp, times, untimed_is_accepted=True):
+            elif not config.log_append_time and not is_accepted_in_batch(record.timestamp, times):
                 untimely.append((index, describe_refusal(record.timestamp, times)))
     except DecodeError as error:  # a time beyond 64 bits: everything else was found to be right before
         raise Refused(ErrorCode.INVALID_TIMESTAMP, str(error)) from error

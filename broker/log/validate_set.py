@@ -47,7 +47,7 @@ from protocol.records.timestamps import (
     TimestampType,
     accepted,
     describe_refusal,
-    is_out_of_bounds,
+    is_accepted_in_set,
 )
 
 PRODUCER_CODEC = "producer"  # the setting that keeps whatever codec the producer chose
@@ -138,8 +138,13 @@ def _check_wrapper(data: bytes, next_offset: int, config: TopicConfig, now_ms: i
 
 
 def _is_untimely(timestamps: Sequence[int], config: TopicConfig, now_ms: int) -> bool:
-    """Whether some time may be out of bounds, to be looked at closer."""
-    return now_ms - min(timestamps) > config.before_max_ms or max(timestamps) - now_ms > config.after_max_ms
+    """Whether some time may not be acceptable, to be looked at closer."""
+    earliest = min(timestamps)
+    return (
+        earliest < NO_TIMESTAMP
+        or now_ms - earliest > config.before_max_ms
+        or max(timestamps) - now_ms > config.after_max_ms
+    )
 
 
 def _check_any(records: Buffer, next_offset: int, config: TopicConfig, now_ms: int, leader_epoch: int) -> Validated:
@@ -209,7 +214,7 @@ def _check_messages(messages: list[Message], config: TopicConfig, now_ms: int) -
         errors = [
             (index, describe_refusal(message.timestamp, times))
             for index, message in enumerate(messages)
-            if is_out_of_bounds(message.timestamp, times, untimed_is_accepted=False)
+            if not is_accepted_in_set(message.timestamp, times)
             and not (message.magic == 0 and config.stored_magic == 0)
         ]
         if errors:

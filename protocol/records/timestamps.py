@@ -42,11 +42,14 @@ def excess_ms(timestamp: int, times: Accepted) -> int:
     return max(0, timestamp - times.latest)
 
 
-def is_out_of_bounds(timestamp: int, times: Accepted, *, untimed_is_accepted: bool) -> bool:
-    """Sets of v0 and v1 are judged as 0.10 did: no time (-1) is a time in 1969. v2 records may go without one."""
-    if untimed_is_accepted and timestamp == NO_TIMESTAMP:
-        return False
-    return not times.earliest <= timestamp <= times.latest
+def is_accepted_in_batch(timestamp: int, times: Accepted) -> bool:
+    """A v2 record may go without a time whatever the bounds, as 3.9 and later have it."""
+    return timestamp == NO_TIMESTAMP or times.earliest <= timestamp <= times.latest
+
+
+def is_accepted_in_set(timestamp: int, times: Accepted) -> bool:
+    """In sets of v0 and v1 no time is -1 and judged like any other, as in 0.10; what is below that is no time at all."""
+    return timestamp >= NO_TIMESTAMP and times.earliest <= timestamp <= times.latest
 
 
 def describe_refusal(timestamp: int, times: Accepted) -> str:
@@ -54,7 +57,9 @@ def describe_refusal(timestamp: int, times: Accepted) -> str:
     excess = excess_ms(timestamp, times)
     if excess < 0:
         return f"timestamp {timestamp} is {-excess} ms earlier than the earliest accepted, {times.earliest}"
-    return f"timestamp {timestamp} is {excess} ms later than the latest accepted, {times.latest}"
+    if excess > 0:
+        return f"timestamp {timestamp} is {excess} ms later than the latest accepted, {times.latest}"
+    return f"timestamp {timestamp} is neither a time nor -1, which stands for none"
 
 
 def type_of(attributes: int, magic: int) -> TimestampType:
