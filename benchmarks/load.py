@@ -241,6 +241,8 @@ def time_lookup(options: Options) -> Result:
 
 def many_connections(options: Options) -> Result:
     """Idle connections that have asked for ApiVersions once; what each adds to the broker's resident memory."""
+    if not options.pid:
+        raise BrokerError("memory per connection needs the broker's --pid")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < options.connections + 100:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, options.connections + 100), hard))
