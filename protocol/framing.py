@@ -7,7 +7,7 @@ with the correlation id (4) and, in flexible versions but for ApiVersions, an em
 
 from typing import Final, NamedTuple
 
-from protocol.apis import API
+from protocol.apis import API, ApiKey
 from protocol.errors import DecodeError, FrameError
 from protocol.generated import layout
 from protocol.primitives import Buffer, skip_tags
@@ -144,6 +144,8 @@ def read_request_header(frame: Buffer) -> RequestHeader:
         return _short_header(frame, size)
     api_key, version, correlation_id, length = _read_header(frame)
     flexible = _FLEXIBLE.get((api_key, version))
+    if flexible is None and api_key == ApiKey.API_VERSIONS and version > 0:
+        flexible = True  # newer than any known: the first request of a newer client, whose header has tags
     client_id, position = None, CLIENT_ID_START
     if length >= 0:
         position += length
@@ -151,11 +153,7 @@ def read_request_header(frame: Buffer) -> RequestHeader:
             if flexible is None:
                 return RequestHeader(api_key, version, correlation_id, None, CLIENT_ID_START)
             raise DecodeError(f"the client id claims {length} bytes of the {size - CLIENT_ID_START} that are left")
-        try:
-            client_id = str(frame[CLIENT_ID_START:position], "utf-8")
-        except UnicodeDecodeError as error:
-            if flexible is not None:
-                raise DecodeError(f"the client id is not UTF-8: {error}") from None
+        client_id = str(frame[CLIENT_ID_START:position], "utf-8", "replace")  # a label for logs, no more
     if flexible:
         if position >= size:
             raise DecodeError("the request ends inside its header")

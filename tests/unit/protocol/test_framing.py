@@ -129,14 +129,23 @@ def test_tags_of_a_header_are_skipped() -> None:
     assert read_request_header(encoded + b"body").body_start == len(encoded)
 
 
-@pytest.mark.parametrize(("key", "version"), [(18, 99), (0, -1), (999, 0), (-1, 3)])
+@pytest.mark.parametrize(("key", "version"), [(18, -1), (0, -1), (999, 0), (-1, 3)])
 def test_of_an_unknown_api_or_version_the_first_three_fields_are_read(key: int, version: int) -> None:
     encoded = header(key, version, "c", 1)
     assert read_request_header(encoded) == RequestHeader(key, version, 77, "c", len(encoded))
-    for rest in (b"", b"\x7f\xff", b"\0\1\xff"):
+    for rest in (b"", b"\x7f\xff"):
         read = read_request_header(encoded[:8] + rest)
         assert read[:4] == (key, version, 77, None)
         assert read.body_start <= 8 + len(rest)
+
+
+def test_a_client_id_that_is_no_utf8_is_only_a_label() -> None:
+    assert read_request_header(bytes.fromhex("0000 0003 00000001 0001 ff")).client_id == "\N{REPLACEMENT CHARACTER}"
+
+
+def test_a_newer_api_versions_request_is_read_with_its_tags() -> None:
+    encoded = header(ApiKey.API_VERSIONS, 99, "c", 2)
+    assert read_request_header(encoded + b"body") == RequestHeader(18, 99, 77, "c", len(encoded))
 
 
 @pytest.mark.parametrize(
@@ -147,7 +156,7 @@ def test_of_an_unknown_api_or_version_the_first_three_fields_are_read(key: int, 
         bytes.fromhex("0000 0009 00000001"),  # ends before the client id
         bytes.fromhex("0000 0009 00000001 00"),
         bytes.fromhex("0000 0009 00000001 0005 61"),  # ends inside of it
-        bytes.fromhex("0000 0003 00000001 0001 ff"),  # no UTF-8
+        bytes.fromhex("0012 0063 00000001 0001 61"),  # ApiVersions of the future has tags too
         bytes.fromhex("0000 0009 00000001 0001 61"),  # ends before the tags
         bytes.fromhex("0000 0009 00000001 0001 61 05 00"),  # ends inside of them
         bytes.fromhex("0000 0009 00000001 ffff ffffffffff"),
