@@ -22,7 +22,7 @@ from broker.log.cleaned_transactions import CleanedTransactions
 from broker.log.offset_map import OffsetMap
 from broker.log.scan import Batch, Damage, scan
 from broker.log.seals import Seal
-from broker.log.segment import Segment, SegmentFolder
+from broker.log.segment import HAS_PRODUCERS, Segment, SegmentFolder
 from broker.log.swap_files import CLEANED, LOG, discard, segment_path
 from broker.log.transaction_index import SUFFIX as TRANSACTION_INDEX_SUFFIX
 from broker.log.transaction_index import AbortedTransaction, TransactionIndex
@@ -187,7 +187,7 @@ class _Pass:
         for batch in _batches(self._folder, segment, self._stop):
             kept = self._clean(batch, reindex, keeps_tombstones=keeps_tombstones)
             if kept is not None:
-                _append(target, kept, batch.magic)
+                _append(target, kept, batch)
 
     def _clean(self, batch: Batch, reindex: list[AbortedTransaction], *, keeps_tombstones: bool) -> Kept | None:
         if batch.magic >= 2:
@@ -212,16 +212,16 @@ class _Pass:
         index.flush()
 
 
-def _append(target: Segment, kept: Kept, magic: int) -> None:
+def _append(target: Segment, kept: Kept, batch: Batch) -> None:
     """Add what is left of a batch to the new segment, with the index entries that are due."""
     if not target.end_bytes:
         target.first_timestamp = kept.first_timestamp
-    offset = kept.last_offset if magic >= 2 else kept.first_offset
+    offset = kept.last_offset if batch.magic >= 2 else kept.first_offset
     target.note(target.end_bytes, len(kept.data), offset, kept.max_timestamp, kept.max_timestamp_offset)
     # The scan's buffer is used again for the next batch.
     target.pending.append(bytes(kept.data))
     target.end_bytes += len(kept.data)
     target.next_offset = kept.last_offset + 1
-    target.magics |= 1 << magic
+    target.magics |= 1 << batch.magic | (HAS_PRODUCERS if batch.producer_id >= 0 else 0)
     if target.end_bytes - target.size_bytes >= FLUSH_BYTES:
         target.flush()

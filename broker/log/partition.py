@@ -11,8 +11,8 @@ import logging
 import threading
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 from broker.log import lookup, reader, retention, rolling, seals, snapshot_file, swap_files, transaction_index
@@ -23,9 +23,9 @@ from broker.log.index_cache import IndexCache
 from broker.log.leader_epochs import LeaderEpochs
 from broker.log.lookup import Found
 from broker.log.producer_state import Completed, Duplicate, ProducerBatch, ProducerStates
-from broker.log.segment import HAS_PRODUCERS, Segment, SegmentFolder, segment_for
+from broker.log.segment import Segment, SegmentFolder, segment_for
 from broker.log.storage import FileMissing, Storage, StorageFault, parent_of
-from broker.log.transaction_index import TransactionIndex
+from broker.log.transaction_index import AbortedTransaction, TransactionIndex
 from broker.log.validate import check
 from broker.log.verdict import Refused, Validated
 from broker.topic_settings import TopicConfig
@@ -39,7 +39,7 @@ READ_HINTS = 64
 NO_APPEND_TIME = -1
 
 
-class OffsetOutOfRange(Exception):  # noqa: N818 - named after Kafka's error code
+class OffsetOutOfRange(Exception):
     """The log does not reach there."""
 
 
@@ -457,9 +457,7 @@ class Partition:
         if size <= 0:
             return b""
         data = segment.log.pread(size, position)
-        if position + size < segment.size_bytes:
-            self._remember(following, segment, position + size)
-        elif segment is self._active:
+        if position + size < segment.size_bytes or segment is self._active:
             self._remember(following, segment, position + size)
         return data
 
@@ -559,12 +557,15 @@ class Partition:
 
     def aborted_transactions(self, from_offset: int, upto: int) -> list[tuple[int, int]]:
         """(producer id, first offset) of the aborted transactions with records from `from_offset` up to `upto`."""
+        return [(one.producer_id, one.first_offset) for one in self.aborted_overlapping(from_offset, upto)]
+
+    def aborted_overlapping(self, from_offset: int, upto: int) -> list[AbortedTransaction]:
+        """The aborted transactions with records from `from_offset` up to `upto`."""
         if not self._aborted:
             return []
         first = self.segments[segment_for(self.segments, from_offset)].base_offset
         indexes = (self._aborted[base].entries for base in sorted(self._aborted) if base >= first)
-        found = transaction_index.overlapping(indexes, from_offset, upto)
-        return [(one.producer_id, one.first_offset) for one in found]
+        return transaction_index.overlapping(indexes, from_offset, upto)
 
     def _aborted_in(self, base_offset: int) -> TransactionIndex:
         if base_offset not in self._aborted:
@@ -676,9 +677,11 @@ class Partition:
 
     # -- compaction
 
-    def replace_segments(self, cleaned: Iterable[CleanedSegment], now_ms: int) -> bool:
-        """Put compacted segments in the place of those they were made from; False if those are no longer all there."""
-        cleaned = list(cleaned)
+    def replace_segments(self, cleaned: Sequence[CleanedSegment], now_ms: int) -> bool:
+        """Put compacted segments in the place of those they were made from; False if those are no longer all there.
+
+        After a StorageFault files and memory do not agree: a restart finishes what was begun (see `swap_files`).
+        """
         complete = {one.base_offset: one for one in self.segments[:-1]}
         storage = self._resources.storage
         bases = [one.base_offset for one in cleaned]
@@ -686,20 +689,22 @@ class Partition:
             swap_files.discard(storage, self.directory, bases)
             return False
         swap_files.promote(storage, self.directory, bases)
-        for one in cleaned:
-            has_producers = 0
-            for base in one.replaces:
-                has_producers |= complete[base].magics & HAS_PRODUCERS
-                self.take_out(complete[base], now_ms)
-            contents = replace(one.seal.contents, magics=one.seal.contents.magics | has_producers)
-            seal = replace(one.seal, contents=contents)
-            segment = Segment(self.folder, one.base_offset, contents, self._config, seal.created_ms, seal=seal)
-            self.segments.insert(segment_for(self.segments, one.base_offset) + (one.base_offset > self.segments[0].base_offset), segment)
-            if one.aborted:
-                self._aborted_in(one.base_offset).entries = list(one.aborted)
+        for base in [base for one in cleaned for base in one.replaces]:
+            self.take_out(complete[base], now_ms)
         swap_files.install(storage, self.directory, bases)
+        for one in cleaned:
+            self._put_in(one)
         self._segments_changed()
         return True
+
+    def _put_in(self, cleaned: CleanedSegment) -> None:
+        base_offset, seal = cleaned.base_offset, cleaned.seal
+        segment = Segment(self.folder, base_offset, seal.contents, self._config, seal.created_ms, seal=seal)
+        self.segments.insert(bisect_left(self.segments, base_offset, key=lambda one: one.base_offset), segment)
+        if cleaned.aborted:
+            path = f"{self.directory}/{base_offset:020d}{transaction_index.SUFFIX}"
+            index = TransactionIndex(self._resources.storage, path, base_offset, cleaned.aborted)
+            self._aborted[base_offset] = index
 
     # -- the end
 

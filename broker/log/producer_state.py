@@ -22,6 +22,7 @@ its producer. At most `max_producers` are remembered; one more makes the longest
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from broker.log.snapshot_file import SnapshotEntry
 from broker.log.transaction_index import AbortedTransaction
@@ -33,13 +34,12 @@ MAX_PRODUCERS = 10_000
 LARGEST_SEQUENCE = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class ProducerBatch:
+class ProducerBatch(NamedTuple):
     """What the state needs to know of one batch that carries a producer id."""
 
     producer_id: int
     producer_epoch: int
-    first_sequence: int
+    base_sequence: int
     last_sequence: int
     first_offset: int
     last_offset: int
@@ -263,7 +263,7 @@ def _find_duplicate(producer: Producer, batch: ProducerBatch) -> Duplicate | Non
     if batch.producer_epoch != producer.epoch:
         return None
     for one in producer.batches:
-        if one.first_sequence == batch.first_sequence and one.last_sequence == batch.last_sequence:
+        if one.first_sequence == batch.base_sequence and one.last_sequence == batch.last_sequence:
             return Duplicate(one.first_offset, one.last_offset, one.timestamp)
     return None
 
@@ -276,7 +276,7 @@ def _check_epoch(producer: Producer, batch: ProducerBatch) -> Rejected | None:
 
 
 def _check_sequence(producer: Producer, batch: ProducerBatch) -> Rejected | None:
-    first = batch.first_sequence
+    first = batch.base_sequence
     if batch.producer_epoch != producer.epoch:
         if first == 0:
             return None
@@ -315,7 +315,7 @@ def _after(before: Producer, batch: ProducerBatch, now_ms: int) -> Producer:
     if batch.marker is not None:
         return Producer(batch.producer_epoch, kept, batch.max_timestamp, batch.marker.coordinator_epoch, -1, now_ms)
     appended = Appended(
-        batch.first_sequence, batch.last_sequence, batch.first_offset, batch.last_offset, batch.max_timestamp
+        batch.base_sequence, batch.last_sequence, batch.first_offset, batch.last_offset, batch.max_timestamp
     )
     start = before.transaction_start
     if start < 0 and batch.transactional:

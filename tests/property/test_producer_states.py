@@ -42,16 +42,16 @@ class Model:
         if new.marker is not None:
             return ErrorCode.INVALID_PRODUCER_EPOCH if new.producer_epoch < epoch else None
         for one in data[-5:]:
-            if (one.producer_epoch, one.first_sequence, one.last_sequence) == (
+            if (one.producer_epoch, one.base_sequence, one.last_sequence) == (
                 new.producer_epoch,
-                new.first_sequence,
+                new.base_sequence,
                 new.last_sequence,
             ):
                 return one.first_offset, one.last_offset
         if new.producer_epoch < epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         expected = (data[-1].last_sequence + 1) % WRAP if new.producer_epoch == epoch and data else 0
-        if new.first_sequence != expected:
+        if new.base_sequence != expected:
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         if self.open_since(new.producer_id) is not None and not new.transactional:
             return ErrorCode.INVALID_TXN_STATE
@@ -80,7 +80,7 @@ def made(model, step, offset):
         one = mine[-1 - number % len(mine)]
         size = one.last_offset - one.first_offset
         return ProducerBatch(
-            pid, one.producer_epoch, one.first_sequence, one.last_sequence, offset, offset + size, 0, transactional
+            pid, one.producer_epoch, one.base_sequence, one.last_sequence, offset, offset + size, 0, transactional
         )
     first = (mine[-1].last_sequence + 1) % WRAP if kind == "next" and mine else number
     return ProducerBatch(pid, epoch, first, (first + count - 1) % WRAP, offset, offset + count - 1, 0, transactional)

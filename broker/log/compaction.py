@@ -1,0 +1,165 @@
+"""Keeps compacted partitions compacted: picks the one that needs it most, has it cleaned, puts the result in place.
+
+One pass at a time. `next_pass` and `finish` belong to the loop's thread, `run` to a worker, with a storage of its own. How far each
+partition is clean is kept in `cleaner-offset-checkpoint` (see `checkpoints`): one that is missing or damaged costs a pass
+over everything, nothing else. A partition that could not be cleaned because of what its files hold is left alone until the
+next start; one that failed for want of a disk is tried again.
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from broker.log import checkpoints, clean_plan
+from broker.log.clean_plan import Plan, SegmentFacts
+from broker.log.cleaner import Cleaned, CleaningRefused, CleaningStopped, Inputs, clean
+from broker.log.index_cache import IndexCache
+from broker.log.partition import Partition
+from broker.log.segment import Segment, SegmentFolder
+from broker.log.storage import Storage, StorageFault
+from protocol.errors import ProtocolError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One partition to be cleaned, and what is known for that."""
+
+    partition: Partition
+    inputs: Inputs
+
+
+class Compactor:
+    """The compaction of all partitions of a data folder."""
+
+    def __init__(self, storage: Storage, worker_storage: Storage, data_dir: str) -> None:
+        self._storage = storage
+        self._worker_storage = worker_storage
+        self._path = f"{data_dir}/{checkpoints.CLEANER_OFFSETS}"
+        self._stopping = False
+        self._refused: set[tuple[str, int]] = set()
+        loaded = checkpoints.load_offsets(storage, self._path)
+        if loaded.fault is not None:
+            log.warning("%s; everything counts as not compacted", loaded.fault)
+        self._clean_up_to = loaded.offsets
+
+    def __repr__(self) -> str:
+        return f"<Compactor of {len(self._clean_up_to)} partitions, {len(self._refused)} refused>"
+
+    def next_pass(self, partitions: Iterable[Partition], now_ms: int, memory_bytes: int) -> Pass | None:
+        """The partition that is most in need: one that has waited too long, else the dirtiest; None if none is due."""
+        best: tuple[Plan, Partition] | None = None
+        for partition in partitions:
+            if not partition.config.compact or partition.fault is not None or _name(partition) in self._refused:
+                continue
+            plan = self._plan(partition, now_ms)
+            if plan is not None and (best is None or _need(plan) > _need(best[0])):
+                best = plan, partition
+        if best is None:
+            return None
+        plan, partition = best
+        first, end = plan.segments[0].base_offset, plan.end_offset
+        inputs = Inputs(
+            plan,
+            partition.config,
+            dict(partition.producers().last_records()),
+            partition.aborted_overlapping(first, end),
+            now_ms,
+            memory_bytes,
+        )
+        return Pass(partition, inputs)
+
+    def _plan(self, partition: Partition, now_ms: int) -> Plan | None:
+        try:
+            return clean_plan.plan(
+                segment_facts(partition),
+                partition.config,
+                checkpoint=self._clean_up_to.get(_name(partition)),
+                log_start_offset=partition.log_start_offset,
+                last_stable_offset=partition.last_stable_offset,
+                now_ms=now_ms,
+            )
+        except StorageFault as fault:
+            log.error("%r: %s", partition, fault)
+            return None
+
+    def run(self, task: Pass) -> Cleaned | None:
+        """Clean; None if that was not possible, which has been told. Belongs into a worker."""
+        partition = task.partition
+        counters = partition.folder.counters
+        folder = SegmentFolder(self._worker_storage, partition.directory, IndexCache(), counters)
+        try:
+            return clean(task.inputs, folder, lambda: self._stopping or partition.fault is not None)
+        except CleaningStopped:
+            log.info("%r: compaction was stopped", partition)
+        except (CleaningRefused, ProtocolError) as refusal:
+            self._refused.add(_name(partition))
+            log.error("%r is not compacted any more until the next start: %s", partition, refusal)
+        except StorageFault as fault:
+            log.error("%r could not be compacted: %s", partition, fault)
+        return None
+
+    def finish(self, task: Pass, cleaned: Cleaned, now_ms: int) -> bool:
+        """Put the new segments in place; False if the partition has changed or gone meanwhile."""
+        partition = task.partition
+        if partition.fault is not None:
+            return False
+        try:
+            replaced = partition.replace_segments(cleaned.segments, now_ms)
+        except StorageFault as fault:
+            partition.fault = f"compacted segments could not be put in place: {fault}"
+            log.error("%r", partition)
+            return False
+        if not replaced:
+            log.info("%r: segments expired while they were compacted", partition)
+            return False
+        log.info(
+            "%s-%s: compacted up to offset %s: %s keys, %s bytes became %s",
+            partition.topic,
+            partition.index,
+            cleaned.first_dirty_offset,
+            cleaned.keys,
+            cleaned.bytes_before,
+            cleaned.bytes_after,
+        )
+        self._clean_up_to[_name(partition)] = cleaned.first_dirty_offset
+        return True
+
+    def save(self, partitions: Iterable[Partition]) -> None:
+        """Write the checkpoint, without partitions that are gone."""
+        there = {_name(partition) for partition in partitions}
+        self._clean_up_to = {name: offset for name, offset in self._clean_up_to.items() if name in there}
+        checkpoints.save_offsets(self._storage, self._path, self._clean_up_to)
+
+    def stop(self) -> None:
+        """Have a pass end soon, without a result; there will be no more."""
+        self._stopping = True
+
+
+def segment_facts(partition: Partition) -> list[SegmentFacts]:
+    """What cleaning needs to know of the segments of a partition, the active one last."""
+    following = [one.base_offset for one in partition.segments[1:]] + [partition.log_end_offset]
+    return [_facts(one, next_offset) for one, next_offset in zip(partition.segments, following, strict=True)]
+
+
+def _facts(segment: Segment, next_offset: int) -> SegmentFacts:
+    seal = segment.seal
+    return SegmentFacts(
+        segment.base_offset,
+        next_offset,
+        segment.size_bytes,
+        seal.offset_index.size_bytes if seal is not None else 0,
+        seal.time_index.size_bytes if seal is not None else 0,
+        segment.first_timestamp,
+        segment.max_timestamp,
+        segment.modified_ms(),
+    )
+
+
+def _need(plan: Plan) -> tuple[bool, float]:
+    return plan.overdue, plan.dirty_ratio
+
+
+def _name(partition: Partition) -> tuple[str, int]:
+    return partition.topic, partition.index
