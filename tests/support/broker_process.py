@@ -40,6 +40,14 @@ class BrokerProcess:
         self.ready_seconds = 0.0
         self._process: subprocess.Popen[bytes] | None = None
 
+    @classmethod
+    def at(cls, address: str) -> "BrokerProcess":
+        """A broker that somebody else runs: only its address is known."""
+        host, _, port = address.rpartition(":")
+        other = cls(Path(), host=host)
+        other.port = int(port)
+        return other
+
     def __repr__(self) -> str:
         return f"<BrokerProcess {self.address} {'running' if self.running else 'ended'} data={self.data}>"
 

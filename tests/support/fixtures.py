@@ -1,5 +1,6 @@
 """Fixtures that give tests a running broker; `tests/conftest.py` makes them known to every test."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,7 +35,13 @@ def broker(start_broker: BrokerStarter) -> BrokerProcess:
 
 @pytest.fixture(scope="session")
 def session_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """One broker for every test that makes its own topics and does not mind company."""
+    """One broker for every test that makes its own topics and does not mind company.
+
+    `HOROLOG_TEST_BROKER=127.0.0.1:PORT` names another one, so that a test can be tried against a real Kafka.
+    """
+    if other := os.environ.get("HOROLOG_TEST_BROKER"):
+        yield BrokerProcess.at(other)
+        return
     running = BrokerProcess(tmp_path_factory.mktemp("session-broker") / "data", TARGET_SETTINGS).start()
     yield running
     running.stop()

@@ -91,7 +91,7 @@ class Case:
         return {path.name: path.read_bytes() for path in sorted(self.stage(stage).iterdir()) if path.is_file()}
 
     def mtimes_ms(self, stage: str) -> dict[str, int]:
-        return {entry["path"]: entry["mtime_ms"] for entry in self.manifest["stages"][stage]}
+        return {entry["path"]: entry["mtime_ms"] for entry in self.manifest["stages"][stage] if "mtime_ms" in entry}
 
     def answers(self) -> list[tuple[int, int, int]]:
         """(target, offset, timestamp) of ListOffsets v1 as the running broker gave them, errors left out."""
@@ -106,8 +106,8 @@ class Case:
         for path in self.stage(stage).iterdir():
             if path.is_file():
                 shutil.copy(path, folder / path.name)
-                mtime = mtimes[path.name]
-                os.utime(folder / path.name, ns=(mtime * 1_000_000, mtime * 1_000_000))
+                if mtime := mtimes.get(path.name):
+                    os.utime(folder / path.name, ns=(mtime * 1_000_000, mtime * 1_000_000))
         for name in CHECKPOINTS:
             source = self.stage(stage) / "logdir" / name
             if source.exists():
