@@ -4,7 +4,7 @@ import importlib
 
 from tests.wire.prober.core import CASES
 
-MODULES = ("v", "a", "b", "b1", "b2", "b3", "c", "d", "e", "f", "f2", "r", "t")
+MODULES = ("v", "a", "b", "b1", "b2", "b3", "c", "d", "e", "f", "f2", "r")
 
 for _name in MODULES:
     importlib.import_module(f"tests.wire.prober.cases_{_name}")

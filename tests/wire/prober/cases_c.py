@@ -4,6 +4,7 @@ import threading
 import time
 
 from tests.wire.prober import wire
+from tests.wire.prober.cases_b3 import Txn
 from tests.wire.prober.core import case
 from tests.wire.prober.wire import batch, msg, wrap
 
@@ -298,10 +299,8 @@ def _(c, ver, off, part):
     needs="Fetch:4,InitProducerId:1,AddPartitionsToTxn:0",
 )
 def _(c):
-    import cases_b2 as b2
-
     t = c.topic()
-    x = b2.Txn(c)
+    x = Txn(c)
     x.add(t), x.send(t)
     c.rec("committed", poll(c, 4, t, 0, 1000, 1, isolation_level=1))
     c.rec("uncommitted", poll(c, 4, t, 0, 1000, 1, isolation_level=0))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from tests.wire.prober import cases, core  # noqa: E402 - the root comes first
+from tests.wire.prober import cases, core
 
 
 def dump(o, path):
@@ -32,6 +32,7 @@ def main():
     ap.add_argument("--jobs", type=int, default=3)
     ap.add_argument("--list", action="store_true")
     ap.add_argument("--no-slow", action="store_true")
+    ap.add_argument("--only-slow", action="store_true")
     ap.add_argument("--budget", type=float, default=1200, help="seconds after which no further case is started")
     ap.add_argument("--label", default="", help="broker name to note in the result")
     ap.add_argument("-v", action="store_true")
@@ -42,6 +43,7 @@ def main():
         if (a.set == "all" or c.set == a.set)
         and (not a.only or any(c.name == o or c.name.startswith(o) for o in a.only))
         and not (a.no_slow and c.slow)
+        and not (a.only_slow and not c.slow)
     ]
     if a.list:
         for c in chosen:

@@ -1,0 +1,112 @@
+"""Every case of the prober against a broker process: each outcome equals that of at least one real broker, or is a known difference."""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.broker_process import PROJECT, TARGET_SETTINGS, BrokerProcess
+from tests.wire import known_differences
+from tests.wire.prober.cases import CASES
+from tests.wire.prober.score import Verdict, judge, oracles
+
+pytestmark = pytest.mark.timeout(600)
+PROBE = Path(__file__).parent / "prober" / "probe.py"
+JOBS = 4
+
+
+def scored() -> set[str]:
+    return {name for _, cases in oracles() for name, case in cases.items() if case["status"] == "ok"}
+
+
+JUDGED = [case for case in CASES if case.name in scored()]
+FAST = [case.name for case in JUDGED if not case.slow]
+SLOW = [case.name for case in JUDGED if case.slow]
+
+
+def probe(folder: Path, *flags: str) -> dict[str, Any]:
+    """Run the prober as its users do, against a broker of its own with the target configuration."""
+    broker = BrokerProcess(folder / "data", TARGET_SETTINGS).start()
+    try:
+        out = folder / "result.json"
+        command = [sys.executable, str(PROBE), broker.address, "--out", str(out), "--jobs", str(JOBS), *flags]
+        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=500, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        result: dict[str, Any] = json.loads(out.read_text())
+        result["unhandled"] = [line for line in broker.log().splitlines() if "Traceback" in line]
+        return result
+    finally:
+        broker.stop()
+
+
+def once_for_all_workers(tmp_path_factory: pytest.TempPathFactory, name: str, *flags: str) -> dict[str, Any]:
+    """The first worker of a parallel run probes, the others wait for its result."""
+    shared = tmp_path_factory.getbasetemp().parent / f"prober-{name}"
+    shared.mkdir(exist_ok=True)
+    kept = shared / "kept.json"
+    with (shared / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists() or "PYTEST_XDIST_WORKER" not in os.environ:
+            kept.write_text(json.dumps(probe(tmp_path_factory.mktemp(name), *flags)))
+        loaded: dict[str, Any] = json.loads(kept.read_text())
+        return loaded
+
+
+@pytest.fixture(scope="session")
+def fast(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return once_for_all_workers(tmp_path_factory, "fast", "--no-slow")
+
+
+@pytest.fixture(scope="session")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return once_for_all_workers(tmp_path_factory, "slow", "--only-slow")
+
+
+@pytest.fixture(scope="session")
+def fast_verdicts(fast: dict[str, Any]) -> dict[str, Verdict]:
+    return judge(fast["cases"])
+
+
+@pytest.fixture(scope="session")
+def slow_verdicts(slow: dict[str, Any]) -> dict[str, Verdict]:
+    return judge(slow["cases"])
+
+
+def check(name: str, verdicts: dict[str, Verdict]) -> None:
+    if name not in verdicts:
+        pytest.skip("every recorded broker misbehaves here")
+    verdict = verdicts[name]
+    told = "".join(f"\n  {path}: real {real}, got {got}" for path, real, got in verdict.differences[:12])
+    why = known_differences.reason(name)
+    if verdict.differences and why:
+        pytest.skip(f"known difference: {why}")
+    assert not verdict.differences, f"{verdict.description} [nearest: {verdict.nearest}]{told}"
+    assert name not in known_differences.CASES, "holds now: take it out of the table of known differences"
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_the_outcome_is_that_of_a_real_broker(name: str, fast_verdicts: dict[str, Verdict]) -> None:
+    check(name, fast_verdicts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_the_slow_outcome_is_that_of_a_real_broker(name: str, slow_verdicts: dict[str, Verdict]) -> None:
+    check(name, slow_verdicts)
+
+
+def test_the_broker_outlives_the_probe_and_was_never_surprised(fast: dict[str, Any]) -> None:
+    assert fast["meta"]["alive_after"]
+    assert fast["unhandled"] == []
+
+
+def test_every_known_difference_names_a_case() -> None:
+    names = {case.name for case in JUDGED}
+    assert set(known_differences.CASES) <= names
+    for prefix in known_differences.PREFIXES:
+        assert any(name.startswith(prefix) for name in names), prefix
