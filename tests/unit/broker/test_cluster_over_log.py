@@ -1,0 +1,103 @@
+"""The registry of topics over the real log, in memory: what the stand-ins of the other tests promise is so."""
+
+import pytest
+
+from broker.clock import ManualClock
+from broker.cluster import Cluster
+from broker.cluster_errors import ClusterError
+from broker.cluster_file import ClusterFile
+from broker.log.manager import LogManager
+from broker.log.memory_storage import MemoryStorage
+from broker.new_topics import NewPartitions, NewTopic
+from broker.settings import Settings
+from protocol.errors import ErrorCode
+
+
+class Machine:
+    def __init__(self):
+        self.clock = ManualClock()
+        self.storage = MemoryStorage(lambda: self.clock.wall_ms() * 1_000_000)
+        self.logs = None
+
+    def start(self):
+        """As after a power cut: only what was synced is there."""
+        if self.logs is not None:
+            self.logs.abandon()
+        self.storage.crash()
+        self.logs = LogManager("/data", self.storage, self.clock, Settings())
+        cluster = Cluster(self.logs.cluster_id, Settings(), self.logs, ClusterFile(self.storage, "/data"))
+        cluster.open(self.clock.wall_ms())
+        return cluster
+
+
+@pytest.fixture
+def machine():
+    return Machine()
+
+
+def seen(cluster):
+    return {
+        name: (topic.id, [(p.topic_id, p.config.retention_ms, p.fault) for p in topic.partitions])
+        for name, topic in cluster.topics.items()
+    }
+
+
+def test_every_change_outlives_a_power_cut(machine):
+    cluster = machine.start()
+    cluster.create_topics([NewTopic("a", 2, overrides={"retention.ms": "5"}), NewTopic("b", 1), NewTopic("c", 3)])
+    cluster.add_partitions([NewPartitions("b", 4)])
+    cluster.delete_topic("c")
+    cluster.alter_topic_configs({"b": {"retention.ms": "7"}})
+    again = machine.start()
+    assert seen(again) == seen(cluster)
+    assert {name: len(topic.partitions) for name, topic in again.topics.items()} == {"a": 2, "b": 4}
+    assert again.cluster_id == cluster.cluster_id
+
+
+def test_a_power_cut_at_any_step_of_creating_gives_the_whole_topic_or_none(machine):
+    machine.start().create_topic("before", 1)
+    outcomes = set()
+    for step in range(60):
+        cluster = machine.start()
+        cluster.delete_topics([name for name in cluster.topics if name == "new"])
+        machine.storage.power_off_after(step)
+        try:
+            cluster.create_topic("new", 2)
+        except BaseException as cut:  # noqa: BLE001 - the power cut must not be caught as an Exception
+            assert type(cut).__name__ == "PowerCut"
+        machine.storage.heal()
+        found = {name: len(topic.partitions) for name, topic in machine.start().topics.items()}
+        assert found in ({"before": 1}, {"before": 1, "new": 2})
+        outcomes.add(len(found))
+    assert outcomes == {1, 2}
+
+
+def test_a_full_disk_refuses_and_leaves_nothing(machine):
+    cluster = machine.start()
+    machine.storage.fail("create", "/data/t-1")
+    (result,) = cluster.create_topics([NewTopic("t", 3)])
+    assert result.code == ErrorCode.KAFKA_STORAGE_ERROR
+    machine.storage.heal()
+    assert not machine.start().topics
+    assert machine.start().create_topic("t", 3)
+
+
+def test_folders_without_the_file_keep_their_ids(machine):
+    cluster = machine.start()
+    cluster.create_topic("t", 2)
+    machine.storage.remove("/data/horolog-cluster")
+    machine.storage.sync_dir("/data")
+    again = machine.start()
+    assert seen(again) == {"t": (cluster.topics["t"].id, seen(again)["t"][1])}
+
+
+def test_a_deleted_topic_may_be_made_again_at_once(machine):
+    cluster = machine.start()
+    first = cluster.create_topic("t", 2)
+    cluster.delete_topic("t")
+    second = cluster.create_topic("t", 1)
+    assert second.id != first.id
+    assert all(partition.fault for partition in first.partitions)
+    assert seen(machine.start()) == seen(cluster)
+    with pytest.raises(ClusterError):
+        cluster.create_topic("t")
