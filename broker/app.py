@@ -15,14 +15,18 @@ import socket
 import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 from broker import __version__
 from broker.clock import Clock, SystemClock
 from broker.cluster import Cluster
 from broker.cluster_file import ClusterFile
 from broker.committer import Committer
+from broker.handlers.context import Endpoints
 from broker.handlers.fetch_sessions import FetchSessions
 from broker.listeners import Address, advertised_addresses, listen_addresses
+from broker.log.cleaner import Cleaned
+from broker.log.compaction import Compactor, Pass
 from broker.log.manager import DataFolderError, LogManager
 from broker.log.storage import RealStorage, Storage
 from broker.metrics import Metrics
@@ -37,6 +41,8 @@ log = logging.getLogger(__name__)
 EXIT_OK, EXIT_CANNOT_START = 0, 1
 DISK_WORKERS = 4
 HOUSEKEEPING_MS = 1_000
+COMPACTION_FILES = 16
+LEAST_BACKOFF_MS = 100
 STOP_GRACE_S = 10.0
 
 
@@ -68,18 +74,26 @@ class Broker:
         self.metrics = Metrics()
         self.workers = ThreadPoolExecutor(DISK_WORKERS, thread_name_prefix="disk")
         self.logs = LogManager(data_dir, storage, clock, settings)
+        # A worker must not share descriptors with the loop: see RealStorage.
+        own_storage = RealStorage(COMPACTION_FILES) if isinstance(storage, RealStorage) else storage
+        self.compactor = Compactor(storage, own_storage, data_dir)
         self.cluster = Cluster(self.logs.cluster_id, settings, self.logs, ClusterFile(storage, data_dir))
         self.cluster.on_settings_changed = self._settings_changed
         self.waiting = Waiting(loop)
         self.committer = Committer(loop, self.workers, self.waiting.changed)
         self.fetch_sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, clock)
-        self.endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()))
+        self._endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()))
         self.listeners: list[Listener] = []
         self._loop = loop
         self._jobs: list[Periodic] = []
+        self._compacting = False
 
     def __repr__(self) -> str:
         return f"<Broker {self.settings.node_id} of {self.cluster!r} on {self.listeners}>"
+
+    @property
+    def endpoints(self) -> Endpoints:
+        return self._endpoints
 
     async def start(self) -> None:
         self.cluster.open(self.clock.wall_ms())
@@ -88,13 +102,14 @@ class Broker:
         for address in listen_addresses(self.settings):
             listener = Listener(address.name, address.host, address.port, dispatcher, self.clock, limits)
             await listener.start()
-            self.endpoints.bound(listener)
+            self._endpoints.bound(listener)
             self.listeners.append(listener)
         self._start_jobs()
 
     async def stop(self) -> None:
         for job in self._jobs:
             job.stop()
+        self.compactor.stop()
         for listener in self.listeners:
             await listener.stop_accepting()
         try:
@@ -119,6 +134,8 @@ class Broker:
             Periodic(loop, self._sync_and_remove, min(settings.log_flush_scheduler_interval_ms, HOUSEKEEPING_MS)),
             Periodic(loop, self._write_checkpoints, settings.log_flush_offset_checkpoint_interval_ms),
         ]
+        if settings.log_cleaner_enable:
+            self._jobs.append(Periodic(loop, self._compact, max(settings.log_cleaner_backoff_ms, LEAST_BACKOFF_MS)))
 
     def _apply_retention(self) -> None:
         self.waiting.changed(self.logs.apply_retention(self.clock.wall_ms()))
@@ -132,6 +149,30 @@ class Broker:
 
     def _write_checkpoints(self) -> None:
         self._in_background(self.logs.checkpoint_job())
+
+    def _compact(self) -> None:
+        """Begin a compaction unless one is under way; several due ones follow each other without a pause."""
+        if self._compacting:
+            return
+        memory_bytes = self.settings.log_cleaner_dedupe_buffer_size
+        task = self.compactor.next_pass(self.logs.partitions.values(), self.clock.wall_ms(), memory_bytes)
+        if task is not None:
+            self._compacting = True
+            running = self._loop.run_in_executor(self.workers, self.compactor.run, task)
+            running.add_done_callback(partial(self._compacted, task))
+
+    def _compacted(self, task: Pass, done: asyncio.Future[Cleaned | None]) -> None:
+        self._compacting = False
+        if done.cancelled():
+            return
+        error = done.exception()
+        if error is not None:
+            log.error("compaction of %r failed", task.partition, exc_info=error)
+            return
+        cleaned = done.result()
+        if cleaned is not None and self.compactor.finish(task, cleaned, self.clock.wall_ms()):
+            self._in_background(self.compactor.checkpoint_job(self.logs.partitions.values()))
+            self._compact()
 
     def _in_background(self, job: Callable[[], object]) -> None:
         self.workers.submit(job).add_done_callback(_log_failure)

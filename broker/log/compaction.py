@@ -7,8 +7,9 @@ next start; one that failed for want of a disk is tried again.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from broker.log import checkpoints, clean_plan
 from broker.log.clean_plan import Plan, SegmentFacts
@@ -103,7 +104,7 @@ class Compactor:
     def finish(self, task: Pass, cleaned: Cleaned, now_ms: int) -> bool:
         """Put the new segments in place; False if the partition has changed or gone meanwhile."""
         partition = task.partition
-        if partition.fault is not None:
+        if self._stopping or partition.fault is not None:
             return False
         try:
             replaced = partition.replace_segments(cleaned.segments, now_ms)
@@ -126,14 +127,14 @@ class Compactor:
         self._clean_up_to[_name(partition)] = cleaned.first_dirty_offset
         return True
 
-    def save(self, partitions: Iterable[Partition]) -> None:
-        """Write the checkpoint, without partitions that are gone."""
+    def checkpoint_job(self, partitions: Iterable[Partition]) -> Callable[[], None]:
+        """What writes the checkpoint as things are now, without partitions that are gone; may run in a worker."""
         there = {_name(partition) for partition in partitions}
         self._clean_up_to = {name: offset for name, offset in self._clean_up_to.items() if name in there}
-        checkpoints.save_offsets(self._storage, self._path, self._clean_up_to)
+        return partial(checkpoints.save_offsets, self._storage, self._path, dict(self._clean_up_to))
 
     def stop(self) -> None:
-        """Have a pass end soon, without a result; there will be no more."""
+        """Have a pass end soon, without a result; nothing is put in place any more."""
         self._stopping = True
 
 

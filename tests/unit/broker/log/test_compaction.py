@@ -78,7 +78,7 @@ class World:
         task = self.next_pass()
         cleaned = self.compactor.run(task)
         done = cleaned is not None and self.compactor.finish(task, cleaned, self.clock.wall_ms())
-        self.compactor.save(self.logs.partitions.values())
+        self.compactor.checkpoint_job(self.logs.partitions.values())()
         return done
 
     def records(self):
@@ -224,7 +224,9 @@ def test_only_compacted_topics(world):
 
 def test_stopping_ends_a_pass(world):
     task = world.next_pass()
+    cleaned = world.compactor.run(task)
     world.compactor.stop()
+    assert not world.compactor.finish(task, cleaned, world.clock.wall_ms())
     assert world.compactor.run(task) is None
 
 
