@@ -19,7 +19,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from protocol.errors import DecodeError
-from protocol.primitives import MAX_VARLONG_BYTES, Buffer, decode_varint, encode_varint
+from protocol.primitives import MAX_VARINT_BYTES, MAX_VARLONG_BYTES, Buffer, decode_varint, encode_varint
 from protocol.records.compression import DECOMPRESSED_LIMIT_BYTES, Codec, codec_of, compress, decompress
 from protocol.records.record import MAX_INT64, MIN_INT64, Header, Record
 from protocol.records.timestamps import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, TimestampType
@@ -136,7 +136,7 @@ def iter_records_of(records: bytes, header: BatchHeader) -> Iterator[Record]:
         for _ in range(header.count):
             length, position = _read_varint(records, position)
             stop = position + length
-            delta, position = _read_varint(records, position + 1)
+            delta, position = _read_varint(records, position + 1, MAX_VARLONG_BYTES)
             offset_delta, position = _read_varint(records, position)
             key, position = _read_bytes(records, position)
             value, position = _read_bytes(records, position)
@@ -155,10 +155,10 @@ def iter_records_of(records: bytes, header: BatchHeader) -> Iterator[Record]:
         raise DecodeError(f"{len(records) - position} bytes are left behind the last record")
 
 
-def _read_varint(data: bytes, position: int) -> tuple[int, int]:
+def _read_varint(data: bytes, position: int, max_bytes: int = MAX_VARINT_BYTES) -> tuple[int, int]:
     value = data[position]
     if value > 127:
-        return decode_varint(data, position, MAX_VARLONG_BYTES)
+        return decode_varint(data, position, max_bytes)
     return value >> 1 ^ -(value & 1), position + 1
 
 

@@ -10,14 +10,14 @@ side by side, make columns too (`scan_kin`). What is not alike at all is walked,
 from typing import NamedTuple
 
 from protocol.errors import DecodeError
-from protocol.primitives import MAX_VARLONG_BYTES, decode_unsigned_varint, decode_varint
+from protocol.primitives import MAX_VARINT_BYTES, MAX_VARLONG_BYTES, decode_unsigned_varint, decode_varint
 from protocol.records.scan_columns import expected_offsets, extremes, same_bytes, same_width, until_next_width
 from protocol.records.scan_kin import take_heads
 from protocol.records.scan_shape import Bytes, Shape, misfit, shape_at, skip_headers
 
 _SMALLEST_RUN = 16  # fewer alike are walked sooner than compared
-# How many records are walked before the next attempt: more after every one that failed, few again after one that paid.
-_FIRST_WALK, _LONGEST_WALK = 2, 512
+# How many records are walked before the next attempt: four times as many after each that failed, few again when one paid.
+_FIRST_WALK, _LONGEST_WALK = 8, 1024
 _PAYING_RUN = 64
 _FEWEST_KIN, _MOST_KIN = 64, 1024
 _WIDEST_NUMBER = 8  # bytes; wider timestamp deltas are walked
@@ -72,7 +72,7 @@ def _scan_alike(data: Bytes, state: _State, count: int) -> None:
                 walk = _FIRST_WALK if state.index - before >= _PAYING_RUN else walk
                 continue
         _walk(data, state, min(walk, left))
-        walk = min(2 * walk, _LONGEST_WALK)
+        walk = min(4 * walk, _LONGEST_WALK)
 
 
 def _take_run(data: Bytes, state: _State, shape: Shape, left: int) -> bool:
@@ -151,7 +151,7 @@ def _walk(data: Bytes, state: _State, count: int) -> None:  # noqa: C901, PLR091
             position += 1
             raw += (byte << 7) - 128
             if byte > 127:
-                raw, position = _long(data, position)
+                raw, position = _long(data, position, MAX_VARLONG_BYTES)
         if raw != last_raw:
             last_raw = raw
             delta = raw >> 1 ^ -(raw & 1)
@@ -197,6 +197,6 @@ def _walk(data: Bytes, state: _State, count: int) -> None:  # noqa: C901, PLR091
     state.index += count
 
 
-def _long(data: Bytes, position: int) -> tuple[int, int]:
+def _long(data: Bytes, position: int, max_bytes: int = MAX_VARINT_BYTES) -> tuple[int, int]:
     """The varint whose first two bytes lie before `position`."""
-    return decode_unsigned_varint(data, position - 2, MAX_VARLONG_BYTES)
+    return decode_unsigned_varint(data, position - 2, max_bytes)
