@@ -25,12 +25,11 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TypeVar
 
-from broker.log.manager import LogManager
-
 from benchmarks import designs, fill, frames, report, steps
 from benchmarks.designs import MINUTE_MS, SECOND_MS, Day, Design
 from broker.clock import ManualClock
 from broker.log.index_cache import INDEX_CACHE_BYTES
+from broker.log.manager import LogManager
 from broker.log.partition import Partition
 from broker.log.storage import RealStorage
 from broker.topic_settings import TopicConfig, resolve
@@ -219,7 +218,7 @@ HEAD = ("index", "reckoned memory", "memory at 3,500", "disk at 3,500", "misses 
 def note(segments: int) -> str:
     sentences = (
         f"One day, {RECORDS:,} records of {RECORD_BYTES} B a partition in {segments} segments; {LOOK_UPS:,} random look-ups.",
-        f"Memory: measured on one partition (the index that ships: on {OPENED_PARTITIONS} real ones, opened after a clean stop) and multiplied;",
+        f"Memory: measured on one partition (the index that ships: on {OPENED_PARTITIONS} real ones, opened after a clean stop, all that a partition and its segments hold) and multiplied;",
         f"the {INDEX_CACHE_BYTES >> 20} MiB that bound its shared index cache are counted in full.",
         "The reckoned figures are packed entries of 12 bytes, the measured ones Python objects.",
         "A look-up of the index that ships includes reading the log and walking it to the exact record; of the others the index alone.",

@@ -1,4 +1,4 @@
-"""The cost of each step on the way of a request, one thread, no sockets: decode, validate, append, read, look up, encode.
+"""The cost of each step on the way of a request, one thread, no sockets: decode, validate, append, read, look up, encode, and the whole.
 
     python -m benchmarks.steps [--json FILE] [--write-docs]
 
@@ -17,11 +17,11 @@ from functools import partial
 from itertools import cycle
 from pathlib import Path
 
-from broker.log.manager import LogManager
-
 from benchmarks import fill, frames, report
+from benchmarks.inside import CASES, inside
 from broker.clock import ManualClock
 from broker.log import validate
+from broker.log.manager import LogManager
 from broker.log.partition import Partition
 from broker.log.storage import RealStorage
 from broker.settings import Settings, load
@@ -185,6 +185,10 @@ def measure() -> list[tuple[str, float]]:
             for name, step in source:
                 found.append((name, cost_us(step)))
                 print(f"{found[-1][1]:10.2f} us  {name}", flush=True)
+    for title, requests, prepare in CASES.values():
+        with inside() as at:
+            found.append((f"whole request: {title}", cost_us(prepare(at)) / requests))
+        print(f"{found[-1][1]:10.2f} us  {found[-1][0]}", flush=True)
     return found
 
 

@@ -1,0 +1,180 @@
+"""Whole requests inside one process: a real connection, dispatcher, handlers and log, but no socket and no event loop.
+
+What the kernel and the loop cost is left out, so the figure is the product's own code, and a profiler sees nothing else.
+
+    python -m benchmarks.inside small [SECONDS]           # keeps going for a profiler; prints microseconds a request
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+from benchmarks import fill, frames
+from broker.app import Broker
+from broker.clock import SystemClock
+from broker.log.storage import RealStorage
+from broker.network.connection import Connection
+from broker.network.dispatch import Dispatcher
+from broker.network.listener import ConnectionLimits, Listener
+from broker.settings import load
+
+RECORDS = 200_000
+PIPELINED = 16
+
+
+class Ticks:
+    """Stands for the event loop: what was put off until the end of the tick runs when the tick ends."""
+
+    def __init__(self) -> None:
+        self._soon: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+
+    def call_soon(self, action: Callable[..., object], *arguments: Any) -> None:
+        self._soon.append((action, arguments))
+
+    def end(self) -> None:
+        while self._soon:
+            soon, self._soon = self._soon, []
+            for action, arguments in soon:
+                action(*arguments)
+
+
+class Sink:
+    """Stands for the transport: counts what is answered."""
+
+    def __init__(self) -> None:
+        self.answers = 0
+        self.last = b""
+
+    def writelines(self, parts: list[bytes]) -> None:
+        self.answers += 1
+        self.last = parts[0]
+
+    def write(self, data: bytes) -> None:
+        self.answers += 1
+        self.last = data
+
+    def get_extra_info(self, _name: str) -> None:
+        return None
+
+    def set_write_buffer_limits(self, **_limits: int) -> None:
+        return None
+
+    def close(self) -> None:
+        raise ConnectionAbortedError("the broker closed the connection")
+
+
+class Inside:
+    """A broker of one process and one connection to it."""
+
+    def __init__(self, folder: str) -> None:
+        self.ticks, self.sink = Ticks(), Sink()
+        settings = load(None, {}, {})[0]
+        self.broker = Broker(
+            settings, SystemClock(), RealStorage(), folder, cast("asyncio.AbstractEventLoop", self.ticks)
+        )
+        self.broker.cluster.open(self.broker.clock.wall_ms())
+        dispatcher = Dispatcher(self.broker)
+        listener = Listener("PLAINTEXT", "127.0.0.1", 0, dispatcher, self.broker.clock, ConnectionLimits.of(settings))
+        self.connection = Connection(listener, dispatcher, 100 << 20, 500)
+        self.connection.connection_made(cast("asyncio.Transport", self.sink))
+
+    def topic(self, name: str) -> str:
+        self.broker.cluster.create_topic(name, 1)
+        return name
+
+    def send(self, data: bytes, answers: int) -> None:
+        """One tick: bytes in, and the answers that must come of them."""
+        before = self.sink.answers
+        self.connection.data_received(data)
+        self.ticks.end()
+        if self.sink.answers - before != answers:
+            raise ConnectionError(f"{self.sink.answers - before} answers instead of {answers}")
+
+
+@contextmanager
+def inside() -> Iterator[Inside]:
+    with tempfile.TemporaryDirectory(prefix="horolog-inside-") as folder:
+        made = Inside(folder)
+        try:
+            yield made
+        finally:
+            made.broker.workers.shutdown()
+            made.broker.logs.close()
+
+
+def _produce(at: Inside, records: bytes, version: int, times: int = 1) -> Callable[[], None]:
+    frame = frames.produce(version, at.topic("produced"), records) * times
+    return lambda: at.send(frame, times)
+
+
+def _filled(at: Inside, batch_bytes: int) -> str:
+    name = at.topic("filled")
+    for frame in fill.requests(name, RECORDS, 100, batch_bytes, old=False):
+        at.send(frame, 1)
+    return name
+
+
+def _rounds(at: Inside, made: list[bytes]) -> Callable[[], None]:
+    turn = 0
+
+    def step() -> None:
+        nonlocal turn
+        at.send(made[turn], 1)
+        turn = turn + 1 if turn + 1 < len(made) else 0
+
+    return step
+
+
+def _fetch(at: Inside, batch_bytes: int) -> Callable[[], None]:
+    name = _filled(at, batch_bytes)
+    per_batch = batch_bytes // (100 + fill.RECORD_OVERHEAD)
+    return _rounds(at, [frames.fetch(4, name, first) for first in range(0, RECORDS - per_batch, per_batch)])
+
+
+def _look_up(at: Inside, batch_bytes: int) -> Callable[[], None]:
+    name = _filled(at, batch_bytes)
+    return _rounds(
+        at, [frames.list_offsets(name, fill.FIRST_TIMESTAMP + number * 7919 % RECORDS) for number in range(997)]
+    )
+
+
+def _values(count: int) -> list[bytes]:
+    return frames.payloads(100, count)
+
+
+# Name: what it is, how many requests one call makes, and how to prepare it.
+CASES: dict[str, tuple[str, int, Callable[[Inside], Callable[[], None]]]] = {
+    "small": ("Produce v3, one record", 1, lambda at: _produce(at, frames.batch(_values(1), 1), 3)),
+    "small-16": (
+        f"Produce v3, one record, {PIPELINED} in one read",
+        PIPELINED,
+        lambda at: _produce(at, frames.batch(_values(1), 1), 3, PIPELINED),
+    ),
+    "raw": ("Produce v3, 1000 x 100 B", 1, lambda at: _produce(at, frames.batch(_values(1000), 1), 3)),
+    "old": ("Produce v2, 100 x 100 B magic 1", 1, lambda at: _produce(at, frames.message_set(_values(100), 1), 2)),
+    "fetch-16kb": ("Fetch v4, 1 MiB of 16 KB batches", 1, lambda at: _fetch(at, 16384)),
+    "fetch-1mb": ("Fetch v4, one 1 MB batch", 1, lambda at: _fetch(at, 1_000_000)),
+    "lookup-16kb": ("ListOffsets v1 by time, 16 KB batches", 1, lambda at: _look_up(at, 16384)),
+    "lookup-1mb": ("ListOffsets v1 by time, 1 MB batches", 1, lambda at: _look_up(at, 1_000_000)),
+}
+
+
+def main(arguments: list[str]) -> int:
+    name, seconds = arguments[0], float(arguments[1]) if len(arguments) > 1 else 3.0
+    title, requests, prepare = CASES[name]
+    with inside() as at:
+        step = prepare(at)
+        calls, began, end = 0, time.process_time(), time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            step()
+            calls += 1
+        print(f"{(time.process_time() - began) / calls / requests * 1e6:.2f} us of CPU  {title}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
