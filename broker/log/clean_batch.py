@@ -160,7 +160,7 @@ def _rewritten(header: BatchHeader, records: list[Record], horizon: int | None) 
     batch = assemble(changed, encode_records(records, header.base_offset, base_timestamp))
     if header.is_control:
         return Kept(batch, len(records), header.base_offset, header.last_offset)
-    first = records[0].timestamp
+    first = base_timestamp if horizon is None else largest
     return Kept(batch, len(records), header.base_offset, header.last_offset, largest, header.last_offset, first)
 
 

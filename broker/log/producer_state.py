@@ -48,8 +48,7 @@ class ProducerBatch(NamedTuple):
     marker: Marker | None = None  # of a control batch: how it ends the producer's transaction
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(NamedTuple):
     """One remembered batch."""
 
     first_sequence: int
@@ -59,8 +58,7 @@ class Appended:
     timestamp: int
 
 
-@dataclass(frozen=True, slots=True)
-class Producer:
+class Producer(NamedTuple):
     """What is known of one producer. Replaced as a whole by every change, so that a change can be taken back."""
 
     epoch: int

@@ -54,8 +54,6 @@ class Batch:
     attributes: int
     timestamp: int
     """The largest of its records; -1 if it has none that carry time."""
-    first_timestamp: int
-    """Of the first record; of a compressed v0 or v1 set the set's, see `first_record`."""
     leader_epoch: int
     count: int
     producer_id: int
@@ -173,13 +171,12 @@ def check(window: Window, position: int, first_offset: int, end_offset: int) -> 
 
 
 def _check_v2(data: memoryview, position: int) -> Batch | str:
-    base, _, epoch, _, crc, attributes, delta, base_timestamp, largest, producer_id, _, _, count = HEADER.unpack_from(data)
+    base, _, epoch, _, crc, attributes, delta, _, largest, producer_id, _, _, count = HEADER.unpack_from(data)
     if crc32c(data[21:]) != crc:
         return "the checksum is wrong"
     if delta < 0 or count < 0:
         return f"last offset delta {delta}, {count} records"
     timed = count > 0 and not attributes & CONTROL_BIT
-    first = largest if attributes & 8 else base_timestamp
     return Batch(
         position,
         len(data),
@@ -188,7 +185,6 @@ def _check_v2(data: memoryview, position: int) -> Batch | str:
         2,
         attributes,
         largest if timed else -1,
-        first if timed else -1,
         epoch,
         count,
         producer_id,
@@ -200,7 +196,7 @@ def _check_message(data: memoryview, position: int, offset: int, crc: int, magic
     if zlib.crc32(data[16:]) != crc:
         return "the checksum is wrong"
     timestamp = _V1_TIMESTAMP.unpack_from(data, 18)[0] if magic else -1
-    return Batch(position, len(data), offset, offset, magic, data[17], timestamp, timestamp, -1, 1, -1, data)
+    return Batch(position, len(data), offset, offset, magic, data[17], timestamp, -1, 1, -1, data)
 
 
 def _next_good(window: Window, position: int, first_offset: int, end_offset: int) -> int:
@@ -232,12 +228,11 @@ def _candidates(first_offset: int, end_offset: int) -> re.Pattern[bytes]:
 
 
 
-def first_record(batch: Batch) -> tuple[int, int]:
-    """(offset, timestamp) of the first record; a compressed v0 or v1 set has to be opened for that."""
+def first_offset(batch: Batch) -> int:
+    """The offset of the first record; a compressed v0 or v1 set has to be opened for that."""
     if batch.magic >= 2 or not batch.attributes & CODEC_MASK:
-        return batch.base_offset, batch.first_timestamp
+        return batch.base_offset
     try:
-        record = next(iter_records(batch.data))
+        return next(iter_records(batch.data)).offset
     except (DecodeError, StopIteration):
-        return batch.base_offset, batch.first_timestamp
-    return record.offset, record.timestamp
+        return batch.base_offset
