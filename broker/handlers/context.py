@@ -48,7 +48,9 @@ class BrokerView(Protocol):
     committer: Committer
     waiting: Waiting
     fetch_sessions: FetchSessions
-    endpoints: Endpoints
+
+    @property
+    def endpoints(self) -> Endpoints: ...
 
 
 class RequestContext:

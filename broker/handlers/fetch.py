@@ -93,7 +93,7 @@ class PendingFetch:
                 collected.watched.append(partition)
                 whole = version >= FIRST_VERSION_WITH_WHOLE_MESSAGE and not collected.size_bytes
                 answer = _read(partition, position, min(position.max_bytes, limit), whole, request, version)
-            size = len(answer.records or b"")  # type: ignore[arg-type]
+            size = len(answer.records or b"")
             collected.size_bytes += size
             limit = max(0, limit - size)
             collected.answers.append((key, position, answer))

@@ -39,61 +39,58 @@ TRANSACTIONAL_BIT = 0x10
 class Produced:
     """A request whose records are appended but not yet written: the committer finishes it."""
 
-    __slots__ = ("acks", "appended", "context", "durable", "partitions", "response")
+    __slots__ = ("acks", "answers", "context", "durable", "partitions", "response")
 
-    def __init__(
-        self,
-        context: RequestContext,
-        response: ProduceResponse,
-        acks: int,
-        appended: list[tuple[Partition, PartitionProduceResponse]],
-        durable: bool,
-    ) -> None:
+    def __init__(self, context: RequestContext, response: ProduceResponse, acks: int) -> None:
         self.context = context
         self.response = response
         self.acks = acks
-        self.appended = appended
-        self.partitions: Sequence[Partition] = [partition for partition, _ in appended]
-        self.durable = durable
+        self.partitions: list[Partition] = []
+        self.answers: list[PartitionProduceResponse] = []  # one for each partition
+        self.durable = False
 
     def finish(self, failures: Failures) -> None:
         if failures:
             code = storage_error(self.context.version)
-            for partition, answer in self.appended:
+            for partition, answer in zip(self.partitions, self.answers, strict=True):
                 if partition in failures:
                     _refuse(answer, code, str(failures[partition]))
         _answer(self.context, self.acks, self.response)
 
 
-def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext) -> ProduceResponse | None:
+def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext) -> None:
     acks = request.acks
     if not -1 <= acks <= 1:
-        return _refuse_all(request, context, ErrorCode.INVALID_REQUIRED_ACKS)
-    appended: list[tuple[Partition, PartitionProduceResponse]] = []
-    now_ms = broker.clock.wall_ms()
-    durable = acks == ACKS_ALL and broker.settings.horolog_acks_all_sync
+        _refuse_all(request, context, ErrorCode.INVALID_REQUIRED_ACKS)
+        return
     if request.transactional_id is None and _has_transactional_batch(request, context.version):
-        return _refuse_all(request, context, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    responses = []
+        _refuse_all(request, context, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return
+    responses: list[TopicProduceResponse] = []
+    response = ProduceResponse(responses=responses)
+    produced = Produced(context, response, acks)
+    now_ms = broker.clock.wall_ms()
     for topic_data in request.topic_data:
         topic = _find_topic(broker, topic_data, context.version)
-        answers = []
+        answers: list[PartitionProduceResponse] = []
         for data in _last_of_each_partition(topic_data.partition_data):
-            answer = PartitionProduceResponse(index=data.index, log_append_time_ms=-1, log_start_offset=-1)
+            answer = PartitionProduceResponse(index=data.index)
             answers.append(answer)
             partition = _append(topic, data, answer, request, context, now_ms)
             if partition is not None:
-                appended.append((partition, answer))
-                durable = durable or partition.flush_is_due
+                produced.partitions.append(partition)
+                produced.answers.append(answer)
+                if partition.flush_is_due:
+                    produced.durable = True
         responses.append(
             TopicProduceResponse(name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=answers)
         )
-    response = ProduceResponse(responses=responses)
-    if appended:
-        broker.committer.submit(Produced(context, response, acks, appended, durable))
-    else:
+    if not produced.partitions:
         _answer(context, acks, response)
-    return None
+        return
+    if acks == ACKS_ALL and broker.settings.horolog_acks_all_sync:
+        produced.durable = True
+    broker.committer.submit(produced)
 
 
 def _has_transactional_batch(request: ProduceRequest, version: int) -> bool:
@@ -102,7 +99,7 @@ def _has_transactional_batch(request: ProduceRequest, version: int) -> bool:
         return False
     for topic_data in request.topic_data:
         for data in topic_data.partition_data:
-            records = data.records
+            records: memoryview | None = data.records  # type: ignore[assignment]  # decoded ones are views of the frame
             if records and len(records) > BATCH_ATTRIBUTES_AT and records[BATCH_ATTRIBUTES_AT] & TRANSACTIONAL_BIT:
                 return True
     return False
@@ -167,7 +164,8 @@ def _append(
         _refuse(answer, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return None
     partition = topic.partitions[data.index]
-    if data.records is None:
+    records: memoryview | None = data.records  # type: ignore[assignment]  # decoded ones are views of the frame
+    if records is None:
         raise ProtocolError(f"Produce v{context.version} with null records for {topic.name}-{data.index}")
     if request.transactional_id is not None:
         _refuse(answer, ErrorCode.INVALID_TXN_STATE, "transactions are not served")
@@ -176,7 +174,7 @@ def _append(
         _refuse(answer, storage_error(context.version), partition.fault)
         return None
     try:
-        result = partition.append(data.records, now_ms, produce_version=context.version)
+        result = partition.append(records, now_ms, produce_version=context.version)
     except Refused as refused:
         _refuse(answer, refused.code, refused.message, refused.record_errors)
         answer.log_start_offset = partition.log_start_offset

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from protocol.errors import FrameError, ProtocolError
 from protocol.framing import FrameReader
@@ -40,7 +40,7 @@ class Connection(asyncio.Protocol):
         "_unanswered",
         "_unanswered_bytes",
         "_write_blocked",
-        "last_active_s",
+        "is_active",
         "listener",
         "peer_host",
     )
@@ -58,7 +58,7 @@ class Connection(asyncio.Protocol):
         self._backlog: deque[memoryview] | None = None
         self._paused = False
         self._write_blocked = False
-        self.last_active_s = 0.0
+        self.is_active = True  # since the listener's last sweep
         self.listener = listener.name
         self.peer_host = ""
 
@@ -69,15 +69,14 @@ class Connection(asyncio.Protocol):
     # -- events of the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport) or hasattr(transport, "writelines")
-        self._transport = transport  # type: ignore[assignment]
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's are no subclass of it
         peer = transport.get_extra_info("peername")
         self.peer_host = str(peer[0]) if peer else ""
         refusal = self._listener.admit(self)
         if refusal is not None:
             self.abort(refusal)
             return
-        self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)  # type: ignore[union-attr]
+        self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
         connected = transport.get_extra_info("socket")
         if connected is not None:
             self._listener.tune(connected)
@@ -92,12 +91,14 @@ class Connection(asyncio.Protocol):
         self._backlog = None
 
     def data_received(self, data: bytes) -> None:
-        self.last_active_s = self._listener.now_s()
+        self.is_active = True
         try:
-            self._take(self._reader.feed(data))
+            frames = self._reader.feed(data)
         except FrameError as error:
             self._take(error.frames)
             self.abort(str(error))
+        else:
+            self._take(frames)
 
     def pause_writing(self) -> None:
         self._write_blocked = True
@@ -121,7 +122,8 @@ class Connection(asyncio.Protocol):
                 return
 
     def _handle(self, frame: memoryview) -> None:
-        if self._transport is None:
+        transport = self._transport
+        if transport is None:
             return
         try:
             context = self._dispatcher.dispatch(frame, self)
@@ -137,8 +139,8 @@ class Connection(asyncio.Protocol):
             self._unanswered_bytes += context.size_bytes
             if self._owed_too_much:
                 self._pause()
-        elif context.parts and self._transport is not None:
-            self._transport.writelines(context.parts)
+        elif context.parts:
+            transport.writelines(context.parts)
 
     def answered(self) -> None:
         """A request that had to wait has its answer: send what is now complete, in order."""

@@ -76,7 +76,7 @@ class Listener:
         self._clock = clock
         self._limits = limits
         self._server: asyncio.Server | None = None
-        self._connections: set[Connection] = set()
+        self._connections: dict[Connection, float] = {}  # when each was last seen active, in seconds
         self._per_ip: Counter[str] = Counter()
         self._sweep: asyncio.TimerHandle | None = None
 
@@ -107,18 +107,14 @@ class Listener:
         for connection in list(self._connections):
             connection.close()
 
-    def now_s(self) -> float:
-        return self._clock.monotonic()
-
     @property
     def connection_count(self) -> int:
         return len(self._connections)
 
     def admit(self, connection: Connection) -> str | None:
         """Count a new connection in; the reason if it may not stay."""
-        self._connections.add(connection)
+        self._connections[connection] = self._clock.monotonic()
         self._per_ip[connection.peer_host] += 1
-        connection.last_active_s = self.now_s()
         if len(self._connections) > self._limits.max_connections:
             return f"max.connections ({self._limits.max_connections}) is reached"
         allowed = self._limits.max_connections_of_ip.get(connection.peer_host, self._limits.max_connections_per_ip)
@@ -137,7 +133,7 @@ class Listener:
     def forget(self, connection: Connection) -> None:
         if connection not in self._connections:
             return
-        self._connections.discard(connection)
+        del self._connections[connection]
         self._per_ip[connection.peer_host] -= 1
         if not self._per_ip[connection.peer_host]:
             del self._per_ip[connection.peer_host]
@@ -147,7 +143,13 @@ class Listener:
         self._sweep = asyncio.get_running_loop().call_later(interval_s, self._close_idle)
 
     def _close_idle(self) -> None:
-        oldest_allowed_s = self.now_s() - self._limits.max_idle_ms / 1000
-        for connection in [c for c in self._connections if c.last_active_s < oldest_allowed_s and c.idle]:
-            connection.abort(f"idle for more than connections.max.idle.ms ({self._limits.max_idle_ms})")
+        """Connections only note that they were active; how long ago is counted here, once in a while."""
+        now_s = self._clock.monotonic()
+        oldest_allowed_s = now_s - self._limits.max_idle_ms / 1000
+        for connection, active_s in list(self._connections.items()):
+            if connection.is_active or not connection.idle:
+                connection.is_active = False
+                self._connections[connection] = now_s
+            elif active_s < oldest_allowed_s:
+                connection.abort(f"idle for more than connections.max.idle.ms ({self._limits.max_idle_ms})")
         self._schedule_sweep()

@@ -52,9 +52,6 @@ class FakeListener:
     def forget(self, connection: Connection) -> None:
         self.forgotten += 1
 
-    def now_s(self) -> float:
-        return 1.0
-
 
 class FakeDispatcher:
     """Answers every request with its own bytes; those that begin with 'w' wait, 'x' is no request."""
