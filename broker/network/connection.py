@@ -116,24 +116,24 @@ class Connection(asyncio.Protocol):
             self._keep_for_later(frames)
             return
         for place, frame in enumerate(frames):
-            self._handle(frame)
-            if self._paused:
+            if not self._handle(frame):
                 self._keep_for_later(frames[place + 1 :])
                 return
 
-    def _handle(self, frame: memoryview) -> None:
+    def _handle(self, frame: memoryview) -> bool:
+        """Serve one request; whether the next one may be served at once."""
         transport = self._transport
         if transport is None:
-            return
+            return False
         try:
             context = self._dispatcher.dispatch(frame, self)
         except ProtocolError as error:
             self.abort(str(error))
-            return
+            return False
         except Exception:
             log.exception("a request of %s failed inside the broker; its connection is closed", self.peer_host)
             self.abort("internal error")
-            return
+            return False
         if context.parts is None or self._unanswered:
             self._unanswered.append(context)
             self._unanswered_bytes += context.size_bytes
@@ -141,6 +141,7 @@ class Connection(asyncio.Protocol):
                 self._pause()
         elif context.parts:
             transport.writelines(context.parts)
+        return not self._paused
 
     def answered(self) -> None:
         """A request that had to wait has its answer: send what is now complete, in order."""
@@ -178,7 +179,7 @@ class Connection(asyncio.Protocol):
         )
 
     def _keep_for_later(self, frames: list[memoryview]) -> None:
-        if frames:
+        if frames and self._transport is not None:
             if self._backlog is None:
                 self._backlog = deque()
             self._backlog.extend(frames)
