@@ -47,7 +47,6 @@ class Kept:
     last_offset: int
     max_timestamp: int = NO_TIMESTAMP  # of records that carry time: not of markers and empty batches
     max_timestamp_offset: int = -1
-    first_timestamp: int = NO_TIMESTAMP
 
 
 def keeps(record_offset: int, key: bytes | None, offsets: OffsetMap) -> bool:
@@ -129,39 +128,22 @@ def _is_last_of_producer(header: BatchHeader, rules: Rules) -> bool:
 
 
 def _unchanged(data: memoryview, header: BatchHeader) -> Kept:
-    if not header.count or header.is_control:
-        return Kept(data, header.count, header.base_offset, header.last_offset)
-    first = header.base_timestamp
-    if _horizon(header) is not None or header.timestamp_type == TimestampType.LOG_APPEND_TIME:
-        first = header.max_timestamp
-    return Kept(
-        data,
-        header.count,
-        header.base_offset,
-        header.last_offset,
-        header.max_timestamp,
-        header.last_offset,
-        first,
-    )
+    timestamp = header.max_timestamp if header.count and not header.is_control else NO_TIMESTAMP
+    return Kept(data, header.count, header.base_offset, header.last_offset, timestamp, header.last_offset)
 
 
 def _rewritten(header: BatchHeader, records: list[Record], horizon: int | None) -> Kept:
     """A batch of fewer records, or with a delete horizon, in the frame of the old one."""
     appended = header.timestamp_type == TimestampType.LOG_APPEND_TIME
-    largest = header.max_timestamp if appended else max(one.timestamp for one in records)
     base_timestamp = records[0].timestamp if horizon is None else horizon
-    attributes = header.attributes & ~DELETE_HORIZON_BIT | (0 if horizon is None else DELETE_HORIZON_BIT)
     changed = header._replace(
-        attributes=attributes,
+        attributes=header.attributes & ~DELETE_HORIZON_BIT | (0 if horizon is None else DELETE_HORIZON_BIT),
         base_timestamp=base_timestamp,
-        max_timestamp=largest,
+        max_timestamp=header.max_timestamp if appended else max(one.timestamp for one in records),
         count=len(records),
     )
     batch = assemble(changed, encode_records(records, header.base_offset, base_timestamp))
-    if header.is_control:
-        return Kept(batch, len(records), header.base_offset, header.last_offset)
-    first = base_timestamp if horizon is None else largest
-    return Kept(batch, len(records), header.base_offset, header.last_offset, largest, header.last_offset, first)
+    return _unchanged(memoryview(batch), changed)
 
 
 def _emptied(header: BatchHeader) -> Kept:

@@ -27,4 +27,4 @@ def clean_message(data: memoryview, offsets: OffsetMap, *, keeps_tombstones: boo
         left = encode_wrapper(kept, message.magic, message.codec)
     first, last = kept[0], kept[-1]
     largest = max(one.timestamp for one in kept)
-    return Kept(left, len(kept), first.offset, last.offset, largest, last.offset, first.timestamp)
+    return Kept(left, len(kept), first.offset, last.offset, largest, last.offset)

@@ -215,7 +215,7 @@ class _Pass:
 def _append(target: Segment, kept: Kept, batch: Batch) -> None:
     """Add what is left of a batch to the new segment, with the index entries that are due."""
     if not target.end_bytes:
-        target.first_timestamp = kept.first_timestamp
+        target.first_timestamp = kept.max_timestamp
     offset = kept.last_offset if batch.magic >= 2 else kept.first_offset
     target.note(target.end_bytes, len(kept.data), offset, kept.max_timestamp, kept.max_timestamp_offset)
     # The scan's buffer is used again for the next batch.

@@ -25,7 +25,7 @@ class ActiveSegment:
     base_offset: int
     size_bytes: int
     created_ms: int
-    first_timestamp: int = -1  # of its first record; -1 when that record carries none
+    first_timestamp: int = -1  # of its first batch or message; -1 when that carries none
     index_full: bool = False  # one of its indexes has no room for another entry
     jitter_ms: int = 0  # drawn once for the segment, see draw_jitter_ms
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from broker.log.memory_storage import MemoryStorage
 from broker.log.offset_map import BYTES_PER_KEY
-from broker.log.scan import first_record
 from broker.log.transaction_index import AbortedTransaction
 from broker.settings import load
 from broker.topic_settings import resolve
@@ -153,5 +152,5 @@ def check_seals(folder, cleaned):
         contents = part.seal.contents
         assert contents.size_bytes == sum(one.size_bytes for one in batches)
         assert contents.next_offset == (batches[-1].last_offset + 1 if batches else part.base_offset)
-        assert contents.first_timestamp == (first_record(batches[0])[1] if batches else -1)
+        assert contents.first_timestamp == (batches[0].timestamp if batches else -1)
         assert contents.max_timestamp == max((one.timestamp for one in batches), default=-1)
