@@ -17,7 +17,6 @@ from typing import NamedTuple
 from broker.log import offset_index, time_index
 from broker.log.batch_times import Highs, HighsCache, highs_of
 from broker.log.reader import WALK_BYTES, good_ranges, misfit
-from broker.log.scan import Batch
 from broker.log.segment import Segment
 from broker.log.storage import StorageFault
 from protocol.errors import DecodeError
@@ -79,9 +78,7 @@ def first_in_segment(
     return None
 
 
-def _in_batch(
-    segment: Segment, head: _Head, timestamp: int, start_offset: int, highs: HighsCache
-) -> Found | None:
+def _in_batch(segment: Segment, head: _Head, timestamp: int, start_offset: int, highs: HighsCache) -> Found | None:
     if head.magic < 2 and not head.attributes & _CODEC_MASK:
         return Found(head.timestamp, head.last_offset, -1)
     known = highs.get(segment.number, head.position)

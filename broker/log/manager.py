@@ -48,7 +48,7 @@ class LogManager:
         self.partitions: dict[TopicPartition, Partition] = {}
         self._storage = storage
         self._clock = clock
-        self.resources = Resources(storage, settings.producer_id_expiration_ms, Random().random)
+        self.resources = Resources(storage, settings.producer_id_expiration_ms, Random().random)  # noqa: S311 - jitter, no secret
         self._doomed_folders: list[tuple[int, str]] = []
         self._written_checkpoints: dict[str, bytes] = {}
         self._make_folder()
@@ -126,9 +126,7 @@ class LogManager:
             known = Circumstances(was_clean, starts.offsets.get(key, 0), now_ms)
             self.partitions[key] = self._open_partition(key, name, config_of(key[0]), known)
 
-    def _open_partition(
-        self, key: TopicPartition, name: str, config: TopicConfig, known: Circumstances
-    ) -> Partition:
+    def _open_partition(self, key: TopicPartition, name: str, config: TopicConfig, known: Circumstances) -> Partition:
         directory = f"{self.data_dir}/{name}"
         try:
             return open_partition(*key, directory, config, self.resources, known)

@@ -47,7 +47,7 @@ def last_position_up_to(entries: Entries, position: int) -> int:
 
 def position_of(entries: Entries, number: int) -> int:
     """The position of entry `number`; the start of the file for anything before the first."""
-    return _read_int(entries, number * 8 + 4)[0] if number >= 0 else 0  # type: ignore[no-any-return]
+    return _read_int(entries, number * 8 + 4)[0] if number >= 0 else 0
 
 
 def lookup(entries: Entries, relative_offset: int) -> int:

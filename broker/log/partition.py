@@ -8,23 +8,24 @@ last flush is taken back, from the files as from memory, and the partition goes 
 """
 
 import logging
-import threading
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 
-from broker.log import lookup, reader, retention, rolling, seals, snapshot_file, swap_files, transaction_index
+from broker.log import retention, rolling, snapshot_file, swap_files, transaction_index
 from broker.log.batch_times import HighsCache
 from broker.log.cleaner import CleanedSegment
 from broker.log.counters import LogCounters
+from broker.log.durability import Durability
 from broker.log.index_cache import IndexCache
 from broker.log.leader_epochs import LeaderEpochs
+from broker.log.log_reader import LogReader
 from broker.log.lookup import Found
 from broker.log.producer_state import Completed, Duplicate, ProducerBatch, ProducerStates
 from broker.log.segment import Segment, SegmentFolder, segment_for
-from broker.log.storage import FileMissing, Storage, StorageFault, parent_of
+from broker.log.storage import Storage, StorageFault, parent_of
+from broker.log.time_search import TimeSearch
 from broker.log.transaction_index import AbortedTransaction, TransactionIndex
 from broker.log.validate import check
 from broker.log.verdict import Refused, Validated
@@ -33,8 +34,9 @@ from protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
-READ_HINTS = 64
-"""How many readers' places are remembered in each partition."""
+DELETED_SUFFIX = ".deleted"
+DELETED = "deleted"
+"""The fault of a partition that is no more."""
 
 NO_APPEND_TIME = -1
 
@@ -92,22 +94,17 @@ class Partition:
         "_active",
         "_completed",
         "_config",
-        "_directory_changed",
         "_doomed",
+        "_durability",
         "_epochs",
         "_failed",
-        "_hints",
         "_producers",
+        "_reader",
         "_ready",
         "_resources",
         "_roll_after_ms",
         "_roll_jitter_ms",
-        "_seals_changed",
-        "_segment_highs",
-        "_snapshots",
-        "_sync_guard",
-        "_unsynced",
-        "_unsynced_since_ms",
+        "_times",
         "_warned_about_future",
         "directory",
         "fault",
@@ -117,7 +114,6 @@ class Partition:
         "leader_epoch",
         "log_end_offset",
         "log_start_offset",
-        "recovery_point",
         "segments",
         "topic",
         "topic_id",
@@ -135,29 +131,25 @@ class Partition:
         self.log_start_offset = opened.log_start_offset
         self._resources = resources
         self._active = opened.segments[-1]
-        self.log_end_offset = self.high_watermark = self.recovery_point = self._active.next_offset
+        self.log_end_offset = self.high_watermark = self._active.next_offset
         self._producers = opened.producers
         self._completed: list[Completed] = []
         self._epochs = opened.epochs
         self._aborted = opened.aborted
         self._ready = False
         self._failed: StorageFault | None = None
-        self._hints: dict[int, tuple[Segment, int]] = {}
-        self._segment_highs: list[int] | None = None
-        self._unsynced: deque[Segment] = deque()
-        self._unsynced_since_ms = -1
-        self._sync_guard = threading.Lock()
-        self._seals_changed = opened.unsealed
-        self._directory_changed = opened.unsealed
-        self._snapshots: deque[tuple[int, list[snapshot_file.SnapshotEntry]]] = deque()
+        self._reader = LogReader(self.segments)
+        self._times = TimeSearch(self.segments, resources.highs)
+        self._durability = Durability(resources.storage, self.directory, self.high_watermark)
         self._doomed: deque[tuple[int, Segment]] = deque()
         self._warned_about_future: set[int] = set()
         self._config = config
         self._roll_jitter_ms = 0
         self._set_roll_time()
         if opened.unsealed:
+            self._durability.segments_changed()
             for segment in opened.segments:
-                self._note_unsynced(segment)
+                self._durability.segment_written(segment)
 
     def __repr__(self) -> str:
         state = f", offline: {self.fault}" if self.fault else ""
@@ -239,8 +231,8 @@ class Partition:
             raise _too_large(size_bytes, self._config)
         active.append(checked)
         self.log_end_offset = checked.last_offset + 1
-        if self._unsynced_since_ms < 0:
-            self._unsynced_since_ms = now_ms
+        if self._durability.waiting_since_ms < 0:
+            self._durability.waiting_since_ms = now_ms
         for batch in checked.batches:
             completed = self._producers.update(batch, now_ms)
             if completed is not None and completed.aborted:
@@ -298,20 +290,18 @@ class Partition:
         except StorageFault:
             old.seal = None
             raise
-        self._note_unsynced(old)
-        self._queue_snapshot()
+        self._durability.segment_written(old)
+        self._save_snapshot()
         self.segments.append(new)
         self._active = new
-        self._directory_changed = True
         self._segments_changed()
-        self._roll_jitter_ms = rolling.draw_jitter_ms(self._config, self._resources.random)
-        self._roll_after_ms = rolling.segment_time_ms(self._config) - self._roll_jitter_ms
+        self._set_roll_time()
         self._resources.counters.segments_rolled.value += 1
 
     def _segments_changed(self) -> None:
-        self._segment_highs = None
-        self._hints.clear()
-        self._seals_changed = True
+        self._times.forget()
+        self._reader.forget()
+        self._durability.segments_changed()
 
     def _write_pending(self) -> None:
         """Write before something else is done; a failure is told again by the `flush` that the appends wait for."""
@@ -340,7 +330,7 @@ class Partition:
         self.high_watermark = self.log_end_offset
         self._producers.written()
         if not active.needs_sync:
-            self._note_unsynced(active)
+            self._durability.segment_written(active)
         if self._completed:
             self._write_completed()
 
@@ -367,63 +357,40 @@ class Partition:
 
     # -- syncing
 
-    def _note_unsynced(self, segment: Segment) -> None:
-        segment.needs_sync = True
-        self._unsynced.append(segment)
+    @property
+    def recovery_point(self) -> int:
+        """Everything before it is on the disk."""
+        return self._durability.recovery_point
 
     @property
     def flush_is_due(self) -> bool:
         """Whether `flush.messages` asks for a sync now, whatever the producer asked for."""
-        return self.log_end_offset - self.recovery_point >= self._config.flush_messages
+        return self.log_end_offset - self._durability.recovery_point >= self._config.flush_messages
 
     def sync_is_due(self, now_ms: int) -> bool:
         """Whether `flush.ms` has passed, or a roll, a deletion or a scan has left something to be made durable."""
-        if self._seals_changed or self._snapshots:
+        if self._durability.has_files_to_write:
             return True
-        return self._unsynced_since_ms >= 0 and now_ms - self._unsynced_since_ms >= self._config.flush_ms
+        since_ms = self._durability.waiting_since_ms
+        return since_ms >= 0 and now_ms - since_ms >= self._config.flush_ms
 
     def sync(self) -> None:
         """Have everything written so far on the disk. Safe in a worker thread; calls from several wait for each other.
 
-        After a roll this is also when producer snapshots and seals are written: they must not be ahead of the data.
+        When it fails the partition takes no more: the kernel forgets what it could not write, so a sync that succeeds
+        afterwards would prove nothing.
         """
-        with self._sync_guard:
-            end_offset = self.high_watermark
-            save_seals, self._seals_changed = self._seals_changed, False
-            complete = [one.seal for one in tuple(self.segments) if one.seal is not None] if save_seals else []
-            self._unsynced_since_ms = -1
-            try:
-                self._sync_files()
-                self._save_snapshots()
-                if save_seals:
-                    seals.save(self._resources.storage, self.directory, complete)
-            except FileMissing:
-                if self._active.removed:
-                    return
-                raise
-            except StorageFault as fault:
+        try:
+            self._durability.sync(self.segments, self.high_watermark)
+        except StorageFault as fault:
+            if self.fault != DELETED:
                 self._resources.counters.sync_failures.value += 1
                 self.fault = f"what was written may not be on the disk: {fault}"
                 raise
-            self.recovery_point = max(self.recovery_point, end_offset)
 
-    def _sync_files(self) -> None:
-        while self._unsynced:
-            segment = self._unsynced.popleft()
-            segment.needs_sync = False  # before the sync: what is written from now on needs another one
-            segment.datasync()
-        if self._directory_changed:
-            self._directory_changed = False
-            self._resources.storage.sync_dir(self.directory)
-
-    def _save_snapshots(self) -> None:
-        while self._snapshots:
-            offset, entries = self._snapshots.popleft()
-            snapshot_file.save(self._resources.storage, self.directory, offset, entries)
-
-    def _queue_snapshot(self) -> None:
+    def _save_snapshot(self) -> None:
         if len(self._producers):
-            self._snapshots.append((self.log_end_offset, self._producers.snapshot()))
+            self._durability.save_snapshot(self.log_end_offset, self._producers.snapshot())
 
     # -- reading
 
@@ -440,90 +407,18 @@ class Partition:
             if self.log_start_offset <= offset <= self.log_end_offset:
                 return b""
             raise OffsetOutOfRange(f"{offset} is not in {self.log_start_offset} to {self.log_end_offset}")
-        hint = self._hints.pop(offset, None)
-        place = hint if hint is not None else self._find(offset)
-        if place is None:
-            return b""
-        segment, position = place
-        following = self.high_watermark if segment is self._active else segment.next_offset
-        end = segment.size_bytes
-        if segment.holes:
-            end = reader.good_end(segment, position)
-        if end_offset < following:
-            end = min(end, self._end_of(segment, end_offset))
-        size = end - position
-        if size > max_bytes:
-            size, following = self._cut(segment, position, end, max_bytes, at_least_one=at_least_one)
-        if size <= 0:
-            return b""
-        data = segment.log.pread(size, position)
-        if position + size < segment.size_bytes or segment is self._active:
-            self._remember(following, segment, position + size)
-        return data
-
-    def _remember(self, offset: int, segment: Segment, position: int) -> None:
-        """Where the reader that gets these batches will go on."""
-        hints = self._hints
-        hints[offset] = (segment, position)
-        if len(hints) > READ_HINTS:
-            del hints[next(iter(hints))]
-
-    def _find(self, offset: int) -> tuple[Segment, int] | None:
-        for number in range(segment_for(self.segments, offset), len(self.segments)):
-            segment = self.segments[number]
-            if segment.next_offset > offset or segment is self._active:
-                position = reader.find(segment, offset)
-                if position is not None:
-                    return segment, position
-        return None
-
-    def _end_of(self, segment: Segment, end_offset: int) -> int:
-        position = reader.find(segment, end_offset)
-        return segment.size_bytes if position is None else position
-
-    @staticmethod
-    def _cut(segment: Segment, position: int, end: int, max_bytes: int, *, at_least_one: bool) -> tuple[int, int]:
-        """How much to read so that it ends at a batch boundary, and the offset behind it (-1: not known)."""
-        cut, following = reader.boundary(segment, position, position + max_bytes, end)
-        if cut > position or not at_least_one:
-            return cut - position, following
-        return reader.batch_size(segment, position), -1
+        return self._reader.read(offset, end_offset, self.high_watermark, max_bytes, at_least_one=at_least_one)
 
     # -- looking up
 
     def first_at_or_after(self, timestamp: int, upto: int | None = None) -> Found | None:
         """The first record, in offset order, with a timestamp at or after the given one; None if there is none."""
         end_offset = self.high_watermark if upto is None else min(upto, self.high_watermark)
-        start_offset = self.log_start_offset
-        segments = self.segments
-        for number in range(self._first_segment_reaching(timestamp), len(segments)):
-            segment = segments[number]
-            if segment.base_offset >= end_offset:
-                break
-            if segment.max_timestamp >= timestamp and segment.next_offset > start_offset:
-                found = lookup.first_in_segment(segment, timestamp, start_offset, end_offset, self._resources.highs)
-                if found is not None:
-                    return found
-        return None
-
-    def _first_segment_reaching(self, timestamp: int) -> int:
-        """The number of the first segment whose largest timestamp is not before the given one."""
-        highs = self._segment_highs
-        if highs is None:
-            complete = self.segments[:-1]
-            highs = self._segment_highs = list(accumulate((one.max_timestamp for one in complete), max))
-        return bisect_left(highs, timestamp)
+        return self._times.first_at_or_after(timestamp, self.log_start_offset, end_offset)
 
     def largest_timestamp(self) -> Found | None:
         """The first record with the largest timestamp of the log."""
-        largest = max((self._largest_in(segment) for segment in self.segments), default=-1)
-        return self.first_at_or_after(largest) if largest >= 0 else None
-
-    def _largest_in(self, segment: Segment) -> int:
-        hidden = segment.base_offset < self.log_start_offset
-        if hidden or segment.pending:
-            return lookup.largest_in_segment(segment, self.log_start_offset, self.high_watermark)
-        return segment.max_timestamp
+        return self._times.largest(self.log_start_offset, self.high_watermark)
 
     def offsets_before(self, timestamp: int, max_count: int, now_ms: int) -> list[int]:
         """ListOffsets v0: the base offsets of segments last written at or before a time, newest first.
@@ -589,7 +484,7 @@ class Partition:
 
     def _move_start(self, offset: int) -> None:
         self.log_start_offset = offset
-        self._hints.clear()
+        self._reader.forget()
         if self._epochs.truncate_from_start(offset):
             self._epochs.save(self._resources.storage, self.directory)
 
@@ -650,7 +545,6 @@ class Partition:
         segment.rename(DELETED_SUFFIX)
         self._doomed.append((now_ms + self._config.file_delete_delay_ms, segment))
         self._segments_changed()
-        self._directory_changed = True
         self._warned_about_future.discard(segment.base_offset)
         storage = self._resources.storage
         for path in self._companions(segment.base_offset):
@@ -714,10 +608,10 @@ class Partition:
             self.flush()
             if self._active.seal is None:
                 self._active.complete()
-                self._note_unsynced(self._active)
-                self._seals_changed = True
-                self._queue_snapshot()
-            if self._seals_changed or self._unsynced or self._directory_changed:
+                self._durability.segment_written(self._active)
+                self._durability.segments_changed()
+                self._save_snapshot()
+            if self._durability.has_work:
                 self.sync()
         for _, doomed in self._doomed:
             doomed.remove_files()
@@ -733,14 +627,11 @@ class Partition:
         """Rename the folder to `aside`, durably: the partition is gone, its files follow later."""
         for segment in self.segments:
             segment.removed = True
-        self.fault = "deleted"
+        self.fault = DELETED
         self.close_files()
         self._doomed.clear()
         self._resources.storage.rename(self.directory, aside)
         self._resources.storage.sync_dir(parent_of(aside))
-
-
-DELETED_SUFFIX = ".deleted"
 
 
 def _too_large(size_bytes: int, config: TopicConfig) -> Refused:

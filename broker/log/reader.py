@@ -20,7 +20,8 @@ SMALLEST_MESSAGE_BYTES = 26
 _LENGTH_ENDS_AT = 12
 _SMALLEST_LENGTH = SMALLEST_MESSAGE_BYTES - _LENGTH_ENDS_AT
 _START_BYTES = 27
-_read_start = Struct(">qiibIhi").unpack_from  # offset, length, crc or epoch, magic, then only in v2: crc, attributes, delta
+_read_start = Struct(">qiibIhi").unpack_from
+"""Offset, length, crc or leader epoch, magic; then, in v2 only, crc, attributes and last offset delta."""
 _read_length = Struct(">qi").unpack_from
 
 

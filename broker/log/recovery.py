@@ -187,7 +187,11 @@ class _Opening:
         path = f"{self.directory}/{base_offset:020d}{LOG_SUFFIX}"
         size_bytes, modified_ns = self.storage.stat(path)
         end_offset = _last_possible(base_offset) if following is None else following
-        if seal is not None and seal.contents.next_offset <= end_offset and self._is_sealed(seal, size_bytes, modified_ns):
+        if (
+            seal is not None
+            and seal.contents.next_offset <= end_offset
+            and self._is_sealed(seal, size_bytes, modified_ns)
+        ):
             return Segment(self.folder, base_offset, seal.contents, self.config, seal.created_ms, seal=seal)
         segment = Segment(self.folder, base_offset, Contents(0, base_offset), self.config, self.known.now_ms)
         self.scanned.add(base_offset)
@@ -256,7 +260,9 @@ class _Opening:
                 continue
             path = f"{self.directory}/{name}"
             try:
-                aborted[segment.base_offset] = TransactionIndex.load(self.storage, path, segment.base_offset)
+                index = TransactionIndex.load(self.storage, path, segment.base_offset)
+                index.truncate(segment.next_offset)  # a marker that went with a torn tail has ended nothing
+                aborted[segment.base_offset] = index
             except TransactionIndexError as damage:
                 log.warning("%s: %s: %s; made anew", self.name, path, damage)
                 aborted[segment.base_offset] = TransactionIndex(self.storage, path, segment.base_offset)
@@ -291,7 +297,9 @@ class _Opening:
         index = aborted.get(segment.base_offset)
         known_up_to = index.entries[-1].last_offset if index is not None and index.entries else -1
         end_offset = segment.next_offset
-        for span in scan(segment.log.pread, segment.size_bytes, first_offset=segment.base_offset, end_offset=end_offset):
+        for span in scan(
+            segment.log.pread, segment.size_bytes, first_offset=segment.base_offset, end_offset=end_offset
+        ):
             if not isinstance(span, Batch) or span.producer_id < 0 or span.base_offset < from_offset:
                 continue
             batch = producer_batch(span)
@@ -331,4 +339,3 @@ def _base_of(name: str) -> int:
 def _last_possible(base_offset: int) -> int:
     """The first offset that a segment can not hold, for want of a number that its indexes could hold."""
     return base_offset + LARGEST_RELATIVE_OFFSET + 1
-

@@ -221,11 +221,12 @@ def _candidates(first_offset: int, end_offset: int) -> re.Pattern[bytes]:
     """Where a batch may begin: an offset in range as far as its high bytes tell, a size, a magic."""
     first, last = first_offset.to_bytes(8, "big"), (end_offset - 1).to_bytes(8, "big")
     same = next((n for n in range(8) if first[n] != last[n]), 8)
-    low_high = b"" if same == 8 else b"[" + re.escape(first[same : same + 1]) + b"-" + re.escape(last[same : same + 1]) + b"]"
+    low_high = (
+        b"" if same == 8 else b"[" + re.escape(first[same : same + 1]) + b"-" + re.escape(last[same : same + 1]) + b"]"
+    )
     rest = b".{%d}" % (7 - same) if same < 7 else b""
     head = re.escape(first[:same]) + low_high + rest
     return re.compile(b"(?s)(?=" + head + rb"[\x00-\x7f].{3}.{4}[\x00-\x02])")
-
 
 
 def first_offset(batch: Batch) -> int:

@@ -133,7 +133,13 @@ def _parse(line: str) -> Seal:
     return Seal(
         int(base),
         Contents(
-            int(size), int(next_offset), int(largest), int(at), int(first), int(magics), () if holes == "-" else _holes(holes)
+            int(size),
+            int(next_offset),
+            int(largest),
+            int(at),
+            int(first),
+            int(magics),
+            () if holes == "-" else _holes(holes),
         ),
         int(modified),
         int(ends, 16),

@@ -22,9 +22,9 @@ from broker.log import offset_index, time_index
 from broker.log.counters import LogCounters
 from broker.log.index_cache import IndexCache
 from broker.log.offset_index import OffsetIndex
-from broker.log.scan import Batch, first_record
+from broker.log.scan import Batch, first_offset
 from broker.log.seals import Contents, IndexSum, Seal, fingerprint
-from broker.log.storage import Buffer, File, Storage
+from broker.log.storage import Buffer, File, FileMissing, Storage
 from broker.log.survey import Survey, survey
 from broker.log.time_index import TimeIndex
 from broker.log.verdict import Validated
@@ -200,7 +200,7 @@ class Segment:
 
     def _note_marks(self, appended: Validated) -> None:
         marks = appended.marks
-        for mark, following in zip(marks, marks[1:] + [None], strict=True):
+        for mark, following in zip(marks, [*marks[1:], None], strict=True):
             end = appended.size_bytes if following is None else following.position
             offset = mark.last_offset if appended.stored_magic >= 2 else mark.first_offset
             position = self.end_bytes + mark.position
@@ -368,14 +368,11 @@ class Segment:
         return found
 
     def _absorb(self, batch: Batch) -> None:
-        due = self.bytes_since_entry > self.index_interval_bytes
+        if not self.magics:
+            self.first_timestamp = batch.timestamp
         offset = batch.last_offset
-        if not self.magics or (due and batch.magic < 2):
-            first_offset, first_timestamp = first_record(batch)
-            if not self.magics:
-                self.first_timestamp = first_timestamp
-            if batch.magic < 2:
-                offset = first_offset
+        if batch.magic < 2 and self.bytes_since_entry > self.index_interval_bytes:
+            offset = first_offset(batch)
         self.note(batch.position, batch.size_bytes, offset, batch.timestamp, batch.last_offset)
         self.next_offset = batch.last_offset + 1
         self.magics |= 1 << batch.magic
@@ -403,13 +400,14 @@ class Segment:
         Of a segment that takes appends only the log: its indexes can be made anew from it, and syncing them would make
         every acknowledgement wait for three files.
         """
-        if self.removed:
-            return
-        self.log.datasync()
-        if self.seal is not None:
-            for index in (self._offsets, self._times):
+        try:
+            self.log.datasync()
+            for index in (self._offsets, self._times) if self.seal is not None else ():
                 if index is not None:
                     index.datasync()
+        except FileMissing:
+            if not self.removed:
+                raise
 
     def close(self) -> None:
         self.log.close()

@@ -40,7 +40,7 @@ JOIN_BELOW_BYTES = 32 * 1024
 """Many small buffers are joined up to this size: one copy is cheaper than a long vector."""
 
 
-class StorageFault(Exception):  # noqa: N818 - the three families are called faults
+class StorageFault(Exception):
     """The disk or the file system failed: the third family of faults, beside theirs and ours."""
 
     def __init__(self, message: str, *, path: str = "", code: int = 0) -> None:

@@ -31,9 +31,7 @@ class Survey:
         return self.holes if self.good_bytes == end else (*self.holes, (self.good_bytes, end))
 
 
-def survey(
-    read: Read, file_bytes: int, first_offset: int, end_offset: int, absorb: Callable[[Batch], None]
-) -> Survey:
+def survey(read: Read, file_bytes: int, first_offset: int, end_offset: int, absorb: Callable[[Batch], None]) -> Survey:
     """Scan a whole log file, show every good batch to `absorb` in order, and say what else there is."""
     found = Survey(file_bytes)
     for span in scan(read, file_bytes, first_offset=first_offset, end_offset=end_offset):

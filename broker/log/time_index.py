@@ -39,7 +39,7 @@ class TimeIndex(IndexFile):
     @property
     def last_timestamp(self) -> int:
         """-1 while there is no entry."""
-        return _read_timestamp(self.entries, len(self.entries) - 12)[0] if self.entries else -1  # type: ignore[no-any-return]
+        return _read_timestamp(self.entries, len(self.entries) - 12)[0] if self.entries else -1
 
     def append(self, timestamp: int, relative_offset: int) -> None:
         """Add an entry if its timestamp is greater than the last one's."""
@@ -52,4 +52,4 @@ def first_at_or_after(entries: Entries, timestamp: int) -> tuple[int, int] | Non
     number = bisect_left(range(len(entries) // 12), timestamp, key=lambda n: _read_timestamp(entries, n * 12)[0])
     if number * 12 >= len(entries):
         return None
-    return _read_entry(entries, number * 12)  # type: ignore[return-value]
+    return _read_entry(entries, number * 12)

@@ -1,0 +1,86 @@
+"""What of a partition is written but not on the disk yet, and how it gets there.
+
+`sync` runs in a worker thread while the partition goes on; everything else belongs to the partition's thread. What is passed
+between them is a queue and flags that are cleared *before* the work they ask for, so that what is written meanwhile asks
+again. The order within a sync: log files (and the indexes of complete segments), the folder, producer snapshots, seals: nothing
+on the disk describes data that is not there.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+
+from broker.log import seals, snapshot_file
+from broker.log.segment import Segment
+from broker.log.snapshot_file import SnapshotEntry
+from broker.log.storage import Storage
+
+
+class Durability:
+    """One partition's unsynced files and unwritten seals and snapshots."""
+
+    __slots__ = (
+        "_directory",
+        "_directory_changed",
+        "_guard",
+        "_seals_changed",
+        "_snapshots",
+        "_storage",
+        "_unsynced",
+        "recovery_point",
+        "waiting_since_ms",
+    )
+
+    def __init__(self, storage: Storage, directory: str, recovery_point: int) -> None:
+        self._storage = storage
+        self._directory = directory
+        self._guard = threading.Lock()
+        self._unsynced: deque[Segment] = deque()
+        self._snapshots: deque[tuple[int, list[SnapshotEntry]]] = deque()
+        self._seals_changed = False
+        self._directory_changed = False
+        self.recovery_point = recovery_point
+        """Everything before it is on the disk."""
+        self.waiting_since_ms = -1
+        """When the first append came that is not synced yet."""
+
+    def segment_written(self, segment: Segment) -> None:
+        segment.needs_sync = True
+        self._unsynced.append(segment)
+
+    def segments_changed(self) -> None:
+        """Segments came or went: their names have to be on the disk, and the seals to be written anew."""
+        self._directory_changed = True
+        self._seals_changed = True
+
+    def save_snapshot(self, offset: int, entries: list[SnapshotEntry]) -> None:
+        """Write a snapshot of the producers once the log is on the disk up to `offset`."""
+        self._snapshots.append((offset, entries))
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self._unsynced or self._snapshots or self._seals_changed or self._directory_changed)
+
+    @property
+    def has_files_to_write(self) -> bool:
+        return bool(self._snapshots or self._seals_changed)
+
+    def sync(self, segments: Sequence[Segment], end_offset: int) -> None:
+        """Have everything on the disk that has been written up to `end_offset`. Raises StorageFault."""
+        with self._guard:
+            save_seals, self._seals_changed = self._seals_changed, False
+            complete = [one.seal for one in tuple(segments) if one.seal is not None] if save_seals else []
+            self.waiting_since_ms = -1
+            while self._unsynced:
+                segment = self._unsynced.popleft()
+                segment.needs_sync = False
+                segment.datasync()
+            if self._directory_changed:
+                self._directory_changed = False
+                self._storage.sync_dir(self._directory)
+            while self._snapshots:
+                offset, entries = self._snapshots.popleft()
+                snapshot_file.save(self._storage, self._directory, offset, entries)
+            if save_seals:
+                seals.save(self._storage, self._directory, complete)
+            self.recovery_point = max(self.recovery_point, end_offset)

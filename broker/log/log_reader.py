@@ -1,0 +1,76 @@
+"""Reads a partition: from an offset to whole batches, remembering where each reader will go on."""
+
+from broker.log import reader
+from broker.log.segment import Segment, segment_for
+
+READ_HINTS = 64
+"""How many readers' places are remembered in each partition."""
+
+
+class LogReader:
+    """Over the segments of one partition. `forget` must follow whenever segments go, or their contents change."""
+
+    __slots__ = ("_hints", "_segments")
+
+    def __init__(self, segments: list[Segment]) -> None:
+        self._segments = segments
+        self._hints: dict[int, tuple[Segment, int]] = {}
+
+    def forget(self) -> None:
+        self._hints.clear()
+
+    def read(self, offset: int, end_offset: int, written_offset: int, max_bytes: int, *, at_least_one: bool) -> bytes:
+        """Whole batches from the one that holds `offset` on, nothing at or behind `end_offset`, from one segment.
+
+        `written_offset` is where what has been written ends, which is the same unless open transactions hide the end.
+        """
+        place = self._hints.pop(offset, None) or self._find(offset)
+        if place is None:
+            return b""
+        segment, position = place
+        following = written_offset if segment is self._segments[-1] else segment.next_offset
+        end = segment.size_bytes
+        if segment.holes:
+            end = reader.good_end(segment, position)
+        if end_offset < following:
+            end = min(end, _end_of(segment, end_offset))
+        size = end - position
+        if size > max_bytes:
+            size, following = _cut(segment, position, end, max_bytes, at_least_one=at_least_one)
+        if size <= 0:
+            return b""
+        data = segment.log.pread(size, position)
+        if following >= 0:
+            self._remember(following, segment, position + size)
+        return data
+
+    def _remember(self, offset: int, segment: Segment, position: int) -> None:
+        """Where the reader that gets these batches will go on. At the end of a complete segment there is nothing to go on."""
+        if position == segment.size_bytes and segment is not self._segments[-1]:
+            return
+        hints = self._hints
+        hints[offset] = (segment, position)
+        if len(hints) > READ_HINTS:
+            del hints[next(iter(hints))]
+
+    def _find(self, offset: int) -> tuple[Segment, int] | None:
+        """The first batch that ends at or behind an offset, in this segment or, behind a gap, in a later one."""
+        segments = self._segments
+        for number in range(segment_for(segments, offset), len(segments)):
+            position = reader.find(segments[number], offset)
+            if position is not None:
+                return segments[number], position
+        return None
+
+
+def _end_of(segment: Segment, end_offset: int) -> int:
+    position = reader.find(segment, end_offset)
+    return segment.size_bytes if position is None else position
+
+
+def _cut(segment: Segment, position: int, end: int, max_bytes: int, *, at_least_one: bool) -> tuple[int, int]:
+    """How much to read so that it ends at a batch boundary, and the offset behind it (-1: not known)."""
+    cut, following = reader.boundary(segment, position, position + max_bytes, end)
+    if cut > position or not at_least_one:
+        return cut - position, following
+    return min(end - position, reader.batch_size(segment, position)), -1
