@@ -33,7 +33,7 @@ from protocol.records.message_set import (
     SMALLEST_MESSAGE_BYTES,
     Message,
     crc_matches,
-    encode_set,
+    encode_message,
     encode_wrapper,
     inner_messages,
     is_cut_short,
@@ -254,18 +254,19 @@ def store(
 
 
 def _store_plain(records: list[Record], magic: int, append_time: int | None, config: TopicConfig) -> Validated:
-    if append_time is None:
-        timestamps = [record.timestamp for record in records]
-    else:
-        appended = TimestampType.LOG_APPEND_TIME
-        records = [record._replace(timestamp=append_time, timestamp_type=appended) for record in records]
-        timestamps = [append_time] * len(records)
-    messages = [encode_set([record], magic) for record in records]
-    for message in messages:
-        check_size(len(message), config)
-    starts = [0, *accumulate(map(len, messages[:-1]))]
     if magic == 0:
         timestamps = [NO_TIMESTAMP] * len(records)
+    elif append_time is None:
+        timestamps = [record.timestamp for record in records]
+    else:
+        timestamps = [append_time] * len(records)
+    attributes = TIMESTAMP_TYPE_BIT if magic and append_time is not None else 0
+    messages = [
+        encode_message(record.offset, timestamp, record.key, record.value, magic, attributes=attributes)
+        for record, timestamp in zip(records, timestamps, strict=True)
+    ]
+    check_size(max(map(len, messages)), config)
+    starts = [0, *accumulate(map(len, messages[:-1]))]
     append_time = NO_TIMESTAMP if append_time is None else append_time
     return _stored(b"".join(messages), starts, timestamps, records[0].offset, append_time, config, magic=magic)
 
