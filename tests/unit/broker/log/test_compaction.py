@@ -273,3 +273,14 @@ def committed(world):
     hidden = world.partition.aborted_overlapping(0, world.partition.log_end_offset)
     gone = {offset for one in hidden for offset in range(one.first_offset, one.last_offset + 1)}
     return {one.key: one.value for one in world.records() if one.offset not in gone}
+
+
+def test_an_abort_marker_that_was_lost_with_the_power_hides_nothing():
+    world = World()
+    world.send(("key", "value"), producer_id=5, producer_epoch=0, base_sequence=0, attributes=0x10)
+    world.partition.sync()
+    end(world, committed=False)
+    world.crash()
+    end(world, committed=True)
+    assert committed(world) == {b"key": b"value"}
+    assert world.partition.last_stable_offset == world.partition.high_watermark
