@@ -1,8 +1,10 @@
 """What every client writes and must read back: keys, values, headers, and times of its own that jump ahead and step back."""
 
+import time
 from typing import NamedTuple
 
-BASE_MS = 1_600_000_000_000
+BASE_MS = time.time_ns() // 1_000_000 - 3_600_000
+"""An hour ago: older ones would fall to the default retention."""
 COUNT = 200
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -32,7 +34,7 @@ TARGETS = [
     SAMPLES[100].timestamp - 20_000,
     SAMPLES[120].timestamp + 1,
 ]
-BEYOND_MS = BASE_MS + 86_400_000
+BEYOND_MS = BASE_MS + 86_400_000  # later than every sample
 
 
 def first_at_or_after(target: int) -> tuple[int, int]:

@@ -302,7 +302,8 @@ I = "InitProducerId:0,Produce:3"
 
 
 def pid(c, txn=None, ver=0, **kw):
-    c.coordinator(c.name("X"), 1)
+    if txn:
+        c.coordinator(c.name("X"), 1)
     k = c.conn()
     end = time.time() + 8
     while True:
