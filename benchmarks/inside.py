@@ -22,8 +22,9 @@ from broker.network.dispatch import Dispatcher
 from broker.network.listener import ConnectionLimits, Listener
 from broker.settings import load
 
-RECORDS = 200_000
+RECORDS = 1_000_000
 PIPELINED = 16
+LOOK_UPS = 20_000  # of different times, so that no memory of what was found is measured alone
 
 
 class Ticks:
@@ -138,7 +139,7 @@ def _fetch(at: Inside, batch_bytes: int) -> Callable[[], None]:
 def _look_up(at: Inside, batch_bytes: int) -> Callable[[], None]:
     name = _filled(at, batch_bytes)
     return _rounds(
-        at, [frames.list_offsets(name, fill.FIRST_TIMESTAMP + number * 7919 % RECORDS) for number in range(997)]
+        at, [frames.list_offsets(name, fill.FIRST_TIMESTAMP + number * 7919 % RECORDS) for number in range(LOOK_UPS)]
     )
 
 

@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+from confluent_kafka import KafkaException
+
 from benchmarks import consume, fill, frames, paced, peer, process, pump, real_client
 from benchmarks.frames import Api
 from benchmarks.peer import BrokerError, Peer
@@ -274,10 +276,10 @@ def client_produce(options: Options) -> Result:
 
 
 def client_consume(options: Options) -> Result:
-    """A librdkafka consumer from the start of a filled topic, at most to its end."""
+    """A librdkafka consumer that reads a filled topic from start to end, and again."""
     topic = filled(options)
     meter = Meter(options.pid)
-    count, took = real_client.consume(options.address, topic, options.seconds)
+    count, took = real_client.consume(options.address, topic, options.fill_records, options.seconds)
     return meter.result("clientconsume", "records", count, requests=count, seconds=took)
 
 
@@ -328,7 +330,7 @@ def main(arguments: list[str] | None = None) -> int:
     gc.disable()  # a collection of this process would show as latency of the broker
     try:
         print(json.dumps({key: value for key, value in asdict(MODES[mode](options)).items() if value is not None}))
-    except (BrokerError, pump.RefusedError, OSError) as fault:
+    except (BrokerError, pump.RefusedError, KafkaException, OSError) as fault:
         print(f"{mode} against {options.address}: {fault}", file=sys.stderr)
         return 1
     return 0

@@ -10,6 +10,13 @@ from benchmarks import frames
 QUEUE_RECORDS = 200_000
 POLL_EVERY = 1000
 CONSUME_BATCH = 5000
+CONSUME_LIMIT_SECONDS = 60.0
+CONSUMER_SETTINGS: dict[str, str | int | bool] = {
+    "enable.auto.commit": False,
+    "fetch.wait.max.ms": 100,
+    # Once its own queue is full the client pauses for a second by default, which would be all that is measured.
+    "fetch.queue.backoff.ms": 1,
+}
 
 
 def produce(address: str, topic: str, size_bytes: int, seconds: float) -> tuple[int, float]:
@@ -44,22 +51,27 @@ def _put(producer: Producer, topic: str, value: bytes, delivered: Callable[[Kafk
             producer.poll(0.05)
 
 
-def consume(address: str, topic: str, seconds: float) -> tuple[int, float]:
-    """Records read from the start of a topic, at most to its end."""
-    group = f"bench-{time.monotonic_ns()}"
-    consumer = Consumer(
-        {"bootstrap.servers": address, "group.id": group, "enable.auto.commit": False, "fetch.wait.max.ms": 100}
-    )
-    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    count, began, last = 0, time.perf_counter(), time.perf_counter()
-    while time.perf_counter() < began + seconds:
+def consume(address: str, topic: str, records: int, seconds: float) -> tuple[int, float]:
+    """Records read and the time it took: all of a topic from its start, as often as the time allows."""
+    consumer = Consumer(CONSUMER_SETTINGS | {"bootstrap.servers": address, "group.id": f"bench-{time.monotonic_ns()}"})
+    count, began = 0, time.perf_counter()
+    try:
+        while time.perf_counter() < began + seconds:
+            consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+            _read_all(consumer, records)
+            count += records
+        return count, time.perf_counter() - began
+    finally:
+        consumer.close()
+
+
+def _read_all(consumer: Consumer, records: int) -> None:
+    count, limit = 0, time.perf_counter() + CONSUME_LIMIT_SECONDS
+    while count < records:
         messages = consumer.consume(CONSUME_BATCH, timeout=0.3)
-        if not messages and count:
-            break
         for message in messages:
             if message.error() is not None:
                 raise KafkaException(message.error())
         count += len(messages)
-        last = time.perf_counter()
-    consumer.close()
-    return count, last - began
+        if time.perf_counter() > limit:
+            raise TimeoutError(f"{count} of {records} records within {CONSUME_LIMIT_SECONDS} s")
