@@ -1,4 +1,7 @@
-"""Keys and values in __consumer_offsets and __transaction_state: classic groups, committed offsets, transactions."""
+"""Keys and values in __consumer_offsets and __transaction_state: groups of both protocols, committed offsets, transactions.
+
+The two bytes before a key say what it is, and double as its version here; the two before a value are its version.
+"""
 
 from protocol.wire import Message, Struct, array, binary, field, int8, int16, int32, int64, string, uuid
 
@@ -46,6 +49,104 @@ class GroupMetadataValue(Message, versions="0-4", flexible="4+"):
     # when the group came into this state
     current_state_timestamp: int = field(int64, "2+", default=-1, ignorable=True)
     members: list[MemberMetadata] = field(array(MemberMetadata))
+
+
+class ConsumerGroupMetadataKey(Message, versions="3"):
+    group_id: str = field(string)
+
+
+class ConsumerGroupMetadataValue(Message, versions="0", flexible="0+"):
+    epoch: int = field(int32)
+    # changes when a topic that the group reads does
+    metadata_hash: int = field(int64, tag=0)
+
+
+class ConsumerGroupPartitionMetadataKey(Message, versions="4"):
+    """Written by Kafka up to 4.0; later ones keep a hash in the group's own record."""
+
+    group_id: str = field(string)
+
+
+class ConsumerGroupMemberMetadataKey(Message, versions="5"):
+    group_id: str = field(string)
+    member_id: str = field(string)
+
+
+class ClassicProtocol(Struct):
+    name: str = field(string)
+    metadata: bytes = field(binary)
+
+
+class ClassicMemberMetadata(Struct):
+    session_timeout_ms: int = field(int32)
+    supported_protocols: list[ClassicProtocol] = field(array(ClassicProtocol))
+
+
+class ConsumerGroupMemberMetadataValue(Message, versions="0", flexible="0+"):
+    instance_id: str | None = field(string, nullable="0+")
+    rack_id: str | None = field(string, nullable="0+")
+    client_id: str = field(string)
+    client_host: str = field(string)
+    subscribed_topic_names: list[str] = field(array(string))
+    subscribed_topic_regex: str | None = field(string, nullable="0+")
+    rebalance_timeout_ms: int = field(int32, default=-1)
+    server_assignor: str | None = field(string, nullable="0+")
+    # of a member that uses the classic protocol
+    classic_member_metadata: ClassicMemberMetadata | None = field(
+        ClassicMemberMetadata, tag=0, nullable="0+", default=None
+    )
+
+
+class ConsumerGroupTargetAssignmentMetadataKey(Message, versions="6"):
+    group_id: str = field(string)
+
+
+class ConsumerGroupTargetAssignmentMetadataValue(Message, versions="0", flexible="0+"):
+    assignment_epoch: int = field(int32)
+
+
+class ConsumerGroupTargetAssignmentMemberKey(Message, versions="7"):
+    group_id: str = field(string)
+    member_id: str = field(string)
+
+
+class TargetPartitions(Struct):
+    topic_id: bytes = field(uuid)
+    partitions: list[int] = field(array(int32))
+
+
+class ConsumerGroupTargetAssignmentMemberValue(Message, versions="0", flexible="0+"):
+    topic_partitions: list[TargetPartitions] = field(array(TargetPartitions))
+
+
+class ConsumerGroupCurrentMemberAssignmentKey(Message, versions="8"):
+    group_id: str = field(string)
+    member_id: str = field(string)
+
+
+class CurrentPartitions(Struct):
+    topic_id: bytes = field(uuid)
+    partitions: list[int] = field(array(int32))
+
+
+class ConsumerGroupCurrentMemberAssignmentValue(Message, versions="0", flexible="0+"):
+    member_epoch: int = field(int32)
+    previous_member_epoch: int = field(int32)
+    # 0 stable, 1 has to revoke, 2 waits for others to release
+    state: int = field(int8)
+    assigned_partitions: list[CurrentPartitions] = field(array(CurrentPartitions))
+    partitions_pending_revocation: list[CurrentPartitions] = field(array(CurrentPartitions))
+
+
+class ConsumerGroupRegularExpressionKey(Message, versions="16"):
+    group_id: str = field(string)
+    regular_expression: str = field(string)
+
+
+class ConsumerGroupRegularExpressionValue(Message, versions="0", flexible="0+"):
+    topics: list[str] = field(array(string))
+    version: int = field(int64)
+    timestamp: int = field(int64)
 
 
 class TransactionLogKey(Message, versions="0"):

@@ -1,0 +1,206 @@
+"""`__consumer_offsets`, where groups are kept: which partition a group is in, appends that report when they are written, reading it all.
+
+The topic is an ordinary compacted topic of this broker's log, made when the first group needs it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from broker.cluster import Cluster
+from broker.cluster_errors import ClusterError
+from broker.committer import Committer, Failures
+from broker.clock import Clock
+from broker.groups.records import Entry
+from broker.log.partition import Partition
+from broker.log.storage import StorageFault
+from broker.log.validate import Refused, check
+from broker.topic_names import GROUP_OFFSETS
+from protocol.errors import DecodeError, ErrorCode
+from protocol.records.batch import TRANSACTIONAL_BIT, encode_batch, iter_batch, read_header
+from protocol.records.control import decode_marker
+from protocol.records.record import Record
+from protocol.records.timestamps import TimestampType
+
+log = logging.getLogger(__name__)
+
+READ_BYTES = 1024 * 1024
+NEWEST_PRODUCE_VERSION = 13
+CREATE_TIME = int(TimestampType.CREATE_TIME)
+
+Done = Callable[[ErrorCode, int], None]
+"""Told the error, or none and the offset of the first record, once a batch is written or could not be."""
+
+
+class Producer(NamedTuple):
+    """In whose transaction something is written."""
+
+    id: int
+    epoch: int
+
+
+class Marked(NamedTuple):
+    """The end of a producer's transaction, as it stands in the log."""
+
+    producer_id: int
+    committed: bool
+
+
+class Stored(NamedTuple):
+    """One record of the log; `producer_id` is -1 outside of transactions."""
+
+    offset: int
+    key: bytes
+    value: bytes | None
+    producer_id: int
+
+
+def java_hash(text: str) -> int:
+    """What Java's String.hashCode gives."""
+    value = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value
+
+
+def shard_of(group_id: str, partition_count: int) -> int:
+    """The partition that keeps a group: the same one on every Kafka broker."""
+    value = java_hash(group_id)
+    return (0 if value == -(1 << 31) else abs(value)) % partition_count
+
+
+class _Write:
+    """A batch that is appended but not yet written: the committer finishes it."""
+
+    __slots__ = ("_base_offset", "_done", "durable", "partitions")
+
+    def __init__(self, partition: Partition, base_offset: int, done: Done, *, durable: bool) -> None:
+        self.partitions: Sequence[Partition] = (partition,)
+        self.durable = durable
+        self._base_offset = base_offset
+        self._done = done
+
+    def finish(self, failures: Failures) -> None:
+        if failures:
+            self._done(ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
+        else:
+            self._done(ErrorCode.NONE, self._base_offset)
+
+
+class Journal:
+    """The topic as the coordinator uses it."""
+
+    def __init__(self, cluster: Cluster, committer: Committer, clock: Clock) -> None:
+        self._cluster = cluster
+        self._committer = committer
+        self._clock = clock
+
+    def __repr__(self) -> str:
+        return f"<Journal of {self.partition_count} partitions>"
+
+    @property
+    def partitions(self) -> Sequence[Partition]:
+        topic = self._cluster.topics.get(GROUP_OFFSETS)
+        return topic.partitions if topic is not None else ()
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions there are, or will be."""
+        return len(self.partitions) or self._cluster.settings.offsets_topic_num_partitions
+
+    def shard_of(self, group_id: str) -> int:
+        return shard_of(group_id, self.partition_count)
+
+    def open(self) -> None:
+        """Make the topic if there is none; raises ClusterError."""
+        if GROUP_OFFSETS not in self._cluster.topics:
+            settings = self._cluster.settings
+            overrides: dict[str, str | None] = {
+                "cleanup.policy": "compact",
+                "compression.type": "producer",
+                "segment.bytes": str(settings.offsets_topic_segment_bytes),
+            }
+            self._cluster.create_topic(GROUP_OFFSETS, settings.offsets_topic_num_partitions, overrides)
+
+    def append(
+        self, shard: int, entries: Sequence[Entry], done: Done, *, durable: bool = False, producer: Producer | None = None
+    ) -> None:
+        """Append records as one batch; `done` comes when they are written (with `durable`: synced), or at once with an error."""
+        try:
+            self.open()
+            partition = self.partitions[shard]
+            base_offset = self._append(partition, entries, producer)
+        except (ClusterError, StorageFault) as error:
+            log.error("group state could not be written: %s", error)
+            done(ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
+        except Refused as refused:
+            log.warning("%s records of a group were refused: %s", len(entries), refused.message)
+            done(refused.code, -1)
+        else:
+            self._committer.submit(_Write(partition, base_offset, done, durable=durable))
+
+    def _append(self, partition: Partition, entries: Sequence[Entry], producer: Producer | None) -> int:
+        now_ms = self._clock.wall_ms()
+        records = [Record(place, now_ms, CREATE_TIME, key, value) for place, (key, value) in enumerate(entries)]
+        if producer is None:
+            return partition.append(
+                encode_batch(records), now_ms, produce_version=NEWEST_PRODUCE_VERSION  # type: ignore[arg-type]
+            ).base_offset
+        batch = encode_batch(
+            records,
+            attributes=TRANSACTIONAL_BIT,
+            producer_id=producer.id,
+            producer_epoch=producer.epoch,
+            base_sequence=0,
+        )
+        checked = check(
+            batch,
+            partition.log_end_offset,
+            partition.config,
+            now_ms,
+            produce_version=NEWEST_PRODUCE_VERSION,
+            leader_epoch=partition.leader_epoch,
+        )
+        # The coordinator has no sequence numbers: a producer's state is brought up to date, but nothing is checked against it.
+        partition.append_checked(checked, now_ms)
+        return checked.first_offset
+
+    def read(self, shard: int) -> Iterator[list[Stored | Marked]]:
+        """Everything in one partition, in order and in pieces; what cannot be read is logged and left out."""
+        partition = self.partitions[shard]
+        offset = partition.log_start_offset
+        while offset < partition.high_watermark:
+            data = partition.read(offset, READ_BYTES)
+            if not data:
+                return
+            piece, offset = _read_piece(data, partition, offset)
+            yield piece
+
+
+def _read_piece(data: bytes, partition: Partition, offset: int) -> tuple[list[Stored | Marked], int]:
+    """What whole batches say, and the offset behind them."""
+    piece: list[Stored | Marked] = []
+    position = 0
+    while position < len(data):
+        header = read_header(data, position)
+        try:
+            records = list(iter_batch(data, position))
+            if header.is_control:
+                piece += [_marked(header.producer_id, each) for each in records]
+            else:
+                producer_id = header.producer_id if header.is_transactional else -1
+                piece += [
+                    Stored(each.offset, each.key, each.value, producer_id) for each in records if each.key is not None
+                ]
+        except DecodeError as error:
+            log.error("%r: the batch at %s cannot be read: %s", partition, header.base_offset, error)
+        offset = header.last_offset + 1
+        position += header.size_bytes
+    return piece, offset
+
+
+def _marked(producer_id: int, record: Record) -> Marked:
+    return Marked(producer_id, decode_marker(record.key, record.value).committed)
