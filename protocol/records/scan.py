@@ -16,7 +16,7 @@ from protocol.records.scan_kin import take_heads
 from protocol.records.scan_shape import Bytes, Shape, misfit, shape_at, skip_headers
 
 _SMALLEST_RUN = 16  # fewer alike are walked sooner than compared
-# How many records are walked before the next attempt: four times as many after each that failed, few again when one paid.
+# How many records are walked before the next attempt: many more after each that did not pay, few again when one did.
 _FIRST_WALK, _LONGEST_WALK = 8, 1024
 _PAYING_RUN = 64
 _FEWEST_KIN, _MOST_KIN = 64, 1024
@@ -68,11 +68,12 @@ def _scan_alike(data: Bytes, state: _State, count: int) -> None:
         left = count - before
         if left >= _SMALLEST_RUN:
             shape = shape_at(data, state.position)
-            if _take_run(data, state, shape, left) or _take_kin(data, state, shape, left):
-                walk = _FIRST_WALK if state.index - before >= _PAYING_RUN else walk
+            taken = _take_run(data, state, shape, left) or _take_kin(data, state, shape, left)
+            if taken and state.index - before >= _PAYING_RUN:
+                walk = _FIRST_WALK
                 continue
-        _walk(data, state, min(walk, left))
-        walk = min(4 * walk, _LONGEST_WALK)
+        _walk(data, state, min(walk, count - state.index))
+        walk = min(16 * walk, _LONGEST_WALK)
 
 
 def _take_run(data: Bytes, state: _State, shape: Shape, left: int) -> bool:
@@ -155,8 +156,10 @@ def _walk(data: Bytes, state: _State, count: int) -> None:  # noqa: C901, PLR091
         if raw != last_raw:
             last_raw = raw
             delta = raw >> 1 ^ -(raw & 1)
-            lowest = min(lowest, delta)
-            highest = max(highest, delta)
+            if delta < lowest:  # noqa: PLR1730 - min() and max() cost five times as much
+                lowest = delta
+            if delta > highest:  # noqa: PLR1730
+                highest = delta
         raw = data[position]
         position += 1
         if raw > 127:
