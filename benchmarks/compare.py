@@ -1,4 +1,4 @@
-"""horolog and real Kafka releases measured alternately in one run: rates, CPU, latency, memory, starts, and how they stand to the targets.
+"""Measures horolog and real Kafka releases alternately in one run: rates, CPU, latency, memory, starts, and how they stand to the targets.
 
     python -m benchmarks.compare --quick                  # about three minutes
     python -m benchmarks.compare --write-docs             # 20 to 25 minutes, all tables, the performance page rewritten
@@ -160,17 +160,20 @@ def measure_loads(run: Run) -> None:
             started.append(start(run, name, folder="loads"))  # noqa: PERF401 - when a later one fails the earlier must be stopped
         _warm_up(run, [broker for broker in started if broker.name != HOROLOG])
         for number in range(run.plan.rounds):
-            for scenario in run.scenarios:
-                order = started if number % 2 == 0 else started[::-1]
-                for broker in order:
-                    if broker.name == HOROLOG or broker.name in scenario.kafka:
-                        _keep(run, number, scenario, broker)
+            _measure_round(run, number, started if number % 2 == 0 else started[::-1])
         for broker in started:
             loaded = {"loaded_mib": process.resident_kib(broker.pid) / 1024}
             run.footprint.setdefault(broker.name, []).append(loaded)
     finally:
         for broker in started:
             broker.stop()
+
+
+def _measure_round(run: Run, number: int, order: Sequence[Running]) -> None:
+    for scenario in run.scenarios:
+        for broker in order:
+            if broker.name == HOROLOG or broker.name in scenario.kafka:
+                _keep(run, number, scenario, broker)
 
 
 def _warm_up(run: Run, machines: Sequence[Running]) -> None:
