@@ -279,7 +279,7 @@ def show(run: Run, chosen: argparse.Namespace, seconds: float) -> None:
     plan = run.plan
     head = f"{report.machine()}; {plan.rounds} round(s) of {plan.seconds:g} s a load, medians; the whole took {seconds / 60:.1f} minutes."
     loads = [head, "", *report.load_table(run.results, run.names)] if run.results else []
-    footprints = [head, "", *report.footprint_table(run.footprint, run.names)] if run.footprint else []
+    footprints = [head, "", *report.footprint_table(run.footprint, run.names)] if not chosen.skip_starts else []
     print("\n".join(["", *loads, "", *footprints, *(f"FAILED {failure}" for failure in run.failures)]), flush=True)
     report.save(
         chosen.json,
