@@ -30,10 +30,11 @@ class LogReader:
         segment, position = place
         following = written_offset if segment is self._segments[-1] else segment.next_offset
         end = segment.size_bytes
-        if segment.holes:
-            end = reader.good_end(segment, position)
         if end_offset < following:
-            end = min(end, _end_of(segment, end_offset))
+            end = _end_of(segment, end_offset)
+        if segment.holes:
+            end = min(end, reader.good_end(segment, position))
+            following = -1
         size = end - position
         if size > max_bytes:
             size, following = _cut(segment, position, end, max_bytes, at_least_one=at_least_one)

@@ -84,6 +84,8 @@ class Opened:
     aborted: dict[int, TransactionIndex] = field(default_factory=dict)
     unsealed: bool = False
     """Something was read from the logs themselves: the seals have to be written anew."""
+    recovery_point: int | None = None
+    """Up to where the log is known to be on the disk, if that is not its end."""
 
 
 class Partition:
@@ -140,7 +142,8 @@ class Partition:
         self._failed: StorageFault | None = None
         self._reader = LogReader(self.segments)
         self._times = TimeSearch(self.segments, resources.highs)
-        self._durability = Durability(resources.storage, self.directory, self.high_watermark)
+        synced = self.high_watermark if opened.recovery_point is None else opened.recovery_point
+        self._durability = Durability(resources.storage, self.directory, synced)
         self._doomed: deque[tuple[int, Segment]] = deque()
         self._warned_about_future: set[int] = set()
         self._config = config
@@ -186,7 +189,7 @@ class Partition:
 
     def append(self, records: bytes | memoryview, now_ms: int, *, produce_version: int) -> AppendResult:
         """Queue records behind the log's end. Raises Refused (theirs) or StorageFault (the disk's)."""
-        self._check_takes_appends()
+        self.check_takes_appends()
         config = self._config
         checked = check(
             records,
@@ -238,7 +241,8 @@ class Partition:
             if completed is not None and completed.aborted:
                 self._completed.append(completed)
 
-    def _check_takes_appends(self) -> None:
+    def check_takes_appends(self) -> None:
+        """Raises StorageFault if nothing can be appended now."""
         if self.fault is not None:
             raise StorageFault(f"{self.topic}-{self.index} is offline: {self.fault}", path=self.directory)
         if self._failed is not None:
@@ -282,7 +286,7 @@ class Partition:
 
     def _roll(self, now_ms: int) -> None:
         """Complete the active segment and begin another. If that fails the active one stays, and so do its records."""
-        self._write_pending()
+        self.write_pending()
         old = self._active
         try:
             old.complete()
@@ -303,7 +307,7 @@ class Partition:
         self._reader.forget()
         self._durability.segments_changed()
 
-    def _write_pending(self) -> None:
+    def write_pending(self) -> None:
         """Write before something else is done; a failure is told again by the `flush` that the appends wait for."""
         try:
             self._write()
@@ -479,7 +483,7 @@ class Partition:
         if offset > self.high_watermark or offset < 0:
             raise OffsetOutOfRange(f"{offset} is not in {self.log_start_offset} to {self.high_watermark}")
         if offset > self.log_start_offset:
-            self._check_takes_appends()
+            self.check_takes_appends()
             self._move_start(offset)
 
     def _move_start(self, offset: int) -> None:
@@ -490,7 +494,7 @@ class Partition:
 
     def apply_retention(self, now_ms: int) -> list[retention.Expired]:
         """Take out of use what has outlived its time, size or start offset; says what."""
-        self._write_pending()
+        self.write_pending()
         following = [one.base_offset for one in self.segments[1:]] + [self.log_end_offset]
         ages = [
             retention.SegmentAge(one.base_offset, next_offset, one.size_bytes, one.max_timestamp)
@@ -518,7 +522,7 @@ class Partition:
             self._resources.counters.segments_kept_by_future.value += 1
             log.warning(
                 "%s-%s: a record %s ms in the future keeps segment %s and everything behind it from expiring"
-                " (future.timestamp.max.ms can cap it)",
+                " (horolog.future.timestamp.max.ms can cap it)",
                 self.topic,
                 self.index,
                 segment.largest_timestamp - now_ms,

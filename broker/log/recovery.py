@@ -130,6 +130,7 @@ class _Opening:
             start_offset,
             aborted,
             unsealed=bool(self.scanned),
+            recovery_point=min(self.scanned, default=None),
         )
         return Partition(opened, self.config, self.resources, self.folder)
 
