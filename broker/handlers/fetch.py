@@ -9,6 +9,7 @@ Not done: fetching as a follower (any replica id is refused), preferred read rep
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 
 from broker.handlers.context import BrokerView, RequestContext
@@ -24,7 +25,7 @@ from broker.handlers.fetch_sessions import (
 from broker.log.partition import OffsetOutOfRange, Partition
 from broker.log.storage import StorageFault
 from broker.waiting import Wait
-from protocol.errors import ErrorCode
+from protocol.errors import DecodeError, ErrorCode
 from protocol.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -35,6 +36,8 @@ from protocol.messages.fetch import (
 )
 from protocol.records.convert import ConversionError, convert_down
 from protocol.records.entries import iter_entries
+
+log = logging.getLogger(__name__)
 
 FIRST_VERSION_WITH_WHOLE_MESSAGE = 3
 FIRST_VERSION_WITH_V2 = 4
@@ -228,9 +231,11 @@ def _read(
             return answer
     upto = stable_offset if committed else high_watermark
     try:
-        records = partition.read(position.fetch_offset, max_bytes, at_least_one=whole, upto=upto)
-        if version < FIRST_VERSION_WITH_V2 and records:
-            records = _for_old_version(records, 0 if version <= 1 else 1, position.fetch_offset)
+        if version < FIRST_VERSION_WITH_V2:
+            magic = 0 if version <= 1 else 1
+            records = _read_for_old(partition, position.fetch_offset, max_bytes, magic, whole=whole, upto=upto)
+        else:
+            records = partition.read(position.fetch_offset, max_bytes, at_least_one=whole, upto=upto)
         if committed:
             answer.aborted_transactions = _aborted(partition, position.fetch_offset, upto)
     except OffsetOutOfRange:
@@ -241,15 +246,29 @@ def _read(
         return answer
     except StorageFault:
         return _error(index, _storage_error(version))
+    except DecodeError as error:
+        log.warning("%r: cannot be converted for an old reader from %s on: %s", partition, position.fetch_offset, error)
+        return _error(index, ErrorCode.CORRUPT_MESSAGE)
     answer.records = records
     return answer
 
 
-def _for_old_version(records: bytes, magic: int, first_offset: int) -> bytes:
-    """What readers of an older format can read; a slice that holds nothing newer stays as it was cut."""
-    if any(entry.magic > magic for entry in iter_entries(records)):
-        return convert_down(records, magic, first_offset)
-    return records
+def _read_for_old(partition: Partition, offset: int, max_bytes: int, magic: int, *, whole: bool, upto: int) -> bytes:
+    """What readers of an older format can read; a slice that holds nothing newer stays as it was cut.
+
+    Reads on where a slice held only what they are not shown (control batches): an empty answer would hold them there for ever.
+    """
+    while True:
+        records = partition.read(offset, max_bytes, at_least_one=whole, upto=upto)
+        entries = list(iter_entries(records))
+        if all(entry.magic <= magic for entry in entries):
+            return records
+        if not partition.config.down_conversion:
+            raise ConversionError(ErrorCode.UNSUPPORTED_VERSION, "message.downconversion.enable is false")
+        converted = convert_down(records, magic, offset)
+        if converted:
+            return converted
+        offset = entries[-1].last_offset + 1
 
 
 def _check(

@@ -1,0 +1,121 @@
+"""A whole broker in memory, without sockets: real frames go in, decoded answers come out, and the test sets the clock."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from typing import Any
+
+from broker.app import Broker
+from broker.clock import ManualClock
+from broker.cluster import NewTopic, Topic
+from broker.log.memory_storage import MemoryStorage
+from broker.network.connection import Connection
+from broker.network.dispatch import Dispatcher
+from broker.settings import load
+from protocol.apis import API
+from protocol.compile import decode, encode
+from protocol.wire import Message
+
+NOW_MS = 1_700_000_000_000
+
+
+class Wire:
+    """The client's end of a connection."""
+
+    name = "PLAINTEXT"
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self.received = bytearray()
+        self.closed = False
+        self.connection = Connection(self, dispatcher, 100 * 2**20, 500)  # type: ignore[arg-type]
+        self.connection.connection_made(self)  # type: ignore[arg-type]
+        self._last_id = 0
+
+    # what the broker's connection asks of its listener and its transport
+    def admit(self, connection: Connection) -> None:
+        return None
+
+    def forget(self, connection: Connection) -> None:
+        pass
+
+    def get_extra_info(self, name: str) -> Any:
+        return None
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        pass
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
+
+    def writelines(self, parts: list[bytes]) -> None:
+        for part in parts:
+            self.received += part
+
+    # what a test does
+    def send(self, request: Message, version: int) -> int:
+        """Send a request without waiting; its correlation id."""
+        api = next(api for api in API.values() if api.name + "Request" == type(request).__name__)
+        self._last_id += 1
+        header = struct.pack(">hhih4s", api.key, version, self._last_id, 4, b"test")
+        header += b"\0" * (api.request_header_version(version) - 1)
+        body = header + encode(request, version)
+        self.connection.data_received(struct.pack(">i", len(body)) + body)
+        return self._last_id
+
+    def answers(self) -> int:
+        """How many answers have come and were not taken."""
+        count = position = 0
+        while position + 4 <= len(self.received):
+            position += 4 + struct.unpack_from(">i", self.received, position)[0]
+            count += 1
+        return count
+
+    async def take(self, request: Message, version: int, timeout_s: float = 5.0) -> Any:
+        """The next answer, which must be to this request."""
+        api = next(api for api in API.values() if api.name + "Request" == type(request).__name__)
+        async with asyncio.timeout(timeout_s):
+            while not self.answers():
+                await asyncio.sleep(0.001)
+        (size,) = struct.unpack_from(">i", self.received)
+        frame = bytes(self.received[4 : 4 + size])
+        del self.received[: 4 + size]
+        return decode(api.response, version, frame, 4 + api.response_header_version(version), to_the_end=True)
+
+    async def ask(self, request: Message, version: int) -> Any:
+        self.send(request, version)
+        return await self.take(request, version)
+
+
+class MemoryBroker:
+    """`async with MemoryBroker(**settings) as broker`; settings by their names with `_` for `.`."""
+
+    def __init__(self, storage: MemoryStorage | None = None, **settings: object) -> None:
+        flags = {key.replace("_", "."): str(value) for key, value in settings.items()}
+        self.settings, _ = load(None, {}, {"listeners": "PLAINTEXT://127.0.0.1:0", **flags})
+        self.storage = storage or MemoryStorage()
+        self.clock = ManualClock(NOW_MS)
+        self.broker: Broker
+
+    async def __aenter__(self) -> MemoryBroker:
+        self.broker = Broker(self.settings, self.clock, self.storage, "/data", asyncio.get_running_loop())
+        await self.broker.start()
+        self.dispatcher = Dispatcher(self.broker)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.broker.stop()
+
+    def connect(self) -> Wire:
+        return Wire(self.dispatcher)
+
+    def topic(self, name: str = "t", partitions: int = 1, **configs: object) -> Topic:
+        overrides = {key.replace("_", "."): str(value) for key, value in configs.items()}
+        self.broker.cluster.create_topics([NewTopic(name, partitions, 1, overrides)])
+        return self.broker.cluster.topics[name]

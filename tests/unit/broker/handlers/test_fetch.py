@@ -1,0 +1,229 @@
+"""Fetch: what each version gets, how long it waits for it, and how sessions and limits shape the answer."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from protocol.errors import ErrorCode
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.messages.topics import DeleteTopicsRequest
+from protocol.records.entries import iter_entries, iter_records
+from tests.support import raw_records as raw
+from tests.support.memory_broker import NOW_MS, MemoryBroker, Wire
+
+
+def batch(*values: bytes, **fields: int) -> bytes:
+    records = [raw.record(value, offset_delta=index) for index, value in enumerate(values)]
+    return raw.batch(records, base_timestamp=NOW_MS, max_timestamp=NOW_MS, **fields)
+
+
+async def put(client: Wire, records: bytes, name: str = "t", index: int = 0, version: int = 9) -> None:
+    data = [TopicProduceData(name=name, partition_data=[PartitionProduceData(index=index, records=records)])]
+    response = await client.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=data), version)
+    assert response.responses[0].partition_responses[0].error_code == 0
+
+
+def fetch(*parts: tuple[str | bytes, int, int], max_bytes: int = 2**20, wait_ms: int = 0, **fields: object) -> FetchRequest:
+    topics = [
+        FetchTopic(
+            **({"topic": name} if isinstance(name, str) else {"topic_id": name}),
+            partitions=[FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=max_bytes)],
+        )
+        for name, index, offset in parts
+    ]
+    return FetchRequest(max_wait_ms=wait_ms, min_bytes=1, topics=topics, **fields)  # type: ignore[arg-type]
+
+
+def only(response):
+    (topic,) = response.responses
+    (answer,) = topic.partitions
+    return answer
+
+
+def values(answer) -> list[bytes | None]:
+    return [record.value for record in iter_records(answer.records)]
+
+
+@pytest.mark.parametrize("version", range(19))
+async def test_every_version_reads_what_newer_and_older_producers_wrote(version: int) -> None:
+    async with MemoryBroker() as memory:
+        topic = memory.topic()
+        client = memory.connect()
+        await put(client, raw.message(b"old", timestamp=NOW_MS), version=2)
+        await put(client, batch(b"new", b"newer"))
+        answer = only(await client.ask(fetch((topic.name if version < 13 else topic.id, 0, 0)), version))
+        assert (answer.error_code, answer.high_watermark) == (0, 3)
+        assert values(answer) == [b"old", b"new", b"newer"]
+        most = 0 if version < 2 else 1 if version < 4 else 2
+        assert max(entry.magic for entry in iter_entries(answer.records)) == most
+        if version >= 4:
+            assert (answer.last_stable_offset, answer.aborted_transactions) == (3, None)
+
+
+async def test_a_message_is_cut_for_old_versions_and_whole_for_new_ones() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic()
+        client = memory.connect()
+        await put(client, raw.message(b"x" * 500), version=2)
+        for version, size in ((0, 60), (2, 60), (3, 534), (4, 534)):
+            stored = 534 - 8 if version == 0 else 534
+            answer = only(await client.ask(fetch(("t", 0, 0), max_bytes=60), version))
+            assert len(answer.records) in {size, min(size, stored)}, version
+
+
+async def test_data_that_comes_ends_the_wait() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic(partitions=2)
+        waiting, producing = memory.connect(), memory.connect()
+        request = fetch(("t", 0, 0), ("t", 1, 0), wait_ms=30_000)
+        waiting.send(request, 4)
+        await asyncio.sleep(0.01)
+        assert waiting.answers() == 0
+        await put(producing, batch(b"v"), index=1)
+        response = await waiting.take(request, 4)
+        (topic,) = response.responses
+        assert [values(answer) for answer in topic.partitions] == [[], [b"v"]]
+        assert len(memory.broker.waiting) == 0
+
+
+async def test_too_little_data_waits_for_more_and_time_ends_it() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic()
+        client = memory.connect()
+        await put(client, batch(b"v"))
+        request = fetch(("t", 0, 0), wait_ms=50)
+        request.min_bytes = 100_000
+        answer = only(await client.ask(request, 4))
+        assert values(answer) == [b"v"]
+
+
+async def test_a_request_behind_a_waiting_fetch_is_answered_after_it() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic()
+        client = memory.connect()
+        request = fetch(("t", 0, 0), wait_ms=40)
+        first, second = client.send(request, 4), client.send(fetch(("t", 0, 0)), 4)
+        assert first < second
+        assert client.answers() == 0
+        only(await client.take(request, 4))
+        only(await client.take(request, 4))
+
+
+async def test_a_client_that_goes_away_no_longer_waits() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic()
+        client = memory.connect()
+        client.send(fetch(("t", 0, 0), wait_ms=30_000), 4)
+        assert len(memory.broker.waiting) == 1
+        client.connection.connection_lost(None)
+        assert len(memory.broker.waiting) == 0
+
+
+async def test_deleting_the_topic_ends_the_wait_with_its_error() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic()
+        waiting, admin = memory.connect(), memory.connect()
+        request = fetch(("t", 0, 0), wait_ms=30_000)
+        waiting.send(request, 4)
+        await admin.ask(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000), 1)
+        assert only(await waiting.take(request, 4)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize("offset", [-1, 2, 2**63 - 1])
+async def test_offsets_outside_of_the_log(offset: int) -> None:
+    async with MemoryBroker() as memory:
+        memory.topic()
+        client = memory.connect()
+        await put(client, batch(b"v"))
+        answer = only(await client.ask(fetch(("t", 0, offset), wait_ms=30_000), 4))
+        assert (answer.error_code, answer.high_watermark) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
+
+
+async def test_epochs_are_checked() -> None:
+    async with MemoryBroker() as memory:
+        partition = memory.topic().partitions[0]
+        partition.leader_epoch = 5
+        client = memory.connect()
+        await put(client, batch(b"v"))
+        for claimed, code in ((-1, 0), (5, 0), (6, ErrorCode.UNKNOWN_LEADER_EPOCH), (4, ErrorCode.FENCED_LEADER_EPOCH)):
+            request = fetch(("t", 0, 0))
+            request.topics[0].partitions[0].current_leader_epoch = claimed
+            assert only(await client.ask(request, 9)).error_code == code
+
+
+async def test_the_whole_answer_is_bounded_but_its_first_batch_comes_whole() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic("a")
+        memory.topic("b")
+        client = memory.connect()
+        for name in ("a", "b"):
+            await put(client, batch(b"x" * 500), name=name)
+        response = await client.ask(fetch(("a", 0, 0), ("b", 0, 0), max_bytes=10**6, **{}), 4)
+        assert [len(topic.partitions[0].records) > 0 for topic in response.responses] == [True, True]
+        request = fetch(("a", 0, 0), ("b", 0, 0))
+        request.max_bytes = 60
+        response = await client.ask(request, 4)
+        assert [values(topic.partitions[0]) for topic in response.responses] == [[b"x" * 500], []]
+
+
+async def test_zstd_does_not_go_down_and_is_told_so() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic(compression_type="zstd")
+        client = memory.connect()
+        await put(client, batch(b"v" * 100))
+        for version in (2, 9):
+            assert only(await client.ask(fetch(("t", 0, 0)), version)).error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        assert values(only(await client.ask(fetch(("t", 0, 0)), 10))) == [b"v" * 100]
+
+
+async def test_conversion_can_be_forbidden() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic(message_downconversion_enable="false")
+        client = memory.connect()
+        await put(client, batch(b"v"))
+        assert only(await client.ask(fetch(("t", 0, 0)), 3)).error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+async def test_a_session_mentions_only_what_has_changed() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic("a")
+        memory.topic("b")
+        client = memory.connect()
+        await put(client, batch(b"1"), name="a")
+        full = await client.ask(fetch(("a", 0, 0), ("b", 0, 0), session_epoch=0), 7)
+        assert full.session_id
+        assert len(full.responses) == 2
+
+        async def incremental(epoch: int, *parts: tuple[str, int, int], forget: str = ""):
+            gone = [ForgottenTopic(topic=forget, partitions=[0])] if forget else []
+            request = fetch(*parts, session_id=full.session_id, session_epoch=epoch, forgotten_topics_data=gone)
+            return await client.ask(request, 7)
+
+        assert (await incremental(1, ("a", 0, 1))).responses == []
+        await put(client, batch(b"2"), name="b")
+        (topic,) = (await incremental(2)).responses
+        assert (topic.topic, values(topic.partitions[0])) == ("b", [b"2"])
+        assert (await incremental(3, forget="b")).responses == []
+        assert (await incremental(9)).error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        await incremental(-1)
+        assert (await incremental(4)).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+async def test_a_partition_that_is_offline_says_so() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic().partitions[0].fault = "the disk is gone"
+        client = memory.connect()
+        assert only(await client.ask(fetch(("t", 0, 0)), 5)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert only(await client.ask(fetch(("t", 0, 0)), 6)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        memory.broker.cluster.topics["t"].partitions[0].fault = None
+
+
+async def test_there_are_no_followers() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic()
+        request = fetch(("t", 0, 0))
+        request.replica_id = 77
+        assert only(await memory.connect().ask(request, 4)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER

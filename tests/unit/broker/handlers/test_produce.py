@@ -1,0 +1,179 @@
+"""Produce: what is answered when, what each refusal looks like, and what a failing disk does to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol.errors import ErrorCode
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tests.support import raw_records as raw
+from tests.support.memory_broker import NOW_MS, MemoryBroker
+
+V2 = raw.batch([raw.record(b"value")], base_timestamp=NOW_MS, max_timestamp=NOW_MS)
+V1 = raw.message(b"value", timestamp=NOW_MS)
+VERSIONS = range(14)
+
+
+def request(*parts: tuple[str | bytes, int, bytes | None], acks: int = 1, transaction: str | None = None) -> ProduceRequest:
+    topics = [
+        TopicProduceData(
+            **({"name": name} if isinstance(name, str) else {"topic_id": name}),
+            partition_data=[PartitionProduceData(index=index, records=records)],
+        )
+        for name, index, records in parts
+    ]
+    return ProduceRequest(acks=acks, timeout_ms=1000, topic_data=topics, transactional_id=transaction)
+
+
+def records_for(version: int) -> bytes:
+    return V1 if version < 3 else V2
+
+
+def only(response):
+    (topic,) = response.responses
+    (answer,) = topic.partition_responses
+    return answer
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("acks", [1, -1])
+async def test_every_version_appends_and_names_the_offset(version: int, acks: int) -> None:
+    async with MemoryBroker() as memory:
+        topic = memory.topic()
+        client = memory.connect()
+        name = topic.name if version <= 12 else topic.id
+        for expected in (0, 1):
+            answer = only(await client.ask(request((name, 0, records_for(version)), acks=acks), version))
+            assert (answer.error_code, answer.base_offset, answer.log_append_time_ms) == (0, expected, -1)
+        assert topic.partitions[0].high_watermark == 2
+
+
+async def test_acks_zero_gets_no_answer() -> None:
+    async with MemoryBroker() as memory:
+        topic = memory.topic()
+        client = memory.connect()
+        client.send(request(("t", 0, V2), acks=0), 9)
+        answer = only(await client.ask(request(("t", 0, V2)), 9))
+        assert answer.base_offset == 1
+        assert client.answers() == 0
+        assert topic.partitions[0].high_watermark == 2
+
+
+async def test_a_refusal_with_acks_zero_closes_the_connection() -> None:
+    async with MemoryBroker() as memory:
+        client = memory.connect()
+        client.send(request(("nowhere", 0, V2), acks=0), 9)
+        assert client.closed
+
+
+@pytest.mark.parametrize(
+    ("parts", "code"),
+    [
+        (("nowhere", 0, V2), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (("t", 1, V2), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (("t", -1, V2), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (("t", 0, V2[:-1] + b"!"), ErrorCode.CORRUPT_MESSAGE),
+        (("t", 0, b""), ErrorCode.INVALID_RECORD),
+    ],
+)
+async def test_refusals_leave_the_log_alone(parts: tuple[str, int, bytes], code: ErrorCode) -> None:
+    async with MemoryBroker() as memory:
+        topic = memory.topic()
+        answer = only(await memory.connect().ask(request(parts), 9))
+        assert (answer.error_code, answer.base_offset) == (code, -1)
+        assert topic.partitions[0].log_end_offset == 0
+
+
+async def test_an_unknown_topic_id_is_told_as_such() -> None:
+    async with MemoryBroker() as memory:
+        answer = only(await memory.connect().ask(request((b"\7" * 16, 0, V2)), 13))
+        assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+@pytest.mark.parametrize("acks", [2, -2, 100])
+async def test_acks_must_be_one_of_three(acks: int) -> None:
+    async with MemoryBroker() as memory:
+        topic = memory.topic()
+        answer = only(await memory.connect().ask(request(("t", 0, V2), acks=acks), 9))
+        assert answer.error_code == ErrorCode.INVALID_REQUIRED_ACKS
+        assert topic.partitions[0].log_end_offset == 0
+
+
+async def test_a_refused_time_names_the_record_and_the_bound() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic(max_message_time_difference_ms=1000)
+        records = [raw.record(), raw.record(offset_delta=1, timestamp_delta=-5000)]
+        late = raw.batch(records, base_timestamp=NOW_MS, max_timestamp=NOW_MS)
+        answer = only(await memory.connect().ask(request(("t", 0, late)), 9))
+        assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+        assert [one.batch_index for one in answer.record_errors] == [1]
+        assert "5000" in str(answer.record_errors[0].batch_index_error_message)
+
+
+async def test_one_refused_partition_does_not_hold_the_others_back() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic()
+        response = await memory.connect().ask(request(("t", 0, V2), ("nowhere", 0, V2)), 9)
+        codes = [topic.partition_responses[0].error_code for topic in response.responses]
+        assert codes == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+async def test_of_a_partition_named_twice_the_last_counts() -> None:
+    async with MemoryBroker() as memory:
+        topic = memory.topic()
+        twice = request(("t", 0, V2))
+        twice.topic_data[0].partition_data *= 2
+        only(await memory.connect().ask(twice, 9))
+        assert topic.partitions[0].log_end_offset == 1
+
+
+async def test_a_transactional_batch_needs_a_transactional_id() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic()
+        batch = raw.batch([raw.record()], attributes=0x10, producer=(1, 0, 0), base_timestamp=NOW_MS)
+        answer = only(await memory.connect().ask(request(("t", 0, batch)), 9))
+        assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+@pytest.mark.parametrize(("version", "code"), [(3, ErrorCode.NOT_LEADER_OR_FOLLOWER), (9, ErrorCode.KAFKA_STORAGE_ERROR)])
+@pytest.mark.parametrize("acks", [1, -1])
+async def test_a_full_disk_is_told_at_once_and_writing_goes_on_after(version: int, code: ErrorCode, acks: int) -> None:
+    async with MemoryBroker() as memory:
+        topic = memory.topic()
+        client = memory.connect()
+        assert only(await client.ask(request(("t", 0, V2), acks=acks), version)).error_code == 0
+        memory.storage.fail("write", ".log", times=1)
+        answer = only(await client.ask(request(("t", 0, V2), acks=acks), version))
+        assert (answer.error_code, answer.base_offset) == (code, -1)
+        answer = only(await client.ask(request(("t", 0, V2), acks=acks), version))
+        assert (answer.error_code, answer.base_offset) == (0, 1)
+        assert topic.partitions[0].high_watermark == 2
+
+
+async def test_acks_all_survives_a_power_cut_and_acks_one_need_not() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic()
+        client = memory.connect()
+        only(await client.ask(request(("t", 0, V2), acks=-1), 9))
+        storage = memory.storage
+        only(await client.ask(request(("t", 0, V2), acks=1), 9))
+        memory.broker.logs.abandon()
+        storage.crash()
+        memory.broker.logs.partitions.clear()
+    async with MemoryBroker(storage) as memory:
+        assert 1 <= memory.broker.cluster.topics["t"].partitions[0].high_watermark <= 2
+
+
+async def test_flush_messages_makes_every_answer_durable() -> None:
+    async with MemoryBroker() as memory:
+        partition = memory.topic(flush_messages=1).partitions[0]
+        client = memory.connect()
+        only(await client.ask(request(("t", 0, V2), acks=1), 9))
+        assert partition.recovery_point == 1
+
+
+async def test_the_setting_that_relaxes_acks_all() -> None:
+    async with MemoryBroker(horolog_acks_all_sync="false") as memory:
+        partition = memory.topic().partitions[0]
+        only(await memory.connect().ask(request(("t", 0, V2), acks=-1), 9))
+        assert partition.recovery_point == 0
