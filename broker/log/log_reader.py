@@ -1,4 +1,4 @@
-"""Reads a partition: from an offset to whole batches, remembering where each reader will go on."""
+"""Reads a partition: from an offset to a slice of a segment, remembering where each reader will go on."""
 
 from broker.log import reader
 from broker.log.segment import Segment, segment_for
@@ -20,9 +20,9 @@ class LogReader:
         self._hints.clear()
 
     def read(self, offset: int, end_offset: int, written_offset: int, max_bytes: int, *, at_least_one: bool) -> bytes:
-        """Whole batches from the one that holds `offset` on, nothing at or behind `end_offset`, from one segment.
+        """What lies in one segment from the batch that holds `offset` on, nothing at or behind `end_offset`.
 
-        `written_offset` is where what has been written ends, which is the same unless open transactions hide the end.
+        Cut at `max_bytes`, inside a batch if that is where it falls. `written_offset` is where what has been written ends, which is the same unless open transactions hide the end.
         """
         place = self._hints.pop(offset, None) or self._find(offset)
         if place is None:
@@ -36,13 +36,19 @@ class LogReader:
             end = min(end, reader.good_end(segment, position))
             following = -1
         size = end - position
+        goes_on_at = end
         if size > max_bytes:
-            size, following = _cut(segment, position, end, max_bytes, at_least_one=at_least_one)
+            goes_on_at, following = reader.boundary(segment, position, position + max_bytes, end)
+            size = max_bytes
+            if goes_on_at == position:
+                following = -1
+                if at_least_one:
+                    size = min(end - position, reader.batch_size(segment, position))
         if size <= 0:
             return b""
         data = segment.log.pread(size, position)
         if following >= 0:
-            self._remember(following, segment, position + size)
+            self._remember(following, segment, goes_on_at)
         return data
 
     def _remember(self, offset: int, segment: Segment, position: int) -> None:
@@ -67,11 +73,3 @@ class LogReader:
 def _end_of(segment: Segment, end_offset: int) -> int:
     position = reader.find(segment, end_offset)
     return segment.size_bytes if position is None else position
-
-
-def _cut(segment: Segment, position: int, end: int, max_bytes: int, *, at_least_one: bool) -> tuple[int, int]:
-    """How much to read so that it ends at a batch boundary, and the offset behind it (-1: not known)."""
-    cut, following = reader.boundary(segment, position, position + max_bytes, end)
-    if cut > position or not at_least_one:
-        return cut - position, following
-    return min(end - position, reader.batch_size(segment, position)), -1

@@ -399,10 +399,10 @@ class Partition:
     # -- reading
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True, upto: int | None = None) -> bytes:
-        """Whole batches from the one that holds `offset` on, as they lie in the file; b"" if there is nothing yet.
+        """The log from the batch that holds `offset` on, as it lies in the file; b"" if there is nothing yet.
 
-        Not more than `max_bytes`, unless the first batch alone is larger and `at_least_one` asks for it; nothing at or behind
-        `upto`, which is a batch boundary.
+        Cut at `max_bytes`, inside a batch if that is where it falls, as readers expect it; unless the first batch alone is
+        larger and `at_least_one` asks for it. Nothing at or behind `upto`, which is a batch boundary.
         """
         end_offset = self.high_watermark
         if upto is not None and upto < end_offset:
