@@ -1,0 +1,54 @@
+"""The small files beside a log: byte 0 picks the kind, the rest is its content. Each reader refuses with its own family of error."""
+
+from collections.abc import Callable
+
+from broker.log import checkpoints, leader_epochs, meta_properties, seals, snapshot_file, transaction_index
+from broker.log.offset_index import OffsetIndex, last_position_up_to, lookup
+from broker.log.time_index import TimeIndex, first_at_or_after
+from tests.fuzz.targets import place
+
+Reader = Callable[[bytes], object]
+
+
+class NeverRefused(ValueError):
+    """For readers that take any bytes."""
+
+
+def time_index(data: bytes) -> object:
+    whole = data[: len(data) - len(data) % TimeIndex.ENTRY.size]
+    return [first_at_or_after(whole, timestamp) is None for timestamp in (-1, 0, 1_600_000_000_000, 2**63 - 1)]
+
+
+def offset_index(data: bytes) -> object:
+    whole = data[: len(data) - len(data) % OffsetIndex.ENTRY.size]
+    return [lookup(whole, at) >= 0 and last_position_up_to(whole, at) is not None for at in (0, 1, 1000, 2**31 - 1)]
+
+
+def aborted(data: bytes) -> object:
+    return len(transaction_index.decode(data, 0))
+
+
+READERS: tuple[tuple[Reader, type[ValueError]], ...] = (
+    (checkpoints.decode_offsets, checkpoints.CheckpointError),
+    (checkpoints.decode_partition_metadata, checkpoints.CheckpointError),
+    (checkpoints.decode_clean_shutdown, checkpoints.CheckpointError),
+    (leader_epochs.decode, checkpoints.CheckpointError),
+    (meta_properties.decode, checkpoints.CheckpointError),
+    (snapshot_file.decode, snapshot_file.SnapshotError),
+    (aborted, transaction_index.TransactionIndexError),
+    (seals.decode, seals.SealsDamaged),
+    (time_index, NeverRefused),
+    (offset_index, NeverRefused),
+)
+
+
+def target(data: bytes) -> object:
+    if not data:
+        return None
+    number = data[0] % len(READERS)
+    read, family = READERS[number]
+    try:
+        read(data[1:])
+    except family as error:
+        return number, place(error)
+    return number, "fine"

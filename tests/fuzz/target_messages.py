@@ -1,0 +1,24 @@
+"""Bodies of requests and responses of every API and version: byte 0 picks the API, byte 1 the version, byte 2 which of the two."""
+
+from protocol.apis import API
+from protocol.compile import decode, encode
+from protocol.errors import DecodeError
+from tests.fuzz.targets import place
+
+KEYS = sorted(API)
+
+
+def target(data: bytes) -> object:
+    if len(data) < 3:
+        return None
+    api = API[KEYS[data[0] % len(KEYS)]]
+    version = api.min_version + data[1] % (api.max_version - api.min_version + 1)
+    cls = api.response if data[2] & 1 else api.request
+    try:
+        message = decode(cls, version, memoryview(data)[3:], to_the_end=True)
+    except DecodeError as error:
+        return place(error)
+    written = encode(message, version)
+    again = decode(cls, version, written, to_the_end=True)
+    assert again == message, f"{cls.__name__} v{version} changes when it is written and read again"
+    return f"{cls.__name__} {version}"
