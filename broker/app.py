@@ -13,7 +13,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
@@ -22,6 +22,8 @@ from broker.clock import Clock, SystemClock
 from broker.cluster import Cluster
 from broker.cluster_file import ClusterFile
 from broker.committer import Committer
+from broker.groups.coordinator import GroupCoordinator
+from broker.groups.timers import LoopTimers
 from broker.handlers.context import Endpoints
 from broker.handlers.fetch_sessions import FetchSessions
 from broker.listeners import Address, advertised_addresses, listen_addresses
@@ -34,6 +36,7 @@ from broker.network.dispatch import Dispatcher
 from broker.network.listener import ConnectionLimits, Listener
 from broker.periodic import Periodic
 from broker.settings import Settings
+from broker.transactions.coordinator import TransactionCoordinator
 from broker.waiting import Waiting
 
 log = logging.getLogger(__name__)
@@ -44,6 +47,7 @@ HOUSEKEEPING_MS = 1_000
 COMPACTION_FILES = 16
 LEAST_BACKOFF_MS = 100
 STOP_GRACE_S = 10.0
+END = object()
 
 
 class AdvertisedEndpoints:
@@ -81,6 +85,9 @@ class Broker:
         self.cluster.on_settings_changed = self._settings_changed
         self.waiting = Waiting(loop)
         self.committer = Committer(loop, self.workers, self.waiting.changed)
+        self.transactions = TransactionCoordinator(self.cluster, self.committer, clock, self._offsets_ended)
+        self._group_timers = LoopTimers(clock, loop)
+        self.groups = GroupCoordinator(self.cluster, self.committer, clock, self._group_timers)
         self.fetch_sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, clock)
         self._endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()))
         self.listeners: list[Listener] = []
@@ -97,6 +104,8 @@ class Broker:
 
     async def start(self) -> None:
         self.cluster.open(self.clock.wall_ms())
+        self.transactions.open()
+        self._load_groups(self.groups.load())
         dispatcher = Dispatcher(self)
         limits = ConnectionLimits.of(self.settings)
         for address in listen_addresses(self.settings):
@@ -109,13 +118,16 @@ class Broker:
     async def stop(self) -> None:
         for job in self._jobs:
             job.stop()
+        self._group_timers.close()
         self.compactor.stop()
         for listener in self.listeners:
             await listener.stop_accepting()
         try:
             await asyncio.wait_for(self.committer.drain(), STOP_GRACE_S)
         except TimeoutError:
-            log.error("the disk did not take everything within %s s; what is unsynced stays unacknowledged", STOP_GRACE_S)
+            log.error(
+                "the disk did not take everything within %s s; what is unsynced stays unacknowledged", STOP_GRACE_S
+            )
         for listener in self.listeners:
             listener.close_connections()
         self.workers.shutdown(wait=True)
@@ -123,6 +135,14 @@ class Broker:
 
     def _settings_changed(self, settings: Settings) -> None:
         self.settings = settings
+
+    def _offsets_ended(self, producer_id: int, committed: bool) -> None:
+        """A transaction's marker is in the log of offsets."""
+
+    def _load_groups(self, steps: Iterator[None]) -> None:
+        """Read groups from the log piece by piece, letting everything else run in between."""
+        if next(steps, END) is not END:
+            self._loop.call_soon(self._load_groups, steps)
 
     # -- work that comes again and again
 
@@ -133,6 +153,18 @@ class Broker:
             Periodic(loop, self._apply_retention, settings.log_retention_check_interval_ms, first_ms),
             Periodic(loop, self._sync_and_remove, min(settings.log_flush_scheduler_interval_ms, HOUSEKEEPING_MS)),
             Periodic(loop, self._write_checkpoints, settings.log_flush_offset_checkpoint_interval_ms),
+            Periodic(loop, self.groups.expire_offsets, settings.offsets_retention_check_interval_ms),
+            Periodic(loop, self.transactions.finish_prepared, HOUSEKEEPING_MS),
+            Periodic(
+                loop,
+                self.transactions.abort_timed_out,
+                settings.transaction_abort_timed_out_transaction_cleanup_interval_ms,
+            ),
+            Periodic(
+                loop,
+                self.transactions.forget_expired,
+                settings.transaction_remove_expired_transaction_cleanup_interval_ms,
+            ),
         ]
         if settings.log_cleaner_enable:
             self._jobs.append(Periodic(loop, self._compact, max(settings.log_cleaner_backoff_ms, LEAST_BACKOFF_MS)))
@@ -186,9 +218,7 @@ def _log_failure(done: Future[object]) -> None:
 
 def run(settings: Settings, warnings: Iterable[str]) -> int:
     """Run a broker until SIGTERM or SIGINT; the exit code."""
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for warning in warnings:
         log.warning("%s", warning)
     loop = new_event_loop()

@@ -247,6 +247,24 @@ class Settings:
         3_000, "Time for which an empty group waits for more members.", low=0
     )
     group_max_size: int = integer(INT32_MAX, "Members of one group.", low=1)
+    group_consumer_session_timeout_ms: int = integer(
+        45_000, "Silence after which a member of a group whose assignments the broker makes is out.", low=1
+    )
+    group_consumer_heartbeat_interval_ms: int = integer(
+        5_000, "Time between two heartbeats that such a member is told to keep.", low=1
+    )
+    group_consumer_max_size: int = integer(INT32_MAX, "Members of one such group.", low=1)
+    group_consumer_migration_policy: str = string(
+        "bidirectional",
+        "Whether a group with members may change its protocol: upgrade to the newer, downgrade to the classic, both or none.",
+        choices=("disabled", "upgrade", "downgrade", "bidirectional"),
+    )
+    horolog_groups_max: int = integer(1_000_000, "Groups that are kept, those without members included.", low=1)
+    horolog_offsets_commit_sync: bool = boolean(
+        False,
+        "Whether a commit waits until it is on the disk; false: until it is written, which a power cut may undo.",
+        dynamic=True,
+    )
     offset_metadata_max_bytes: int = integer(4096, "The longest note beside a committed offset.", low=0)
     offsets_retention_minutes: int = integer(10_080, "Time for which an empty group's offsets are kept.", low=1)
     offsets_retention_check_interval_ms: int = long(
@@ -280,6 +298,12 @@ class Settings:
         1, "Copies that a transaction's record waits for; one broker has one.", low=1
     )
     transaction_state_log_segment_bytes: int = integer(100 * 2**20, "Segment size of the topic of transactions.", low=1)
+    horolog_transactional_ids_max: int = integer(
+        100_000, "Transactional ids that are remembered at one time; one more is refused.", low=1
+    )
+    horolog_transaction_partitions_max: int = integer(
+        10_000, "Partitions that one transaction may write to; one more is refused.", low=1
+    )
 
     layers: Layers = field(default_factory=Layers)
 

@@ -3,7 +3,7 @@
 A handler is named as `module:function` and imported when the first request for it comes: the start stays quick.
 
 The ranges are the union of what Kafka 3.9 (oldest versions) and Kafka 4.3 (newest versions) serve. Not advertised: ApiVersions v5,
-InitProducerId v6 (unstable in Kafka 4.3 as well), and the apis of groups and transactions, which are not served yet.
+InitProducerId v6 (unstable in Kafka 4.3 as well).
 """
 
 from __future__ import annotations
@@ -46,16 +46,37 @@ HANDLERS: dict[ApiKey, Handler] = {
     ApiKey.FETCH: Handler(0, 18, "fetch:handle"),
     ApiKey.LIST_OFFSETS: Handler(0, 11, "list_offsets:handle"),
     ApiKey.METADATA: Handler(0, 13, "metadata:handle"),
+    ApiKey.OFFSET_COMMIT: Handler(0, 10, "offsets:commit"),
+    ApiKey.OFFSET_FETCH: Handler(0, 10, "offsets:fetch"),
+    ApiKey.FIND_COORDINATOR: Handler(0, 6, "find_coordinator:handle"),
+    ApiKey.JOIN_GROUP: Handler(0, 9, "groups:join"),
+    ApiKey.HEARTBEAT: Handler(0, 4, "groups:heartbeat"),
+    ApiKey.LEAVE_GROUP: Handler(0, 5, "groups:leave"),
+    ApiKey.SYNC_GROUP: Handler(0, 5, "groups:sync"),
+    ApiKey.DESCRIBE_GROUPS: Handler(0, 6, "groups:describe"),
+    ApiKey.LIST_GROUPS: Handler(0, 5, "groups:list_groups"),
     ApiKey.API_VERSIONS: Handler(0, 4, "api_versions:handle"),
     ApiKey.CREATE_TOPICS: Handler(0, 7, "topics:create_topics"),
     ApiKey.DELETE_TOPICS: Handler(0, 6, "topics:delete_topics"),
     ApiKey.DELETE_RECORDS: Handler(0, 2, "records:handle"),
     ApiKey.INIT_PRODUCER_ID: Handler(0, 5, "producer_ids:handle"),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Handler(0, 4, "epochs:handle"),
+    ApiKey.ADD_PARTITIONS_TO_TXN: Handler(0, 5, "transactions:add_partitions"),
+    ApiKey.ADD_OFFSETS_TO_TXN: Handler(0, 4, "transactions:add_offsets"),
+    ApiKey.END_TXN: Handler(0, 5, "transactions:end"),
+    ApiKey.WRITE_TXN_MARKERS: Handler(0, 2, "transaction_admin:write_markers"),
+    ApiKey.TXN_OFFSET_COMMIT: Handler(0, 5, "transactions:commit_offsets"),
     ApiKey.DESCRIBE_CONFIGS: Handler(0, 4, "configs:describe_configs"),
     ApiKey.ALTER_CONFIGS: Handler(0, 2, "configs:alter_configs"),
     ApiKey.DESCRIBE_LOG_DIRS: Handler(0, 5, "log_dirs:handle"),
     ApiKey.CREATE_PARTITIONS: Handler(0, 3, "topics:create_partitions"),
+    ApiKey.DELETE_GROUPS: Handler(0, 2, "groups:delete"),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Handler(0, 1, "configs:incremental_alter_configs"),
+    ApiKey.OFFSET_DELETE: Handler(0, 0, "offsets:delete"),
     ApiKey.DESCRIBE_CLUSTER: Handler(0, 2, "cluster:handle"),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: Handler(0, 1, "consumer_groups:heartbeat"),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Handler(0, 1, "consumer_groups:describe"),
+    ApiKey.DESCRIBE_PRODUCERS: Handler(0, 0, "describe_producers:handle"),
+    ApiKey.DESCRIBE_TRANSACTIONS: Handler(0, 0, "transaction_admin:describe"),
+    ApiKey.LIST_TRANSACTIONS: Handler(0, 1, "transaction_admin:list_all"),
 }

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from broker.clock import Clock
     from broker.cluster import Cluster
     from broker.committer import Committer
+    from broker.groups.coordinator import GroupCoordinator
     from broker.handlers.fetch_sessions import FetchSessions
     from broker.log.manager import LogManager
     from broker.metrics import Metrics
     from broker.settings import Settings
+    from broker.transactions.coordinator import TransactionCoordinator
     from broker.waiting import Waiting
 
 Buffer = bytes | bytearray | memoryview
@@ -48,6 +50,8 @@ class BrokerView(Protocol):
     committer: Committer
     waiting: Waiting
     fetch_sessions: FetchSessions
+    groups: GroupCoordinator
+    transactions: TransactionCoordinator
 
     @property
     def endpoints(self) -> Endpoints: ...

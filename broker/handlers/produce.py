@@ -4,7 +4,7 @@
 - acks=0 gets no answer, and a closed connection if anything was refused; acks=1 is answered after the write, acks=-1 after the sync.
 - A partition named twice in one request counts once, the last one, as real brokers do.
 - v13+ names topics by id.
-Not done: transactional batches are refused (INVALID_TXN_STATE) until there is a transaction coordinator.
+- Batches of a transaction have to belong to one: see `transactional_produce`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from broker.cluster import Topic
 from broker.committer import Failures
+from broker.handlers import transactional_produce
 from broker.handlers.context import BrokerView, RequestContext
 from broker.log.partition import Partition
 from broker.log.storage import StorageFault
@@ -76,7 +77,7 @@ def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext)
         for data in _last_of_each_partition(topic_data.partition_data):
             answer = PartitionProduceResponse(index=data.index)
             answers.append(answer)
-            partition = _append(topic, data, answer, request, context, now_ms)
+            partition = _append(broker, topic, data, answer, request, context, now_ms)
             if partition is not None:
                 produced.partitions.append(partition)
                 produced.answers.append(answer)
@@ -149,6 +150,7 @@ def _last_of_each_partition(partitions: list[PartitionProduceData]) -> Sequence[
 
 
 def _append(
+    broker: BrokerView,
     topic: Topic | ErrorCode,
     data: PartitionProduceData,
     answer: PartitionProduceResponse,
@@ -167,12 +169,14 @@ def _append(
     records: memoryview | None = data.records  # type: ignore[assignment]  # decoded ones are views of the frame
     if records is None:
         raise ProtocolError(f"Produce v{context.version} with null records for {topic.name}-{data.index}")
-    if request.transactional_id is not None:
-        _refuse(answer, ErrorCode.INVALID_TXN_STATE, "transactions are not served")
-        return None
     if partition.fault is not None:
         _refuse(answer, storage_error(context.version), partition.fault)
         return None
+    if request.transactional_id is not None:
+        code = transactional_produce.check(broker, request.transactional_id, partition, records, context.version)
+        if code != ErrorCode.NONE:
+            _refuse(answer, code, code.message)
+            return None
     try:
         result = partition.append(records, now_ms, produce_version=context.version)
     except Refused as refused:
