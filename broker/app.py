@@ -138,6 +138,7 @@ class Broker:
 
     def _offsets_ended(self, producer_id: int, committed: bool) -> None:
         """A transaction's marker is in the log of offsets."""
+        self.groups.complete_txn(producer_id, committed)
 
     def _load_groups(self, steps: Iterator[None]) -> None:
         """Read groups from the log piece by piece, letting everything else run in between."""

@@ -41,6 +41,7 @@ NEW_MEMBER_TIMEOUT_MS = 300_000
 """A new member that waits in its first join sends no heartbeats; it is given so long."""
 
 FIRST_JOIN_WITH_MEMBER_ID = 4
+FIRST_JOIN_WITH_SKIPPED_ASSIGNMENT = 9
 
 HEARTBEAT: dict[State, ErrorCode] = {
     State.EMPTY: ErrorCode.UNKNOWN_MEMBER_ID,
@@ -63,9 +64,7 @@ REBALANCES_ON_REJOIN: dict[State, Callable[[ClassicGroup, Member, Protocols], bo
     # The same metadata again: the answer was lost on its way.
     State.COMPLETING: lambda _group, member, protocols: member.protocols != protocols,
     # A leader that joins again asks for a rebalance: something has changed that only it looks at.
-    State.STABLE: lambda group, member, protocols: (
-        group.leader_id == member.id or member.protocols != protocols
-    ),
+    State.STABLE: lambda group, member, protocols: group.leader_id == member.id or member.protocols != protocols,
 }
 """Whether a known member that joins again begins (or takes part in) a rebalance, or gets the current generation once more."""
 
@@ -100,7 +99,7 @@ class Classic:
             self._timers.stop(group.pending.pop(request.member_id))
             self._add(group, request, request.member_id, protocols, client, answer)
         elif not request.member_id:
-            self._join_static(group, request, protocols, client, answer)
+            self._join_static(group, request, protocols, version, client, answer)
         else:
             self._rejoin(group, group.members[request.member_id], request, protocols, answer)
 
@@ -152,6 +151,7 @@ class Classic:
         group: ClassicGroup,
         request: JoinGroupRequest,
         protocols: Protocols,
+        version: int,
         client: tuple[str, str],
         answer: AnswerJoin,
     ) -> None:
@@ -164,34 +164,46 @@ class Classic:
             self._add(group, request, member_id, protocols, client, answer)
             return
         self._refuse_waiting(group, holder, ErrorCode.FENCED_INSTANCE_ID)
-        old_protocols, old_leader = holder.protocols, group.leader_id == holder.id
+        old_id, old_leader_id = holder.id, group.leader_id
         group.rename(holder, member_id)
         holder.client_id, holder.client_host = client
         self._update(group, holder, request, protocols)
-        if group.state is not State.STABLE or _choice_changes(group, holder, old_protocols):
+        if group.state is State.STABLE and group.select_protocol() == group.protocol_name:
+            self._start_session(holder)
+            written = partial(self._renamed, group, holder, old_id, old_leader_id or "", version, answer)
+            self._journal.append(group.shard, [group.entry()], written)
+        else:
             group.wait_to_join(holder, answer)
             self._rebalance_or_complete(group)
-        elif old_leader:
-            self._answer_stable_static(group, holder, answer, as_leader=True)
-        else:
-            self._answer_stable_static(group, holder, answer, as_leader=False)
 
-    def _answer_stable_static(
-        self, group: ClassicGroup, member: Member, answer: AnswerJoin, *, as_leader: bool
+    def _renamed(
+        self,
+        group: ClassicGroup,
+        member: Member,
+        old_id: str,
+        old_leader_id: str,
+        version: int,
+        answer: AnswerJoin,
+        code: ErrorCode,
+        _: int,
     ) -> None:
-        """A static member is back and nothing has changed: it gets the current generation, once its new id is written."""
-        self._start_session(member)
+        """A static member is back, nothing has changed, and its new id is written: it gets the current generation.
 
-        def written(code: ErrorCode, _: int) -> None:
-            if code:
-                log.warning("group %s: the new id of static member %s could not be written", group.id, member.instance_id)
-                answer(join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, member.id))
-                return
-            response = group.joined(member, with_members=as_leader)
-            response.skip_assignment = as_leader
-            answer(response)
-
-        self._journal.append(group.shard, [group.entry()], written)
+        A leader that understands it is told to leave the assignment alone; an older one is told that another leads.
+        """
+        if code:
+            log.warning("group %s: the new id of static member %s could not be written", group.id, member.instance_id)
+            answer(join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, member.id))
+            if group.members.get(member.id) is member:
+                group.rename(member, old_id)
+            return
+        is_leader = group.leader_id == member.id
+        may_skip = version >= FIRST_JOIN_WITH_SKIPPED_ASSIGNMENT
+        response = group.joined(member, with_members=is_leader and may_skip)
+        response.skip_assignment = is_leader and may_skip
+        if not may_skip:
+            response.leader = old_leader_id
+        answer(response)
 
     def _rejoin(
         self,
@@ -209,9 +221,7 @@ class Classic:
             is_leader = group.leader_id == member.id
             answer(group.joined(member, with_members=is_leader and group.state is State.COMPLETING))
 
-    def _update(
-        self, group: ClassicGroup, member: Member, request: JoinGroupRequest, protocols: Protocols
-    ) -> None:
+    def _update(self, group: ClassicGroup, member: Member, request: JoinGroupRequest, protocols: Protocols) -> None:
         group.update(member, protocols)
         member.session_timeout_ms = request.session_timeout_ms
         member.rebalance_timeout_ms = rebalance_timeout_ms(request)
@@ -331,10 +341,10 @@ class Classic:
             self._start_join_timer(group, group.rebalance_timeout_ms, partial(self._complete_join, group))
             return
         group.begin_generation(self._clock.wall_ms())
-        if group.state is State.EMPTY:
-            self._journal.append(group.shard, [group.entry()], partial(self._empty_written, group))
-        else:
+        if group.members:
             self._begin_sync(group)
+        else:
+            self._journal.append(group.shard, [group.entry()], partial(self._empty_written, group))
 
     def _begin_sync(self, group: ClassicGroup) -> None:
         self._start_sync_timer(group)
@@ -524,7 +534,7 @@ class Classic:
 
 
 def join_error(code: ErrorCode, member_id: str) -> JoinGroupResponse:
-    return JoinGroupResponse(error_code=code, generation_id=NO_GENERATION, member_id=member_id)
+    return JoinGroupResponse(error_code=code, generation_id=NO_GENERATION, protocol_name=None, member_id=member_id)
 
 
 def rebalance_timeout_ms(request: JoinGroupRequest) -> int:
@@ -537,12 +547,6 @@ def sync_code(code: ErrorCode) -> ErrorCode:
     if code in {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}:
         return ErrorCode.UNKNOWN_SERVER_ERROR
     return ErrorCode.COORDINATOR_NOT_AVAILABLE
-
-
-def _choice_changes(group: ClassicGroup, member: Member, old_protocols: Protocols) -> bool:
-    """Whether what a returning static member supports makes another protocol, or other metadata, the group's choice."""
-    old_metadata = next((metadata for name, metadata in old_protocols if name == group.protocol_name), None)
-    return group.select_protocol() != group.protocol_name or member.metadata(group.protocol_name) != old_metadata
 
 
 def _nothing() -> None:

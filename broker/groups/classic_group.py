@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 
-from broker.groups.offsets import GroupOffsets
+from broker.groups.offsets import Committed, GroupOffsets, TopicPartition
 from broker.groups.records import Entry, entry
 from broker.groups.subscription import subscribed_topics
 from broker.groups.timers import Timer
@@ -46,7 +46,6 @@ COMES_FROM: dict[State, frozenset[State]] = {
     State.DEAD: frozenset(State),
 }
 
-HAS_ASSIGNMENTS = frozenset({State.STABLE})
 CAN_REBALANCE = COMES_FROM[State.PREPARING]
 LIVE = frozenset({State.PREPARING, State.COMPLETING, State.STABLE})
 
@@ -169,6 +168,61 @@ class ClassicGroup:
     def is_simple(self) -> bool:
         """It only keeps offsets: nobody has ever joined."""
         return self.is_empty and not self.pending and self.protocol_type is None
+
+    @property
+    def state_name(self) -> str:
+        return self.state.value
+
+    # -- offsets
+
+    def check_commit(
+        self, member_id: str, instance_id: str | None, generation: int, version: int, *, transactional: bool
+    ) -> ErrorCode:
+        """Whether a commit by this member, or by somebody outside of the group (generation -1), is taken."""
+        del version
+        if self.state is State.DEAD:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if generation < 0 and self.is_empty:
+            return ErrorCode.NONE
+        if generation >= 0 or member_id or instance_id is not None:
+            code = self.check_member(member_id, instance_id)
+            if code:
+                return code
+            if generation != self.generation:
+                return ErrorCode.ILLEGAL_GENERATION
+        elif not transactional:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if not transactional and self.state is State.COMPLETING:
+            return ErrorCode.REBALANCE_IN_PROGRESS
+        return ErrorCode.NONE
+
+    def check_fetch(self, member_id: str | None, generation: int) -> ErrorCode:
+        """Anybody may ask."""
+        del member_id, generation
+        return ErrorCode.NONE
+
+    def check_offset_delete(self) -> ErrorCode:
+        """Offsets of a live group may be deleted only where it can be told that nobody reads the topic."""
+        if self.state in LIVE and self.protocol_type != CONSUMER_PROTOCOL:
+            return ErrorCode.NON_EMPTY_GROUP
+        return ErrorCode.NONE
+
+    def check_delete(self) -> ErrorCode:
+        return ErrorCode.NON_EMPTY_GROUP if self.state in LIVE or self.pending else ErrorCode.NONE
+
+    def reads(self, topic: str) -> bool:
+        """Whether a member reads a topic; yes, where that cannot be known."""
+        return self.state in LIVE and (self.subscribed is None or topic in self.subscribed)
+
+    def expiry_starts(self, partition: TopicPartition, committed: Committed) -> int | None:
+        """From when the time of an offset runs: from the commit, or from when the group became empty, if that was later."""
+        if self.protocol_type is None:
+            return committed.commit_ms
+        if self.is_empty:
+            return max(self.state_since_ms, committed.commit_ms)
+        if self.state is State.STABLE and not self.reads(partition[0]):
+            return committed.commit_ms
+        return None
 
     # -- members
 

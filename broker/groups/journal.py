@@ -6,13 +6,14 @@ The topic is an ordinary compacted topic of this broker's log, made when the fir
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from broker.clock import Clock
 from broker.cluster import Cluster
 from broker.cluster_errors import ClusterError
 from broker.committer import Committer, Failures
-from broker.clock import Clock
 from broker.groups.records import Entry
 from broker.log.partition import Partition
 from broker.log.storage import StorageFault
@@ -73,21 +74,17 @@ def shard_of(group_id: str, partition_count: int) -> int:
 
 
 class _Write:
-    """A batch that is appended but not yet written: the committer finishes it."""
+    """Batches that are appended but not yet written: the committer finishes it."""
 
-    __slots__ = ("_base_offset", "_done", "durable", "partitions")
+    __slots__ = ("_done", "durable", "partitions")
 
-    def __init__(self, partition: Partition, base_offset: int, done: Done, *, durable: bool) -> None:
-        self.partitions: Sequence[Partition] = (partition,)
+    def __init__(self, partitions: Sequence[Partition], done: Callable[[Failures], None], *, durable: bool) -> None:
+        self.partitions = partitions
         self.durable = durable
-        self._base_offset = base_offset
         self._done = done
 
     def finish(self, failures: Failures) -> None:
-        if failures:
-            self._done(ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
-        else:
-            self._done(ErrorCode.NONE, self._base_offset)
+        self._done(failures)
 
 
 class Journal:
@@ -97,6 +94,7 @@ class Journal:
         self._cluster = cluster
         self._committer = committer
         self._clock = clock
+        self._writing: Counter[int] = Counter()
 
     def __repr__(self) -> str:
         return f"<Journal of {self.partition_count} partitions>"
@@ -126,7 +124,13 @@ class Journal:
             self._cluster.create_topic(GROUP_OFFSETS, settings.offsets_topic_num_partitions, overrides)
 
     def append(
-        self, shard: int, entries: Sequence[Entry], done: Done, *, durable: bool = False, producer: Producer | None = None
+        self,
+        shard: int,
+        entries: Sequence[Entry],
+        done: Done,
+        *,
+        durable: bool = False,
+        producer: Producer | None = None,
     ) -> None:
         """Append records as one batch; `done` comes when they are written (with `durable`: synced), or at once with an error."""
         try:
@@ -140,21 +144,44 @@ class Journal:
             log.warning("%s records of a group were refused: %s", len(entries), refused.message)
             done(refused.code, -1)
         else:
-            self._committer.submit(_Write(partition, base_offset, done, durable=durable))
+            self._submit(shard, partition, base_offset, done, durable=durable)
+
+    def _submit(self, shard: int, partition: Partition, base_offset: int, done: Done, *, durable: bool) -> None:
+        self._writing[shard] += 1
+
+        def written(failures: Failures) -> None:
+            self._writing[shard] -= 1
+            if failures:
+                done(ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
+            else:
+                done(ErrorCode.NONE, base_offset)
+
+        self._committer.submit(_Write((partition,), written, durable=durable))
+
+    def when_written(self, shards: Iterable[int], action: Callable[[], None]) -> None:
+        """Do something once what is on its way to these partitions is written, or has failed; at once if nothing is."""
+        waiting = [self.partitions[shard] for shard in shards if self._writing[shard]]
+        if not waiting:
+            action()
+            return
+        # A commit that waits for the disk is overtaken by one that does not, but never by another that waits.
+        durable = self._cluster.settings.horolog_offsets_commit_sync
+        self._committer.submit(_Write(waiting, lambda _: action(), durable=durable))
 
     def _append(self, partition: Partition, entries: Sequence[Entry], producer: Producer | None) -> int:
         now_ms = self._clock.wall_ms()
         records = [Record(place, now_ms, CREATE_TIME, key, value) for place, (key, value) in enumerate(entries)]
         if producer is None:
-            return partition.append(
-                encode_batch(records), now_ms, produce_version=NEWEST_PRODUCE_VERSION  # type: ignore[arg-type]
-            ).base_offset
-        batch = encode_batch(
-            records,
-            attributes=TRANSACTIONAL_BIT,
-            producer_id=producer.id,
-            producer_epoch=producer.epoch,
-            base_sequence=0,
+            batch = memoryview(encode_batch(records))
+            return partition.append(batch, now_ms, produce_version=NEWEST_PRODUCE_VERSION).base_offset
+        batch = memoryview(
+            encode_batch(
+                records,
+                attributes=TRANSACTIONAL_BIT,
+                producer_id=producer.id,
+                producer_epoch=producer.epoch,
+                base_sequence=0,
+            )
         )
         checked = check(
             batch,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from struct import Struct
-from struct import error as StructError
 
 from protocol.compile import decode, encode
 from protocol.errors import DecodeError
@@ -42,10 +41,9 @@ def version_of(metadata: bytes) -> int:
 
 
 def _version(data: bytes) -> int:
-    try:
-        (version,) = _VERSION.unpack_from(data)
-    except StructError:
-        raise DecodeError("the metadata of a member has no version") from None
+    if len(data) < _VERSION.size:
+        raise DecodeError("the metadata of a member has no version")
+    version = int(_VERSION.unpack_from(data)[0])
     if version < 0:
         raise DecodeError(f"the metadata of a member has version {version}")
     return min(version, NEWEST_VERSION)

@@ -51,3 +51,6 @@ CLUSTER_OPERATIONS = bits(
         Operation.IDEMPOTENT_WRITE,
     )
 )
+GROUP_OPERATIONS = bits(
+    (Operation.READ, Operation.DELETE, Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)
+)

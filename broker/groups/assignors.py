@@ -1,0 +1,172 @@
+"""Who reads what in a group whose assignments the broker makes: `uniform` and `range`, as pure functions.
+
+`uniform` gives everyone as much as it can of the same number of partitions, and moves only what has to move for that. `range`
+gives each member a run of neighbouring partitions of every topic, so that equal partitions of topics of equal size go together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from heapq import heapify, heapreplace
+from typing import NamedTuple
+
+Assignment = dict[bytes, frozenset[int]]
+"""Partitions by topic id; a topic without any is not in it."""
+
+NOTHING: Assignment = {}
+
+
+class Subscriber(NamedTuple):
+    """What an assignor sees of a member: the topics that it wants, what it has, and its name if it is a static member."""
+
+    topics: frozenset[bytes]
+    current: Assignment = NOTHING
+    instance_id: str | None = None
+
+
+MAX_PASSES = 8
+"""Rounds of evening out where members want different topics; one or two do nearly always."""
+
+Members = Mapping[str, Subscriber]
+Topics = Mapping[bytes, int]
+"""Partition counts by topic id."""
+
+Assignor = Callable[[Members, Topics], dict[str, Assignment]]
+
+
+def assign_range(members: Members, topics: Topics) -> dict[str, Assignment]:
+    given: dict[str, Assignment] = {member_id: {} for member_id in members}
+    ordered = sorted(members, key=lambda member_id: (members[member_id].instance_id or member_id, member_id))
+    for topic_id, count in topics.items():
+        readers = [member_id for member_id in ordered if topic_id in members[member_id].topics]
+        if not readers:
+            continue
+        share, extra = divmod(count, len(readers))
+        start = 0
+        for place, member_id in enumerate(readers):
+            end = start + share + (place < extra)
+            if end > start:
+                given[member_id][topic_id] = frozenset(range(start, end))
+            start = end
+    return given
+
+
+def assign_uniform(members: Members, topics: Topics) -> dict[str, Assignment]:
+    if not members:
+        return {}
+    kept = _keep(members, topics)
+    wanted = next(iter(members.values())).topics
+    all_alike = all(subscriber.topics == wanted for subscriber in members.values())
+    if all_alike:
+        _give_back_surplus(kept, sum(topics.get(topic_id, 0) for topic_id in wanted))
+    loads = {member_id: len(partitions) for member_id, partitions in kept.items()}
+    taken = {partition for partitions in kept.values() for partition in partitions}
+    free = [
+        (topic_id, index)
+        for topic_id, count in topics.items()
+        for index in range(count)
+        if (topic_id, index) not in taken
+    ]
+    if all_alike:
+        _hand_out_alike(kept, loads, free, wanted)
+    else:
+        _hand_out(members, kept, loads, free)
+        _even_out(members, kept, loads)
+    return {member_id: _by_topic(partitions) for member_id, partitions in kept.items()}
+
+
+Place = tuple[bytes, int]
+
+
+def _keep(members: Members, topics: Topics) -> dict[str, set[Place]]:
+    """What every member has and may go on having; a partition that two have stays with the first."""
+    kept: dict[str, set[Place]] = {}
+    taken: set[Place] = set()
+    for member_id, subscriber in members.items():
+        mine = {
+            (topic_id, index)
+            for topic_id, indexes in subscriber.current.items()
+            if topic_id in subscriber.topics
+            for index in indexes
+            if index < topics.get(topic_id, 0) and (topic_id, index) not in taken
+        }
+        taken |= mine
+        kept[member_id] = mine
+    return kept
+
+
+def _give_back_surplus(kept: dict[str, set[Place]], partition_count: int) -> None:
+    """Everybody wants the same topics: nobody keeps more than an equal share, which is one more for some if it does not divide."""
+    share, extra = divmod(partition_count, len(kept))
+    for place, partitions in enumerate(sorted(kept.values(), key=len, reverse=True)):
+        surplus = len(partitions) - share - (place < extra)
+        if surplus > 0:
+            partitions.difference_update(sorted(partitions)[-surplus:])
+
+
+def _hand_out_alike(
+    kept: dict[str, set[Place]], loads: dict[str, int], free: Sequence[Place], wanted: frozenset[bytes]
+) -> None:
+    """Everybody wants the same topics: what is free goes to whoever has the least."""
+    heap = [(load, place, member_id) for place, (member_id, load) in enumerate(loads.items())]
+    heapify(heap)
+    for partition in free:
+        if partition[0] in wanted:
+            load, place, member_id = heap[0]
+            kept[member_id].add(partition)
+            loads[member_id] = load + 1
+            heapreplace(heap, (load + 1, place, member_id))
+
+
+def _hand_out(members: Members, kept: dict[str, set[Place]], loads: dict[str, int], free: Sequence[Place]) -> None:
+    """What is free goes to whoever has the least of those who want it; what few want goes first."""
+    readers: dict[bytes, list[str]] = {}
+    for member_id, subscriber in members.items():
+        for topic_id in subscriber.topics:
+            readers.setdefault(topic_id, []).append(member_id)
+    for partition in sorted(free, key=lambda one: (len(readers.get(one[0], ())), one)):
+        candidates = readers.get(partition[0])
+        if candidates:
+            member_id = min(candidates, key=lambda one: loads[one])
+            kept[member_id].add(partition)
+            loads[member_id] += 1
+
+
+def _even_out(members: Members, kept: dict[str, set[Place]], loads: dict[str, int]) -> None:
+    """Move partitions from those who have most to those who have least, as long as it makes the two more alike."""
+    for _ in range(MAX_PASSES):
+        by_load = sorted(members, key=lambda one: loads[one])
+        moves = [_take(taker, by_load, members[taker].topics, kept, loads) for taker in by_load]
+        if not any(moves):
+            return
+
+
+def _take(
+    taker: str, by_load: Sequence[str], wanted: frozenset[bytes], kept: dict[str, set[Place]], loads: dict[str, int]
+) -> int:
+    """Have one member take what it should from those who had more than it when they were sorted; how much it took."""
+    before = loads[taker]
+    for giver in reversed(by_load):
+        if giver == taker:
+            break
+        surplus = (loads[giver] - loads[taker]) // 2
+        if surplus > 0:
+            moved = sorted(partition for partition in kept[giver] if partition[0] in wanted)[-surplus:]
+            kept[giver].difference_update(moved)
+            kept[taker].update(moved)
+            loads[giver] -= len(moved)
+            loads[taker] += len(moved)
+    return loads[taker] - before
+
+
+def _by_topic(partitions: set[Place]) -> Assignment:
+    topics: dict[bytes, set[int]] = {}
+    for topic_id, index in partitions:
+        topics.setdefault(topic_id, set()).add(index)
+    return {topic_id: frozenset(indexes) for topic_id, indexes in topics.items()}
+
+
+ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}
+"""By the names that clients ask for; the first is what a group gets whose members do not ask."""
+
+DEFAULT_ASSIGNOR = next(iter(ASSIGNORS))
