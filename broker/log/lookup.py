@@ -15,18 +15,26 @@ from struct import Struct
 from typing import NamedTuple
 
 from broker.log import offset_index, time_index
-from broker.log.batch_times import Highs, HighsCache, highs_of
+from broker.log.batch_times import (
+    LOG_APPEND_TIME_BIT,
+    SMALL_BATCH_BYTES,
+    Highs,
+    Place,
+    Samples,
+    TimesCache,
+    find_record,
+    highs_of,
+    samples_of,
+)
 from broker.log.reader import WALK_BYTES, good_ranges, misfit
 from broker.log.segment import Segment
 from broker.log.storage import StorageFault
 from protocol.errors import DecodeError
+from protocol.records.batch import CONTROL_BIT, HEADER, HEADER_BYTES, read_header
+from protocol.records.compression import CODEC_MASK
 
-_HEADER = Struct(">qiibIhiqqqhii")
-_read_header = _HEADER.unpack_from
+_unpack_header = HEADER.unpack_from
 _read_v1_timestamp = Struct(">q").unpack_from
-_CONTROL_BIT = 0x20
-_LOG_APPEND_TIME_BIT = 8
-_CODEC_MASK = 7
 _LENGTH_ENDS_AT = 12
 _SMALLEST_LENGTH = 14
 
@@ -63,7 +71,7 @@ def start_position(offset_entries: bytes | bytearray, time_entries: bytes | byte
 
 
 def first_in_segment(
-    segment: Segment, timestamp: int, start_offset: int, end_offset: int, highs: HighsCache
+    segment: Segment, timestamp: int, start_offset: int, end_offset: int, cache: TimesCache
 ) -> Found | None:
     """The first record of a segment at or after a time, among the offsets from `start_offset` up to `end_offset`."""
     offsets, times = segment.indexes()
@@ -72,32 +80,50 @@ def first_in_segment(
             if head.base_offset >= end_offset:
                 return None
             continue
-        found = _in_batch(segment, head, timestamp, start_offset, highs)
+        try:
+            found = _in_batch(segment, head, timestamp, start_offset, cache)
+        except DecodeError as error:
+            path = segment.log.path
+            raise StorageFault(f"{path}: damaged at {head.position}: {error}", path=path) from error
         if found is not None:
-            return found if found.offset < end_offset else None
+            return Found(*found, head.leader_epoch) if found.offset < end_offset else None
     return None
 
 
-def _in_batch(segment: Segment, head: _Head, timestamp: int, start_offset: int, highs: HighsCache) -> Found | None:
-    if head.magic < 2 and not head.attributes & _CODEC_MASK:
-        return Found(head.timestamp, head.last_offset, -1)
-    known = highs.get(segment.number, head.position)
-    if known is None:
-        known = _read_highs(segment, head, 0)
-        highs.put(segment.number, head.position, known)
-    if known.offsets and known.offsets[0] < start_offset:
-        known = _read_highs(segment, head, start_offset)
-    found = known.first_at_or_after(timestamp)
-    return Found(*found, head.leader_epoch) if found is not None else None
-
-
-def _read_highs(segment: Segment, head: _Head, start_offset: int) -> Highs:
+def _in_batch(segment: Segment, head: _Head, timestamp: int, start_offset: int, cache: TimesCache) -> Place | None:
+    """The first record of a batch at or after a time, not before an offset. Raises DecodeError."""
+    if head.magic < 2 and not head.attributes & CODEC_MASK:
+        return Place(head.timestamp, head.last_offset)
+    if head.magic < 2 or head.attributes & (CODEC_MASK | LOG_APPEND_TIME_BIT) or head.base_offset < start_offset:
+        return _among_highs(segment, head, timestamp, start_offset, cache)
+    if head.size_bytes > SMALL_BATCH_BYTES:
+        return _among_samples(segment, head, timestamp, cache)
     data = segment.log.pread(head.size_bytes, head.position)
-    try:
-        return highs_of(data, head.magic, start_offset)
-    except DecodeError as error:
-        path = segment.log.path
-        raise StorageFault(f"{path}: damaged at {head.position}: {error}", path=path) from error
+    header = read_header(data)
+    return find_record(data, HEADER_BYTES, header.count, header, timestamp)
+
+
+def _among_highs(segment: Segment, head: _Head, timestamp: int, start_offset: int, cache: TimesCache) -> Place | None:
+    highs = cache.get(segment.number, head.position)
+    if not isinstance(highs, Highs):
+        highs = highs_of(segment.log.pread(head.size_bytes, head.position), head.magic)
+        cache.put(segment.number, head.position, highs)
+    if head.base_offset < start_offset or (highs.offsets and highs.offsets[0] < start_offset):
+        highs = highs_of(segment.log.pread(head.size_bytes, head.position), head.magic, start_offset)
+    return highs.first_at_or_after(timestamp)
+
+
+def _among_samples(segment: Segment, head: _Head, timestamp: int, cache: TimesCache) -> Place | None:
+    samples = cache.get(segment.number, head.position)
+    if not isinstance(samples, Samples):
+        samples = samples_of(segment.log.pread(head.size_bytes, head.position))
+        cache.put(segment.number, head.position, samples)
+    span = samples.span_for(timestamp)
+    if span is None:
+        return None
+    count, start, end = span
+    data = segment.log.pread(end - start, head.position + start)
+    return find_record(data, 0, count, samples.header, timestamp)
 
 
 def largest_in_segment(segment: Segment, start_offset: int, end_offset: int) -> int:
@@ -111,9 +137,18 @@ def largest_in_segment(segment: Segment, start_offset: int, end_offset: int) -> 
         if head.base_offset >= start_offset and head.last_offset < end_offset and head.magic >= 2:
             largest = head.timestamp
         else:
-            timestamps = _read_highs(segment, head, start_offset).timestamps
-            largest = max(largest, timestamps[-1] if timestamps else -1)
+            largest = max(largest, _largest_in_batch(segment, head, start_offset))
     return largest
+
+
+def _largest_in_batch(segment: Segment, head: _Head, start_offset: int) -> int:
+    data = segment.log.pread(head.size_bytes, head.position)
+    try:
+        timestamps = highs_of(data, head.magic, start_offset).timestamps
+    except DecodeError as error:
+        path = segment.log.path
+        raise StorageFault(f"{path}: damaged at {head.position}: {error}", path=path) from error
+    return timestamps[-1] if timestamps else -1
 
 
 def heads(segment: Segment, position: int) -> Iterator[_Head]:
@@ -124,10 +159,10 @@ def heads(segment: Segment, position: int) -> Iterator[_Head]:
 
 def _heads_between(segment: Segment, position: int, end: int) -> Iterator[_Head]:
     pread = segment.log.pread
-    padding = bytes(_HEADER.size)
+    padding = bytes(HEADER_BYTES)
     while position < end:
         chunk = pread(min(WALK_BYTES, end - position), position)
-        limit = len(chunk) - _HEADER.size
+        limit = len(chunk) - HEADER_BYTES
         if len(chunk) == end - position:
             limit = len(chunk) - 1
             chunk += padding  # messages of the old formats may be smaller than what is unpacked
@@ -142,10 +177,10 @@ def _heads_between(segment: Segment, position: int, end: int) -> Iterator[_Head]
 
 
 def _head(chunk: bytes, at: int, position: int) -> _Head:
-    base, length, epoch, magic, _, attributes, delta, _, largest, _, _, _, count = _read_header(chunk, at)
+    base, length, epoch, magic, _, attributes, delta, _, largest, _, _, _, count = _unpack_header(chunk, at)
     size_bytes = _LENGTH_ENDS_AT + length
     if magic >= 2:
-        timed = count > 0 and not attributes & _CONTROL_BIT
+        timed = count > 0 and not attributes & CONTROL_BIT
         return _Head(position, size_bytes, base, base + delta, magic, attributes, largest if timed else -1, epoch)
     timestamp = _read_v1_timestamp(chunk, at + 18)[0] if magic else -1
     return _Head(position, size_bytes, base, base, magic, chunk[at + 17], timestamp, -1)

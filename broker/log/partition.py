@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from broker.log import retention, rolling, snapshot_file, swap_files, transaction_index
-from broker.log.batch_times import HighsCache
+from broker.log.batch_times import TimesCache
 from broker.log.cleaner import CleanedSegment
 from broker.log.counters import LogCounters
 from broker.log.durability import Durability
@@ -64,7 +64,7 @@ class Resources:
     producer_expiration_ms: int = 86_400_000
     random: Callable[[], float] = lambda: 0.0
     indexes: IndexCache = field(default_factory=IndexCache)
-    highs: HighsCache = field(default_factory=HighsCache)
+    times: TimesCache = field(default_factory=TimesCache)
     counters: LogCounters = field(default_factory=LogCounters)
 
 
@@ -141,7 +141,7 @@ class Partition:
         self._ready = False
         self._failed: StorageFault | None = None
         self._reader = LogReader(self.segments)
-        self._times = TimeSearch(self.segments, resources.highs)
+        self._times = TimeSearch(self.segments, resources.times)
         synced = self.high_watermark if opened.recovery_point is None else opened.recovery_point
         self._durability = Durability(resources.storage, self.directory, synced)
         self._doomed: deque[tuple[int, Segment]] = deque()

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from itertools import accumulate
 
 from broker.log import lookup
-from broker.log.batch_times import HighsCache
+from broker.log.batch_times import TimesCache
 from broker.log.lookup import Found
 from broker.log.segment import Segment
 
@@ -16,11 +16,11 @@ from broker.log.segment import Segment
 class TimeSearch:
     """Over the segments of one partition. `forget` must follow whenever segments come or go."""
 
-    __slots__ = ("_highs", "_highs_cache", "_segments")
+    __slots__ = ("_cache", "_highs", "_segments")
 
-    def __init__(self, segments: list[Segment], highs_cache: HighsCache) -> None:
+    def __init__(self, segments: list[Segment], cache: TimesCache) -> None:
         self._segments = segments
-        self._highs_cache = highs_cache
+        self._cache = cache
         self._highs: list[int] | None = None
 
     def forget(self) -> None:
@@ -34,7 +34,7 @@ class TimeSearch:
             if segment.base_offset >= end_offset:
                 break
             if segment.max_timestamp >= timestamp and segment.next_offset > start_offset:
-                found = lookup.first_in_segment(segment, timestamp, start_offset, end_offset, self._highs_cache)
+                found = lookup.first_in_segment(segment, timestamp, start_offset, end_offset, self._cache)
                 if found is not None:
                     return found
         return None
