@@ -3,7 +3,8 @@
 - v3+: a client's name and version must look like one (letters, digits, '.' and '-'), else INVALID_REQUEST, as in Kafka.
 - A version that is not served is answered with UNSUPPORTED_VERSION in a v0 body that names the range of ApiVersions alone, so that
   the client can ask again on the same connection (`handle_unsupported`; the dispatcher calls it).
-Not done: features are not listed, for there are none that a client could use.
+- v3+: the features that clients decide by: `transaction.version` 2 has them take a new epoch with every transaction (KIP-890). v3
+  cannot say that a feature begins at level 0 and leaves it out of those supported, as real brokers do.
 """
 
 from __future__ import annotations
@@ -14,10 +15,20 @@ from broker.handlers import HANDLERS
 from broker.handlers.context import BrokerView, RequestContext
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
-from protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 
 FIRST_VERSION_WITH_SOFTWARE_NAME = 3
+FIRST_VERSION_WITH_LEVEL_0 = 4
 MAX_SOFTWARE_NAME_LENGTH = 255
+FEATURES = {"group.version": 1, "transaction.version": 2}
+FEATURES_EPOCH = 0
+"""Features never change here."""
 
 _SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
@@ -26,13 +37,24 @@ _SERVED = [
     for key, handler in sorted(HANDLERS.items())
 ]
 
+_SUPPORTED = [SupportedFeatureKey(name=name, min_version=0, max_version=level) for name, level in FEATURES.items()]
+_FINALIZED = [
+    FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level) for name, level in FEATURES.items()
+]
+
 
 def handle(broker: BrokerView, request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:  # noqa: ARG001
     if context.version >= FIRST_VERSION_WITH_SOFTWARE_NAME and not (
         is_software_name(request.client_software_name) and is_software_name(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
-    return ApiVersionsResponse(error_code=ErrorCode.NONE, api_keys=_SERVED)
+    return ApiVersionsResponse(
+        error_code=ErrorCode.NONE,
+        api_keys=_SERVED,
+        supported_features=_SUPPORTED if context.version >= FIRST_VERSION_WITH_LEVEL_0 else [],
+        finalized_features_epoch=FEATURES_EPOCH,
+        finalized_features=_FINALIZED,
+    )
 
 
 def handle_unsupported(broker: BrokerView, request: object, context: RequestContext) -> ApiVersionsResponse:  # noqa: ARG001

@@ -1,0 +1,43 @@
+"""Access lists and users, where there are none."""
+
+import pytest
+
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.acls import AclCreation, DeleteAclsFilter
+from protocol.messages.scram import UserName
+from tests.unit.broker.handlers.stand_ins import StandIn
+
+ANY = {
+    "resource_type_filter": 1,
+    "resource_name_filter": None,
+    "principal_filter": None,
+    "host_filter": None,
+    "operation": 1,
+    "permission_type": 1,
+}
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_without_an_authoriser_security_is_disabled(version):
+    broker = StandIn()
+    creation = AclCreation(
+        resource_type=2, resource_name="x", principal="User:a", host="*", operation=3, permission_type=3
+    )
+    described = broker.ask(ApiKey.DESCRIBE_ACLS, version, **ANY)
+    created = broker.ask(ApiKey.CREATE_ACLS, version, creations=[creation, creation])
+    deleted = broker.ask(ApiKey.DELETE_ACLS, version, filters=[DeleteAclsFilter(**ANY)])
+    codes = [described, *created.results, *deleted.filter_results]
+    assert [one.error_code for one in codes] == [ErrorCode.SECURITY_DISABLED] * 4
+    assert all(one.error_message for one in codes)
+
+
+def test_there_are_no_users():
+    broker = StandIn()
+    assert broker.ask(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, users=None).results == []
+    users = [UserName(name=name) for name in ("bob", "ann", "bob")]
+    answer = broker.ask(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, users=users)
+    assert {(one.user, one.error_code) for one in answer.results} == {
+        ("bob", ErrorCode.DUPLICATE_RESOURCE),
+        ("ann", ErrorCode.RESOURCE_NOT_FOUND),
+    }
