@@ -31,6 +31,9 @@ class Scan(NamedTuple):
     has_null_key: bool
 
 
+_new_scan = tuple.__new__  # a third of the cost of a named tuple's own constructor
+
+
 class _State:
     """What was found so far, and where the next record begins."""
 
@@ -48,20 +51,21 @@ class _State:
 
 def scan_records(data: Bytes, start: int, count: int) -> Scan:
     """Check that `data` holds exactly `count` records from `start` to its end; DecodeError if not."""
-    state = _State(start)
     try:
         if count < _SMALLEST_RUN:
-            _walk(data, state, count)
+            end, scan = _walk(data, start, 0, count)
         else:
-            _scan_alike(data, state, count)
+            end, scan = _scan_alike(data, start, count)
     except IndexError:
         raise DecodeError("a record runs past the end of its batch") from None
-    if state.position != len(data):
-        raise DecodeError(f"the last record ends {state.position - len(data):+d} bytes from the end of its batch")
-    return Scan(state.lowest, state.highest, state.in_order, state.has_null_key)
+    if end != len(data):
+        raise DecodeError(f"the last record ends {end - len(data):+d} bytes from the end of its batch")
+    return scan
 
 
-def _scan_alike(data: Bytes, state: _State, count: int) -> None:
+def _scan_alike(data: Bytes, start: int, count: int) -> tuple[int, Scan]:
+    """Where the records end, and what they hold."""
+    state = _State(start)
     walk = _FIRST_WALK
     while state.index < count:
         before = state.index
@@ -72,8 +76,15 @@ def _scan_alike(data: Bytes, state: _State, count: int) -> None:
             if taken and state.index - before >= _PAYING_RUN:
                 walk = _FIRST_WALK
                 continue
-        _walk(data, state, min(walk, count - state.index))
+        walked = min(walk, count - state.index)
+        state.position, scan = _walk(data, state.position, state.index, walked)
+        state.index += walked
+        state.lowest = min(state.lowest, scan.lowest_delta)
+        state.highest = max(state.highest, scan.highest_delta)
+        state.in_order = state.in_order and scan.in_order
+        state.has_null_key = state.has_null_key or scan.has_null_key
         walk = min(16 * walk, _LONGEST_WALK)
+    return state.position, Scan(state.lowest, state.highest, state.in_order, state.has_null_key)
 
 
 def _take_run(data: Bytes, state: _State, shape: Shape, left: int) -> bool:
@@ -130,11 +141,12 @@ def _take(state: _State, shape: Shape, numbers: _Numbers, length: int, end: int)
     return True
 
 
-def _walk(data: Bytes, state: _State, count: int) -> None:  # noqa: C901, PLR0912, PLR0915 - calls would cost half the time
-    """Check the next `count` records one by one; varints of one and two bytes are read in place."""
-    position, lowest, highest = state.position, state.lowest, state.highest
+def _walk(data: Bytes, position: int, index: int, count: int) -> tuple[int, Scan]:  # noqa: C901, PLR0912, PLR0915 - calls would cost half the time
+    """Check `count` records one by one, the first of which is number `index`; varints of one and two bytes are read in place."""
+    lowest, highest = _NO_DELTA_YET, -_NO_DELTA_YET
+    in_order, has_null_key = True, False
     last_raw = -1  # consecutive records often have one and the same time
-    expected = 2 * state.index
+    expected = 2 * index
     for _ in range(count):
         size = data[position]
         position += 1
@@ -169,14 +181,14 @@ def _walk(data: Bytes, state: _State, count: int) -> None:  # noqa: C901, PLR091
             if byte > 127:
                 raw, position = _long(data, position)
         if raw != expected:
-            state.in_order = False
+            in_order = False
         expected += 2
         raw = data[position]
         position += 1
         if raw > 127:
             raw, position = _long(data, position + 1)
         if raw & 1:
-            state.has_null_key = True
+            has_null_key = True
         else:
             position += raw >> 1
         raw = data[position]
@@ -196,8 +208,7 @@ def _walk(data: Bytes, state: _State, count: int) -> None:  # noqa: C901, PLR091
             position += 1
         if position != stop or size & 1:
             raise misfit(position - stop)
-    state.position, state.lowest, state.highest = position, lowest, highest
-    state.index += count
+    return position, _new_scan(Scan, (lowest, highest, in_order, has_null_key))
 
 
 def _long(data: Bytes, position: int, max_bytes: int = MAX_VARINT_BYTES) -> tuple[int, int]:
