@@ -100,9 +100,7 @@ class PendingFetch:
             collected.size_bytes += size
             limit = max(0, limit - size)
             collected.answers.append((key, position, answer))
-            if answer.error_code and not (
-                version >= FIRST_VERSION_WITH_V2 and answer.error_code in UNKNOWN_PLACE
-            ):
+            if answer.error_code and not (version >= FIRST_VERSION_WITH_V2 and answer.error_code in UNKNOWN_PLACE):
                 collected.done = True
         if not collected.watched or collected.size_bytes >= request.min_bytes:
             collected.done = True
@@ -164,9 +162,7 @@ def handle(broker: BrokerView, request: FetchRequest, context: RequestContext) -
     return None
 
 
-def _plan(
-    broker: BrokerView, request: FetchRequest, version: int
-) -> tuple[Positions, FetchSession | None] | ErrorCode:
+def _plan(broker: BrokerView, request: FetchRequest, version: int) -> tuple[Positions, FetchSession | None] | ErrorCode:
     """Which partitions to read, in which order, and the session that remembers them."""
     wanted = _positions(request, version)
     epoch = request.session_epoch
