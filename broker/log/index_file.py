@@ -8,7 +8,6 @@ large as it may become, or exactly as large as it is. Which bytes may be believe
 descriptor is opened by the first write or read, never before.
 """
 
-from collections.abc import Sequence
 from struct import Struct
 
 from broker.log.storage import File, Storage
@@ -36,10 +35,6 @@ class IndexFile:
 
     def __len__(self) -> int:
         return len(self.entries) // self.ENTRY.size
-
-    @property
-    def has_unwritten(self) -> bool:
-        return len(self.entries) != self._written
 
     def create(self) -> None:
         """Make the file anew, preallocated."""
@@ -75,8 +70,9 @@ class IndexFile:
 
     def datasync(self) -> None:
         """Have the file on the disk; safe in a worker thread."""
-        if self._file is not None:
-            self._file.datasync()
+        file = self._file
+        if file is not None:
+            file.datasync()
 
     def close(self) -> None:
         """Give the descriptor back; the next use opens it again."""
@@ -84,17 +80,7 @@ class IndexFile:
             self._file.close()
             self._file = None
 
-    def move(self, path: str) -> None:
-        """Note that the file has been renamed."""
-        self.close()
-        self.path = path
-
     def _opened(self) -> File:
         if self._file is None:
             self._file = self._storage.open(self.path)
         return self._file
-
-
-def column(entries: Entries, entry: Struct, field: int) -> Sequence[int]:
-    """One field of every entry, for tools and tests."""
-    return [values[field] for values in entry.iter_unpack(entries)]

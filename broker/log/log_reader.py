@@ -22,7 +22,8 @@ class LogReader:
     def read(self, offset: int, end_offset: int, written_offset: int, max_bytes: int, *, at_least_one: bool) -> bytes:
         """What lies in one segment from the batch that holds `offset` on, nothing at or behind `end_offset`.
 
-        Cut at `max_bytes`, inside a batch if that is where it falls. `written_offset` is where what has been written ends, which is the same unless open transactions hide the end.
+        Cut at `max_bytes`, inside a batch if that is where it falls. `written_offset` is where what has been written ends,
+        which is the same unless open transactions hide the end.
         """
         place = self._hints.pop(offset, None) or self._find(offset)
         if place is None:

@@ -415,22 +415,17 @@ class Segment:
         self._folder.indexes.forget(self)
 
     def rename(self, suffix: str) -> None:
-        """Give all files of the segment another suffix: `.deleted`, `.cleaned`, `.swap` or none."""
+        """Close the segment and give its files another suffix, such as `.deleted`."""
+        self.close()
         storage = self._folder.storage
         old_paths = [self.path(kind) for kind in FILE_SUFFIXES]
         self._suffix = suffix
         for kind, old in zip(FILE_SUFFIXES, old_paths, strict=True):
             if storage.exists(old):
                 storage.rename(old, self.path(kind))
-        self.log.close()
-        self.log = storage.open(self.path(LOG_SUFFIX))
-        for index, kind in ((self._offsets, OFFSET_INDEX_SUFFIX), (self._times, TIME_INDEX_SUFFIX)):
-            if index is not None:
-                index.move(self.path(kind))
 
     def remove_files(self) -> None:
-        """Delete the segment's files for good."""
-        self.close()
+        """Delete the files of a segment that has been closed; safe in a worker thread."""
         for kind in FILE_SUFFIXES:
             if self._folder.storage.exists(self.path(kind)):
                 self._folder.storage.remove(self.path(kind))

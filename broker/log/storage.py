@@ -294,7 +294,7 @@ class RealStorage:
 
     def _adopt(self, file: RealFile, descriptor: int) -> None:
         file.set_descriptor(descriptor)
-        file.used = True
+        file.used = False
         self._open_files[file] = None
         while len(self._open_files) > self.max_open_files:
             self._close_idlest(file)
