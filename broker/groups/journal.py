@@ -15,6 +15,7 @@ from broker.cluster import Cluster
 from broker.cluster_errors import ClusterError
 from broker.committer import Committer, Failures
 from broker.groups.records import Entry
+from broker.java_hash import partition_for
 from broker.log.partition import Partition
 from broker.log.storage import StorageFault
 from broker.log.validate import Refused, check
@@ -58,21 +59,6 @@ class Stored(NamedTuple):
     producer_id: int
 
 
-def java_hash(text: str) -> int:
-    """What Java's String.hashCode gives."""
-    value = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
-    return value - (1 << 32) if value >> 31 else value
-
-
-def shard_of(group_id: str, partition_count: int) -> int:
-    """The partition that keeps a group: the same one on every Kafka broker."""
-    value = java_hash(group_id)
-    return (0 if value == -(1 << 31) else abs(value)) % partition_count
-
-
 class _Write:
     """Batches that are appended but not yet written: the committer finishes it."""
 
@@ -110,7 +96,8 @@ class Journal:
         return len(self.partitions) or self._cluster.settings.offsets_topic_num_partitions
 
     def shard_of(self, group_id: str) -> int:
-        return shard_of(group_id, self.partition_count)
+        """The partition that keeps a group: the same one on every Kafka broker."""
+        return partition_for(group_id, self.partition_count)
 
     def open(self) -> None:
         """Make the topic if there is none; raises ClusterError."""

@@ -1,0 +1,85 @@
+"""A group coordinator over a log in memory, in virtual time: it can be killed and started again, and its disk can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from broker.clock import ManualClock
+from broker.cluster import Cluster
+from broker.cluster_file import ClusterFile
+from broker.committer import Commit
+from broker.groups.coordinator import GroupCoordinator
+from broker.groups.timers import Timers
+from broker.log.manager import LogManager
+from broker.log.memory_storage import MemoryStorage
+from broker.log.partition import Partition
+from broker.log.storage import StorageFault
+from broker.settings import load
+
+DATA = "/data"
+CLIENT = ("client", "/127.0.0.1")
+
+
+class TickCommitter:
+    """Writes and answers when the test says that a tick of the loop has ended."""
+
+    def __init__(self) -> None:
+        self.queued: list[Commit] = []
+
+    def submit(self, commit: Commit) -> None:
+        self.queued.append(commit)
+
+    def tick(self) -> None:
+        queued, self.queued = self.queued, []
+        failures: dict[Partition, StorageFault] = {}
+        for partition in dict.fromkeys(one for commit in queued for one in commit.partitions):
+            try:
+                partition.flush()
+            except StorageFault as fault:
+                failures[partition] = fault
+        for commit in queued:
+            commit.finish({one: failures[one] for one in commit.partitions if one in failures})
+
+
+class GroupWorld:
+    """One broker's groups; `coordinator` is another object after `restart`."""
+
+    def __init__(self, settings: Mapping[str, object] | None = None) -> None:
+        flags = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "3"}
+        flags |= {key: str(value) for key, value in (settings or {}).items()}
+        self.settings, _ = load(None, {}, flags)
+        self.storage = MemoryStorage()
+        self.clock = ManualClock()
+        self.start()
+
+    def start(self) -> None:
+        self.logs = LogManager(DATA, self.storage, self.clock, self.settings)
+        self.cluster = Cluster(self.logs.cluster_id, self.settings, self.logs, ClusterFile(self.storage, DATA))
+        self.cluster.open(self.clock.wall_ms())
+        self.committer = TickCommitter()
+        self.timers = Timers(self.clock)
+        self.coordinator = GroupCoordinator(self.cluster, self.committer, self.clock, self.timers)  # type: ignore[arg-type]
+        for _ in self.coordinator.load():
+            pass
+
+    def restart(self) -> None:
+        """Kill the process: what was not written is gone, and nobody who waits gets an answer."""
+        self.storage._locks.clear()
+        self.start()
+
+    def topic(self, name: str = "t", partitions: int = 4) -> None:
+        self.cluster.create_topic(name, partitions)
+
+    def tick(self) -> None:
+        """End this tick of the loop, and those that follow from it."""
+        while self.committer.queued:
+            self.committer.tick()
+
+    def advance(self, ms: int) -> None:
+        """Let time pass; whatever is due in between happens at its time."""
+        end_s = self.clock.monotonic() + ms / 1000
+        while (due_s := self.timers.next_due()) is not None and due_s <= end_s:
+            self.clock.advance(max(0, round((due_s - self.clock.monotonic()) * 1000)))
+            self.timers.run_due()
+            self.tick()
+        self.clock.advance(max(0, round((end_s - self.clock.monotonic()) * 1000)))

@@ -1,0 +1,297 @@
+"""Committed offsets: what is taken, what is kept, when it goes, and what transactions make of it."""
+
+import pytest
+
+from broker.log.markers import append_marker
+from protocol.errors import ErrorCode
+from protocol.messages.offsets import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+)
+from protocol.messages.transactions import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from protocol.records.control import Marker
+from tests.support.group_members import ClassicClient, commit, committed, stabilise
+from tests.support.group_world import GroupWorld
+
+MINUTE_MS = 60_000
+NO_OFFSET = -1
+
+
+def fetch_old(world, topic="t"):
+    request = OffsetFetchRequest(group_id="g", topics=[OffsetFetchRequestTopic(name=topic, partition_indexes=[0])])
+    answers = []
+    world.coordinator.fetch_offsets(request, 0, answers.append)
+    return answers[0].topics[0].partitions[0]
+
+
+def delete_offset(world, partition=0, topic="t", group_id="g"):
+    asked = [OffsetDeleteRequestTopic(name=topic, partitions=[OffsetDeleteRequestPartition(partition_index=partition)])]
+    answers = []
+    world.coordinator.delete_offsets(OffsetDeleteRequest(group_id=group_id, topics=asked), answers.append)
+    world.tick()
+    response = answers[0]
+    return response.error_code or response.topics[0].partitions[0].error_code
+
+
+def delete_group(world, group_id="g"):
+    codes = []
+    world.coordinator.delete_group(group_id, codes.append)
+    world.tick()
+    return codes[0]
+
+
+def expire(world, minutes):
+    world.advance(minutes * MINUTE_MS)
+    for _ in range(2):
+        world.coordinator.expire_offsets()
+        world.tick()
+
+
+def test_a_commit_is_kept_and_outlives_a_restart(world):
+    assert commit(world, 17, committed_metadata="note", committed_leader_epoch=3) == 0
+    for _ in range(2):
+        found = committed(world)
+        assert (found.committed_offset, found.metadata, found.committed_leader_epoch) == (17, "note", 3)
+        world.restart()
+    assert committed(world, partition=1).committed_offset == NO_OFFSET
+    assert committed(world, group_id="other").committed_offset == NO_OFFSET
+
+
+def test_what_was_not_written_is_not_acknowledged_and_not_there(world):
+    assert commit(world, 1) == 0
+    world.storage.fail("write", "__consumer_offsets")
+    assert commit(world, 2) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert committed(world).committed_offset == 1
+    world.restart()
+    assert committed(world).committed_offset == 1
+
+
+def test_wrong_commits_are_refused_each_by_itself(world):
+    assert commit(world, 1, partition=9) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert commit(world, 1, topic="unknown") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert commit(world, 1, committed_metadata="x" * 4097) == ErrorCode.OFFSET_METADATA_TOO_LARGE
+    assert commit(world, 1, committed_metadata="x" * 4096) == 0
+    assert commit(world, 1, generation_id_or_member_epoch=5, group_id="new") == ErrorCode.ILLEGAL_GENERATION
+
+
+def test_a_group_in_use_takes_commits_of_its_members_only(world):
+    a = ClassicClient(world)
+    stabilise(a)
+    own = {"member_id": a.id, "generation_id_or_member_epoch": a.generation}
+    assert commit(world, 1, **own) == 0
+    assert commit(world, 2) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert commit(world, 2, **own | {"generation_id_or_member_epoch": 9}) == ErrorCode.ILLEGAL_GENERATION
+    assert commit(world, 2, **own | {"member_id": "x"}) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert commit(world, 2, **own | {"group_instance_id": "x"}) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert committed(world).committed_offset == 1
+
+
+def test_between_join_and_sync_commits_have_to_wait(world):
+    a = ClassicClient(world)
+    a.join()
+    own = {"member_id": a.id, "generation_id_or_member_epoch": a.generation}
+    assert commit(world, 1, **own) == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_a_commit_says_that_a_member_is_alive(world):
+    a = ClassicClient(world)
+    stabilise(a)
+    for offset in range(5):
+        world.advance(8_000)
+        assert commit(world, offset, member_id=a.id, generation_id_or_member_epoch=a.generation) == 0
+
+
+def test_a_fetch_waits_for_what_is_on_its_way(world):
+    commit(world, 1)
+    seen = []
+    tick, world.tick = world.tick, lambda: None
+    with pytest.raises(IndexError):
+        commit(world, 2)
+    request = OffsetFetchRequest(group_id="g", topics=[OffsetFetchRequestTopic(name="t", partition_indexes=[0])])
+    world.coordinator.fetch_offsets(request, 1, seen.append)
+    assert not seen
+    tick()
+    assert seen[0].topics[0].partitions[0].committed_offset == 2
+
+
+def test_v0_has_a_store_of_its_own(world):
+    assert fetch_old(world).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert commit(world, 5, version=0, committed_metadata="lost") == 0
+    assert commit(world, 9) == 0
+    world.restart()
+    old = fetch_old(world)
+    assert (old.committed_offset, old.metadata, old.error_code) == (5, "", 0)
+    assert committed(world).committed_offset == 9
+
+
+def test_a_topic_made_anew_has_no_offsets(world):
+    commit(world, 5)
+    world.cluster.delete_topic("t")
+    assert committed(world).committed_offset == NO_OFFSET
+    world.topic()
+    assert committed(world).committed_offset == NO_OFFSET
+    assert commit(world, 1) == 0
+    assert committed(world).committed_offset == 1
+    expire(world, 1)
+    assert committed(world).committed_offset == 1
+
+
+def test_groups_have_a_bound():
+    world = GroupWorld({"horolog.groups.max": 2})
+    world.topic()
+    assert [commit(world, 1, group_id=f"g{n}") for n in range(3)] == [0, 0, ErrorCode.GROUP_MAX_SIZE_REACHED]
+    assert ClassicClient(world, "g3").join().error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert commit(world, 2, group_id="g1") == 0
+
+
+def test_a_commit_that_does_not_fit_a_batch_is_refused_whole(world):
+    world.cluster.settings = world.settings
+    partition = world.coordinator.offsets_partition("g")
+    world.cluster.alter_topic_configs({"__consumer_offsets": {"max.message.bytes": "200", "cleanup.policy": "compact"}})
+    assert commit(world, 1, committed_metadata="x" * 300) == ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+    assert partition.log_end_offset == 0
+
+
+# -- deleting and expiring
+
+
+def test_offsets_are_deleted_unless_they_are_in_use(world):
+    a = ClassicClient(world)
+    stabilise(a)
+    commit(world, 1, member_id=a.id, generation_id_or_member_epoch=a.generation)
+    assert delete_offset(world) == ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+    assert delete_offset(world, group_id="other") == ErrorCode.GROUP_ID_NOT_FOUND
+    assert delete_offset(world, partition=9) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    a.leave()
+    assert delete_offset(world) == 0
+    assert delete_offset(world) == 0
+    world.restart()
+    assert committed(world).committed_offset == NO_OFFSET
+
+
+def test_a_group_is_deleted_with_its_offsets_unless_somebody_is_in_it(world):
+    a = ClassicClient(world)
+    stabilise(a)
+    commit(world, 1, member_id=a.id, generation_id_or_member_epoch=a.generation)
+    assert delete_group(world) == ErrorCode.NON_EMPTY_GROUP
+    a.leave()
+    assert delete_group(world) == 0
+    assert delete_group(world) == ErrorCode.GROUP_ID_NOT_FOUND
+    world.restart()
+    assert not world.coordinator.registry.groups
+
+
+def test_offsets_of_nobody_expire_from_their_commit(world):
+    commit(world, 1)
+    expire(world, 10_079)
+    assert committed(world).committed_offset == 1
+    expire(world, 1)
+    assert committed(world).committed_offset == NO_OFFSET
+    assert not world.coordinator.registry.groups
+    world.restart()
+    assert not world.coordinator.registry.groups
+
+
+def test_offsets_of_a_group_expire_from_when_it_was_left(world):
+    a = ClassicClient(world, session_timeout_ms=1_800_000)
+    stabilise(a)
+    commit(world, 1, member_id=a.id, generation_id_or_member_epoch=a.generation)
+    for _ in range(600):
+        world.advance(20 * MINUTE_MS)
+        a.heartbeat()
+    expire(world, 0)
+    assert committed(world).committed_offset == 1
+    a.leave()
+    expire(world, 10_079)
+    assert committed(world).committed_offset == 1
+    expire(world, 1)
+    assert committed(world).committed_offset == NO_OFFSET
+
+
+def test_a_live_group_loses_only_what_it_does_not_read(world):
+    world.topic("u")
+    commit(world, 1)
+    commit(world, 1, topic="u")
+    a = ClassicClient(world, session_timeout_ms=1_800_000)
+    stabilise(a)
+    for _ in range(505):
+        world.advance(20 * MINUTE_MS)
+        a.heartbeat()
+    expire(world, 0)
+    assert committed(world).committed_offset == 1
+    assert committed(world, topic="u").committed_offset == NO_OFFSET
+
+
+def test_a_commit_may_bring_its_own_retention(world):
+    commit(world, 1, version=2, retention_time_ms=5 * MINUTE_MS)
+    commit(world, 1, version=2, retention_time_ms=20_000 * MINUTE_MS, group_id="h")
+    world.restart()
+    expire(world, 5)
+    assert committed(world).committed_offset == NO_OFFSET
+    expire(world, 12_000)
+    assert committed(world, group_id="h").committed_offset == 1
+
+
+# -- transactions
+
+
+def txn_commit(world, offset, producer_id=7):
+    asked = [TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset)]
+    request = TxnOffsetCommitRequest(
+        transactional_id="x",
+        group_id="g",
+        producer_id=producer_id,
+        producer_epoch=0,
+        topics=[TxnOffsetCommitRequestTopic(name="t", partitions=asked)],
+    )
+    answers = []
+    world.coordinator.txn_commit(request, answers.append)
+    world.tick()
+    return answers[0].topics[0].partitions[0].error_code
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("decided", [False, True])
+def test_offsets_of_a_transaction_count_when_it_is_committed(world, decided, restarts):
+    commit(world, 1)
+    assert txn_commit(world, 5) == 0
+    if restarts:
+        world.restart()
+    assert committed(world).committed_offset == 1
+    assert committed(world, stable=True).error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
+    world.coordinator.complete_txn(7, decided)
+    assert committed(world, stable=True).committed_offset == (5 if decided else 1)
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_a_marker_in_the_log_decides_at_the_next_start(world, decided):
+    commit(world, 1)
+    txn_commit(world, 5)
+    partition = world.coordinator.offsets_partition("g")
+    append_marker(partition, 7, 0, Marker(decided, 0), world.clock.wall_ms())
+    partition.flush()
+    world.restart()
+    assert committed(world, stable=True).committed_offset == (5 if decided else 1)
+
+
+def test_a_later_commit_outside_wins(world):
+    txn_commit(world, 5)
+    commit(world, 9)
+    world.coordinator.complete_txn(7, True)
+    assert committed(world).committed_offset == 9
+
+
+def test_pending_offsets_hold_up_expiry_and_go_with_deletion(world):
+    txn_commit(world, 5)
+    expire(world, 20_000)
+    assert committed(world, stable=True).error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
+    assert delete_offset(world) == 0
+    world.coordinator.complete_txn(7, True)
+    assert committed(world).committed_offset == NO_OFFSET
