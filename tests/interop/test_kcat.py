@@ -1,4 +1,4 @@
-"""kcat, where it is installed: produce and consume with keys, headers, codecs and offsets by time."""
+"""The tool kcat, where it is installed: produce and consume with keys, headers, codecs and offsets by time."""
 
 import json
 import shutil

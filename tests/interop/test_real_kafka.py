@@ -146,7 +146,7 @@ def dump(release: str, *arguments: str) -> str:
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return done.stdout + done.stderr  # what it finds wrong goes to the latter
 
 
 def check_index_files(release: str, folder: Path) -> None:

@@ -294,29 +294,30 @@ class Ctx:
         with self.t.lock:
             if kind in self.t.coord_ready:
                 return
-            v = self.t.best("FindCoordinator", 2)
             end = time.time() + 30
             while time.time() < end:
-                c = self.conn()
-                try:
-                    r = c.call("FindCoordinator", v, {"key": key, "key_type": kind})
-                    if r["error_code"] == 0:
-                        if kind == 1:
-                            q = c.call(
-                                "InitProducerId",
-                                self.t.best("InitProducerId", 1),
-                                {"transactional_id": key + "-warm", "transaction_timeout_ms": 5000},
-                            )
-                        else:
-                            q = c.call("OffsetFetch", 1, {"group_id": key, "topics": []})
-                            q = c.call("Heartbeat", 0, {"group_id": key, "generation_id": 1, "member_id": "x"})
-                        if q.get("error_code", 0) not in (14, 15, 16):
-                            self.t.coord_ready.add(kind)
-                            return
-                finally:
-                    c.close()
+                if self.coordinator_answers(key, kind):
+                    self.t.coord_ready.add(kind)
+                    return
                 time.sleep(0.2)
         raise Setup("no coordinator")
+
+    def coordinator_answers(self, key, kind):
+        c = self.conn()
+        try:
+            if c.call("FindCoordinator", self.t.best("FindCoordinator", 2), {"key": key, "key_type": kind})[
+                "error_code"
+            ]:
+                return False
+            if kind == 1:
+                asked = {"transactional_id": key + "-warm", "transaction_timeout_ms": 5000}
+                q = c.call("InitProducerId", self.t.best("InitProducerId", 1), asked)
+            else:
+                c.call("OffsetFetch", 1, {"group_id": key, "topics": []})
+                q = c.call("Heartbeat", 0, {"group_id": key, "generation_id": 1, "member_id": "x"})
+            return q.get("error_code", 0) not in (14, 15, 16)
+        finally:
+            c.close()
 
     # ---- recording
     def rec(self, key, val):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""diff.py oracle.json result.json [-q] [--max N] [--group X] : compare two probe results.
-A case counts when the oracle has an outcome for it (status ok). Score per group: N same of M.
-Error -1 in the oracle (unknown server error) matches any error in the result; cases where the real broker misbehaves
-(never answers, takes damaged data, upsets itself) are listed in QUIRKS and not scored unless --quirks is given.
+"""Compares a probe's result with one recorded broker: diff.py oracle.json result.json [-q] [--max N] [--group X].
+
+A case counts when the oracle has an outcome for it (status ok). Score per group: N same of M. Error -1 in the oracle (unknown
+server error) matches any error in the result; cases where the real broker misbehaves (never answers, takes damaged data, upsets
+itself) are listed in QUIRKS and not scored unless --quirks is given.
 """
 
 import argparse

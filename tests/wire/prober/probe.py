@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""probe.py HOST:PORT --out result.json [--only NAME...] [--set open|held|all] [--jobs N] [--list] [--no-slow]
-Differential conformance probe: runs raw-frame cases against a Kafka-protocol broker and writes normalised outcomes.
+"""Runs raw-frame cases against a Kafka-protocol broker and writes normalised outcomes, to be compared with those of real brokers.
+
+probe.py HOST:PORT --out result.json [--only NAME...] [--set open|held|all] [--jobs N] [--list] [--no-slow] [--only-slow]
 """
 
 import argparse
@@ -23,7 +24,7 @@ def dump(o, path):
         f.write("\n}}\n")
 
 
-def main():
+def arguments():
     ap = argparse.ArgumentParser()
     ap.add_argument("target", nargs="?")
     ap.add_argument("--out", default="result.json")
@@ -36,85 +37,87 @@ def main():
     ap.add_argument("--budget", type=float, default=1200, help="seconds after which no further case is started")
     ap.add_argument("--label", default="", help="broker name to note in the result")
     ap.add_argument("-v", action="store_true")
-    a = ap.parse_args()
-    chosen = [
-        c
-        for c in cases.CASES
-        if (a.set == "all" or c.set == a.set)
-        and (not a.only or any(c.name == o or c.name.startswith(o) for o in a.only))
-        and not (a.no_slow and c.slow)
-        and not (a.only_slow and not c.slow)
-    ]
+    return ap.parse_args()
+
+
+def wanted(a, case):
+    named = not a.only or any(case.name.startswith(one) for one in a.only)
+    slow = not case.slow if a.no_slow else case.slow or not a.only_slow
+    return named and slow and a.set in ("all", case.set)
+
+
+def warm_up(target):
+    """Internal topics exist before the first case."""
+    context = core.Ctx(target, core.Case("warm", "", None, {}, "", False))
+    try:
+        context.coordinator("warm-group")
+        if target.has("InitProducerId", 0):
+            context.coordinator("warm-txn", 1)
+    except (core.Setup, core.Skip, core.Closed, core.NoReply, core.Short) as e:
+        print("warning: warming up:", e)
+    finally:
+        context.close()
+
+
+def run(target, chosen, jobs, budget, verbose):
+    """Outcomes by name, in the order of the cases."""
+    began = time.time()
+
+    def one(case):
+        if time.time() - began > budget:
+            told = {"desc": case.desc, "group": case.group, "set": case.set}
+            return case.name, told | {"status": "not run", "why": "time budget", "out": {}, "ms": 0}
+        result = core.run_case(target, case)
+        if verbose:
+            print(
+                "%-50s %-6s %5d ms %s" % (case.name, result["status"], result["ms"], result.get("why", "")), flush=True
+            )
+        return case.name, result
+
+    alone = [case for case in chosen if case.kw.get("alone")]
+    # damaged frames first and one at a time: old brokers can lose a neighbour's request in the same network poll
+    first = [case for case in chosen if case.group == "A" and case not in alone]
+    rest = [case for case in chosen if case.group != "A" and case not in alone]
+    results = dict(one(case) for case in first)
+    with ThreadPoolExecutor(jobs) as executor:
+        results.update(executor.map(one, rest))
+    results.update(one(case) for case in alone)
+    order = {case.name: place for place, case in enumerate(chosen)}
+    return dict(sorted(results.items(), key=lambda item: order[item[0]]))
+
+
+def is_alive(host, port):
+    try:
+        core.Target(host, port)
+        return True
+    except OSError:
+        return False
+
+
+def main():
+    a = arguments()
+    chosen = [case for case in cases.CASES if wanted(a, case)]
     if a.list:
-        for c in chosen:
-            print(c.set, c.name, "-", c.desc)
+        for case in chosen:
+            print(case.set, case.name, "-", case.desc)
         return
     host, port = a.target.rsplit(":", 1)
     try:
-        t = core.Target(host, int(port))
+        target = core.Target(host, int(port))
     except OSError as e:
         sys.exit("cannot connect to %s: %s" % (a.target, e))
-    t0 = time.time()
-    try:  # internal topics exist before the first case
-        w = core.Ctx(t, core.Case("warm", "", None, {}, "", False))
-        w.coordinator("warm-group")
-        if t.has("InitProducerId", 0):
-            w.coordinator("warm-txn", 1)
-        w.close()
-    except (core.Setup, core.Skip, core.Closed, core.NoReply, core.Short) as e:
-        print("warning: warming up:", e)
-
-    def one(c):
-        if time.time() - t0 > a.budget:
-            return c.name, {
-                "desc": c.desc,
-                "group": c.group,
-                "set": c.set,
-                "status": "not run",
-                "why": "time budget",
-                "out": {},
-                "ms": 0,
-            }
-        r = core.run_case(t, c)
-        if a.v:
-            print("%-50s %-6s %5d ms %s" % (c.name, r["status"], r["ms"], r.get("why", "")), flush=True)
-        return c.name, r
-
-    alone = [c for c in chosen if c.kw.get("alone")]
-    # damaged frames first and one at a time: old brokers can lose a neighbour's request in the same network poll
-    first = [c for c in chosen if c.group == "A" and c not in alone]
-    rest = [c for c in chosen if c.group != "A" and c not in alone]
-    res = dict(one(c) for c in first)
-    with ThreadPoolExecutor(a.jobs) as ex:
-        res.update(ex.map(one, rest))
-    for c in alone:
-        res.update([one(c)])
-    order = {c.name: i for i, c in enumerate(chosen)}
-    res = dict(sorted(res.items(), key=lambda x: order[x[0]]))
-    ms = {k: v.pop("ms") for k, v in res.items()}
-    alive = True
-    try:
-        core.Target(host, int(port))
-    except OSError:
-        alive = False
+    began = time.time()
+    warm_up(target)
+    results = run(target, chosen, a.jobs, a.budget, a.v)
+    took = {name: result.pop("ms") for name, result in results.items()}
+    alive = is_alive(host, int(port))
     counts = {}
-    for r in res.values():
-        counts[r["status"]] = counts.get(r["status"], 0) + 1
-    dump(
-        {
-            "meta": {
-                "broker": a.label,
-                "cases": len(res),
-                "counts": counts,
-                "seconds": round(time.time() - t0, 1),
-                "alive_after": alive,
-                "slowest": sorted(ms.items(), key=lambda x: -x[1])[:5],
-            },
-            "cases": res,
-        },
-        a.out,
-    )
-    print("cases %d %s in %.0f s, broker alive after: %s" % (len(res), counts, time.time() - t0, alive))
+    for result in results.values():
+        counts[result["status"]] = counts.get(result["status"], 0) + 1
+    meta = {"broker": a.label, "cases": len(results), "counts": counts, "seconds": round(time.time() - began, 1)}
+    meta |= {"alive_after": alive, "slowest": sorted(took.items(), key=lambda item: -item[1])[:5]}
+    dump({"meta": meta, "cases": results}, a.out)
+    print("cases %d %s in %.0f s, broker alive after: %s" % (len(results), counts, time.time() - began, alive))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""score.py result.json [--set open|held|all] [-q] : one score over all oracles beside this file. A case holds if its outcome equals that of
-at least one real broker that has an outcome for it (its quirks apart). Prints the failing cases with the nearest oracle, then the score.
+"""Scores a probe's result over all oracles beside this file: score.py result.json [--set open|held|all] [-q].
+
+A case holds if its outcome equals that of at least one real broker that has an outcome for it (its quirks apart). Prints the
+failing cases with the nearest oracle, then the score.
 """
 
 import argparse

@@ -143,6 +143,32 @@ def lz4(b, broken=False, bad=False):
     return out + b"\0\0\0\0"
 
 
+def lz4_length(blk, i, ln):
+    """Returns (length, position): 15 says that more bytes follow, each 255 that one more does"""
+    if ln < 15:
+        return ln, i
+    while True:
+        ln += blk[i]
+        i += 1
+        if blk[i - 1] != 255:
+            return ln, i
+
+
+def unlz4_block(blk, out):
+    i = 0
+    while i < len(blk):
+        t = blk[i]
+        ln, i = lz4_length(blk, i + 1, t >> 4)
+        out += blk[i : i + ln]
+        i += ln
+        if i >= len(blk):
+            break
+        off = blk[i] | blk[i + 1] << 8
+        ln, i = lz4_length(blk, i + 2, t & 15)
+        for _ in range(ln + 4):
+            out.append(out[-off])
+
+
 def unlz4(b):
     """Returns (data, header checksum kind)"""
     if b[:4] != b"\x04\x22\x4d\x18":
@@ -169,32 +195,7 @@ def unlz4(b):
         if n & 0x80000000:
             out += blk
             continue
-        i = 0
-        while i < len(blk):
-            t = blk[i]
-            i += 1
-            ln = t >> 4
-            if ln == 15:
-                while True:
-                    ln += blk[i]
-                    i += 1
-                    if blk[i - 1] != 255:
-                        break
-            out += blk[i : i + ln]
-            i += ln
-            if i >= len(blk):
-                break
-            off = blk[i] | blk[i + 1] << 8
-            i += 2
-            ln = (t & 15) + 4
-            if t & 15 == 15:
-                while True:
-                    ln += blk[i]
-                    i += 1
-                    if blk[i - 1] != 255:
-                        break
-            for _ in range(ln):
-                out.append(out[-off])
+        unlz4_block(blk, out)
     return bytes(out), kind
 
 
