@@ -88,7 +88,7 @@ HANDLERS: dict[ApiKey, Handler] = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: Handler(0, 1, "consumer_groups:describe"),
     ApiKey.DESCRIBE_PRODUCERS: Handler(0, 0, "describe_producers:handle"),
     ApiKey.DESCRIBE_TRANSACTIONS: Handler(0, 0, "transaction_admin:describe"),
-    ApiKey.LIST_TRANSACTIONS: Handler(0, 1, "transaction_admin:list_all"),
+    ApiKey.LIST_TRANSACTIONS: Handler(0, 2, "transaction_admin:list_all"),
     ApiKey.LIST_CONFIG_RESOURCES: Handler(0, 1, "config_resources:handle"),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Handler(0, 0, "topic_partitions:handle"),
 }

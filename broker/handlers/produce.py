@@ -18,6 +18,7 @@ from broker.handlers.context import BrokerView, RequestContext
 from broker.log.partition import Partition
 from broker.log.storage import StorageFault
 from broker.log.validate import Refused
+from broker.topic_names import INTERNAL_TOPICS
 from protocol.errors import ErrorCode, ProtocolError
 from protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -139,7 +140,8 @@ def _find_topic(broker: BrokerView, data: TopicProduceData, version: int) -> Top
     else:
         topic = broker.cluster.topics.get(data.name)
         if topic is None:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            internal = data.name in INTERNAL_TOPICS
+            return ErrorCode.INVALID_TOPIC_EXCEPTION if internal else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return ErrorCode.INVALID_TOPIC_EXCEPTION if topic.internal else topic
 
 

@@ -1,10 +1,10 @@
-"""Looking at transactions, and ending those that hang: DescribeTransactions 0, ListTransactions 0-1, WriteTxnMarkers 0-2.
+"""Looking at transactions, and ending those that hang: DescribeTransactions 0, ListTransactions 0-2, WriteTxnMarkers 0-2.
 
 - An unknown transactional id is TRANSACTIONAL_ID_NOT_FOUND, an empty one INVALID_REQUEST.
 - ListTransactions names the state filters that it does not know; states are told apart by case. A duration filter below 0 is none.
 - WriteTxnMarkers is what coordinators of other brokers would send; here it is the tool that aborts a hanging transaction. A marker of
   an older epoch is INVALID_PRODUCER_EPOCH, one of an older coordinator TRANSACTION_COORDINATOR_FENCED.
-Not done: ListTransactions v2, whose regular expressions would have to be matched in bounded time.
+- ListTransactions v2 may ask for ids that match a regular expression as a whole; a bad one is INVALID_REGULAR_EXPRESSION.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from broker.cluster import Cluster
+from broker.groups.linear_regex import PatternError, Regex
 from broker.handlers.context import BrokerView, RequestContext
 from broker.handlers.lookup import find_partition
 from broker.log.partition import Partition
@@ -77,6 +78,10 @@ def list_all(
     request: ListTransactionsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> ListTransactionsResponse:
+    try:
+        pattern = Regex(request.transactional_id_pattern) if request.transactional_id_pattern else None
+    except PatternError:
+        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     unknown = [name for name in request.state_filters if name not in STATES_BY_TITLE]
     now_ms = broker.clock.wall_ms()
     return ListTransactionsResponse(
@@ -87,7 +92,7 @@ def list_all(
                 transactional_id=each.id, producer_id=each.producer_id, transaction_state=each.state.title
             )
             for each in broker.transactions
-            if _is_wanted(each, request, now_ms)
+            if _is_wanted(each, request, now_ms) and (pattern is None or pattern.matches(each.id))
         ],
     )
 

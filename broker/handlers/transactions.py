@@ -145,6 +145,8 @@ def commit_offsets(broker: BrokerView, request: TxnOffsetCommitRequest, context:
 
 def _may_commit_offsets(broker: BrokerView, request: TxnOffsetCommitRequest, version: int) -> ErrorCode:
     """Whether the group's offsets belong to the transaction; from v5 on they do from now on."""
+    if not request.group_id:
+        return ErrorCode.INVALID_GROUP_ID
     producer = Producer(request.producer_id, request.producer_epoch)
     if version >= FIRST_COMMIT_THAT_ADDS:
         code = _add_group(broker, request.transactional_id, producer, request.group_id, VERSION_2)
