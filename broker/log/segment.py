@@ -316,13 +316,9 @@ class Segment:
         """Read the index files if they are what the seal says, else make them anew from the log."""
         storage, seal = self._folder.storage, self.seal
         paths = self.path(OFFSET_INDEX_SUFFIX), self.path(TIME_INDEX_SUFFIX)
-        entries = [storage.read_all(path) if storage.exists(path) else b"" for path in paths]
-        trusted = (
-            seal is not None
-            and IndexSum.of(entries[0]) == seal.offset_index
-            and IndexSum.of(entries[1]) == seal.time_index
-        )
-        if not trusted:
+        entries = [storage.read_all(path) for path in paths if storage.exists(path)]
+        sums = [IndexSum.of(one) for one in entries]
+        if seal is None or sums != [seal.offset_index, seal.time_index]:
             log.warning("%s: its index files are not those of this log and are made anew", self.log.path)
             self._folder.counters.indexes_rebuilt.value += 1
             return self.rebuild_indexes()
