@@ -1,0 +1,125 @@
+"""Checks what clients were told against what readers saw: the rules that hold whatever happened in between.
+
+    lost write            an acknowledged write, committed or outside of transactions, is not read
+    duplicate             a value is read at two offsets
+    inconsistent offset   a value is not where the producer was told, or an offset shows two values
+    aborted read          a value of an aborted transaction was shown to a reader of committed records
+    half a transaction    some acknowledged values of a transaction are read and others are not
+    unseen                a value is read that nobody wrote
+    non-monotonic poll    a reader got an offset a second time, or went back
+    unread                a reader passed over a committed value on its way
+
+Values are unique. A transaction whose end nobody was told may have ended either way, but in one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+Place = tuple[str, int]
+Row = tuple[int, bytes]
+"""An offset and the value there."""
+
+
+class Outcome(Enum):
+    """How a transaction ended, as far as its producer knows."""
+
+    UNKNOWN = "unknown"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+@dataclass(slots=True)
+class Write:
+    place: Place
+    transaction: str | None
+    offset: int | None = None
+    """None: not acknowledged."""
+
+
+@dataclass(slots=True)
+class History:
+    """Filled while clients run; `problems` is asked at the end."""
+
+    writes: dict[bytes, Write] = field(default_factory=dict)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    polls: dict[tuple[str, Place], list[list[Row]]] = field(default_factory=dict)
+
+    def attempt(self, value: bytes, place: Place, transaction: str | None = None) -> None:
+        assert value not in self.writes, "values must be unique"
+        self.writes[value] = Write(place, transaction)
+        if transaction is not None:
+            self.outcomes.setdefault(transaction, Outcome.UNKNOWN)
+
+    def acknowledge(self, value: bytes, offset: int) -> None:
+        self.writes[value].offset = offset
+
+    def end(self, transaction: str, outcome: Outcome) -> None:
+        self.outcomes[transaction] = outcome
+
+    def poll(self, consumer: str, place: Place, rows: Iterable[Row]) -> None:
+        """What a reader of committed records was shown next."""
+        self.polls.setdefault((consumer, place), [[]])[-1].extend(rows)
+
+    def seek(self, consumer: str, place: Place) -> None:
+        """The reader begins somewhere else: what it gets from now on is a sequence of its own."""
+        self.polls.setdefault((consumer, place), []).append([])
+
+    def problems(self, final: Mapping[Place, list[Row]]) -> list[str]:
+        """What is wrong, given all that a reader of committed records finds at the end."""
+        return [
+            *self._unlike_what_was_told(final),
+            *self._missing(final),
+            *self._halves(final),
+            *self._wrong_polls(final),
+        ]
+
+    def _unlike_what_was_told(self, final: Mapping[Place, list[Row]]) -> Iterator[str]:
+        seen: dict[bytes, tuple[Place, int]] = {}
+        for place, rows in final.items():
+            if [offset for offset, _ in rows] != sorted({offset for offset, _ in rows}):
+                yield f"inconsistent offset: {place} is not read in order"
+            for offset, value in rows:
+                write = self.writes.get(value)
+                if value in seen:
+                    yield f"duplicate: {value!r} at {seen[value]} and {(place, offset)}"
+                seen[value] = (place, offset)
+                if write is None or write.place != place:
+                    yield f"unseen: {value!r} at {(place, offset)}"
+                elif write.offset not in (None, offset):
+                    yield f"inconsistent offset: {value!r} was acknowledged at {write.offset}, is at {offset}"
+                elif write.transaction and self.outcomes[write.transaction] == Outcome.ABORTED:
+                    yield f"aborted read: {value!r} of {write.transaction}"
+
+    def _missing(self, final: Mapping[Place, list[Row]]) -> Iterator[str]:
+        found = {value for rows in final.values() for _, value in rows}
+        for value, write in self.writes.items():
+            committed = write.transaction is None or self.outcomes[write.transaction] == Outcome.COMMITTED
+            if committed and write.offset is not None and value not in found:
+                yield f"lost write: {value!r}, acknowledged at {write.place} {write.offset}"
+
+    def _halves(self, final: Mapping[Place, list[Row]]) -> Iterator[str]:
+        found = {value for rows in final.values() for _, value in rows}
+        by_transaction: dict[str, set[bool]] = {}
+        for value, write in self.writes.items():
+            if write.transaction is not None and write.offset is not None:
+                by_transaction.setdefault(write.transaction, set()).add(value in found)
+        for transaction, answers in by_transaction.items():
+            if len(answers) > 1:
+                yield f"half a transaction: {transaction}"
+
+    def _wrong_polls(self, final: Mapping[Place, list[Row]]) -> Iterator[str]:
+        for (consumer, place), sequences in self.polls.items():
+            truth = dict(final.get(place, []))
+            for rows in sequences:
+                offsets = [offset for offset, _ in rows]
+                if any(after <= before for before, after in zip(offsets, offsets[1:], strict=False)):
+                    yield f"non-monotonic poll: {consumer} of {place}: {offsets}"
+                for offset, value in rows:
+                    if truth.get(offset) != value:
+                        yield f"aborted read: {consumer} was shown {value!r} at {(place, offset)}, which is not there"
+                passed = [one for one in truth if offsets and offsets[0] < one < offsets[-1] and one not in offsets]
+                if passed:
+                    yield f"unread: {consumer} passed over {place} {passed}"
