@@ -92,7 +92,11 @@ class Log(RuleBasedStateMachine):
 
 TestLog = Log.TestCase
 TestLog.settings = settings(
-    max_examples=25, stateful_step_count=25, deadline=None, report_multiple_bugs=False, suppress_health_check=list(HealthCheck)
+    max_examples=25,
+    stateful_step_count=25,
+    deadline=None,
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
 )
 
 

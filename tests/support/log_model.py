@@ -132,7 +132,9 @@ class Model:
     def check_look_ups(self) -> None:
         rows = self.visible()
         times = sorted({row[1] for row in rows if row[1] >= 0})
-        for target in sorted({0, 1 << 40, *times, *(time + 1 for time in times), *(time - 1 for time in times if time)}):
+        for target in sorted(
+            {0, 1 << 40, *times, *(time + 1 for time in times), *(time - 1 for time in times if time)}
+        ):
             assert place(self.partition.first_at_or_after(target)) == first_at_or_after(rows, target), target
         largest = first_at_or_after(rows, times[-1]) if times else None
         assert place(self.partition.largest_timestamp()) == largest

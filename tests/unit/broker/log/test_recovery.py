@@ -259,7 +259,13 @@ def test_an_empty_folder_is_an_empty_partition():
 
 @pytest.mark.parametrize(
     ("name", "is_log"),
-    [(f"{5:020d}.log", True), (f"{5:020d}.log.swap", False), ("5.log", False), (f"{5:021d}.log", False), ("x" * 20 + ".log", False)],
+    [
+        (f"{5:020d}.log", True),
+        (f"{5:020d}.log.swap", False),
+        ("5.log", False),
+        (f"{5:021d}.log", False),
+        ("x" * 20 + ".log", False),
+    ],
 )
 def test_what_a_log_file_is_called(name, is_log):
     assert is_segment_file(name, ".log") == is_log
@@ -303,7 +309,9 @@ def transaction(model, producer_id, sequence, *, committed):
     offset = model.partition.log_end_offset
     record = Record(0, 50, 0, b"k", b"v" * 100)
     attributes = TRANSACTIONAL_BIT
-    data = encode_batch([record], attributes=attributes, producer_id=producer_id, producer_epoch=0, base_sequence=sequence)
+    data = encode_batch(
+        [record], attributes=attributes, producer_id=producer_id, producer_epoch=0, base_sequence=sequence
+    )
     model.partition.append(bytes(data), NOW_MS, produce_version=NEW)
     marker = Marker(committed=committed, coordinator_epoch=0)
     end = encode_marker(marker, offset + 1, 9999, producer_id=producer_id, producer_epoch=0, leader_epoch=0)

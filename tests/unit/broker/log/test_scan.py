@@ -134,7 +134,9 @@ def test_a_batch_larger_than_a_chunk_is_read_whole(monkeypatch):
 
 def test_markers_and_emptied_batches_carry_no_time():
     marker = bytes(
-        encode_marker(Marker(committed=True, coordinator_epoch=1), 4, 999, producer_id=1, producer_epoch=0, leader_epoch=0)
+        encode_marker(
+            Marker(committed=True, coordinator_epoch=1), 4, 999, producer_id=1, producer_epoch=0, leader_epoch=0
+        )
     )
     (found,) = spans(marker)
     assert found.is_control

@@ -1,5 +1,6 @@
 """A segment's files and index entries, as the brokers of each era write them."""
 
+import itertools
 import random
 import struct
 
@@ -101,7 +102,7 @@ def test_one_large_append_gets_entries_inside(folder):
     entries = offset_entries(segment)
     assert len(entries) > 10
     positions = [position for _, position in entries]
-    steps = [b - a for a, b in zip(positions, positions[1:], strict=False)]
+    steps = [b - a for a, b in itertools.pairwise(positions)]
     assert max(steps) < 400
     segment.flush()
     for offset, position in entries:
@@ -172,7 +173,13 @@ def test_rolling_back_returns_to_the_last_flush_in_every_respect(folder):
     segment.flush()
 
     def state():
-        return segment.contents, segment.end_bytes, segment.bytes_since_entry, offset_entries(segment), time_entries(segment)
+        return (
+            segment.contents,
+            segment.end_bytes,
+            segment.bytes_since_entry,
+            offset_entries(segment),
+            time_entries(segment),
+        )
 
     before, size = state(), folder.storage.stat(segment.path(".log"))
     for fault in ("/00000000000000000000.log", ".index", ".timeindex"):
