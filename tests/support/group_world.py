@@ -64,6 +64,7 @@ class GroupWorld:
 
     def restart(self) -> None:
         """Kill the process: what was not written is gone, and nobody who waits gets an answer."""
+        self.storage.heal()
         self.storage._locks.clear()
         self.start()
 
@@ -80,6 +81,8 @@ class GroupWorld:
         end_s = self.clock.monotonic() + ms / 1000
         while (due_s := self.timers.next_due()) is not None and due_s <= end_s:
             self.clock.advance(max(0, round((due_s - self.clock.monotonic()) * 1000)))
+            if self.clock.monotonic() < due_s:
+                self.clock.advance(1)  # what is due between two milliseconds is due with the later one
             self.timers.run_due()
             self.tick()
         self.clock.advance(max(0, round((end_s - self.clock.monotonic()) * 1000)))
