@@ -201,6 +201,8 @@ def _check_message(data: memoryview, position: int, offset: int, crc: int, magic
 
 def _next_good(window: Window, position: int, first_offset: int, end_offset: int) -> int:
     """Where the next good batch begins; the end of the file if there is none."""
+    if first_offset >= end_offset:
+        return window.size_bytes
     pattern = _candidates(first_offset, end_offset)
     budget = _LARGEST_CHECKED_FACTOR * window.size_bytes
     size_bytes = window.size_bytes

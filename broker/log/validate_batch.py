@@ -229,9 +229,11 @@ def _with_own_times(header: BatchHeader) -> BatchHeader:
 def _store_changed(batch: bytearray, payload: bytes, header: BatchHeader, scan: Scan, config: TopicConfig) -> Validated:
     """Store the batch with other bytes than came: another codec or format, or offsets put right.
 
-    Offsets out of order are kept where nothing else makes it necessary to write the records anew, as Kafka does, but only
-    inside of the range that the batch claims.
+    Offsets out of order are refused in compressed batches, and kept in plain ones where nothing else makes it necessary to write
+    the records anew, as Kafka does, but only inside of the range that the batch claims.
     """
+    if not scan.in_order and header.codec != Codec.NONE:
+        raise Refused(ErrorCode.INVALID_RECORD, "the offset deltas of a compressed batch do not count up from 0")
     if config.stored_magic is not None and config.stored_magic < _MAGIC:
         return _store_older(payload, header, config)
     codec = CODEC_NAMES.get(config.compression, header.codec)

@@ -65,7 +65,7 @@ def check_set(records: Buffer, next_offset: int, config: TopicConfig, now_ms: in
 
 def _check_in_place(records: Buffer, next_offset: int, config: TopicConfig, now_ms: int) -> Validated | None:
     """The short way, for faultless v1 sets that keep their bytes; None for all others."""
-    if config.stored_magic not in (None, 1) or len(records) < PREFIX_BYTES or records[MAGIC_AT] != 1:
+    if config.stored_magic not in (None, 1) or len(records) <= ATTRIBUTES_AT or records[MAGIC_AT] != 1:
         return None
     if records[ATTRIBUTES_AT] & CODEC_MASK:
         return _check_wrapper(bytes(records), next_offset, config, now_ms)

@@ -10,19 +10,8 @@ from tests.fuzz.targets import TARGETS, load
 from tests.support.broker_process import PROJECT
 
 SMOKE_SECONDS = 2
-OPEN_FAULTS = {
-    "records": "validate_set reads the attributes of a set that is 17 bytes long",
-    "folder": "recovery asks scan for a batch between two offsets of which the first is the larger",
-}
-"""What is known to be found; whoever mends it takes the line away."""
 
-
-def targets(*, strict: bool) -> list[object]:
-    marks = {name: pytest.mark.xfail(reason=why, strict=strict) for name, why in OPEN_FAULTS.items()}
-    return [pytest.param(name, marks=marks[name]) if name in marks else name for name in TARGETS]
-
-
-@pytest.mark.parametrize("name", targets(strict=True))
+@pytest.mark.parametrize("name", TARGETS)
 def test_every_kept_input_is_harmless(name: str) -> None:
     target = load(name)
     kept = corpus.load(name)
@@ -31,7 +20,7 @@ def test_every_kept_input_is_harmless(name: str) -> None:
         mutation.check(target, data)
 
 
-@pytest.mark.parametrize("name", targets(strict=False))
+@pytest.mark.parametrize("name", TARGETS)
 def test_a_few_mutations_are_harmless(name: str) -> None:
     command = [
         sys.executable,
