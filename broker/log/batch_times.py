@@ -143,7 +143,7 @@ def samples_of(data: Buffer) -> Samples:
     position, highest = HEADER_BYTES, _doubled(-1, header)
     for first in range(0, header.count, RECORDS_PER_SAMPLE):
         samples.positions.append(position)
-        position, highest = _walk(data, position, min(RECORDS_PER_SAMPLE, header.count - first), highest, None)
+        position, highest = _walk(data, position, min(RECORDS_PER_SAMPLE, header.count - first), highest, [])
         samples.timestamps.append(header.base_timestamp + (highest >> 1))
     samples.positions.append(position)
     return samples
@@ -169,7 +169,7 @@ def _walk(
     position: int,
     count: int,
     above: int,
-    found: list[tuple[int, int]] | None,
+    found: list[tuple[int, int]],
     *,
     only_first: bool = False,
 ) -> tuple[int, int]:
@@ -205,10 +205,9 @@ def _walk(
                 raw = -1 - raw
             if raw > above:
                 above = raw
-                if found is not None:
-                    found.append((raw, at))
-                    if only_first:
-                        break
+                found.append((raw, at))
+                if only_first:
+                    break
     except IndexError:
         raise DecodeError("a record runs past the end of its batch") from None
     return position, above

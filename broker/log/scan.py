@@ -24,7 +24,7 @@ from struct import Struct
 from crc32c import crc32c
 
 from protocol.errors import DecodeError
-from protocol.records.batch import CONTROL_BIT, HEADER, HEADER_BYTES
+from protocol.records.batch import ATTRIBUTES_AT, CONTROL_BIT, HEADER, HEADER_BYTES
 from protocol.records.compression import CODEC_MASK
 from protocol.records.entries import iter_records
 
@@ -83,24 +83,24 @@ Span = Batch | Damage
 class Window:
     """The part of a file that is in memory, moved along by reads of a chunk or, for a larger batch, of the batch."""
 
-    __slots__ = ("_data", "_read", "_start", "size_bytes")
+    __slots__ = ("_read", "data", "size_bytes", "start")
 
     def __init__(self, read: Read, size_bytes: int) -> None:
         self._read = read
-        self._data = memoryview(b"")
-        self._start = 0
+        self.data = memoryview(b"")
+        self.start = 0
         self.size_bytes = size_bytes
 
     def get(self, position: int, size: int) -> memoryview:
         """`size` bytes from `position`, fewer at the end of the file."""
         size = min(size, self.size_bytes - position)
-        at = position - self._start
-        if at < 0 or at + size > len(self._data):
+        at = position - self.start
+        if at < 0 or at + size > len(self.data):
             wanted = min(max(size, CHUNK_BYTES), self.size_bytes - position)
-            self._data = memoryview(self._read(wanted, position))
-            self._start = position
+            self.data = memoryview(self._read(wanted, position))
+            self.start = position
             at = 0
-        return self._data[at : at + size]
+        return self.data[at : at + size]
 
 
 def scan(read: Read, size_bytes: int, *, first_offset: int, end_offset: int) -> Iterator[Span]:
@@ -110,7 +110,8 @@ def scan(read: Read, size_bytes: int, *, first_offset: int, end_offset: int) -> 
     expected = first_offset  # of what follows the batch before `held`
     position = 0
     while position < size_bytes:
-        found = check(window, position, held.last_offset + 1 if held else expected, end_offset)
+        following = held.last_offset + 1 if held is not None else expected
+        found = _quick_check(window, position, following, end_offset) or check(window, position, following, end_offset)
         if isinstance(found, str) and held is not None:
             other = _without(held, expected, window, position, end_offset)
             if other is not None:
@@ -146,6 +147,26 @@ def _fits(window: Window, batch: Batch, end_offset: int) -> bool:
     return isinstance(check(window, batch.end, batch.last_offset + 1, end_offset), Batch)
 
 
+def _quick_check(window: Window, position: int, first_offset: int, end_offset: int) -> Batch | None:
+    """The v2 batch at `position` if it is in memory and good, as nearly all are; otherwise `check` tells what is there."""
+    data, at = window.data, position - window.start
+    if at < 0 or at + HEADER_BYTES > len(data):
+        return None
+    base, length, epoch, magic, crc, attributes, delta, _, largest, producer_id, _, _, count = HEADER.unpack_from(
+        data, at
+    )
+    size = _LENGTH_ENDS_AT + length
+    if magic != 2 or size < HEADER_BYTES or at + size > len(data) or delta < 0 or count < 0:
+        return None
+    last = base + delta
+    if base < first_offset or last >= end_offset or crc32c(data[at + ATTRIBUTES_AT : at + size]) != crc:
+        return None
+    if not count or attributes & CONTROL_BIT:
+        largest = -1
+    whole = data[at : at + size]
+    return Batch(position, size, base, last, 2, attributes, largest, epoch, count, producer_id, whole)
+
+
 def check(window: Window, position: int, first_offset: int, end_offset: int) -> Batch | str:
     """The batch at `position`, or what is wrong with it."""
     start = window.get(position, HEADER_BYTES)
@@ -172,7 +193,7 @@ def check(window: Window, position: int, first_offset: int, end_offset: int) -> 
 
 def _check_v2(data: memoryview, position: int) -> Batch | str:
     base, _, epoch, _, crc, attributes, delta, _, largest, producer_id, _, _, count = HEADER.unpack_from(data)
-    if crc32c(data[21:]) != crc:
+    if crc32c(data[ATTRIBUTES_AT:]) != crc:
         return "the checksum is wrong"
     if delta < 0 or count < 0:
         return f"last offset delta {delta}, {count} records"
