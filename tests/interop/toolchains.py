@@ -1,0 +1,112 @@
+"""Builds the programs of `tests/interop/{java,go,node}` into the cache folder, each with its language's own package manager."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+HERE = Path(__file__).parent
+BUILD_TIMEOUT_SECONDS = 280
+KAFKA_GROUP = "org.apache.kafka"
+
+
+class BuildFailedError(Exception):
+    """A package manager or compiler failed; the text is what it said."""
+
+
+def cache_dir() -> Path:
+    chosen = os.environ.get("HOROLOG_CACHE_DIR")
+    return (Path(chosen) if chosen else Path.home() / ".cache" / "horolog") / "clients"
+
+
+def build(command: Sequence[str], folder: Path) -> None:
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=BUILD_TIMEOUT_SECONDS, check=False
+    )
+    if done.returncode != 0:
+        raise BuildFailedError(f"{' '.join(command)}\n{(done.stdout + done.stderr)[-4000:]}")
+
+
+def whole_folder(target: Path, fill: Callable[[Path], None]) -> Path:
+    """The folder, filled aside and renamed when it is not there: it appears whole or not at all."""
+    if not target.is_dir():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            fresh = Path(scratch) / "fresh"
+            fresh.mkdir()
+            fill(fresh)
+            fresh.rename(target)
+    return target
+
+
+def java_jars(version: str) -> Path:
+    """kafka-clients of one release with what it depends on."""
+
+    def fetch(folder: Path) -> None:
+        dependency = (
+            f"<groupId>{KAFKA_GROUP}</groupId><artifactId>kafka-clients</artifactId><version>{version}</version>"
+        )
+        pom = folder / "pom.xml"
+        pom.write_text(
+            "<project><modelVersion>4.0.0</modelVersion><groupId>local</groupId><artifactId>clients</artifactId>"
+            "<version>1</version><packaging>pom</packaging><dependencies>"
+            f"<dependency>{dependency}</dependency></dependencies></project>"
+        )
+        build(
+            [
+                "mvn",
+                "-q",
+                "-B",
+                "dependency:copy-dependencies",
+                f"-DoutputDirectory={folder}",
+                "-DincludeScope=runtime",
+            ],
+            folder,
+        )
+
+    return whole_folder(cache_dir() / "java" / version, fetch)
+
+
+def java_program(version: str, main: str) -> Callable[[Path], list[str]]:
+    """Compiles the sources that a main class needs against one release."""
+
+    def command(scratch: Path) -> list[str]:
+        jars = java_jars(version)
+        classes = scratch / "classes"
+        sources = [str(HERE / "java" / f"{name}.java") for name in ("Plan", "Report", "Member", "Checks", main)]
+        build(["javac", "-nowarn", "-d", str(classes), "-cp", f"{jars}/*", *sources], HERE)
+        return ["java", "-Xmx192m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{classes}:{jars}/*", main]
+
+    return command
+
+
+def go_program(name: str) -> Callable[[Path], list[str]]:
+    def command(scratch: Path) -> list[str]:
+        binary = scratch / name
+        build(["go", "build", "-o", str(binary), f"./cmd/{name}"], HERE / "go")
+        return [str(binary)]
+
+    return command
+
+
+def node_program(main: str) -> Callable[[Path], list[str]]:
+    """The packages of the lock in a cache folder named for it, and the program beside them."""
+
+    def install(folder: Path) -> None:
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(HERE / "node" / name, folder)
+        build(["npm", "ci", "--no-audit", "--no-fund"], folder)
+
+    def command(scratch: Path) -> list[str]:
+        lock = hashlib.sha256((HERE / "node" / "package-lock.json").read_bytes()).hexdigest()[:16]
+        folder = whole_folder(cache_dir() / "node" / lock, install)
+        shutil.copy(HERE / "node" / main, scratch)
+        modules = scratch / "node_modules"
+        if not modules.exists():
+            modules.symlink_to(folder / "node_modules")
+        return ["node", str(scratch / main)]
+
+    return command
