@@ -215,8 +215,10 @@ class Cluster:
         if missing:
             log.warning("topic %s: partitions %s have no folder and start empty", name, missing[:20])
         for index in range(count):
-            partition = found.get(index)
-            topic.partitions.append(partition or self._logs.create(name, index, config, topic_id))
+            partition = found.get(index) or self._logs.create(name, index, config, topic_id)
+            if partition.topic_id is None and partition.fault is None:
+                self._logs.identify(partition, topic_id)
+            topic.partitions.append(partition)
         self._register(topic)
 
     def _adopted_count(self, name: str, stored_count: int, found: Iterable[int]) -> int:

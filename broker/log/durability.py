@@ -3,7 +3,7 @@
 `sync` runs in a worker thread while the partition goes on; everything else belongs to the partition's thread. What is passed
 between them is a queue and flags that are cleared *before* the work they ask for, so that what is written meanwhile asks
 again. The order within a sync: log files (and the indexes of complete segments), the folder, producer snapshots, seals: nothing
-on the disk describes data that is not there.
+on the disk describes data that is not there. A new folder and its small files are synced with the first data that needs it.
 """
 
 import threading
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from broker.log import seals, snapshot_file
 from broker.log.segment import Segment
 from broker.log.snapshot_file import SnapshotEntry
-from broker.log.storage import Storage
+from broker.log.storage import Storage, parent_of
 
 
 class Durability:
@@ -23,6 +23,7 @@ class Durability:
         "_directory",
         "_directory_changed",
         "_guard",
+        "_new_files",
         "_seals_changed",
         "_snapshots",
         "_storage",
@@ -39,6 +40,7 @@ class Durability:
         self._snapshots: deque[tuple[int, list[SnapshotEntry]]] = deque()
         self._seals_changed = False
         self._directory_changed = False
+        self._new_files: list[str] = []
         self.recovery_point = recovery_point
         """Everything before it is on the disk."""
         self.waiting_since_ms = -1
@@ -52,6 +54,10 @@ class Durability:
         """Segments came or went: their names have to be on the disk, and the seals to be written anew."""
         self._directory_changed = True
         self._seals_changed = True
+
+    def folder_created(self, files: list[str]) -> None:
+        """The folder is new. That it exists is on record elsewhere, so it has to be on the disk only with its first data."""
+        self._new_files = files
 
     def save_snapshot(self, offset: int, entries: list[SnapshotEntry]) -> None:
         """Write a snapshot of the producers once the log is on the disk up to `offset`."""
@@ -75,6 +81,8 @@ class Durability:
                 segment = self._unsynced.popleft()
                 segment.needs_sync = False
                 segment.datasync()
+            if self._new_files:
+                self._sync_new_folder()
             if self._directory_changed:
                 self._directory_changed = False
                 self._storage.sync_dir(self._directory)
@@ -84,3 +92,12 @@ class Durability:
             if save_seals:
                 seals.save(self._storage, self._directory, complete)
             self.recovery_point = max(self.recovery_point, end_offset)
+
+    def _sync_new_folder(self) -> None:
+        for path in self._new_files:
+            file = self._storage.open(path)
+            file.datasync()
+            file.close()
+        self._storage.sync_dir(self._directory)
+        self._storage.sync_dir(parent_of(self._directory))
+        self._new_files = []

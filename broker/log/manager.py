@@ -137,18 +137,22 @@ class LogManager:
     # -- topics come and go
 
     def create(self, topic: str, index: int, config: TopicConfig, topic_id: bytes | None) -> Partition:
-        """A new, empty partition, durable when this returns. What a failed attempt has left is removed first."""
+        """A new, empty partition; the caller has on record that it exists. What a failed attempt has left is removed first."""
         directory = f"{self.data_dir}/{topic}-{index}"
         try:
             partition = create_partition(
                 topic, index, directory, topic_id, config, self.resources, self._clock.wall_ms()
             )
-            self._storage.sync_dir(self.data_dir)
         except StorageFault:
             self._forget_folder(directory)
             raise
         self.partitions[topic, index] = partition
         return partition
+
+    def identify(self, partition: Partition, topic_id: bytes) -> None:
+        """Put the topic's id into a folder that has none: made by an old Kafka, or just before a power cut."""
+        checkpoints.save_topic_id(self._storage, partition.directory, topic_id)
+        partition.topic_id = topic_id
 
     def _forget_folder(self, directory: str) -> None:
         """Get the beginnings of a partition out of the way."""

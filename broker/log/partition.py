@@ -86,6 +86,8 @@ class Opened:
     """Something was read from the logs themselves: the seals have to be written anew."""
     recovery_point: int | None = None
     """Up to where the log is known to be on the disk, if that is not its end."""
+    new_files: list[str] = field(default_factory=list)
+    """Small files of a folder that was just made, which nobody has synced."""
 
 
 class Partition:
@@ -144,6 +146,7 @@ class Partition:
         self._times = TimeSearch(self.segments, resources.times)
         synced = self.high_watermark if opened.recovery_point is None else opened.recovery_point
         self._durability = Durability(resources.storage, self.directory, synced)
+        self._durability.folder_created(opened.new_files)
         self._doomed: deque[tuple[int, Segment]] = deque()
         self._warned_about_future: set[int] = set()
         self._config = config

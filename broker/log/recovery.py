@@ -17,7 +17,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from broker.log import checkpoints, seals, snapshot_file, swap_files, transaction_index
+from broker.log import checkpoints, leader_epochs, seals, snapshot_file, swap_files, transaction_index
 from broker.log.checkpoints import CheckpointError
 from broker.log.leader_epochs import LeaderEpochs
 from broker.log.partition import Opened, Partition, Resources
@@ -63,17 +63,22 @@ def create_partition(
     resources: Resources,
     now_ms: int,
 ) -> Partition:
-    """Make a new partition's folder; it is durable when this returns, but for its name in the data folder."""
+    """Make a new partition's folder. Whoever asks has on record that it exists; it is durable with the first data that is."""
     storage = resources.storage
     storage.make_dir(directory)
+    epochs = LeaderEpochs([(0, 0)])
+    small_files = {checkpoints.LEADER_EPOCHS: leader_epochs.encode(epochs.entries)}
     if topic_id is not None:
-        checkpoints.save_topic_id(storage, directory, topic_id)
+        small_files[checkpoints.PARTITION_METADATA] = checkpoints.encode_partition_metadata(topic_id)
+    for name, data in small_files.items():
+        file = storage.create(f"{directory}/{name}")
+        file.pwritev([data], 0)
+        file.close()
     folder = SegmentFolder(storage, directory, resources.indexes, resources.counters)
     segment = Segment.create(folder, 0, config, now_ms)
-    epochs = LeaderEpochs([(0, 0)])
-    epochs.save(storage, directory)
     producers = ProducerStates(resources.producer_expiration_ms)
     opened = Opened(topic, index, directory, topic_id, [segment], producers, epochs, 0, 0)
+    opened.new_files = [f"{directory}/{name}" for name in small_files]
     return Partition(opened, config, resources, folder)
 
 

@@ -102,6 +102,9 @@ class FakeLogs:
         partition = self.partitions[topic, index] = FakePartition(topic, index, config, topic_id)
         return partition
 
+    def identify(self, partition, topic_id):
+        self.folders[partition.topic, partition.index] = partition.topic_id = topic_id
+
     def disk_space(self):
         if self.space is None:
             raise StorageFault("the system does not say")

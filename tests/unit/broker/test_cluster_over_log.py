@@ -83,7 +83,8 @@ def test_a_full_disk_refuses_and_leaves_nothing(machine):
 
 def test_folders_without_the_file_keep_their_ids(machine):
     cluster = machine.start()
-    cluster.create_topic("t", 2)
+    for partition in cluster.create_topic("t", 2).partitions:
+        partition.sync()
     machine.storage.remove("/data/horolog-cluster")
     machine.storage.sync_dir("/data")
     again = machine.start()
