@@ -260,6 +260,9 @@ class Settings:
         choices=("disabled", "upgrade", "downgrade", "bidirectional"),
     )
     horolog_groups_max: int = integer(1_000_000, "Groups that are kept, those without members included.", low=1)
+    horolog_group_state_max_bytes: int = integer(
+        16 * 2**20, "The largest record of a group's state, which grows with its members.", low=1024
+    )
     horolog_offsets_commit_sync: bool = boolean(
         False,
         "Whether a commit waits until it is on the disk; false: until it is written, which a power cut may undo.",

@@ -171,7 +171,7 @@ class Classic:
         if group.state is State.STABLE and group.select_protocol() == group.protocol_name:
             self._start_session(holder)
             written = partial(self._renamed, group, holder, old_id, old_leader_id or "", version, answer)
-            self._journal.append(group.shard, [group.entry()], written)
+            self._journal.append(group.shard, [group.entry()], written, is_state=True)
         else:
             group.wait_to_join(holder, answer)
             self._rebalance_or_complete(group)
@@ -344,7 +344,7 @@ class Classic:
         if group.members:
             self._begin_sync(group)
         else:
-            self._journal.append(group.shard, [group.entry()], partial(self._empty_written, group))
+            self._journal.append(group.shard, [group.entry()], partial(self._empty_written, group), is_state=True)
 
     def _begin_sync(self, group: ClassicGroup) -> None:
         self._start_sync_timer(group)
@@ -380,7 +380,7 @@ class Classic:
             given = {each.member_id: bytes(each.assignment) for each in request.assignments}
             assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
             written = partial(self._assignments_written, group, group.generation, assignments)
-            self._journal.append(group.shard, [group.entry(assignments)], written)
+            self._journal.append(group.shard, [group.entry(assignments)], written, is_state=True)
 
     def _check_sync(self, group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
         code = group.check_member(request.member_id, request.group_instance_id)

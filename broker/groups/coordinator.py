@@ -284,7 +284,7 @@ class GroupCoordinator:
                 self._reload(group.shard)
             done(ErrorCode.COORDINATOR_NOT_AVAILABLE if code else ErrorCode.NONE)
 
-        self._journal.append(group.shard, entries, written)
+        self._journal.append(group.shard, entries, written, is_state=True)
 
     # -- offsets
 

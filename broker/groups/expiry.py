@@ -90,7 +90,7 @@ class Expiry:
                 self._forget(group)
             done(code)
 
-        self._journal.append(group.shard, entries, written)
+        self._journal.append(group.shard, entries, written, is_state=True)
 
     def _forget(self, group: Group) -> None:
         """Somebody may have joined while the tombstones were written: then the group stays, without its offsets."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from broker.clock import Clock
@@ -118,12 +119,16 @@ class Journal:
         *,
         durable: bool = False,
         producer: Producer | None = None,
+        is_state: bool = False,
     ) -> None:
-        """Append records as one batch; `done` comes when they are written (with `durable`: synced), or at once with an error."""
+        """Append records as one batch; `done` comes when they are written (with `durable`: synced), or at once with an error.
+
+        The state of a group (`is_state`) may be larger than what producers may write: it grows with the members.
+        """
         try:
             self.open()
             partition = self.partitions[shard]
-            base_offset = self._append(partition, entries, producer)
+            base_offset = self._append(partition, entries, producer, is_state=is_state)
         except (ClusterError, StorageFault) as error:
             log.error("group state could not be written: %s", error)
             done(ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
@@ -155,30 +160,35 @@ class Journal:
         durable = self._cluster.settings.horolog_offsets_commit_sync
         self._committer.submit(_Write(waiting, lambda _: action(), durable=durable))
 
-    def _append(self, partition: Partition, entries: Sequence[Entry], producer: Producer | None) -> int:
+    def _append(
+        self, partition: Partition, entries: Sequence[Entry], producer: Producer | None, *, is_state: bool
+    ) -> int:
+        """The coordinator has no sequence numbers: producers' states are brought up to date, and nothing is checked against them."""
+        partition.check_takes_appends()
         now_ms = self._clock.wall_ms()
         records = [Record(place, now_ms, CREATE_TIME, key, value) for place, (key, value) in enumerate(entries)]
         if producer is None:
-            batch = memoryview(encode_batch(records))
-            return partition.append(batch, now_ms, produce_version=NEWEST_PRODUCE_VERSION).base_offset
-        batch = memoryview(
-            encode_batch(
+            batch = encode_batch(records)
+        else:
+            batch = encode_batch(
                 records,
                 attributes=TRANSACTIONAL_BIT,
                 producer_id=producer.id,
                 producer_epoch=producer.epoch,
                 base_sequence=0,
             )
-        )
+        config = partition.config
+        largest = self._cluster.settings.horolog_group_state_max_bytes
+        if is_state and len(batch) > config.max_message_bytes:
+            config = replace(config, max_message_bytes=largest)
         checked = check(
-            batch,
+            memoryview(batch),
             partition.log_end_offset,
-            partition.config,
+            config,
             now_ms,
             produce_version=NEWEST_PRODUCE_VERSION,
             leader_epoch=partition.leader_epoch,
         )
-        # The coordinator has no sequence numbers: a producer's state is brought up to date, but nothing is checked against it.
         partition.append_checked(checked, now_ms)
         return checked.first_offset
 
