@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from broker.log import retention, rolling, snapshot_file, swap_files, transaction_index
+from broker.log import retention, rolling, seals, snapshot_file, swap_files, transaction_index
 from broker.log.batch_times import TimesCache
 from broker.log.cleaner import CleanedSegment
 from broker.log.counters import LogCounters
@@ -614,10 +614,14 @@ class Partition:
         if self.fault is None:
             self.flush()
             if self._active.seal is None:
-                self._active.complete()
-                self._durability.segment_written(self._active)
-                self._durability.segments_changed()
-                self._save_snapshot()
+                untouched = len(self.segments) == 1 and not self._active.end_bytes and not self._durability.has_work
+                seal = self._active.complete()
+                if untouched:
+                    seals.save_unsynced(self._resources.storage, self.directory, [seal])
+                else:
+                    self._durability.segment_written(self._active)
+                    self._durability.segments_changed()
+                    self._save_snapshot()
             if self._durability.has_work:
                 self.sync()
         for _, doomed in self._doomed:
