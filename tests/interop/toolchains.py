@@ -83,11 +83,11 @@ def java_program(version: str, main: str) -> Callable[[Path], list[str]]:
     return command
 
 
-def go_program(name: str) -> Callable[[Path], list[str]]:
+def go_program(name: str, *arguments: str) -> Callable[[Path], list[str]]:
     def command(scratch: Path) -> list[str]:
         binary = scratch / name
         build(["go", "build", "-o", str(binary), f"./cmd/{name}"], HERE / "go")
-        return [str(binary)]
+        return [str(binary), *arguments]
 
     return command
 
