@@ -43,6 +43,7 @@ log = logging.getLogger(__name__)
 
 EXIT_OK, EXIT_CANNOT_START = 0, 1
 DISK_WORKERS = 4
+GC_YOUNG_OBJECTS = 20_000  # requests leave no cycles behind, so looking for them often only costs time
 HOUSEKEEPING_MS = 1_000
 COMPACTION_FILES = 16
 LEAST_BACKOFF_MS = 100
@@ -252,6 +253,7 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
         # What exists now lives as long as the broker: the collector need not look at it again.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(GC_YOUNG_OBJECTS, 20, 100)
         addresses = ", ".join(f"{one.name} {one.host}:{one.port}" for one in broker.listeners)
         print(f"horolog {__version__} ready on {addresses}, data in {data_dir}", flush=True)  # noqa: T201
         await stopped.wait()
