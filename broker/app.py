@@ -246,7 +246,7 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    data_dir = os.path.realpath(settings.data_folder)
+    data_dir = os.path.realpath(settings.data_folder)  # noqa: ASYNC240 - once, before anything runs
     broker = Broker(settings, SystemClock(), RealStorage(), data_dir, loop)
     try:
         await broker.start()

@@ -81,7 +81,7 @@ class Connection(asyncio.Protocol):
         if connected is not None:
             self._listener.tune(connected)
 
-    def connection_lost(self, error: Exception | None) -> None:
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - however it ended, it has ended
         self._transport = None
         self._listener.forget(self)
         for context in self._unanswered:
@@ -174,9 +174,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def _owed_too_much(self) -> bool:
-        return (
-            len(self._unanswered) >= self._max_unanswered_requests or self._unanswered_bytes >= MAX_UNANSWERED_BYTES
-        )
+        return len(self._unanswered) >= self._max_unanswered_requests or self._unanswered_bytes >= MAX_UNANSWERED_BYTES
 
     def _keep_for_later(self, frames: list[memoryview]) -> None:
         if frames and self._transport is not None:

@@ -86,15 +86,15 @@ class Listener:
     async def start(self) -> None:
         """Bind and accept; port 0 becomes the port that was given."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connect, self.host or None, self.port, backlog=self._limits.backlog)
+        self._server = await loop.create_server(
+            self._connect, self.host or None, self.port, backlog=self._limits.backlog
+        )
         self.port = self._server.sockets[0].getsockname()[1]
         if self._limits.max_idle_ms > 0:
             self._schedule_sweep()
 
     def _connect(self) -> Connection:
-        return Connection(
-            self, self._dispatcher, self._limits.max_request_bytes, self._limits.max_unanswered_requests
-        )
+        return Connection(self, self._dispatcher, self._limits.max_request_bytes, self._limits.max_unanswered_requests)
 
     async def stop_accepting(self) -> None:
         if self._sweep is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from typing import Any
+from typing import Any, Self
 
 from broker.app import Broker
 from broker.clock import ManualClock
@@ -28,6 +28,7 @@ class Wire:
     def __init__(self, dispatcher: Dispatcher) -> None:
         self.received = bytearray()
         self.closed = False
+        self._arrived = asyncio.Event()
         self.connection = Connection(self, dispatcher, 100 * 2**20, 500)  # type: ignore[arg-type]
         self.connection.connection_made(self)  # type: ignore[arg-type]
         self._last_id = 0
@@ -57,6 +58,7 @@ class Wire:
     def writelines(self, parts: list[bytes]) -> None:
         for part in parts:
             self.received += part
+        self._arrived.set()
 
     # what a test does
     def send(self, request: Message, version: int) -> int:
@@ -82,7 +84,8 @@ class Wire:
         api = next(api for api in API.values() if api.name + "Request" == type(request).__name__)
         async with asyncio.timeout(timeout_s):
             while not self.answers():
-                await asyncio.sleep(0.001)
+                self._arrived.clear()
+                await self._arrived.wait()
         (size,) = struct.unpack_from(">i", self.received)
         frame = bytes(self.received[4 : 4 + size])
         del self.received[: 4 + size]
@@ -103,7 +106,7 @@ class MemoryBroker:
         self.clock = ManualClock(NOW_MS)
         self.broker: Broker
 
-    async def __aenter__(self) -> MemoryBroker:
+    async def __aenter__(self) -> Self:
         self.broker = Broker(self.settings, self.clock, self.storage, "/data", asyncio.get_running_loop())
         await self.broker.start()
         self.dispatcher = Dispatcher(self.broker)

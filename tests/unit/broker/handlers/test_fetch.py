@@ -26,7 +26,9 @@ async def put(client: Wire, records: bytes, name: str = "t", index: int = 0, ver
     assert response.responses[0].partition_responses[0].error_code == 0
 
 
-def fetch(*parts: tuple[str | bytes, int, int], max_bytes: int = 2**20, wait_ms: int = 0, **fields: object) -> FetchRequest:
+def fetch(
+    *parts: tuple[str | bytes, int, int], max_bytes: int = 2**20, wait_ms: int = 0, **fields: object
+) -> FetchRequest:
     topics = [
         FetchTopic(
             **({"topic": name} if isinstance(name, str) else {"topic_id": name}),
@@ -161,7 +163,7 @@ async def test_the_whole_answer_is_bounded_but_its_first_batch_comes_whole() -> 
         client = memory.connect()
         for name in ("a", "b"):
             await put(client, batch(b"x" * 500), name=name)
-        response = await client.ask(fetch(("a", 0, 0), ("b", 0, 0), max_bytes=10**6, **{}), 4)
+        response = await client.ask(fetch(("a", 0, 0), ("b", 0, 0), max_bytes=10**6), 4)
         assert [len(topic.partitions[0].records) > 0 for topic in response.responses] == [True, True]
         request = fetch(("a", 0, 0), ("b", 0, 0))
         request.max_bytes = 60
@@ -175,7 +177,9 @@ async def test_zstd_does_not_go_down_and_is_told_so() -> None:
         client = memory.connect()
         await put(client, batch(b"v" * 100))
         for version in (2, 9):
-            assert only(await client.ask(fetch(("t", 0, 0)), version)).error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+            assert (
+                only(await client.ask(fetch(("t", 0, 0)), version)).error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+            )
         assert values(only(await client.ask(fetch(("t", 0, 0)), 10))) == [b"v" * 100]
 
 

@@ -14,7 +14,9 @@ V1 = raw.message(b"value", timestamp=NOW_MS)
 VERSIONS = range(14)
 
 
-def request(*parts: tuple[str | bytes, int, bytes | None], acks: int = 1, transaction: str | None = None) -> ProduceRequest:
+def request(
+    *parts: tuple[str | bytes, int, bytes | None], acks: int = 1, transaction: str | None = None
+) -> ProduceRequest:
     topics = [
         TopicProduceData(
             **({"name": name} if isinstance(name, str) else {"topic_id": name}),
@@ -135,7 +137,9 @@ async def test_a_transactional_batch_needs_a_transactional_id() -> None:
         assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
-@pytest.mark.parametrize(("version", "code"), [(3, ErrorCode.NOT_LEADER_OR_FOLLOWER), (9, ErrorCode.KAFKA_STORAGE_ERROR)])
+@pytest.mark.parametrize(
+    ("version", "code"), [(3, ErrorCode.NOT_LEADER_OR_FOLLOWER), (9, ErrorCode.KAFKA_STORAGE_ERROR)]
+)
 @pytest.mark.parametrize("acks", [1, -1])
 async def test_a_full_disk_is_told_at_once_and_writing_goes_on_after(version: int, code: ErrorCode, acks: int) -> None:
     async with MemoryBroker() as memory:
