@@ -4,10 +4,11 @@ What is on record decides what happens after a crash, so the order is always the
 
 1. A partition is in the transaction's record, written, before anything of the transaction is in the partition.
 2. The decision to commit or abort is on the disk before the first marker is anywhere.
-3. All markers are on the disk before the record says that the transaction is complete.
+3. All markers are on the disk before the record says that the transaction is complete, and that is before the next one begins.
 
-At a start what was decided is carried out (again: a marker more does no harm), and what a partition holds of transactions that no
-record knows is aborted: its record went with the power, so nobody was ever told of a commit.
+At a start what was decided is carried out (again: a marker more does no harm). The records of what belongs to a transaction are written
+and not synced, so a power cut may take them: what partitions hold of open transactions is then put back on record, so that
+the producer can go on, or aborted, if its transactional id is not known.
 
 Everything runs on the event loop's thread. `done` functions are called once, at once or when the disk has answered. While a write of
 an id is under way, other requests for it get CONCURRENT_TRANSACTIONS and try again.
@@ -86,16 +87,28 @@ class TransactionCoordinator:
                 self._entries.pop(transactional_id, None)
             else:
                 self._entries[transactional_id] = _Entry(transaction)
-        self.finish_prepared()
-        if self._journal.is_whole:
-            self._marking.abort_strays(self._open_transactions())
+        if self._journal.is_readable:
+            self._put_back_on_record()
         else:
-            log.error("%r is damaged: transactions that it does not know are left open", self._journal)
+            log.error("%r cannot be read: transactions that it does not know are left open", self._journal)
+        self.finish_prepared()
 
-    def _open_transactions(self) -> dict[int, frozenset[TopicPartition]]:
-        """Of each producer that has a transaction: what belongs to it."""
-        found = (entry.transaction for entry in self._entries.values())
-        return {one.producer_id: one.partitions for one in found if not one.is_idle}
+    def _put_back_on_record(self) -> None:
+        """Partitions of open transactions whose record went with the power join them again; what nobody knows is aborted.
+
+        The records of ids and of decisions are on the disk, so nobody was told of a commit that is missing here.
+        """
+        by_producer = {entry.transaction.producer_id: entry for entry in self._entries.values()}
+        for producer, partition in list(self._marking.open_places()):
+            place = (partition.topic, partition.index)
+            entry = by_producer.get(producer.id)
+            if entry is not None and entry.transaction.state.is_prepared and place in entry.unmarked:
+                continue
+            if entry is not None:
+                version = entry.transaction.client_version
+                if self.add(entry.transaction.id, producer, [place], version) == ErrorCode.NONE:
+                    continue
+            self._marking.abort_stray(producer, partition)
 
     def ensure_topic(self) -> ErrorCode:
         """Have the topic of transactions; clients ask for their coordinator before anything else."""
@@ -166,6 +179,14 @@ class TransactionCoordinator:
         self._journal.commit(decision, written)
         entry.busy = True
 
+    def _unknown(self, transactional_id: str) -> ErrorCode:
+        """What a client is told of an id that is not here: it is not known, or could not be read."""
+        try:
+            self._journal.partition_of(transactional_id)
+        except NotWritten as fault:
+            return fault.code
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+
     # -- what belongs to a transaction
 
     def add(
@@ -174,7 +195,7 @@ class TransactionCoordinator:
         """Make partitions part of the transaction; written when this returns."""
         entry = self._entries.get(transactional_id)
         if entry is None:
-            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+            return self._unknown(transactional_id)
         if entry.busy:
             return ErrorCode.CONCURRENT_TRANSACTIONS
         now_ms = self._clock.wall_ms()
@@ -197,7 +218,7 @@ class TransactionCoordinator:
         """Whether a producer may write to a partition now; TRANSACTION_ABORTABLE where that was not added."""
         entry = self._entries.get(transactional_id)
         if entry is None:
-            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+            return self._unknown(transactional_id)
         if entry.busy:
             return ErrorCode.CONCURRENT_TRANSACTIONS
         return decisions.verify(entry.transaction, producer, partition)
@@ -208,7 +229,7 @@ class TransactionCoordinator:
         """Commit or abort; `done` comes when every partition has its marker, or when only the disk keeps one from it."""
         entry = self._entries.get(transactional_id)
         if entry is None:
-            done(ErrorCode.INVALID_PRODUCER_ID_MAPPING, None)
+            done(self._unknown(transactional_id), None)
             return
         if entry.busy:
             done(ErrorCode.CONCURRENT_TRANSACTIONS, None)
@@ -260,21 +281,27 @@ class TransactionCoordinator:
 
     def _marked(self, entry: _Entry, left: frozenset[TopicPartition]) -> None:
         """Every marker was tried; those that are left are tried again by `finish_prepared`."""
-        entry.busy = False
         entry.unmarked = left
         if left:
+            entry.busy = False
             log.error("%r: %s partitions have no marker yet", entry, len(left))
+            self._answer(entry)
         else:
             self._complete(entry)
-        self._answer(entry)
 
     def _complete(self, entry: _Entry) -> None:
+        """On the disk before the next transaction begins: else its records would get the markers of this one after a power cut."""
         completed = decisions.complete(entry.transaction, self._clock.wall_ms())
+
+        def failed(code: ErrorCode, _: Producer | None) -> None:
+            log.error("%r is complete, which could not be written: %s", entry, code.name)
+            self._answer(entry)
+
         try:
-            self._journal.write(completed)
-            entry.transaction = completed
+            self._commit(entry, completed, lambda: self._answer(entry), failed)
         except NotWritten as fault:
-            log.error("%r is complete, which could not be written: %s", entry, fault)
+            entry.busy = False
+            failed(fault.code, None)
 
     def _answer(self, entry: _Entry) -> None:
         """Decided it is, whatever happens to the markers."""

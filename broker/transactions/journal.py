@@ -74,9 +74,9 @@ class Journal:
         return topic.partitions if topic is not None else ()
 
     @property
-    def is_whole(self) -> bool:
-        """Whether everything that was written can be read again."""
-        return all(one.fault is None and not any(s.holes for s in one.segments) for one in self.partitions)
+    def is_readable(self) -> bool:
+        """Whether the disk gives back what was written."""
+        return all(one.fault is None for one in self.partitions)
 
     def open(self) -> None:
         """Make the topic if there is none; raises NotWritten."""

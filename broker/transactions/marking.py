@@ -7,7 +7,7 @@ stays to be done.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from broker.clock import Clock
 from broker.cluster import Cluster
@@ -24,7 +24,6 @@ from protocol.records.control import Marker
 log = logging.getLogger(__name__)
 
 NO_EPOCH = -1
-NOTHING: frozenset[TopicPartition] = frozenset()
 
 OffsetsEnded = Callable[[int, bool], None]
 """Told a producer id and whether its transaction was committed, once the marker is in the log of offsets."""
@@ -131,29 +130,21 @@ class Marking:
         else:
             done(errors)
 
-    def abort_strays(self, known: Mapping[int, frozenset[TopicPartition]]) -> None:
-        """Abort what partitions hold of transactions that are not on record; `known` has those that are, by producer id."""
+    def open_places(self) -> Iterator[tuple[Producer, Partition]]:
+        """Every transaction that is open in some partition."""
         for topic in self._cluster.topics.values():
             for partition in topic.partitions:
                 if partition.fault is None and partition.producers().first_undecided_offset is not None:
-                    self._abort_strays_in(partition, known)
+                    for producer_id, one in partition.producers():
+                        if one.transaction_start >= 0:
+                            yield Producer(producer_id, one.epoch), partition
 
-    def _abort_strays_in(self, partition: Partition, known: Mapping[int, frozenset[TopicPartition]]) -> None:
-        place = (partition.topic, partition.index)
-        strays = [
-            Producer(producer_id, one.epoch)
-            for producer_id, one in partition.producers()
-            if one.transaction_start >= 0 and place not in known.get(producer_id, NOTHING)
-        ]
-        for stray in strays:
-            log.warning("%r: the open transaction of producer %s is on no record: aborted", partition, stray.id)
-            try:
-                self._append(partition, stray, NO_EPOCH, committed=False)
-            except (Refused, StorageFault) as error:
-                log.error("%r: producer %s could not be aborted: %s", partition, stray.id, error)
-                return
-
-            def written(failures: Failures, producer_id: int = stray.id) -> None:
-                self._tell([partition], failures, producer_id, committed=False)
-
-            self._submit([partition], written)
+    def abort_stray(self, producer: Producer, partition: Partition) -> None:
+        """Abort what no record knows."""
+        log.warning("%r: the open transaction of producer %s is on no record: aborted", partition, producer.id)
+        try:
+            self._append(partition, producer, NO_EPOCH, committed=False)
+        except (Refused, StorageFault) as error:
+            log.error("%r: producer %s could not be aborted: %s", partition, producer.id, error)
+            return
+        self._submit([partition], lambda failures: self._tell([partition], failures, producer.id, committed=False))

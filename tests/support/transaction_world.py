@@ -1,0 +1,169 @@
+"""The transaction coordinator over a log in memory, in virtual time: every tick, sync, kill and power cut comes when the test says.
+
+The committer is the real one. Its loop and its workers are lists: `step` runs one of what waits, so that syncs end in any order.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+from broker.clock import ManualClock
+from broker.cluster import Cluster
+from broker.cluster_file import ClusterFile
+from broker.committer import Committer, Failures
+from broker.handlers import transactional_produce
+from broker.log.manager import LogManager
+from broker.log.memory_storage import ALL, MemoryStorage
+from broker.log.partition import Partition
+from broker.log.storage import StorageFault
+from broker.log.validate import Refused
+from broker.settings import load
+from broker.transactions.coordinator import TransactionCoordinator
+from protocol.errors import ErrorCode
+from tests.support.history import Place, Row
+from tests.support.transactional import committed_records
+
+DATA = "/data"
+TOPIC = "t"
+PARTITIONS = 3
+SMALL_SEGMENTS = {"segment.bytes": "700", "index.interval.bytes": "100", "retention.ms": "-1"}
+
+
+class SimulatedLoop:
+    """The part of an event loop, and of an executor, that the committer uses."""
+
+    def __init__(self) -> None:
+        self.callbacks: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self.tasks: list[tuple[Callable[[], None], Future[None]]] = []
+
+    def call_soon(self, callback: Callable[..., None], *arguments: Any) -> None:
+        self.callbacks.append((callback, arguments))
+
+    call_soon_threadsafe = call_soon
+
+    def submit(self, task: Callable[[], None]) -> Future[None]:
+        future: Future[None] = Future()
+        self.tasks.append((task, future))
+        return future
+
+    def step(self, chance: random.Random) -> bool:
+        """Run one thing that waits; False if there is none."""
+        if self.tasks and (not self.callbacks or chance.random() < 0.5):
+            task, future = self.tasks.pop(chance.randrange(len(self.tasks)))
+            try:
+                task()
+            except StorageFault as fault:
+                future.set_exception(fault)
+            else:
+                future.set_result(None)
+            return True
+        if self.callbacks:
+            callback, arguments = self.callbacks.pop(0)
+            callback(*arguments)
+            return True
+        return False
+
+
+class Write:
+    """An append that waits to be acknowledged."""
+
+    def __init__(self, partition: Partition, done: Callable[[bool], None]) -> None:
+        self.partitions: Sequence[Partition] = (partition,)
+        self.durable = True
+        self._done = done
+
+    def finish(self, failures: Failures) -> None:
+        self._done(not failures)
+
+
+class TransactionWorld:
+    """One broker's transactions; everything of it is made anew by a restart. `starts` counts them."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.settings, _ = load(None, {}, {"transaction.state.log.num.partitions": "2"})
+        self.storage = MemoryStorage()
+        self.clock = ManualClock()
+        self.starts = 0
+        self.start()
+        self.cluster.create_topic(TOPIC, PARTITIONS, SMALL_SEGMENTS)
+
+    def start(self) -> None:
+        self.starts += 1
+        self.loop = SimulatedLoop()
+        self.logs = LogManager(DATA, self.storage, self.clock, self.settings)
+        self.cluster = Cluster(self.logs.cluster_id, self.settings, self.logs, ClusterFile(self.storage, DATA))
+        self.cluster.open(self.clock.wall_ms())
+        self.committer = Committer(self.loop, self.loop, lambda _: None)  # type: ignore[arg-type]
+        self.coordinator = TransactionCoordinator(
+            self.cluster, self.committer, self.clock, lambda _producer_id, _committed: None
+        )
+        self.coordinator.open()
+
+    def kill(self) -> None:
+        """The process is gone, the machine is not: everything that was written is there."""
+        self.storage.power_off_after(ALL)
+        self.logs.abandon()
+        self.start()
+
+    def cut_power(self) -> None:
+        """What was not synced may be gone, in part or altogether."""
+        self.logs.abandon()
+        self.storage.crash(self.chance)
+        self.start()
+
+    def settle(self) -> None:
+        while self.loop.step(self.chance):
+            pass
+
+    # -- what clients do
+
+    def produce(
+        self, transactional_id: str, place: Place, records: bytes, version: int, done: Callable[[bool], None]
+    ) -> int | None:
+        """Append in a transaction: the offset, or None if it was refused. `done` tells later whether it is on the disk."""
+        partition = self.partition(place)
+        view = memoryview(records)
+        broker: Any = SimpleNamespace(transactions=self.coordinator)
+        if transactional_produce.check(broker, transactional_id, partition, view, version) != ErrorCode.NONE:
+            return None
+        try:
+            offset = partition.append(view, self.clock.wall_ms(), produce_version=version).base_offset
+        except (Refused, StorageFault):
+            return None
+        self.committer.submit(Write(partition, done))
+        return offset
+
+    def partition(self, place: Place) -> Partition:
+        return self.cluster.topics[place[0]].partitions[place[1]]
+
+    def places(self) -> list[Place]:
+        return [(TOPIC, index) for index in range(PARTITIONS)]
+
+    def read_committed(self, place: Place, offset: int) -> tuple[list[Row], int]:
+        """What a reader of committed records is shown from an offset on, and where it goes on."""
+        partition = self.partition(place)
+        stable_offset = partition.last_stable_offset
+        rows: list[Row] = []
+        while offset < stable_offset:
+            data = partition.read(offset, 1000, upto=stable_offset)
+            aborted = [
+                (first, producer_id) for producer_id, first in partition.aborted_transactions(offset, stable_offset)
+            ]
+            rows += [(at, value or b"") for at, value in committed_records(data, aborted, offset)]
+            offset = _behind(data)
+        return rows, offset
+
+
+def _behind(data: bytes) -> int:
+    """The offset behind the last batch."""
+    position = behind = 0
+    while position < len(data):
+        behind = int.from_bytes(data[position : position + 8], "big") + 1
+        behind += int.from_bytes(data[position + 23 : position + 27], "big")
+        position += 12 + int.from_bytes(data[position + 8 : position + 12], "big")
+    return behind
