@@ -521,15 +521,15 @@ class Classic:
         if timer is not None:
             self._timers.stop(timer)
 
-    def kill(self, group: ClassicGroup) -> None:
-        """The group is no more: whoever waits in it is told to look for another."""
+    def kill(self, group: ClassicGroup, code: ErrorCode = ErrorCode.COORDINATOR_NOT_AVAILABLE) -> None:
+        """The group is no more: whoever waits in it is told so, or to join again if it goes on as another."""
         for member_id in list(group.pending):
             self._timers.stop(group.pending.pop(member_id))
         self._stop(group.join_timer)
         self._stop(group.sync_timer)
         for member in list(group.members.values()):
             self._timers.stop(member.session)
-            self._refuse_waiting(group, member, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            self._refuse_waiting(group, member, code)
         group.go_to(State.DEAD, self._clock.wall_ms())
 
 

@@ -85,11 +85,20 @@ def _invalid(message: str) -> Refusal:
 class Consumer:
     """Runs groups of the new protocol."""
 
-    def __init__(self, cluster: Cluster, timers: Timers, patterns: TopicPatterns, write: Write) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        timers: Timers,
+        patterns: TopicPatterns,
+        write: Write,
+        after_removal: Callable[[ConsumerGroup], list[Entry]],
+    ) -> None:
+        """`after_removal` gives the records of a group that has lost members and is in a new epoch, of whatever kind it is then."""
         self._cluster = cluster
         self._timers = timers
         self._patterns = patterns
         self._write = write
+        self._after_removal = after_removal
 
     # -- heartbeats
 
@@ -174,9 +183,7 @@ class Consumer:
             if holder.current.epoch != STATIC_LEAVE_EPOCH and holder.id != request.member_id:
                 message = f"Instance id {instance_id} is owned by member {holder.id}."
                 return Refusal(ErrorCode.UNRELEASED_INSTANCE_ID, message)
-            return (
-                holder if holder.id == request.member_id else self._replace(group, holder, request.member_id, entries)
-            )
+            return holder if holder.id == request.member_id else self.replace(group, holder, request.member_id, entries)
         if holder.id != request.member_id:
             return Refusal(ErrorCode.FENCED_INSTANCE_ID, f"Instance id {instance_id} is owned by another member.")
         return _check_epoch(holder, request) or holder
@@ -195,7 +202,7 @@ class Consumer:
         session.action = partial(self._session_over, group, member)
         return member
 
-    def _replace(
+    def replace(
         self, group: ConsumerGroup, holder: ConsumerMember, member_id: str, entries: list[Entry]
     ) -> ConsumerMember:
         """A static member is back under a new id: it gets what was kept for it."""
@@ -206,6 +213,7 @@ class Consumer:
         member.topics, member.regex = holder.topics, holder.regex
         member.rack_id, member.assignor = holder.rack_id, holder.assignor
         member.rebalance_timeout_ms = holder.rebalance_timeout_ms
+        member.classic = holder.classic
         member.target = holder.target
         member.current = holder.current._replace(epoch=JOIN_EPOCH, state=MemberState.STABLE, revoking={})
         group.add(member)
@@ -214,8 +222,8 @@ class Consumer:
 
     # -- what has changed
 
-    @staticmethod
     def _describe(
+        self,
         group: ConsumerGroup,
         member: ConsumerMember,
         request: ConsumerGroupHeartbeatRequest,
@@ -236,6 +244,8 @@ class Consumer:
             member.topics = tuple(sorted(set(request.subscribed_topic_names)))
         if request.subscribed_topic_regex is not None:
             member.regex = request.subscribed_topic_regex or None
+        if member.classic is not None and member.classic.comeback is not None:
+            self._timers.stop(member.classic.comeback)
         member.classic = None
         if is_new or member.description != before:
             entries.append(group.member_entry(member))
@@ -334,13 +344,14 @@ class Consumer:
             group.remove(member)
             entries += group.member_tombstones(member.id)
         group.epoch += 1
-        entries.append(group.group_entry())
-        return entries
+        return [*entries, *self._after_removal(group)]
 
     def _stop(self, member: ConsumerMember) -> None:
         self._timers.stop(member.session)
         if member.rebalance is not None:
             self._timers.stop(member.rebalance)
+        if member.classic is not None and member.classic.comeback is not None:
+            self._timers.stop(member.classic.comeback)
 
     def stop(self, group: ConsumerGroup) -> None:
         """The group is no more, or is another's business from now on."""
@@ -374,12 +385,12 @@ class Consumer:
             self._timers.start(member.rebalance, max(0, member.rebalance_timeout_ms))
 
     def _session_over(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        self._fence(group, member, "has fallen silent")
+        self.fence(group, member, "has fallen silent")
 
     def _revocation_over(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        self._fence(group, member, "has not given back its partitions in time")
+        self.fence(group, member, "has not given back its partitions in time")
 
-    def _fence(self, group: ConsumerGroup, member: ConsumerMember, why: str) -> None:
+    def fence(self, group: ConsumerGroup, member: ConsumerMember, why: str) -> None:
         if group.members.get(member.id) is member:
             log.info("group %s: member %s %s", group.id, member.id, why)
             self._write(group, self.remove(group, [member]), lambda _: None)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from broker.groups.assignors import DEFAULT_ASSIGNOR, NOTHING, Assignment
-from broker.groups.classic_group import AnswerSync, Protocols
+from broker.groups.classic_group import Protocols
 from broker.groups.offsets import Committed, GroupOffsets, TopicPartition
 from broker.groups.reconcile import Current, MemberState
 from broker.groups.records import Entry, entry
@@ -35,14 +35,17 @@ FIRST_COMMIT_WITH_MEMBER_EPOCH = 9
 
 
 class ClassicPart:
-    """What a member needs besides when it speaks the classic protocol in a group of the new one."""
+    """What a member needs besides when it speaks the classic protocol in a group of the new one.
 
-    __slots__ = ("protocols", "session_timeout_ms", "syncing")
+    `comeback` runs while it has been told to join or sync and has not.
+    """
+
+    __slots__ = ("comeback", "protocols", "session_timeout_ms")
 
     def __init__(self, session_timeout_ms: int, protocols: Protocols) -> None:
         self.session_timeout_ms = session_timeout_ms
         self.protocols = protocols
-        self.syncing: AnswerSync | None = None
+        self.comeback: Timer | None = None
 
 
 class ConsumerMember:

@@ -14,14 +14,16 @@ from broker.clock import Clock
 from broker.cluster import Cluster
 from broker.committer import Committer
 from broker.groups.classic import Classic, join_error
-from broker.groups.classic_group import ClassicGroup, State
+from broker.groups.classic_group import ClassicGroup, Member, State
 from broker.groups.commits import Commits
 from broker.groups.consumer import Consumer, Refusal, check_heartbeat, heartbeat_error
-from broker.groups.consumer_group import ConsumerGroup
+from broker.groups.consumer_group import ConsumerGroup, ConsumerMember
 from broker.groups.expiry import Expiry
 from broker.groups.fetches import Fetches
 from broker.groups.journal import Journal
 from broker.groups.loading import Folded, Loader
+from broker.groups.migration import can_become_classic, to_classic, to_consumer
+from broker.groups.mixed import Mixed
 from broker.groups.offsets import GroupOffsets
 from broker.groups.records import Entry
 from broker.groups.registry import Group, Registry
@@ -67,7 +69,8 @@ class GroupCoordinator:
         self.registry = Registry()
         self._journal = Journal(cluster, committer, clock)
         self.classic = Classic(lambda: cluster.settings, clock, timers, self._journal)
-        self.consumer = Consumer(cluster, timers, TopicPatterns(cluster, clock), self._write)
+        self.consumer = Consumer(cluster, timers, TopicPatterns(cluster, clock), self._write, self._after_removal)
+        self._mixed = Mixed(cluster, timers, self.consumer, self._write)
         self.commits = Commits(cluster, clock, self._journal, self.registry, self._is_alive)
         self._fetches = Fetches(cluster, self._journal, self.registry, self.commits)
         self._expiry = Expiry(cluster, clock, self._journal, self.registry, self.commits)
@@ -140,7 +143,7 @@ class GroupCoordinator:
             return
         group = self.registry.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup) and not group.is_empty:
-            answer(join_error(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
+            self._mixed.join(group, request, version, client, answer)
             return
         if isinstance(group, ConsumerGroup):
             group = self._to_classic(group)
@@ -173,16 +176,20 @@ class GroupCoordinator:
     def sync(self, request: SyncGroupRequest, answer: Callable[[SyncGroupResponse], None]) -> None:
         code = self._check_group_id(request.group_id)
         group = self.registry.groups.get(request.group_id)
-        if code or not isinstance(group, ClassicGroup):
+        if code or group is None:
             answer(SyncGroupResponse(error_code=code or ErrorCode.UNKNOWN_MEMBER_ID))
+        elif isinstance(group, ConsumerGroup):
+            self._mixed.sync(group, request, answer)
         else:
             self.classic.sync(group, request, answer)
 
     def heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
         code = self._check_group_id(request.group_id)
         group = self.registry.groups.get(request.group_id)
-        if code or not isinstance(group, ClassicGroup):
+        if code or group is None:
             return code or ErrorCode.UNKNOWN_MEMBER_ID
+        if isinstance(group, ConsumerGroup):
+            return self._mixed.heartbeat(group, request)
         return self.classic.heartbeat(group, request.member_id, request.group_instance_id, request.generation_id)
 
     def leave(
@@ -198,6 +205,8 @@ class GroupCoordinator:
         group = self.registry.groups.get(request.group_id)
         if isinstance(group, ClassicGroup):
             codes = self.classic.leave(group, members)
+        elif group is not None:
+            codes = self._mixed.leave(group, members)
         else:
             codes = [ErrorCode.UNKNOWN_MEMBER_ID for _ in members]
         return ErrorCode.NONE, list(zip(members, codes, strict=True))
@@ -246,10 +255,16 @@ class GroupCoordinator:
         before = groups.get(group.id)
         groups[group.id] = group
         self.consumer.heartbeat(group, request, client, entries, answer)
-        if before is not group and group.is_empty and groups.get(group.id) is group:
+        if before is group:
+            return
+        if request.member_id not in group.members and groups.get(group.id) is group:
             del groups[group.id]
             if before is not None:
                 groups[group.id] = before
+        elif isinstance(before, ClassicGroup):
+            self.classic.kill(before, ErrorCode.REBALANCE_IN_PROGRESS)
+            for member in group.members.values():
+                self.consumer.start_session(group, member)
 
     def _consumer_group(self, request: ConsumerGroupHeartbeatRequest, entries: list[Entry]) -> ConsumerGroup | Refusal:
         """The group of a heartbeat: there already, new, or made of a classic one; then `entries` gets what has to go."""
@@ -264,7 +279,14 @@ class GroupCoordinator:
                 if group is not None and not group.is_simple:
                     entries.append(group.tombstone())
                 shard = self._journal.shard_of(request.group_id)
-                return ConsumerGroup(request.group_id, shard, offsets, self._clock.wall_ms())
+                made = ConsumerGroup(request.group_id, shard, offsets, self._clock.wall_ms())
+                if group is not None:  # numbers that were used for the classic group are not used again
+                    made.epoch = made.assignment_epoch = group.generation
+                return made
+            upgraded = to_consumer(group, self._cluster, self.consumer.make_member, self._clock.wall_ms())
+            if upgraded is not None:
+                entries += upgraded[1]
+                return upgraded[0]
         message = (
             f"Group {request.group_id} is not a consumer group." if group else f"Group {request.group_id} not found."
         )
@@ -273,9 +295,35 @@ class GroupCoordinator:
     def _to_classic(self, group: ConsumerGroup) -> ClassicGroup:
         """A group that nobody is in any more may change its protocol; its offsets stay."""
         classic = ClassicGroup(group.id, group.shard, group.offsets, self._clock.wall_ms())
+        classic.generation = group.epoch
+        classic.protocol_type = group.protocol_type
         self.registry.groups[group.id] = classic
-        self._write(group, group.tombstones(), lambda _: None)
+        self._write(group, [*group.tombstones(), classic.entry()], lambda _: None)
         return classic
+
+    def _after_removal(self, group: ConsumerGroup) -> list[Entry]:
+        """A group that only has members of the classic protocol left becomes a classic group, and has them join again."""
+        if not can_become_classic(group, self._cluster):
+            return [group.group_entry()]
+        self.consumer.stop(group)
+        made, entries = to_classic(group, self._cluster, self._downgraded_member, self._clock.wall_ms())
+        self.registry.groups[group.id] = made
+        self.classic.start_sessions(made)
+        self.classic.begin_rebalance(made)
+        return entries
+
+    def _downgraded_member(self, group: ClassicGroup, member: ConsumerMember, assignment: bytes) -> Member:
+        assert member.classic is not None
+        return self.classic.make_member(
+            group,
+            member.id,
+            member.instance_id,
+            (member.client_id, member.client_host),
+            member.classic.session_timeout_ms,
+            member.rebalance_timeout_ms,
+            member.classic.protocols,
+            assignment,
+        )
 
     def _write(self, group: ConsumerGroup, entries: list[Entry], done: Callable[[ErrorCode], None]) -> None:
         def written(code: ErrorCode, _: int) -> None:

@@ -194,6 +194,8 @@ class Journal:
 
     def read(self, shard: int) -> Iterator[list[Stored | Marked]]:
         """Everything in one partition, in order and in pieces; what cannot be read is logged and left out."""
+        if shard >= len(self.partitions):
+            return  # nothing has ever been kept
         partition = self.partitions[shard]
         offset = partition.log_start_offset
         while offset < partition.high_watermark:

@@ -97,7 +97,7 @@ class ClassicWorker(ClassicClient):
         if self.joined is None:
             return
         code = self.joined.error_code
-        if code == ErrorCode.MEMBER_ID_REQUIRED:
+        if code == ErrorCode.MEMBER_ID_REQUIRED or code in REJOIN:
             self.send_join()
         elif code in ANEW:
             self.id = ""
@@ -183,7 +183,7 @@ class ConsumerWorker(ConsumerClient):
             self.epoch, self.owned = before  # the answer is lost on its way
             return
         if response.error_code:
-            assert response.error_code in {*ANEW, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNRELEASED_INSTANCE_ID}
+            assert response.error_code in {*ANEW, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.GROUP_ID_NOT_FOUND}
             self.epoch, self.owned, self.positions = 0, {}, {}
             return
         self.positions = {one: place for one, place in self.positions.items() if one in self.partitions}
@@ -282,4 +282,18 @@ def test_groups_of_the_newer_protocol(seed):
     world = make_world(seed)
     history = History()
     workers = [ConsumerWorker(world, history, name) for name in "ABC"]
+    run(world, workers, lambda: one_owner_each(world, workers))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_groups_that_migrate_to_and_fro(seed):
+    """Members of both protocols in one group: it becomes one of the newer kind with the first of those, and classic with the last."""
+    world = make_world(seed)
+    history = History()
+    workers = [
+        ClassicWorker(world, history, version=world.chance.choice([1, 5])),
+        ClassicWorker(world, history, version=9),
+        ConsumerWorker(world, history, "A"),
+        ConsumerWorker(world, history, "B"),
+    ]
     run(world, workers, lambda: one_owner_each(world, workers))
