@@ -1,0 +1,144 @@
+"""Kafka's own command line tools, unmodified, administer a broker process."""
+
+import re
+import subprocess
+from datetime import UTC, datetime
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from benchmarks import kafka
+from tests.interop.samples import SAMPLES, first_at_or_after
+from tests.support.broker_process import BrokerProcess
+from tests.support.names import unique
+
+pytestmark = [pytest.mark.kafka_jars, pytest.mark.java, pytest.mark.timeout(200)]
+
+RELEASE = "4.3.1"
+TOOLS = "org.apache.kafka.tools"
+GROUPS = f"{TOOLS}.consumer.group.ConsumerGroupCommand"
+TOPICS = f"{TOOLS}.TopicCommand"
+CONFIGS = "kafka.admin.ConfigCommand"
+OFFSETS = f"{TOOLS}.GetOffsetShell"
+
+
+def tool(broker: BrokerProcess, main: str, *arguments: str) -> str:
+    """What a tool prints; it must end well."""
+    try:
+        jars = kafka.libs(RELEASE)
+    except kafka.MissingJarsError as error:
+        pytest.skip(f"no jars of Kafka {RELEASE}: {error}")
+    java = ["java", "-Xmx192m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{jars}/*"]
+    command = [*java, main, "--bootstrap-server", broker.address, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def topic(session_broker: BrokerProcess) -> str:
+    """A topic that holds the samples."""
+    name = unique("tools")
+    sender = Producer({"bootstrap.servers": session_broker.address})
+    for one in SAMPLES:
+        sender.produce(name, one.value, one.key, partition=0, timestamp=one.timestamp)
+    assert sender.flush(20.0) == 0
+    return name
+
+
+@pytest.fixture
+def group(session_broker: BrokerProcess, topic: str) -> str:
+    """A group without members that has read everything."""
+    name = unique("group")
+    consumer = Consumer({"bootstrap.servers": session_broker.address, "group.id": name})
+    consumer.commit(offsets=[TopicPartition(topic, 0, len(SAMPLES))], asynchronous=False)
+    consumer.close()
+    return name
+
+
+def test_topics(session_broker: BrokerProcess) -> None:
+    name = unique("tools")
+    tool(session_broker, TOPICS, "--create", "--topic", name, "--partitions", "2", "--config", "retention.ms=123456")
+    tool(session_broker, TOPICS, "--alter", "--topic", name, "--partitions", "3")
+    described = tool(session_broker, TOPICS, "--describe", "--topic", name)
+    assert re.search(r"PartitionCount:\s*3\s+ReplicationFactor:\s*1\s+Configs:.*retention.ms=123456", described)
+    assert described.count("Leader: ") == 3
+    assert name in tool(session_broker, TOPICS, "--list").split()
+    tool(session_broker, TOPICS, "--delete", "--topic", name)
+    assert name not in tool(session_broker, TOPICS, "--list").split()
+
+
+def test_configurations(session_broker: BrokerProcess, topic: str) -> None:
+    entity = ("--entity-type", "topics", "--entity-name", topic)
+    tool(session_broker, CONFIGS, *entity, "--alter", "--add-config", "message.timestamp.type=LogAppendTime")
+    described = tool(session_broker, CONFIGS, *entity, "--describe")
+    assert "message.timestamp.type=LogAppendTime" in described
+    tool(session_broker, CONFIGS, *entity, "--alter", "--delete-config", "message.timestamp.type")
+    assert "message.timestamp.type" not in tool(session_broker, CONFIGS, *entity, "--describe")
+    assert "message.timestamp.type=CreateTime" in tool(session_broker, CONFIGS, *entity, "--describe", "--all")
+
+
+def test_offsets_by_time_and_deleted_records(session_broker: BrokerProcess, topic: str, tmp_path) -> None:
+    target = SAMPLES[100].timestamp - 20_000
+    asked = (str(target), "earliest", "latest", "max-timestamp")
+    largest = max(one.timestamp for one in SAMPLES)
+    expected = (first_at_or_after(target)[0], 0, len(SAMPLES), first_at_or_after(largest)[0])
+    for time, offset in zip(asked, expected, strict=True):
+        assert tool(session_broker, OFFSETS, "--topic", topic, "--time", time).strip() == f"{topic}:0:{offset}"
+    wanted = tmp_path / "records.json"
+    wanted.write_text(f'{{"partitions": [{{"topic": "{topic}", "partition": 0, "offset": 150}}], "version": 1}}')
+    told = tool(session_broker, f"{TOOLS}.DeleteRecordsCommand", "--offset-json-file", str(wanted))
+    assert f"partition: {topic}-0\tlow_watermark: 150" in told
+    assert tool(session_broker, OFFSETS, "--topic", topic, "--time", "earliest").strip() == f"{topic}:0:150"
+
+
+def reset_to(told: str, topic: str) -> int:
+    """The NEW-OFFSET column of the one partition."""
+    found = re.search(rf"{topic}\s+0\s+(\d+)", told)
+    assert found, told
+    return int(found[1])
+
+
+def test_groups_go_back_in_time(session_broker: BrokerProcess, topic: str, group: str) -> None:
+    described = tool(session_broker, GROUPS, "--describe", "--group", group)
+    assert re.search(rf"{group}\s+{topic}\s+0\s+(\S+\s+)?{len(SAMPLES)}\s+{len(SAMPLES)}\s+0\s", described), described
+    assert group in tool(session_broker, GROUPS, "--list").split()
+    target = SAMPLES[100].timestamp - 20_000
+    iso = datetime.fromtimestamp(target / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
+    reset = ("--reset-offsets", "--group", group, "--topic", topic, "--execute")
+    told = tool(session_broker, GROUPS, *reset, "--to-datetime", iso)
+    assert reset_to(told, topic) == first_at_or_after(target)[0]
+    assert reset_to(tool(session_broker, GROUPS, *reset, "--by-duration", "P1D"), topic) == 0
+    assert reset_to(tool(session_broker, GROUPS, *reset, "--shift-by", "7"), topic) == 7
+    described = tool(session_broker, GROUPS, "--describe", "--group", group)
+    assert re.search(rf"\s7\s+{len(SAMPLES)}\s+{len(SAMPLES) - 7}\s", described), described
+    assert "Empty" in tool(session_broker, GROUPS, "--describe", "--group", group, "--state")
+    tool(session_broker, GROUPS, "--delete-offsets", "--group", group, "--topic", topic)
+    tool(session_broker, GROUPS, "--delete", "--group", group)
+    assert group not in tool(session_broker, GROUPS, "--list").split()
+
+
+def test_what_the_broker_says_of_itself(session_broker: BrokerProcess, topic: str) -> None:
+    versions = tool(session_broker, f"{TOOLS}.BrokerApiVersionsCommand")
+    assert re.search(r"Produce\(0\): 0 to \d+ \[usable: \d+\]", versions)
+    assert re.search(r"ConsumerGroupHeartbeat\(68\): 0", versions)
+    folders = tool(session_broker, f"{TOOLS}.LogDirsCommand", "--describe", "--topic-list", topic)
+    assert re.search(rf'"partition":"{topic}-0","size":[1-9]\d*,"offsetLag":0', folders), folders
+
+
+def test_transactions(session_broker: BrokerProcess, topic: str) -> None:
+    name = unique("transactional")
+    sender = Producer({"bootstrap.servers": session_broker.address, "transactional.id": name})
+    sender.init_transactions(20.0)
+    sender.begin_transaction()
+    sender.produce(topic, b"open")
+    assert sender.flush(20.0) == 0
+    main = f"{TOOLS}.TransactionsCommand"
+    listed = tool(session_broker, main, "list")
+    assert re.search(rf"{name}\s+\d+\s+\d+\s+Ongoing", listed), listed
+    described = tool(session_broker, main, "describe", "--transactional-id", name)
+    assert f"{topic}-0" in described
+    producers = tool(session_broker, main, "describe-producers", "--topic", topic, "--partition", "0")
+    assert re.search(r"\n\d+\s+0\s+-?\d+\s+0\s+\d+\s+200", producers), producers
+    sender.commit_transaction(20.0)
+    assert re.search(rf"{name}\s+\d+\s+\d+\s+CompleteCommit", tool(session_broker, main, "list"))
