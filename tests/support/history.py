@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import pairwise
 
 Place = tuple[str, int]
 Row = tuple[int, bytes]
@@ -115,7 +116,7 @@ class History:
             truth = dict(final.get(place, []))
             for rows in sequences:
                 offsets = [offset for offset, _ in rows]
-                if any(after <= before for before, after in zip(offsets, offsets[1:], strict=False)):
+                if any(after <= before for before, after in pairwise(offsets)):
                     yield f"non-monotonic poll: {consumer} of {place}: {offsets}"
                 for offset, value in rows:
                     if truth.get(offset) != value:
