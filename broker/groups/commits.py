@@ -215,6 +215,7 @@ class Commits:
                 _refuse(accepted, failure)
             else:
                 offsets = self._offsets_for_writing(request.group_id, shard)
+                self._registry.pending.setdefault(request.producer_id, set()).add(request.group_id)
                 for place, (partition, committed, _) in enumerate(accepted):
                     committed.log_offset = base_offset + place
                     offsets.put_pending(request.producer_id, partition, committed)
@@ -225,8 +226,9 @@ class Commits:
 
     def complete_txn(self, producer_id: int, *, committed: bool) -> None:
         """The markers of a producer's transaction are written."""
-        for group in self._registry.groups.values():
-            if group.offsets.has_pending:
+        for group_id in self._registry.pending.pop(producer_id, ()):
+            group = self._registry.groups.get(group_id)
+            if group is not None:
                 group.offsets.complete(producer_id, committed=committed)
 
     # -- reading

@@ -135,6 +135,7 @@ class Loader:
                 assert isinstance(key_message, OffsetCommitKey)
                 assert isinstance(value_message, OffsetCommitValue)
                 committed = Committed.read(value_message, place)
+                self._registry.pending.setdefault(producer_id, set()).add(key_message.group)
                 self._offsets_of(key_message.group, shard).put_pending(producer_id, _partition(key_message), committed)
 
     # -- classic groups

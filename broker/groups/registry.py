@@ -13,11 +13,15 @@ Group = ClassicGroup | ConsumerGroup
 
 
 class Registry:
-    """Groups by id; `old_offsets` are those that were committed with OffsetCommit v0."""
+    """Groups by id; `old_offsets` are those that were committed with OffsetCommit v0.
+
+    `pending` says which groups a producer's open transaction has offsets for.
+    """
 
     def __init__(self) -> None:
         self.groups: dict[str, Group] = {}
         self.old_offsets: dict[str, GroupOffsets] = {}
+        self.pending: dict[int, set[str]] = {}
         self.loading: set[int] = set()
 
     def __repr__(self) -> str:
