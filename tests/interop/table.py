@@ -1,0 +1,173 @@
+"""Runs the tests of real clients and writes what came out as the table of `docs/clients.md`: `python -m tests.interop.table`.
+
+`--from FILE` takes the JUnit file of a run that has been made already.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.interop.clients import CHECKS
+from tests.support.style import PROJECT
+
+PAGE = PROJECT / "docs" / "clients.md"
+RUN_TIMEOUT_SECONDS = 1800
+FILES = (
+    "test_confluent",
+    "test_aiokafka",
+    "test_kafka_python",
+    "test_groups",
+    "test_transactions",
+    "test_java_clients",
+    "test_go_clients",
+    "test_node_clients",
+    "test_kcat_clients",
+    "test_kafka_tools",
+)
+COLUMNS: dict[str, list[str]] = {
+    "codecs": [check for check in CHECKS if check.startswith("codec_")],
+    "look-ups by time": ["offsets_by_time"],
+    "largest time": ["max_timestamp"],
+    "LogAppendTime": ["log_append_time"],
+    "own error for a time out of bounds": ["too_old_refused"],
+    "group: rebalance": ["group_rebalance"],
+    "group: resume": ["group_resume"],
+    "group: KIP-848": ["group_protocol_consumer", "resume_protocol_consumer"],
+    "idempotence": ["idempotent"],
+    "transactions": ["transactions"],
+    "offsets in transactions": ["transaction_offsets"],
+    "admin: topics, configurations": ["admin_topics"],
+    "admin: groups": ["admin_groups"],
+}
+PYTHON_CLIENTS = {"confluent": "confluent-kafka", "aiokafka": "aiokafka", "kafka_python": "kafka-python"}
+CHECKS_OF_TEST: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (r"test_(what_is_produced_is_consumed|lines_come_back)", ("codec_{0}",)),
+    (r"test_look_ups_by_time", ("offsets_by_time",)),
+    (r"test_log_append_time", ("log_append_time",)),
+    (r"test_a_time_out_of_bounds", ("too_old_refused",)),
+    (r"test_an_idempotent_producer", ("idempotent",)),
+    (r"test_(topics|configurations)", ("admin_topics",)),
+    (r"test_a_group_shares", ("group_rebalance",)),
+    (r"test_a_group_goes_on", ("group_resume",)),
+    (r"test_transactions", ("transactions",)),
+    (r"test_readers_see_what", ("transactions",)),
+    (r"test_\w+_share_leave_and_resume\[consumer", ("group_protocol_consumer",)),
+    (r"test_\w+_share_leave_and_resume", ("group_rebalance", "group_resume")),
+    (r"test_\w+_(administers|looks_at_resets_and_removes)_groups", ("admin_groups",)),
+)
+HEAD = """# Which clients run on horolog
+
+Unmodified clients against a broker process; written by `python -m tests.interop.table` from a run of `tests/interop`, not by hand.
+"yes": every test of this passed; a number is how many of the client's codecs did; "no": a test failed, or is expected to until a fault of the
+broker is mended; "not run": the toolchain was not there; "-": nothing the client can do, or not tested.
+
+"""
+TOOLS_HEAD = """
+## Kafka's own tools, 4.3.1
+
+| what | passes |
+|---|---|
+"""
+
+
+class Outcome(NamedTuple):
+    """One test of one client: passed, failed or skipped."""
+
+    client: str
+    check: str
+    result: str
+
+
+def result_of(case: ET.Element) -> str:
+    if case.find("failure") is not None or case.find("error") is not None:
+        return "failed"
+    skipped = case.find("skipped")
+    if skipped is None:
+        return "passed"
+    return "failed" if skipped.get("type") == "pytest.xfail" else "skipped"
+
+
+def outcomes(cases: Iterable[ET.Element]) -> Iterator[Outcome]:
+    for case in cases:
+        file, name = str(case.get("classname")).rpartition(".")[2], str(case.get("name"))
+        result = result_of(case)
+        if file == "test_kafka_tools":
+            yield Outcome("tools", name.removeprefix("test_").replace("_", " "), result)
+        elif found := re.fullmatch(r"test_a_client_passes_a_check\[(.*)-(\w+)\]", name):
+            yield Outcome(found[1], found[2], result)
+        elif client := python_client(file, name):
+            parameter = re.search(r"\[(.*)\]", name)
+            for check in checks_of(name):
+                yield Outcome(client, check.format(parameter[1] if parameter else ""), result)
+
+
+def checks_of(name: str) -> tuple[str, ...]:
+    return next((checks for pattern, checks in CHECKS_OF_TEST if re.match(pattern, name)), ())
+
+
+def python_client(file: str, name: str) -> str | None:
+    """Which client a test of the Python clients or kcat is about; its file or its name says it."""
+    if file == "test_kcat_clients":
+        return "kcat"
+    for word, package in PYTHON_CLIENTS.items():
+        if word in f"{file} {name.replace('-', '_')}":
+            return f"{package} {version(package)}"
+    return None
+
+
+def cell(column: str, results: dict[str, set[str]]) -> str:
+    """What a column says from the results of its checks."""
+    told = [results[check] for check in COLUMNS[column] if check in results]
+    if not told:
+        return "-"
+    passed = sum(one == {"passed"} for one in told)
+    if any("failed" in one for one in told):
+        return f"no ({passed} of {len(told)})" if len(told) > 1 else "no"
+    if passed < len(told):
+        return "not run"
+    return str(passed) if column == "codecs" else "yes"
+
+
+def page(found: Iterable[Outcome]) -> str:
+    clients: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for client, check, result in found:
+        clients[client][check].add(result)
+    tools = clients.pop("tools", {})
+    lines = [f"| client | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
+    lines += [
+        f"| {client} | {' | '.join(cell(column, results) for column in COLUMNS)} |"
+        for client, results in clients.items()
+    ]
+    words = {"passed": "yes", "failed": "no", "skipped": "not run"}
+    rows = [f"| {what} | {', '.join(words[one] for one in sorted(results))} |" for what, results in tools.items()]
+    return HEAD + "\n".join(lines) + "\n" + TOOLS_HEAD + "\n".join(rows) + "\n"
+
+
+def run(report: Path) -> None:
+    tests = [str(PROJECT / "tests" / "interop" / f"{name}.py") for name in FILES]
+    command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *tests]
+    subprocess.run(command, cwd=PROJECT, timeout=RUN_TIMEOUT_SECONDS, check=False)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--from", dest="report", type=Path, help="the JUnit file of a run that was made already")
+    chosen: Path | None = parser.parse_args().report
+    with tempfile.TemporaryDirectory() as scratch:
+        report = chosen or Path(scratch) / "report.xml"
+        if chosen is None:
+            run(report)
+        PAGE.write_text(page(outcomes(ET.parse(report).iter("testcase"))))
+    print(f"wrote {PAGE.relative_to(PROJECT)}")
+
+
+if __name__ == "__main__":
+    main()
