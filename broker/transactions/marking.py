@@ -135,9 +135,7 @@ class Marking:
         for topic in self._cluster.topics.values():
             for partition in topic.partitions:
                 if partition.fault is None and partition.producers().first_undecided_offset is not None:
-                    for producer_id, one in partition.producers():
-                        if one.transaction_start >= 0:
-                            yield Producer(producer_id, one.epoch), partition
+                    yield from ((producer, partition) for producer in _with_open_transactions(partition))
 
     def abort_stray(self, producer: Producer, partition: Partition) -> None:
         """Abort what no record knows."""
@@ -148,3 +146,7 @@ class Marking:
             log.error("%r: producer %s could not be aborted: %s", partition, producer.id, error)
             return
         self._submit([partition], lambda failures: self._tell([partition], failures, producer.id, committed=False))
+
+
+def _with_open_transactions(partition: Partition) -> list[Producer]:
+    return [Producer(number, one.epoch) for number, one in partition.producers() if one.transaction_start >= 0]

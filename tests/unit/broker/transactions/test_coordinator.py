@@ -1,0 +1,166 @@
+"""The coordinator while the disk fails, step by step: what clients are told, and that everything ends well once the disk is back."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.transactions.states import VERSION_0, VERSION_2, Producer, State
+from protocol.errors import ErrorCode
+from tests.support.transaction_world import TransactionWorld
+from tests.support.transactional import batch
+
+STATE = "__transaction_state"
+PLACES = [("t", 0), ("t", 1)]
+NOT_NOW = ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+class Told:
+    """What one `done` was told."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[ErrorCode, Producer | None]] = []
+
+    def __call__(self, code: ErrorCode, producer: Producer | None) -> None:
+        self.answers.append((code, producer))
+
+    @property
+    def code(self) -> ErrorCode:
+        ((code, _),) = self.answers
+        return code
+
+
+def initialize(world: TransactionWorld) -> Told:
+    told = Told()
+    world.coordinator.initialize("x", 60_000, None, told)
+    world.settle()
+    return told
+
+
+def end(world: TransactionWorld, producer: Producer, *, commit: bool = True) -> Told:
+    told = Told()
+    world.coordinator.end("x", producer, VERSION_2, told, commit=commit)
+    world.settle()
+    return told
+
+
+@pytest.fixture
+def world() -> TransactionWorld:
+    return TransactionWorld(0)
+
+
+@pytest.fixture
+def producer(world: TransactionWorld) -> Producer:
+    """One with an open transaction in two partitions."""
+    ((code, producer),) = initialize(world).answers
+    assert code == ErrorCode.NONE
+    for place in PLACES:
+        records = batch([b"v"], *producer, 0, timestamp=world.clock.wall_ms())
+        assert world.produce("x", place, records, 12, lambda _: None) == 0
+    world.settle()
+    return producer
+
+
+def ends(world: TransactionWorld) -> list[int]:
+    return [world.partition(place).last_stable_offset for place in PLACES]
+
+
+def state(world: TransactionWorld) -> State:
+    found = world.coordinator.get("x")
+    assert found is not None
+    return found.state
+
+
+def test_an_id_whose_record_could_not_be_written_is_not_kept(world: TransactionWorld) -> None:
+    assert world.coordinator.ensure_topic() == ErrorCode.NONE
+    world.storage.fail("write", STATE)
+    assert initialize(world).code == NOT_NOW
+    assert world.coordinator.get("x") is None
+    assert initialize(world).answers == [(ErrorCode.NONE, Producer(1, 0))]
+
+
+def test_a_producer_whose_next_epoch_could_not_be_written_keeps_the_one_it_has(world: TransactionWorld) -> None:
+    initialize(world)
+    world.storage.fail("write", STATE)
+    assert initialize(world).code == NOT_NOW
+    assert world.coordinator.get("x").producer_epoch == 0
+
+
+def test_a_partition_that_could_not_be_written_down_is_not_part_of_it(
+    world: TransactionWorld, producer: Producer
+) -> None:
+    world.storage.fail("write", STATE)
+    assert world.coordinator.add("x", producer, [("t", 2)], VERSION_2) == NOT_NOW
+    assert world.coordinator.verify("x", producer, ("t", 2)) == ErrorCode.TRANSACTION_ABORTABLE
+    world.settle()
+    assert world.coordinator.add("x", producer, [("t", 2)], VERSION_2) == ErrorCode.NONE
+
+
+def test_nothing_is_decided_by_a_decision_that_could_not_be_written(
+    world: TransactionWorld, producer: Producer
+) -> None:
+    world.storage.fail("write", STATE)
+    assert end(world, producer).code == NOT_NOW
+    assert state(world) == State.ONGOING
+    assert ends(world) == [0, 0]
+    assert end(world, producer).answers == [(ErrorCode.NONE, Producer(producer.id, 1))]
+    assert ends(world) == [2, 2]
+
+
+def test_a_decision_that_may_be_on_the_disk_is_found_out_by_a_restart(
+    world: TransactionWorld, producer: Producer
+) -> None:
+    world.storage.fail("sync", STATE)
+    assert end(world, producer).code == NOT_NOW
+    assert end(world, producer, commit=False).code == NOT_NOW
+    world.kill()
+    world.settle()
+    assert state(world) == State.COMPLETE_COMMIT
+    assert ends(world) == [2, 2]
+
+
+def test_a_decided_transaction_is_finished_when_the_disk_takes_its_markers(
+    world: TransactionWorld, producer: Producer
+) -> None:
+    world.storage.fail("write", "/t-1/")
+    told = end(world, producer)
+    assert told.answers == [(ErrorCode.NONE, Producer(producer.id, 1))]
+    assert state(world) == State.PREPARE_COMMIT
+    assert ends(world) == [2, 0]
+    assert end(world, Producer(producer.id, 1)).code == ErrorCode.CONCURRENT_TRANSACTIONS
+    world.coordinator.finish_prepared()
+    world.settle()
+    assert state(world) == State.COMPLETE_COMMIT
+    assert ends(world) == [2, 2]
+    assert told.code == ErrorCode.NONE
+
+
+def test_a_partition_whose_topic_is_gone_needs_no_marker(world: TransactionWorld, producer: Producer) -> None:
+    world.cluster.delete_topic("t")
+    assert end(world, producer).code == ErrorCode.NONE
+    assert state(world) == State.COMPLETE_COMMIT
+
+
+def test_while_a_decision_is_on_its_way_nothing_else_is_done(world: TransactionWorld, producer: Producer) -> None:
+    told, other = Told(), Told()
+    world.coordinator.end("x", producer, VERSION_0, told, commit=True)
+    world.coordinator.end("x", producer, VERSION_0, other, commit=False)
+    assert other.code == ErrorCode.CONCURRENT_TRANSACTIONS
+    assert world.coordinator.add("x", producer, [("t", 2)], VERSION_0) == ErrorCode.CONCURRENT_TRANSACTIONS
+    assert world.coordinator.verify("x", producer, PLACES[0]) == ErrorCode.CONCURRENT_TRANSACTIONS
+    world.clock.advance(120_000)
+    world.coordinator.abort_timed_out()
+    world.settle()
+    assert told.code == ErrorCode.NONE
+    assert state(world) == State.COMPLETE_COMMIT
+
+
+def test_records_whose_transaction_nobody_knows_are_aborted_at_the_start(world: TransactionWorld) -> None:
+    world.partition(PLACES[0]).append(
+        batch([b"v"], 99, 3, 0, timestamp=world.clock.wall_ms()), world.clock.wall_ms(), produce_version=9
+    )
+    world.partition(PLACES[0]).flush()
+    world.kill()
+    world.settle()
+    partition = world.partition(PLACES[0])
+    assert partition.last_stable_offset == partition.high_watermark == 2
+    assert world.read_committed(PLACES[0], 0) == ([], 2)
