@@ -367,3 +367,26 @@ async def test_offsets_of_a_fenced_producer_or_of_no_group() -> None:
             answer = await wire.ask(offsets_of(producer, "g", 42), version)
             assert answer.topics[0].partitions[0].error_code == OLD_EPOCH
             producer.epoch -= 1
+
+
+@pytest.mark.parametrize("commit", [True, False])
+@pytest.mark.parametrize("decided", [True, False])
+async def test_offsets_of_an_open_or_only_decided_transaction_outlive_a_restart(commit, decided) -> None:
+    memory = MemoryBroker(**SETTINGS)
+    async with memory:
+        memory.topic()
+        producer, wire = await begin(memory), memory.connect()
+        answer = await wire.ask(offsets_of(producer, "g", 42), 5)
+        assert answer.topics[0].partitions[0].error_code == 0
+        if decided:
+            memory.storage.fail("write", "/__consumer_offsets-")
+            assert await producer.end(commit=commit, version=5) == 0
+            assert memory.broker.transactions.get("x").state.is_prepared
+            memory.storage.heal()
+    async with memory:
+        producer.wire = wire = memory.connect()
+        if not decided:
+            assert await committed_offset(wire, "g", stable=True) == (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+            assert await producer.end(commit=commit, version=5) == 0
+        await memory.broker.committer.drain()
+        assert await committed_offset(wire, "g", stable=True) == (42 if commit else -1, 0)
