@@ -1,4 +1,4 @@
-"""meta.properties of both versions: read, written, refused."""
+"""Tests of meta.properties: both versions are read, written and refused."""
 
 import pytest
 from hypothesis import given
