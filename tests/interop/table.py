@@ -132,7 +132,7 @@ def cell(column: str, results: dict[str, set[str]]) -> str:
     if any("failed" in one for one in told):
         return f"no ({passed} of {len(told)})" if len(told) > 1 else "no"
     if passed < len(told):
-        return "not run"
+        return f"{passed} of {len(told)}, the rest not run" if passed else "not run"
     return str(passed) if column == "codecs" else "yes"
 
 
@@ -144,10 +144,12 @@ def page(found: Iterable[Outcome]) -> str:
     lines = [f"| client | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
     lines += [
         f"| {client} | {' | '.join(cell(column, results) for column in COLUMNS)} |"
-        for client, results in clients.items()
+        for client, results in sorted(clients.items())
     ]
     words = {"passed": "yes", "failed": "no", "skipped": "not run"}
-    rows = [f"| {what} | {', '.join(words[one] for one in sorted(results))} |" for what, results in tools.items()]
+    rows = [
+        f"| {what} | {', '.join(words[one] for one in sorted(results))} |" for what, results in sorted(tools.items())
+    ]
     return HEAD + "\n".join(lines) + "\n" + TOOLS_HEAD + "\n".join(rows) + "\n"
 
 
