@@ -20,7 +20,6 @@ from tests.interop.samples import BASE_MS, BEYOND_MS, CODECS, SAMPLES, TARGETS, 
 from tests.support.broker_process import BrokerProcess
 from tests.support.names import unique
 
-CHECK_TIMEOUT_SECONDS = 35
 RUN_TIMEOUT_SECONDS = 240
 HOUR_MS = 3_600_000
 
@@ -54,9 +53,6 @@ CONFIGS = {
 }
 
 CONSUMER_PROTOCOL = frozenset({"group_protocol_consumer", "resume_protocol_consumer"})
-
-KNOWN_FAULTS: dict[tuple[str, str], str] = {}
-"""(client, check) that fail because of the broker, with the rule it breaks."""
 
 
 @dataclass(frozen=True)
@@ -157,14 +153,5 @@ class Runs:
 
 
 def cases(clients: Iterable[Client]) -> list[object]:
-    """Every check of every client as a test of its own; known faults of the broker are expected to fail, strictly."""
-    return [
-        pytest.param(
-            client,
-            check,
-            id=f"{client.name}-{check}",
-            marks=[pytest.mark.xfail(reason=fault)] if (fault := KNOWN_FAULTS.get((client.name, check))) else [],
-        )
-        for client in clients
-        for check in client.checks
-    ]
+    """Every check of every client as a test of its own."""
+    return [pytest.param(client, check, id=f"{client.name}-{check}") for client in clients for check in client.checks]
