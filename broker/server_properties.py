@@ -20,7 +20,9 @@ WIDTH = 120
 
 def text() -> str:
     """The whole file."""
-    return HEADER + "".join(f"\n{_comment(spec)}\n#{spec.name}={escape_value(render(spec.default))}\n" for spec in SPECS.values())
+    return HEADER + "".join(
+        f"\n{_comment(spec)}\n#{spec.name}={escape_value(render(spec.default))}\n" for spec in SPECS.values()
+    )
 
 
 def _comment(spec: Spec) -> str:

@@ -11,6 +11,7 @@ from tests.support.broker_process import PROJECT
 
 SMOKE_SECONDS = 2
 
+
 @pytest.mark.parametrize("name", TARGETS)
 def test_every_kept_input_is_harmless(name: str) -> None:
     target = load(name)

@@ -62,7 +62,9 @@ def message(value=b"v", key=None, *, offset=0, magic=1, attributes=0, timestamp=
 
 
 def wrapper(inner, *, offset=0, magic=1, timestamp=-1, attributes=0):
-    return message(gzip.compress(inner, mtime=0), offset=offset, magic=magic, attributes=attributes | 1, timestamp=timestamp)
+    return message(
+        gzip.compress(inner, mtime=0), offset=offset, magic=magic, attributes=attributes | 1, timestamp=timestamp
+    )
 
 
 def read_set(data):
