@@ -3,8 +3,8 @@
 Three ways, by what the batch is:
 
 - A small plain v2 batch is walked, record by record, until the answer is met: about 0.2 microseconds each.
-- A large plain v2 batch is walked once to take `Samples`: every 64 records the largest time so far and the place in the
-  file. From then on a look-up is a binary search, a read of some kilobytes and a walk over at most 64 records.
+- A larger plain v2 batch is walked once to take `Samples`: every 16 records the largest time so far and the place in the
+  file. From then on a look-up is a binary search, a read of some kilobytes and a walk over at most 16 records.
 - A compressed batch or set is opened once for its `Highs`, the records that are later than all before them; only they can
   be an answer, and their times increase, so a look-up is a binary search.
 
@@ -20,11 +20,14 @@ from protocol.primitives import MAX_VARLONG_BYTES, Buffer, decode_unsigned_varin
 from protocol.records.batch import HEADER_BYTES, BatchHeader, iter_records_of, read_header, records_of
 from protocol.records.entries import iter_records
 
-REMEMBERED_TIMES = 512 * 1024
+REMEMBERED_TIMES = 1024 * 1024
 """Samples and highs, over all partitions, at 16 bytes each."""
 
-SMALL_BATCH_BYTES = 32 * 1024
-RECORDS_PER_SAMPLE = 64
+BATCH_COST = 64
+"""What a remembered batch takes beside its times, counted as so many of them."""
+
+SMALL_BATCH_BYTES = 4 * 1024
+RECORDS_PER_SAMPLE = 16
 
 LOG_APPEND_TIME_BIT = 8
 
@@ -60,7 +63,7 @@ class Highs:
 
 
 class Samples:
-    """Of every 64 records of a plain v2 batch: where they begin, and the largest time up to and including them."""
+    """Of every 16 records of a plain v2 batch: where they begin, and the largest time up to and including them."""
 
     __slots__ = ("header", "positions", "timestamps")
 
@@ -104,10 +107,10 @@ class TimesCache:
 
     def put(self, log: int, position: int, times: Highs | Samples) -> None:
         self._batches[log, position] = times
-        self._count += len(times) + 1
+        self._count += len(times) + BATCH_COST
         while self._count > self.limit and len(self._batches) > 1:
             oldest = next(iter(self._batches))
-            self._count -= len(self._batches.pop(oldest)) + 1
+            self._count -= len(self._batches.pop(oldest)) + BATCH_COST
 
 
 def highs_of(data: Buffer, magic: int, start_offset: int = 0) -> Highs:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.log.batch_times import (
+    BATCH_COST,
     RECORDS_PER_SAMPLE,
     Highs,
     Place,
@@ -101,7 +102,7 @@ def filled(count):
 
 
 def test_what_is_remembered_is_bounded_and_the_longest_unused_goes():
-    cache = TimesCache(30)
+    cache = TimesCache(3 * (8 + BATCH_COST))
     for position in (1, 2, 3):
         cache.put(0, position, filled(8))
     assert cache.get(0, 1) is not None
@@ -111,7 +112,7 @@ def test_what_is_remembered_is_bounded_and_the_longest_unused_goes():
 
 
 def test_one_batch_larger_than_the_bound_is_remembered_alone():
-    cache = TimesCache(30)
+    cache = TimesCache(3 * (8 + BATCH_COST))
     cache.put(0, 1, filled(8))
     cache.put(0, 2, filled(100))
     assert cache.get(0, 1) is None
