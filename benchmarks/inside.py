@@ -79,8 +79,9 @@ class Inside:
         )
         self.broker.cluster.open(self.broker.clock.wall_ms())
         dispatcher = Dispatcher(self.broker)
-        listener = Listener("PLAINTEXT", "127.0.0.1", 0, dispatcher, self.broker.clock, ConnectionLimits.of(settings))
-        self.connection = Connection(listener, dispatcher, 100 << 20, 500)
+        limits = ConnectionLimits.of(settings)
+        listener = Listener("PLAINTEXT", "127.0.0.1", 0, dispatcher, self.broker.clock, limits)
+        self.connection = Connection(listener, dispatcher, limits)
         self.connection.connection_made(cast("asyncio.Transport", self.sink))
 
     def topic(self, name: str) -> str:

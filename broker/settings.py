@@ -66,11 +66,6 @@ class Settings:
         ("PLAINTEXT:PLAINTEXT", "SSL:SSL", "SASL_PLAINTEXT:SASL_PLAINTEXT", "SASL_SSL:SASL_SSL"),
         "Which protocol a listener's name stands for, NAME:PROTOCOL.",
     )
-    inter_broker_listener_name: str | None = string(
-        None,
-        "The listener that brokers would use among themselves; its address is what DescribeCluster answers.",
-        nullable=True,
-    )
     controller_listener_names: tuple[str, ...] = words(
         (), "Listeners of a Kafka controller: they are not opened, for there is no controller to talk to."
     )
@@ -124,9 +119,6 @@ class Settings:
     )
     log_flush_offset_checkpoint_interval_ms: int = integer(
         60_000, "Time between two writes of the recovery points.", low=0
-    )
-    log_flush_start_offset_checkpoint_interval_ms: int = integer(
-        60_000, "Time between two writes of the logs' starts.", low=0
     )
     horolog_acks_all_sync: bool = boolean(
         True,
@@ -223,7 +215,9 @@ class Settings:
     )
     socket_listen_backlog_size: int = integer(1024, "Connections that may wait to be accepted.", low=1)
     queued_max_requests: int = integer(500, "Requests of one connection that may wait for their answers.", low=1)
-    queued_max_request_bytes: int = long(-1, "Bytes of requests that may wait for their answers; -1: no bound.", low=-1)
+    queued_max_request_bytes: int = long(
+        16 * 2**20, "Bytes of requests of one connection that may wait for their answers; -1: no bound.", low=-1
+    )
     max_connections: int = integer(INT32_MAX, "Connections at one time.", low=0, dynamic=True)
     max_connections_per_ip: int = integer(INT32_MAX, "Connections at one time from one address.", low=0, dynamic=True)
     max_connections_per_ip_overrides: tuple[str, ...] = words(
@@ -232,7 +226,6 @@ class Settings:
     connections_max_idle_ms: int = long(
         600_000, "A connection that is silent for so long is closed; -1: never.", low=-1
     )
-    request_timeout_ms: int = integer(30_000, "Time after which an administrative request is given up.", low=1)
     fetch_max_bytes: int = integer(
         55 * 2**20, "The most record data in one Fetch answer, above its first batch.", low=1024
     )

@@ -18,11 +18,10 @@ from protocol.framing import FrameReader
 if TYPE_CHECKING:
     from broker.handlers.context import RequestContext
     from broker.network.dispatch import Dispatcher
-    from broker.network.listener import Listener
+    from broker.network.listener import ConnectionLimits, Listener
 
 log = logging.getLogger(__name__)
 
-MAX_UNANSWERED_BYTES = 16 * 1024 * 1024
 WRITE_HIGH_WATER_BYTES = 4 * 1024 * 1024
 
 
@@ -32,8 +31,8 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_backlog",
         "_dispatcher",
+        "_limits",
         "_listener",
-        "_max_unanswered_requests",
         "_paused",
         "_reader",
         "_transport",
@@ -45,16 +44,14 @@ class Connection(asyncio.Protocol):
         "peer_host",
     )
 
-    def __init__(
-        self, listener: Listener, dispatcher: Dispatcher, max_request_bytes: int, max_unanswered_requests: int
-    ) -> None:
+    def __init__(self, listener: Listener, dispatcher: Dispatcher, limits: ConnectionLimits) -> None:
         self._listener = listener
         self._dispatcher = dispatcher
-        self._reader = FrameReader(max_request_bytes)
+        self._reader = FrameReader(limits.max_request_bytes)
         self._transport: asyncio.Transport | None = None
         self._unanswered: deque[RequestContext] = deque()
         self._unanswered_bytes = 0
-        self._max_unanswered_requests = max_unanswered_requests
+        self._limits = limits
         self._backlog: deque[memoryview] | None = None
         self._paused = False
         self._write_blocked = False
@@ -174,7 +171,10 @@ class Connection(asyncio.Protocol):
 
     @property
     def _owed_too_much(self) -> bool:
-        return len(self._unanswered) >= self._max_unanswered_requests or self._unanswered_bytes >= MAX_UNANSWERED_BYTES
+        return (
+            len(self._unanswered) >= self._limits.max_unanswered_requests
+            or self._unanswered_bytes >= self._limits.max_unanswered_bytes
+        )
 
     def _keep_for_later(self, frames: list[memoryview]) -> None:
         if frames and self._transport is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -33,6 +34,7 @@ class ConnectionLimits:
     max_idle_ms: int
     max_request_bytes: int
     max_unanswered_requests: int
+    max_unanswered_bytes: float
     backlog: int
     send_buffer_bytes: int
     receive_buffer_bytes: int
@@ -46,6 +48,7 @@ class ConnectionLimits:
             settings.connections_max_idle_ms,
             settings.socket_request_max_bytes,
             settings.queued_max_requests,
+            settings.queued_max_request_bytes if settings.queued_max_request_bytes >= 0 else math.inf,
             settings.socket_listen_backlog_size,
             settings.socket_send_buffer_bytes,
             settings.socket_receive_buffer_bytes,
@@ -94,7 +97,7 @@ class Listener:
             self._schedule_sweep()
 
     def _connect(self) -> Connection:
-        return Connection(self, self._dispatcher, self._limits.max_request_bytes, self._limits.max_unanswered_requests)
+        return Connection(self, self._dispatcher, self._limits)
 
     async def stop_accepting(self) -> None:
         if self._sweep is not None:

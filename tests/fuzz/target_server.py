@@ -6,6 +6,7 @@ No request may fail inside the broker; answers come whole, in the order of their
 import asyncio
 import logging
 import struct
+from dataclasses import replace
 
 from broker.app import Broker
 from broker.clock import ManualClock
@@ -85,7 +86,9 @@ class World:
         self.broker = Broker(settings, ManualClock(WALL_MS), storage, "/data", self.loop)
         self.broker.cluster.open(WALL_MS)
         self.dispatcher = Dispatcher(self.broker)
-        self.limits = ConnectionLimits.of(settings)
+        self.limits = replace(
+            ConnectionLimits.of(settings), max_request_bytes=MAX_REQUEST_BYTES, max_unanswered_requests=MAX_UNANSWERED
+        )
         self.listener = Listener("PLAINTEXT", "127.0.0.1", 9092, self.dispatcher, self.broker.clock, self.limits)
         self.inputs = 0
         self.surprises = Surprises()
@@ -97,7 +100,7 @@ class World:
 
     def talk(self, stream: bytes, piece: int) -> bytes:
         """What one connection is answered; it is closed by the peer afterwards."""
-        connection = Connection(self.listener, self.dispatcher, MAX_REQUEST_BYTES, MAX_UNANSWERED)
+        connection = Connection(self.listener, self.dispatcher, self.limits)
         transport = FakeTransport()
         connection.connection_made(transport)
         for start in range(0, len(stream), piece):

@@ -12,6 +12,7 @@ from broker.cluster import NewTopic, Topic
 from broker.log.memory_storage import MemoryStorage
 from broker.network.connection import Connection
 from broker.network.dispatch import Dispatcher
+from broker.network.listener import ConnectionLimits
 from broker.settings import load
 from protocol.apis import API
 from protocol.compile import decode, encode
@@ -25,11 +26,11 @@ class Wire:
 
     name = "PLAINTEXT"
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: Dispatcher, limits: ConnectionLimits) -> None:
         self.received = bytearray()
         self.closed = False
         self._arrived = asyncio.Event()
-        self.connection = Connection(self, dispatcher, 100 * 2**20, 500)  # type: ignore[arg-type]
+        self.connection = Connection(self, dispatcher, limits)  # type: ignore[arg-type]
         self.connection.connection_made(self)  # type: ignore[arg-type]
         self._last_id = 0
 
@@ -116,7 +117,7 @@ class MemoryBroker:
         await self.broker.stop()
 
     def connect(self) -> Wire:
-        return Wire(self.dispatcher)
+        return Wire(self.dispatcher, ConnectionLimits.of(self.settings))
 
     def topic(self, name: str = "t", partitions: int = 1, **configs: object) -> Topic:
         overrides = {key.replace("_", "."): str(value) for key, value in configs.items()}

@@ -8,6 +8,8 @@ import pytest
 
 from broker.handlers.context import RequestContext
 from broker.network.connection import Connection
+from broker.network.listener import ConnectionLimits
+from broker.settings import load
 from protocol.errors import ProtocolError
 
 
@@ -77,11 +79,16 @@ def frame(body: bytes) -> bytes:
     return struct.pack(">i", len(body)) + body
 
 
+def limits(max_unanswered_requests: int) -> ConnectionLimits:
+    settings, _ = load(None, {}, {"queued.max.requests": str(max_unanswered_requests)})
+    return ConnectionLimits.of(settings)
+
+
 def connect(
     refusal: str | None = None, max_unanswered_requests: int = 500
 ) -> tuple[Connection, FakeTransport, FakeDispatcher]:
     dispatcher, transport = FakeDispatcher(), FakeTransport()
-    connection = Connection(FakeListener(refusal), dispatcher, 1_000_000, max_unanswered_requests)  # type: ignore[arg-type]
+    connection = Connection(FakeListener(refusal), dispatcher, limits(max_unanswered_requests))  # type: ignore[arg-type]
     connection.connection_made(transport)  # type: ignore[arg-type]
     return connection, transport, dispatcher
 
