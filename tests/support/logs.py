@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from broker.log.manager import LogManager
-
 from broker import settings, topic_settings
 from broker.clock import ManualClock
+from broker.log.manager import LogManager
 from broker.log.partition import Partition
 from broker.log.storage import RealStorage
 from protocol.records.entries import iter_records
