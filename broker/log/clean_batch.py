@@ -72,7 +72,8 @@ def clean_batch(
         records = [
             one
             for one in iter_records_of(records_of(data, header), header)
-            if keeps(one.offset, one.key, rules.offsets) and not (expired and one.value is None)
+            if keeps(one.offset, one.key, rules.offsets)
+            and not (expired and one.value is None and one.offset <= rules.offsets.latest_offset)
         ]
     if not records:
         return _emptied(header) if _is_last_of_producer(header, rules) else None

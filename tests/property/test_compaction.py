@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from broker.log.memory_storage import MemoryStorage
@@ -115,6 +115,13 @@ class Log:
 @given(
     st.lists(units, min_size=1, max_size=10),
     st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3 * RETENTION_MS), st.booleans()), min_size=1, max_size=4),
+)
+@example(  # the first pass ends inside the batch, before the tombstone that its delete horizon is for
+    [
+        ([("a", None, 0), ("c", None, 0), ("d", None, 0), ("f", None, 0)], (0, Codec.NONE), "plain", 1, False),
+        ([("b", b"", 0), ("e", None, 0), ("b", None, 0)], (2, Codec.NONE), "plain", 1, False),
+    ],
+    [(5, 0, False), (1, 50, False)],
 )
 def test_every_key_says_the_same_after_any_number_of_passes(some, passes):
     log = Log()
