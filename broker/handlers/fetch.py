@@ -22,6 +22,7 @@ from broker.handlers.fetch_sessions import (
     Positions,
     TopicKey,
 )
+from broker.handlers.lookup import storage_error_for
 from broker.log.partition import OffsetOutOfRange, Partition
 from broker.log.storage import StorageFault
 from broker.waiting import Wait
@@ -43,7 +44,7 @@ FIRST_VERSION_WITH_WHOLE_MESSAGE = 3
 FIRST_VERSION_WITH_V2 = 4
 FIRST_VERSION_WITH_ZSTD = 10
 FIRST_VERSION_WITH_TOPIC_IDS = 13
-LAST_VERSION_WITHOUT_STORAGE_ERROR = 5
+FIRST_VERSION_WITH_STORAGE_ERROR = 6
 NO_EPOCH = -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
@@ -241,7 +242,7 @@ def _read(
         answer.records = None
         return answer
     except StorageFault:
-        return _error(index, _storage_error(version))
+        return _error(index, storage_error_for(version, FIRST_VERSION_WITH_STORAGE_ERROR))
     except DecodeError as error:
         log.warning("%r: cannot be converted for an old reader from %s on: %s", partition, position.fetch_offset, error)
         return _error(index, ErrorCode.CORRUPT_MESSAGE)
@@ -274,7 +275,7 @@ def _check(
     if _replica_of(request) >= 0:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     if partition.fault is not None:
-        return _storage_error(version)
+        return storage_error_for(version, FIRST_VERSION_WITH_STORAGE_ERROR)
     known, claimed = partition.leader_epoch, position.current_leader_epoch
     if claimed > known:
         return ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -307,13 +308,6 @@ def _aborted(partition: Partition, from_offset: int, upto: int) -> list[AbortedT
         AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
         for producer_id, first_offset in partition.aborted_transactions(from_offset, upto)
     ]
-
-
-def _storage_error(version: int) -> ErrorCode:
-    """Old clients do not know KAFKA_STORAGE_ERROR and would not retry it."""
-    if version <= LAST_VERSION_WITHOUT_STORAGE_ERROR:
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    return ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def _error(index: int, code: ErrorCode) -> PartitionData:

@@ -36,3 +36,10 @@ def storage_error(partition: Partition, fault: StorageFault) -> ErrorCode:
     """Log a fault of the disk; clients know it by this code."""
     log.error("%r: %s", partition, fault)
     return ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def storage_error_for(version: int, first_version_that_knows_it: int) -> ErrorCode:
+    """What a request of a version is told of a failed disk: older clients do not know the code, and would not try again."""
+    if version < first_version_that_knows_it:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return ErrorCode.KAFKA_STORAGE_ERROR

@@ -15,6 +15,7 @@ from broker.cluster import Topic
 from broker.committer import Failures
 from broker.handlers import transactional_produce
 from broker.handlers.context import BrokerView, RequestContext
+from broker.handlers.lookup import storage_error_for
 from broker.log.partition import Partition
 from broker.log.storage import StorageFault
 from broker.log.validate import Refused
@@ -33,7 +34,7 @@ from protocol.messages.produce import (
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 LAST_VERSION_WITH_NAMES = 12
 LAST_VERSION_WITH_OLD_FORMATS = 2
-LAST_VERSION_WITHOUT_STORAGE_ERROR = 3
+FIRST_VERSION_WITH_STORAGE_ERROR = 4
 BATCH_ATTRIBUTES_AT = 22  # the low byte of a v2 batch's attributes
 TRANSACTIONAL_BIT = 0x10
 
@@ -53,7 +54,7 @@ class Produced:
 
     def finish(self, failures: Failures) -> None:
         if failures:
-            code = storage_error(self.context.version)
+            code = storage_error_for(self.context.version, FIRST_VERSION_WITH_STORAGE_ERROR)
             for partition, answer in zip(self.partitions, self.answers, strict=True):
                 if partition in failures:
                     _refuse(answer, code, str(failures[partition]))
@@ -125,13 +126,6 @@ def _refuse_all(request: ProduceRequest, context: RequestContext, code: ErrorCod
     _answer(context, request.acks, response)
 
 
-def storage_error(version: int) -> ErrorCode:
-    """Old clients do not know KAFKA_STORAGE_ERROR and would not retry it."""
-    if version <= LAST_VERSION_WITHOUT_STORAGE_ERROR:
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    return ErrorCode.KAFKA_STORAGE_ERROR
-
-
 def _find_topic(broker: BrokerView, data: TopicProduceData, version: int) -> Topic | ErrorCode:
     if version > LAST_VERSION_WITH_NAMES:
         topic = broker.cluster.by_id.get(data.topic_id)
@@ -172,7 +166,7 @@ def _append(
     if records is None:
         raise ProtocolError(f"Produce v{context.version} with null records for {topic.name}-{data.index}")
     if partition.fault is not None:
-        _refuse(answer, storage_error(context.version), partition.fault)
+        _refuse(answer, storage_error_for(context.version, FIRST_VERSION_WITH_STORAGE_ERROR), partition.fault)
         return None
     if request.transactional_id is not None:
         code = transactional_produce.check(broker, request.transactional_id, partition, records, context.version)
@@ -186,7 +180,7 @@ def _append(
         answer.log_start_offset = partition.log_start_offset
         return None
     except StorageFault as fault:
-        _refuse(answer, storage_error(context.version), str(fault))
+        _refuse(answer, storage_error_for(context.version, FIRST_VERSION_WITH_STORAGE_ERROR), str(fault))
         return None
     answer.base_offset = result.base_offset
     answer.log_append_time_ms = result.append_time

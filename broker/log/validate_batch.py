@@ -237,7 +237,7 @@ def _store_changed(batch: bytearray, payload: bytes, header: BatchHeader, scan: 
     if config.stored_magic is not None and config.stored_magic < _MAGIC:
         return _store_older(payload, header, config)
     codec = CODEC_NAMES.get(config.compression, header.codec)
-    if codec == header.codec and (scan.in_order or codec == Codec.NONE):
+    if codec == header.codec:
         if not scan.in_order:
             _check_offsets(payload, header)
         HEADER.pack_into(batch, 0, *header)

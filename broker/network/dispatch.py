@@ -6,7 +6,6 @@ quotas belong here too, between decoding and the handler, when they come.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +18,6 @@ from protocol.framing import RequestHeader, read_request_header
 
 if TYPE_CHECKING:
     from broker.metrics import Counter
-
-log = logging.getLogger(__name__)
 
 REQUESTS = "Requests handled, by api and version."
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import socket
 from collections import Counter
@@ -18,8 +17,6 @@ from broker.settings import Settings
 if TYPE_CHECKING:
     from broker.clock import Clock
     from broker.network.dispatch import Dispatcher
-
-log = logging.getLogger(__name__)
 
 IDLE_SWEEPS_PER_LIMIT = 10
 
@@ -109,10 +106,6 @@ class Listener:
     def close_connections(self) -> None:
         for connection in list(self._connections):
             connection.close()
-
-    @property
-    def connection_count(self) -> int:
-        return len(self._connections)
 
     def admit(self, connection: Connection) -> str | None:
         """Count a new connection in; the reason if it may not stay."""
