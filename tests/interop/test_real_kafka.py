@@ -6,6 +6,7 @@ Each test runs brokers of both kinds one after the other over one folder. Needs 
 
 import random
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -99,9 +100,18 @@ def produce_idempotent(wire: Ctx, topic: str, sequences: range) -> None:
         assert wire.produce(9, topic, records, acks=-1)["error_code"] == 0, sequence
 
 
+def end_offset(wire: Ctx, topic: str) -> int:
+    """A Kafka that has just started says for a while that it does not lead the partition, or knows no topic."""
+    deadline = time.monotonic() + 60
+    while (answer := wire.list_offsets(1, topic, -1))["error_code"] != 0:
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.1)
+    return int(answer["offset"])
+
+
 def read(wire: Ctx, release: str, topic: str) -> list[Record]:
     version = 3 if release == OLD else 10
-    end = wire.list_offsets(1, topic, -1)["offset"]
+    end = end_offset(wire, topic)
     connection = wire.conn()
     records: list[Record] = []
     offset = 0
