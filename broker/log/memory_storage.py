@@ -6,14 +6,15 @@ not synced may have arrived, the last of it torn.
 
 Faults are asked for with `fail`: the next operations of a kind, on paths that contain a text, raise `StorageFault`;
 a failed write may leave a part of its bytes behind, a failed sync forgets what it should have synced (as a kernel
-does, which marks the pages clean). `capacity_bytes` makes a full disk. `power_off_after` ends the world at the n-th
-operation that changes anything: from then on everything raises `PowerCut`.
+does, which marks the pages clean): readers see it until they are `evicted`, a later sync succeeds and does not have it on the disk. `capacity_bytes` makes a full disk. `power_off_after` ends the world at the n-th
+operation that changes anything: from then on everything raises `PowerCut`. `die` is the milder end: the process is gone and
+what it had written is there. `corrupt` damages what is at rest, and `while_syncing` is what goes on while a sync waits for the disk.
 """
 
 import errno
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from broker.log.storage import Buffer, FolderInUse, StorageFault, fault, parent_of
@@ -35,13 +36,25 @@ class _Node:
 
     data: bytearray = field(default_factory=bytearray)
     size: int = 0
-    durable: tuple[bytes, int] = (b"", 0)
+    durable: bytearray = field(default_factory=bytearray)
+    durable_size: int = 0
     changes: list[tuple[int, bytes | None]] = field(default_factory=list)  # (position, bytes), or (new size, None)
     mtime_ns: int = 0
 
     def apply(self, position: int, change: bytes | None) -> None:
         self.size = _apply(self.data, self.size, position, change)
         self.changes.append((position, change))
+
+    def sync(self) -> None:
+        """What has changed since the last sync gets to the disk, and nothing else does."""
+        for position, change in self.changes:
+            self.durable_size = _apply(self.durable, self.durable_size, position, change)
+        self.changes = []
+
+    def evict(self) -> None:
+        """The cache gives up what it had: readers see the disk again, and zeros where it has nothing."""
+        self.changes = []
+        self.data = bytearray(self.durable[: self.size])
 
 
 @dataclass(slots=True)
@@ -64,6 +77,7 @@ class _Fault:
     times: int
     code: int
     torn_bytes: int
+    evicting: bool
 
 
 def _apply(data: bytearray, size: int, position: int, change: bytes | None) -> int:
@@ -152,6 +166,8 @@ class MemoryStorage:
         self._locks: set[str] = set()
         self._now_ns = now_ns
         self._changes_left = ALL
+        self._last_write_bytes: int | None = None
+        self.while_syncing: Callable[[], None] | None = None
         self.capacity_bytes: int | None = None
         self.operations: dict[str, int] = {}
         """How often each kind of operation was asked for."""
@@ -159,36 +175,66 @@ class MemoryStorage:
     # What a test asks for.
 
     def fail(
-        self, operation: str, part: str = "", *, times: int = 1, code: int = errno.EIO, torn_bytes: int = 0
+        self,
+        operation: str,
+        part: str = "",
+        *,
+        times: int = 1,
+        code: int = errno.EIO,
+        torn_bytes: int = 0,
+        evicting: bool = False,
     ) -> None:
         """Let the next `times` operations of this kind, on paths that contain `part`, fail.
 
         Kinds: open, create, read, write, truncate, sync, sync_dir, rename, remove, make, list, stat. `torn_bytes` of
-        a failing write do arrive.
+        a failing write do arrive. A sync that fails `evicting` takes what it could not write out of the cache too.
         """
-        self._faults.append(_Fault(operation, part, times, code, torn_bytes))
+        self._faults.append(_Fault(operation, part, times, code, torn_bytes, evicting))
 
     def heal(self) -> None:
         """Every fault and the bound on space end."""
         self._faults.clear()
         self.capacity_bytes = None
 
-    def power_off_after(self, changes: int) -> None:
-        """From the n-th change of anything on, every operation raises `PowerCut`, until `crash`."""
-        self._changes_left = changes
+    def power_off_after(self, changes: int, *, last_write_bytes: int | None = None) -> None:
+        """From the n-th change of anything on, every operation raises `PowerCut`, until `crash` or `die`.
 
-    def crash(self, chance: random.Random | None = None) -> None:
-        """Lose power: only what was synced remains, and with `chance` some of the rest, the last piece of it torn."""
+        Of the last change, if it is a write, no more than `last_write_bytes` arrive.
+        """
+        self._changes_left = changes
+        self._last_write_bytes = last_write_bytes
+
+    def crash(self, chance: random.Random | None = None, *, survival: float = 0.5) -> None:
+        """Lose power: only what was synced remains, and with `chance` some of the rest, each piece whole or torn.
+
+        `survival` is the share of unsynced writes that had reached the disk, in any order.
+        """
+        self.die()
+        self._crash_folder(self._root, chance, survival)
+
+    def die(self) -> None:
+        """The process ends, the machine goes on: everything that was written is there, nobody holds a lock."""
         self._changes_left = ALL
         self._faults.clear()
         self._locks.clear()
-        self._crash_folder(self._root, chance)
+
+    def corrupt(self, path: str, position: int, mask: int) -> None:
+        """Flip bits of a byte at rest; nothing tells that this has happened."""
+        node = self.file_node(path)
+        node.data.extend(bytes(position + 1 - len(node.data)))
+        node.data[position] ^= mask
+        if position < len(node.durable):
+            node.durable[position] ^= mask
+
+    def files(self) -> list[str]:
+        """The paths of all files."""
+        return list(_paths(self._root, ""))
 
     def used_bytes(self) -> int:
         """What all files hold together."""
         return _used(self._root)
 
-    def _crash_folder(self, folder: _Folder, chance: random.Random | None) -> None:
+    def _crash_folder(self, folder: _Folder, chance: random.Random | None, survival: float) -> None:
         kept = chance.randint(0, len(folder.changes)) if chance else 0
         for changes in folder.changes[:kept]:
             _apply_names(folder.durable, changes)
@@ -196,9 +242,9 @@ class MemoryStorage:
         folder.changes = []
         for node in folder.names.values():
             if isinstance(node, _Folder):
-                self._crash_folder(node, chance)
+                self._crash_folder(node, chance, survival)
             else:
-                _crash_node(node, chance)
+                _crash_node(node, chance, survival)
 
     # What the operations share.
 
@@ -234,6 +280,8 @@ class MemoryStorage:
             raise _fault(operation, path, due.code)
         if data is not None and self.capacity_bytes is not None:
             self._check_space(path, node, position, data)
+        if data and self._changes_left == 1 and self._last_write_bytes is not None:
+            data = data[: self._last_write_bytes]
         node.apply(position, data)
         node.mtime_ns = self._now_ns()
         if self._count_change():
@@ -247,15 +295,18 @@ class MemoryStorage:
             raise _fault("write", path, errno.ENOSPC)
 
     def sync_node(self, path: str, node: _Node) -> None:
+        if self.while_syncing is not None:
+            self.while_syncing()
         due = self._fault_for("sync", path, raising=False)
         if due is not None:
             # The kernel marks the pages clean: a later sync succeeds without having written them.
             node.changes = []
+            if due.evicting:
+                node.evict()
             raise _fault("sync", path, due.code)
         if self._count_change():
             raise PowerCut
-        node.durable = (bytes(node.data), node.size)
-        node.changes = []
+        node.sync()
 
     def _node(self, path: str) -> "_Node | _Folder | None":
         node: _Node | _Folder | None = self._root
@@ -285,6 +336,9 @@ class MemoryStorage:
 
     def open(self, path: str) -> MemoryFile:
         return MemoryFile(self, path, None)
+
+    def open_apart(self, path: str) -> MemoryFile:
+        return MemoryFile(self, path, self.file_node(path))
 
     def create(self, path: str) -> MemoryFile:
         self.check("create", path)
@@ -389,14 +443,21 @@ def _used(folder: _Folder) -> int:
     return sum(_used(node) if isinstance(node, _Folder) else len(node.data) for node in folder.names.values())
 
 
-def _crash_node(node: _Node, chance: random.Random | None) -> None:
-    durable, size = node.durable
-    data = bytearray(durable)
+def _paths(folder: _Folder, above: str) -> Iterator[str]:
+    for name, node in folder.names.items():
+        if isinstance(node, _Folder):
+            yield from _paths(node, f"{above}/{name}")
+        else:
+            yield f"{above}/{name}"
+
+
+def _crash_node(node: _Node, chance: random.Random | None, survival: float) -> None:
+    data, size = bytearray(node.durable), node.durable_size
     if chance:
         for position, change in node.changes:
-            if chance.random() < 0.5:
+            if chance.random() < survival:
                 torn = change[: chance.randint(0, len(change))] if change and chance.random() < 0.2 else change
                 size = _apply(data, size, position, torn)
     node.data, node.size = data, size
-    node.durable = (bytes(data), size)
+    node.durable, node.durable_size = bytearray(data), size
     node.changes = []

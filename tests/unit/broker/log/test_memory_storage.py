@@ -175,3 +175,30 @@ def test_operations_are_counted(storage):
     file.datasync()
     file.datasync()
     assert storage.operations["sync"] == before["sync"] + 2
+
+
+def test_when_only_the_process_dies_everything_written_is_there(storage):
+    file = synced_file(storage)
+    storage.power_off_after(2, last_write_bytes=3)
+    file.pwritev([b" and"], 6)
+    with pytest.raises(PowerCut):
+        file.pwritev([b" more"], 10)
+    storage.die()
+    assert storage.read_all("/d/a") == b"synced and mo"
+
+
+def test_what_is_corrupted_stays_so(storage):
+    synced_file(storage)
+    storage.corrupt("/d/a", 1, 0x20)
+    assert storage.read_all("/d/a") == b"sYnced"
+    storage.crash()
+    assert storage.read_all("/d/a") == b"sYnced"
+    assert storage.files() == ["/d/a"]
+
+
+def test_what_goes_on_during_a_sync_may_write(storage):
+    file = synced_file(storage)
+    storage.while_syncing = lambda: file.pwritev([b"!"], 6)
+    file.datasync()
+    storage.crash()
+    assert storage.read_all("/d/a") == b"synced!"
