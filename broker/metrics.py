@@ -1,18 +1,52 @@
 """Counts what the broker does: counters, gauges and histograms, cheap enough for the hot path, shown in Prometheus' text form.
 
-A caller asks once for the metric it needs and keeps it; counting is then `counter.value += 1`, no call and no look-up. Names end
-in their unit, counters in `_total`, and get the prefix `horolog_` when they are shown.
+A family is declared once (`Described`), with its unit at the end of its name, counters in `_total`; shown with the prefix `horolog_`.
+A caller asks once for the series it needs and keeps it; counting is then `counter.value += 1`, no call and no look-up.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
 
-UNITS = ("_bytes", "_seconds", "_ms", "_ratio", "_count", "_info", "_timestamp_ms")
+PREFIX = "horolog_"
+UNITS = ("_total", "_bytes", "_seconds", "_info", "_offset", "_records", "_ratio")
+"""How a name may end; a gauge may also end in the plural of what it counts."""
 MAX_SERIES_PER_NAME = 10_000  # label values may come from peers: beyond this many, all others share one series
+OVERFLOW = "(others)"
 LATENCY_BOUNDS_SECONDS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+MAX_LABEL_LENGTH = 256  # characters of one label's value
 
-Labels = tuple[tuple[str, str], ...]
-OVERFLOW: Labels = (("overflow", "true"),)
+
+class Kind(Enum):
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One family: its name without the prefix, what it counts, and the names of its labels."""
+
+    name: str
+    kind: Kind
+    sentence: str
+    labels: tuple[str, ...] = ()
+    bounds: tuple[float, ...] = LATENCY_BOUNDS_SECONDS
+    standard: bool = False
+    """Named as every program names it, without our prefix."""
+
+    def __post_init__(self) -> None:
+        if (self.kind is Kind.COUNTER) != self.name.endswith("_total"):
+            raise ValueError(f"counters, and only they, end in _total, not so {self.name}")
+        plural = self.kind is Kind.GAUGE and (self.name.endswith("s") or self.standard)
+        if not self.name.endswith(UNITS) and not plural:
+            raise ValueError(f"the name of a metric ends in its unit ({', '.join(UNITS)}), not so {self.name}")
+
+    @property
+    def shown(self) -> str:
+        return self.name if self.standard else PREFIX + self.name
 
 
 class Counter:
@@ -21,26 +55,22 @@ class Counter:
     __slots__ = ("value",)
 
     def __init__(self) -> None:
-        self.value = 0
+        self.value: float = 0
 
     def __repr__(self) -> str:
         return f"Counter({self.value})"
 
 
 class Gauge:
-    """Goes up and down: `gauge.value = 7`; or is asked for when it is shown."""
+    """Goes up and down: `gauge.value = 7`."""
 
-    __slots__ = ("read", "value")
+    __slots__ = ("value",)
 
-    def __init__(self, read: Callable[[], float] | None = None) -> None:
+    def __init__(self) -> None:
         self.value: float = 0
-        self.read = read
 
     def __repr__(self) -> str:
-        return f"Gauge({self.now()})"
-
-    def now(self) -> float:
-        return self.value if self.read is None else self.read()
+        return f"Gauge({self.value})"
 
 
 class Histogram:
@@ -62,96 +92,75 @@ class Histogram:
 
 
 Metric = Counter | Gauge | Histogram
-
-
-class Family:
-    """All series of one name."""
-
-    __slots__ = ("description", "kind", "name", "series")
-
-    def __init__(self, name: str, kind: str, description: str) -> None:
-        self.name = name
-        self.kind = kind
-        self.description = description
-        self.series: dict[Labels, Metric] = {}
+M = TypeVar("M", Counter, Gauge, Histogram)
+LabelValues = tuple[str, ...]
+Samples = Iterable[tuple[LabelValues, float | Histogram]]
 
 
 class Metrics:
-    """Every metric of one broker."""
+    """The series that are counted as things happen; what can be asked for is collected when it is shown."""
 
-    __slots__ = ("families",)
+    __slots__ = ("_series",)
 
     def __init__(self) -> None:
-        self.families: dict[str, Family] = {}
+        self._series: dict[Described, dict[LabelValues, Metric]] = {}
 
-    def counter(self, name: str, description: str, **labels: str) -> Counter:
-        if not name.endswith("_total"):
-            raise ValueError(f"the name of a counter ends in _total, not so {name}")
-        metric = self._series(name, "counter", description, labels, Counter)
-        assert isinstance(metric, Counter)
-        return metric
+    def __repr__(self) -> str:
+        return f"<Metrics of {len(self._series)} names>"
 
-    def gauge(self, name: str, description: str, read: Callable[[], float] | None = None, **labels: str) -> Gauge:
-        """A gauge to set, or with `read` one that is asked when it is shown."""
-        _require_unit(name)
-        metric = self._series(name, "gauge", description, labels, lambda: Gauge(read))
-        assert isinstance(metric, Gauge)
-        return metric
+    def counter(self, family: Described, *labels: str) -> Counter:
+        return self._get(family, labels, Counter())
 
-    def histogram(
-        self, name: str, description: str, bounds: Sequence[float] = LATENCY_BOUNDS_SECONDS, **labels: str
-    ) -> Histogram:
-        _require_unit(name)
-        metric = self._series(name, "histogram", description, labels, lambda: Histogram(bounds))
-        assert isinstance(metric, Histogram)
-        return metric
+    def gauge(self, family: Described, *labels: str) -> Gauge:
+        return self._get(family, labels, Gauge())
 
-    def _series(
-        self, name: str, kind: str, description: str, labels: dict[str, str], make: Callable[[], Metric]
-    ) -> Metric:
-        family = self.families.get(name)
-        if family is None:
-            family = self.families[name] = Family(name, kind, description)
-        if family.kind != kind:
-            raise ValueError(f"{name} is a {family.kind} and cannot be a {kind}")
-        key: Labels = tuple(sorted(labels.items()))
-        if key not in family.series and len(family.series) >= MAX_SERIES_PER_NAME:
-            key = OVERFLOW
-        return family.series.setdefault(key, make())
+    def histogram(self, family: Described, *labels: str) -> Histogram:
+        return self._get(family, labels, Histogram(family.bounds))
 
-    def render(self) -> str:
-        """Everything in Prometheus' text form."""
-        return "".join(line + "\n" for name in sorted(self.families) for line in _family_lines(self.families[name]))
+    def _get(self, family: Described, labels: LabelValues, new: M) -> M:
+        if len(labels) != len(family.labels):
+            raise ValueError(f"{family.name} has the labels {family.labels}, not {labels}")
+        series = self._series.setdefault(family, {})
+        if labels not in series and len(series) >= MAX_SERIES_PER_NAME:
+            labels = (OVERFLOW,) * len(labels)
+        found = series.setdefault(labels, new)
+        if type(found) is not type(new) or family.kind.value != type(new).__name__.lower():
+            raise ValueError(f"{family.name} is a {family.kind.value}")
+        return found
+
+    def families(self) -> list[Described]:
+        return list(self._series)
+
+    def samples(self, family: Described) -> Samples:
+        for labels, metric in self._series.get(family, {}).items():
+            yield labels, metric if isinstance(metric, Histogram) else metric.value
 
 
-def _require_unit(name: str) -> None:
-    if not name.endswith(UNITS):
-        raise ValueError(f"the name of a metric ends in its unit ({', '.join(UNITS)}), not so {name}")
-
-
-def _family_lines(family: Family) -> Iterator[str]:
-    shown = f"horolog_{family.name}"
-    yield f"# HELP {shown} {_escape(family.description)}"
-    yield f"# TYPE {shown} {family.kind}"
-    for labels, metric in family.series.items():
-        if isinstance(metric, Histogram):
-            yield from _histogram_lines(shown, labels, metric)
+def lines(family: Described, samples: Samples) -> Iterator[str]:
+    """One family in Prometheus' text form; its head is there even if nothing was counted yet."""
+    shown = family.shown
+    yield f"# HELP {shown} {_escape(family.sentence)}\n# TYPE {shown} {family.kind.value}\n"
+    for labels, value in samples:
+        named = list(zip(family.labels, labels, strict=True))
+        if isinstance(value, Histogram):
+            yield from _histogram_lines(shown, named, value)
         else:
-            value = metric.now() if isinstance(metric, Gauge) else metric.value
-            yield f"{shown}{_label_text(labels)} {value}"
+            yield f"{shown}{_label_text(named)} {value}\n"
 
 
-def _histogram_lines(shown: str, labels: Labels, metric: Histogram) -> Iterator[str]:
+def _histogram_lines(shown: str, named: list[tuple[str, str]], metric: Histogram) -> Iterator[str]:
     counted = 0
     for bound, count in zip((*metric.bounds, "+Inf"), metric.counts, strict=True):
         counted += count
-        yield f"{shown}_bucket{_label_text((*labels, ('le', str(bound))))} {counted}"
-    yield f"{shown}_sum{_label_text(labels)} {metric.sum}"
-    yield f"{shown}_count{_label_text(labels)} {counted}"
+        yield f"{shown}_bucket{_label_text([*named, ('le', str(bound))])} {counted}\n"
+    yield f"{shown}_sum{_label_text(named)} {metric.sum}\n"
+    yield f"{shown}_count{_label_text(named)} {counted}\n"
 
 
-def _label_text(labels: Labels) -> str:
-    return "{" + ",".join(f'{name}="{_escape_label(value)}"' for name, value in labels) + "}" if labels else ""
+def _label_text(named: list[tuple[str, str]]) -> str:
+    if not named:
+        return ""
+    return "{" + ",".join(f'{name}="{_escape_label(value)}"' for name, value in named) + "}"
 
 
 def _escape(text: str) -> str:
@@ -159,4 +168,4 @@ def _escape(text: str) -> str:
 
 
 def _escape_label(text: str) -> str:
-    return _escape(text).replace('"', '\\"')
+    return _escape(text[:MAX_LABEL_LENGTH]).replace('"', '\\"')

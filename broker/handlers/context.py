@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 Buffer = bytes | bytearray | memoryview
 
 
+class Meter(Protocol):
+    """What counts answers."""
+
+    def answered(self, response: object, size_bytes: int, began: float) -> None: ...
+    def not_answered(self, began: float) -> None: ...
+
+
 class Peer(Protocol):
     """The connection as a request sees it."""
 
@@ -64,6 +71,8 @@ class RequestContext:
     """
 
     __slots__ = (
+        "_began",
+        "_meter",
         "client_id",
         "connection",
         "correlation_id",
@@ -83,8 +92,12 @@ class RequestContext:
         client_id: str | None,
         encode: Callable[[Any, list[Buffer]], None],
         response_header_version: int,
-        size_bytes: int = 0,
+        size_bytes: int,
+        meter: Meter,
+        began: float,
     ) -> None:
+        self._meter = meter
+        self._began = began
         self.connection = connection
         self.version = version
         self.correlation_id = correlation_id
@@ -107,13 +120,15 @@ class RequestContext:
     def set_response(self, response: object) -> None:
         body: list[Buffer] = []
         self.encode(response, body)
-        self.parts = encode_response(self.response_header_version, self.correlation_id, body)
+        self.parts = parts = encode_response(self.response_header_version, self.correlation_id, body)
         self.on_abandoned = None
+        self._meter.answered(response, len(parts[0]) if len(parts) == 1 else sum(map(len, parts)), self._began)
 
     def reply_nothing(self) -> None:
         """The request asked for no answer."""
         self.parts = []
         self.on_abandoned = None
+        self._meter.not_answered(self._began)
         self.connection.answered()
 
     def abandon(self) -> None:

@@ -7,10 +7,12 @@ quotas belong here too, between decoding and the handler, when they come.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from broker.handlers import HANDLERS, Handler
 from broker.handlers.context import BrokerView, Buffer, Peer, RequestContext
+from broker.network.meters import REQUESTS, SIZE_BYTES, ApiMeter
 from protocol.apis import API, ApiKey
 from protocol.compile import decoder, encoder
 from protocol.errors import DecodeError, ProtocolError
@@ -19,15 +21,13 @@ from protocol.framing import RequestHeader, read_request_header
 if TYPE_CHECKING:
     from broker.metrics import Counter
 
-REQUESTS = "Requests handled, by api and version."
-
 
 class Route:
     """How requests of one api and version are decoded, handled and answered."""
 
-    __slots__ = ("decode", "encode", "handle", "name", "requests", "response_header_version", "version")
+    __slots__ = ("decode", "encode", "handle", "meter", "name", "requests", "response_header_version", "version")
 
-    def __init__(self, key: ApiKey, version: int, handler: Handler, requests: Counter) -> None:
+    def __init__(self, key: ApiKey, version: int, handler: Handler, requests: Counter, meter: ApiMeter) -> None:
         api = API[key]
         self.name = api.name
         self.version = version
@@ -36,6 +36,7 @@ class Route:
         self.encode: Callable[[Any, list[Buffer]], None] = encoder(api.response, version)
         self.response_header_version = api.response_header_version(version)
         self.requests = requests
+        self.meter = meter
 
 
 class Dispatcher:
@@ -45,6 +46,7 @@ class Dispatcher:
         self._broker = broker
         self._handlers = handlers
         self._routes: dict[int, Route] = {}
+        self._meters: dict[ApiKey, ApiMeter] = {}
 
     def dispatch(self, frame: memoryview, connection: Peer) -> RequestContext:
         """Handle one request; the context comes back answered (`parts`) or waiting (`parts` is None)."""
@@ -60,8 +62,11 @@ class Dispatcher:
             route.encode,
             route.response_header_version,
             len(frame),
+            route.meter,
+            monotonic(),
         )
         route.requests.value += 1
+        route.meter.received.value += len(frame) + SIZE_BYTES
         try:
             request, _ = route.decode(frame, header.body_start)
         except DecodeError as error:
@@ -82,15 +87,24 @@ class Dispatcher:
             if key is ApiKey.API_VERSIONS:
                 return self._unsupported_api_versions()
             raise ProtocolError(f"{API[key].name} version {version} is not served")
-        counter = self._broker.metrics.counter("requests_total", REQUESTS, api=API[key].name, version=str(version))
-        route = self._routes[header.api_key << 16 | version] = Route(key, version, handler, counter)
+        counter = self._broker.metrics.counter(REQUESTS, API[key].name, str(version))
+        route = Route(key, version, handler, counter, self._meter(key))
+        self._routes[header.api_key << 16 | version] = route
         return route
+
+    def _meter(self, key: ApiKey) -> ApiMeter:
+        """One for all versions of an api."""
+        meter = self._meters.get(key)
+        if meter is None:
+            meter = self._meters[key] = ApiMeter(self._broker.metrics, API[key].name, API[key].response)
+        return meter
 
     def _unsupported_api_versions(self) -> Route:
         """ApiVersions in a version we do not know: its body is not read, the answer has the form of v0."""
         from broker.handlers.api_versions import handle_unsupported
 
-        counter = self._broker.metrics.counter("requests_total", REQUESTS, api="ApiVersions", version="unsupported")
-        route = Route(ApiKey.API_VERSIONS, 0, Handler(0, 0, handle_unsupported), counter)
+        key = ApiKey.API_VERSIONS
+        counter = self._broker.metrics.counter(REQUESTS, API[key].name, "unsupported")
+        route = Route(key, 0, Handler(0, 0, handle_unsupported), counter, self._meter(key))
         route.decode = lambda frame, _: (None, len(frame))
         return route

@@ -55,6 +55,14 @@ class FakeListener:
         self.forgotten += 1
 
 
+class NoMeter:
+    def answered(self, response: object, size_bytes: int, began: float) -> None:
+        pass
+
+    def not_answered(self, began: float) -> None:
+        pass
+
+
 class FakeDispatcher:
     """Answers every request with its own bytes; those that begin with 'w' wait, 'x' is no request."""
 
@@ -67,7 +75,8 @@ class FakeDispatcher:
         self.seen.append(body)
         if body[:1] == b"x":
             raise ProtocolError("unknown api key 120")
-        context = RequestContext(connection, 0, 0, None, lambda response, parts: parts.append(response), 0, len(frame))
+        echo = lambda response, parts: parts.append(response)  # noqa: E731
+        context = RequestContext(connection, 0, 0, None, echo, 0, len(frame), NoMeter(), 0.0)
         if body[:1] == b"w":
             self.waiting.append(context)
         else:
