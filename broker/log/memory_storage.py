@@ -221,7 +221,7 @@ class MemoryStorage:
     def corrupt(self, path: str, position: int, mask: int) -> None:
         """Flip bits of a byte at rest; nothing tells that this has happened."""
         node = self.file_node(path)
-        node.data.extend(bytes(position + 1 - len(node.data)))
+        node.data.extend(bytes(max(0, position + 1 - len(node.data))))
         node.data[position] ^= mask
         if position < len(node.durable):
             node.durable[position] ^= mask
