@@ -1,28 +1,117 @@
-"""The command `horolog`: finds the subcommand and runs it; what a subcommand needs is imported only when it runs."""
+"""The command `horolog`: finds the command in the table, runs it, and turns every way in which it may end into an exit code."""
 
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from importlib import import_module
+from typing import Any, NoReturn
 
-from broker import __version__, serve
+from client.cli.commands import BY_NAME, COMMANDS, Command
+from client.cli.common.arguments import Parser
+from client.cli.common.console import Console
+from client.cli.common.errors import CommandError
+from client.cli.common.exit_codes import ExitCode
+
+DESCRIPTION = "The log that knows the hour: a Kafka-protocol broker with time as the way to find data."
+EPILOG = """\
+`horolog COMMAND --help` tells more, with examples.
+
+exit codes: 0 done, 1 failed, 2 wrong usage, 3 found what it watches for (lag, damage), 4 no such thing,
+5 no broker answered, 130 interrupted
+"""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code: what the subcommand says, 2 for arguments that cannot be read."""
-    arguments = build_parser().parse_args(argv)
-    return serve.serve(arguments, os.environ)
+def main(argv: Sequence[str] | None = None, console: Console | None = None) -> int:
+    """The exit code. Arguments that cannot be read, `--help` and `--version` end with SystemExit, as argparse does it."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    console = console or Console()
+    command = BY_NAME.get(words[0]) if words else None
+    if command is None:
+        _no_command(words)
+    parser = parser_of(command)
+    arguments = parser.parse_args(words[1:])
+    console.command = _spoken(command, arguments)
+    console.as_json = getattr(arguments, "output", "") == "json"
+    console.zone_name = getattr(arguments, "tz", None)
+    return int(_guarded(command, arguments, console))
+
+
+def parser_of(command: Command) -> argparse.ArgumentParser:
+    """The parser of one command; imports its module."""
+    parser = Parser(prog=f"horolog {command.name}")
+    import_module(command.module).configure(parser)
+    return parser
+
+
+def _spoken(command: Command, arguments: argparse.Namespace) -> str:
+    """`horolog groups lag`: the words before a message on standard error."""
+    action = getattr(arguments, "action", None)
+    return f"horolog {command.name} {action}" if isinstance(action, str) else f"horolog {command.name}"
+
+
+def _no_command(words: list[str]) -> NoReturn:
+    """Help, the version, or what is wrong with the first word."""
+    parser = build_parser()
+    if words and not words[0].startswith("-"):
+        from difflib import get_close_matches
+
+        close = get_close_matches(words[0], BY_NAME, n=1)
+        parser.error(f"there is no command {words[0]!r}" + (f"; do you mean {close[0]!r}?" if close else ""))
+    parser.parse_args(words)
+    parser.error("a command is needed; horolog --help lists them")
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="horolog",
-        description="The log that knows the hour: a Kafka-protocol broker with time as the way to find data.",
-    )
+    """What `horolog --help` shows; imports no command."""
+    from broker import __version__
+
+    parser = Parser(prog="horolog", description=DESCRIPTION, epilog=EPILOG)
     parser.add_argument("--version", action="version", version=f"horolog {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    serve.configure(commands.add_parser("serve", help="run the broker", description="Run the broker."))
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
+    for command in COMMANDS:
+        commands.add_parser(command.name, help=command.sentence, add_help=False)
     return parser
+
+
+def _guarded(command: Command, arguments: argparse.Namespace, console: Console) -> ExitCode:
+    """Run the command; every end that is no fault of ours is one sentence and a code."""
+    try:
+        code = _run(command, arguments, console)
+        console.out.flush()
+        return code
+    except CommandError as error:
+        console.error(str(error))
+        return error.code
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        _forget_output()
+        return ExitCode.BROKEN_PIPE
+    except OSError as error:
+        console.error(_about(error))
+        return ExitCode.NOT_FOUND if isinstance(error, FileNotFoundError) else ExitCode.FAILED
+
+
+def _run(command: Command, arguments: argparse.Namespace, console: Console) -> ExitCode:
+    result: ExitCode | Coroutine[Any, Any, ExitCode] = import_module(command.module).run(arguments, console)
+    if isinstance(result, Coroutine):
+        from client.cli.common.running import run_until_done
+
+        return run_until_done(result)
+    return result
+
+
+def _about(error: OSError) -> str:
+    """The system's words, and the file that they are about."""
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{error.filename}: {reason}" if error.filename is not None else reason
+
+
+def _forget_output() -> None:
+    """What is left in the buffer has nowhere to go; without this Python would complain about it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,27 @@
+"""The table of commands: the help, the shells' completions and the way to a command's code all come from here.
+
+To add a command, add a line; `module` must have
+
+    def configure(parser: argparse.ArgumentParser) -> None      # arguments; `arguments.describe` for description and examples
+    def run(arguments: argparse.Namespace, console: Console) -> ExitCode      # or `async def run`, if it talks to a broker
+
+The module is imported when its command is used, and when completions are made; what is expensive to import it
+imports inside `run`.
+"""
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    name: str
+    module: str
+    sentence: str
+
+
+COMMANDS = (
+    Command("serve", "client.cli.serve", "run the broker"),
+    Command("completion", "client.cli.completion", "print the completion script of a shell"),
+    Command("version", "client.cli.version", "print the versions of horolog, Python and the libraries used"),
+)
+
+BY_NAME = {command.name: command for command in COMMANDS}

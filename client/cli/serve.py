@@ -1,0 +1,16 @@
+"""`horolog serve`: the broker, whose command line is its own."""
+
+import argparse
+
+from broker import serve
+from client.cli.common.console import Console
+from client.cli.common.exit_codes import ExitCode
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Run the broker."
+    serve.configure(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    return ExitCode(serve.serve(arguments, console.environ))
