@@ -4,6 +4,7 @@ An answer's errors are found by a function that is written out per response clas
 without errors costs one comparison per place where one could stand.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
@@ -55,7 +56,10 @@ class ApiMeter:
         return f"<ApiMeter of {self.api}>"
 
     def answered(self, response: object, size_bytes: int, began: float) -> None:
-        self._seconds.observe(monotonic() - began)
+        took = monotonic() - began
+        seconds = self._seconds  # observed in place: a call would be a fifth of what all this costs
+        seconds.counts[bisect_left(seconds.bounds, took)] += 1
+        seconds.sum += took
         self._sent.value += size_bytes
         codes = self._find_errors(response)
         if codes is not None:
