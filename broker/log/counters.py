@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from broker.log.verdict import Refused
 from broker.metrics import Counter
+from protocol.errors import ErrorCode
+from protocol.records.timestamps import TOO_EARLY, TOO_LATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +25,24 @@ class LogCounters:
     """In the middle of logs, left where they are and passed over."""
     write_failures: Counter = field(default_factory=Counter)
     sync_failures: Counter = field(default_factory=Counter)
+    lookups_by_time: Counter = field(default_factory=Counter)
+    appends_from_future: Counter = field(default_factory=Counter)
+    """Whose largest timestamp is ahead of the broker's clock."""
+    appends_out_of_order: Counter = field(default_factory=Counter)
+    """Whose largest timestamp is before one that their segment has already."""
+    timestamps_too_early: Counter = field(default_factory=Counter)
+    timestamps_too_late: Counter = field(default_factory=Counter)
+    timestamps_invalid: Counter = field(default_factory=Counter)
+    """Of a type that producers may not set, or no time at all."""
+
+    def note_refusal(self, refused: Refused) -> None:
+        """Count record by record what was refused for its time."""
+        if refused.code != ErrorCode.INVALID_TIMESTAMP:
+            return
+        for _, text in refused.record_errors or [(0, refused.message)]:
+            if TOO_EARLY in text:
+                self.timestamps_too_early.value += 1
+            elif TOO_LATE in text:
+                self.timestamps_too_late.value += 1
+            else:
+                self.timestamps_invalid.value += 1

@@ -113,6 +113,7 @@ class Partition:
         "_roll_jitter_ms",
         "_times",
         "_warned_about_future",
+        "appended_bytes",
         "directory",
         "fault",
         "folder",
@@ -131,6 +132,7 @@ class Partition:
         self.index = opened.index
         self.directory = opened.directory
         self.topic_id = opened.topic_id
+        self.appended_bytes = 0
         self.fault: str | None = None
         self.folder = folder
         self.segments = opened.segments
@@ -197,14 +199,18 @@ class Partition:
         """Queue records behind the log's end. Raises Refused (theirs) or StorageFault (the disk's)."""
         self.check_takes_appends()
         config = self._config
-        checked = check(
-            records,
-            self.log_end_offset,
-            config,
-            now_ms,
-            produce_version=produce_version,
-            leader_epoch=self.leader_epoch,
-        )
+        try:
+            checked = check(
+                records,
+                self.log_end_offset,
+                config,
+                now_ms,
+                produce_version=produce_version,
+                leader_epoch=self.leader_epoch,
+            )
+        except Refused as refused:
+            self._resources.counters.note_refusal(refused)
+            raise
         if not checked.count:
             return AppendResult(-1, -1, NO_APPEND_TIME, self.log_start_offset, 0)
         if checked.batches:
@@ -237,7 +243,12 @@ class Partition:
             active = self._active
         elif size_bytes > self._config.segment_bytes:
             raise _too_large(size_bytes, self._config)
+        if checked.max_timestamp > now_ms:
+            self._resources.counters.appends_from_future.value += 1
+        if checked.max_timestamp < active.max_timestamp:
+            self._resources.counters.appends_out_of_order.value += 1
         active.append(checked)
+        self.appended_bytes += size_bytes
         self.log_end_offset = checked.last_offset + 1
         if self._durability.waiting_since_ms < 0:
             self._durability.waiting_since_ms = now_ms
@@ -422,6 +433,7 @@ class Partition:
 
     def first_at_or_after(self, timestamp: int, upto: int | None = None) -> Found | None:
         """The first record, in offset order, with a timestamp at or after the given one; None if there is none."""
+        self._resources.counters.lookups_by_time.value += 1
         end_offset = self.high_watermark if upto is None else min(upto, self.high_watermark)
         return self._times.first_at_or_after(timestamp, self.log_start_offset, end_offset)
 

@@ -13,6 +13,8 @@ from protocol.records.record import MAX_INT64, MIN_INT64
 NO_TIMESTAMP = -1
 UNBOUNDED_MS = MAX_INT64  # the default of every bound: nothing is refused
 TIMESTAMP_TYPE_BIT = 0x08
+TOO_EARLY = "earlier than the earliest accepted"
+TOO_LATE = "later than the latest accepted"
 
 
 class TimestampType(IntEnum):
@@ -56,9 +58,9 @@ def describe_refusal(timestamp: int, times: Accepted) -> str:
     """Which time, by how much, and what would have been accepted."""
     excess = excess_ms(timestamp, times)
     if excess < 0:
-        return f"timestamp {timestamp} is {-excess} ms earlier than the earliest accepted, {times.earliest}"
+        return f"timestamp {timestamp} is {-excess} ms {TOO_EARLY}, {times.earliest}"
     if excess > 0:
-        return f"timestamp {timestamp} is {excess} ms later than the latest accepted, {times.latest}"
+        return f"timestamp {timestamp} is {excess} ms {TOO_LATE}, {times.latest}"
     return f"timestamp {timestamp} is neither a time nor -1, which stands for none"
 
 
