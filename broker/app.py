@@ -36,6 +36,7 @@ from broker.network.dispatch import Dispatcher
 from broker.network.listener import ConnectionLimits, Listener
 from broker.periodic import Periodic
 from broker.settings import Settings
+from broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from broker.transactions.coordinator import TransactionCoordinator
 from broker.waiting import Waiting
 
@@ -45,6 +46,7 @@ EXIT_OK, EXIT_CANNOT_START = 0, 1
 DISK_WORKERS = 4
 GC_YOUNG_OBJECTS = 20_000  # requests leave no cycles behind, so looking for them often only costs time
 HOUSEKEEPING_MS = 1_000
+REVIVAL_MS = 250
 COMPACTION_FILES = 16
 LEAST_BACKOFF_MS = 100
 STOP_GRACE_S = 10.0
@@ -154,6 +156,7 @@ class Broker:
         self._jobs = [
             Periodic(loop, self._apply_retention, settings.log_retention_check_interval_ms, first_ms),
             Periodic(loop, self._sync_and_remove, min(settings.log_flush_scheduler_interval_ms, HOUSEKEEPING_MS)),
+            Periodic(loop, self._revive, REVIVAL_MS),
             Periodic(loop, self._write_checkpoints, settings.log_flush_offset_checkpoint_interval_ms),
             Periodic(loop, self.groups.expire_offsets, settings.offsets_retention_check_interval_ms),
             Periodic(loop, self.transactions.finish_prepared, HOUSEKEEPING_MS),
@@ -179,6 +182,18 @@ class Broker:
         now_ms = self.clock.wall_ms()
         jobs = [partition.sync for partition in self.logs.partitions_to_sync(now_ms)]
         for job in (*jobs, *self.logs.removal_jobs(now_ms)):
+            self._in_background(job)
+
+    def _revive(self) -> None:
+        """Partitions that a fault of the disk has stopped come back when it has passed, and what is kept in them is read again."""
+        reopened, repairs = self.logs.revive()
+        for partition in reopened:
+            if partition.topic == GROUP_OFFSETS:
+                self.groups.reopened(partition.index)
+            elif partition.topic == TRANSACTION_STATE:
+                self.transactions.reopened(partition)
+        self.waiting.changed(reopened)
+        for job in repairs:
             self._in_background(job)
 
     def _write_checkpoints(self) -> None:

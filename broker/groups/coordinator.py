@@ -128,6 +128,11 @@ class GroupCoordinator:
         for _ in self._load(shard):
             pass
 
+    def reopened(self, shard: int) -> None:
+        """A partition of the log is back that could not be read before. What is known of groups in memory is newer than it."""
+        if not any(True for _ in self.registry.of_shard(shard)):
+            self._reload(shard)
+
     # -- the classic protocol
 
     def join(

@@ -6,14 +6,17 @@ again. The order within a sync: log files (and the indexes of complete segments)
 on the disk describes data that is not there. A new folder and its small files are synced with the first data that needs it.
 """
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Sequence
 
-from broker.log import seals, snapshot_file
+from broker.log import repair, seals, snapshot_file
 from broker.log.segment import Segment
 from broker.log.snapshot_file import SnapshotEntry
-from broker.log.storage import Storage, parent_of
+from broker.log.storage import Storage, StorageFault, parent_of
+
+log = logging.getLogger(__name__)
 
 
 class Durability:
@@ -22,6 +25,7 @@ class Durability:
     __slots__ = (
         "_directory",
         "_directory_changed",
+        "_files_fail",
         "_guard",
         "_new_files",
         "_seals_changed",
@@ -41,6 +45,7 @@ class Durability:
         self._seals_changed = False
         self._directory_changed = False
         self._new_files: list[str] = []
+        self._files_fail = False
         self.recovery_point = recovery_point
         """Everything before it is on the disk."""
         self.waiting_since_ms = -1
@@ -72,25 +77,71 @@ class Durability:
         return bool(self._snapshots or self._seals_changed)
 
     def sync(self, segments: Sequence[Segment], end_offset: int) -> None:
-        """Have everything on the disk that has been written up to `end_offset`. Raises StorageFault."""
+        """Have everything on the disk that has been written up to `end_offset`. Raises StorageFault; what failed stays to be done.
+
+        Snapshots and seals only spare work at the next start: should they fail, that is logged once and tried again.
+        """
         with self._guard:
             save_seals, self._seals_changed = self._seals_changed, False
             complete = [one.seal for one in tuple(segments) if one.seal is not None] if save_seals else []
             self.waiting_since_ms = -1
-            while self._unsynced:
-                segment = self._unsynced.popleft()
-                segment.needs_sync = False
-                segment.datasync()
-            if self._new_files:
-                self._sync_new_folder()
-            if self._directory_changed:
-                self._directory_changed = False
+            try:
+                self._sync_files()
+            except StorageFault:
+                self._seals_changed |= save_seals
+                raise
+            self.recovery_point = max(self.recovery_point, end_offset)
+            try:
+                self._save_snapshots()
+                if save_seals:
+                    seals.save(self._storage, self._directory, complete)
+                self._files_fail = False
+            except StorageFault as fault:
+                self._seals_changed |= save_seals
+                self._warn(fault)
+
+    def _sync_files(self) -> None:
+        while self._unsynced:
+            self._sync_segment(self._unsynced.popleft())
+        if self._new_files:
+            self._sync_new_folder()
+        if self._directory_changed:
+            self._directory_changed = False
+            try:
                 self._storage.sync_dir(self._directory)
-            while self._snapshots:
-                offset, entries = self._snapshots.popleft()
-                snapshot_file.save(self._storage, self._directory, offset, entries)
-            if save_seals:
-                seals.save(self._storage, self._directory, complete)
+            except StorageFault:
+                self._directory_changed = True
+                raise
+
+    def _sync_segment(self, segment: Segment) -> None:
+        segment.needs_sync = False
+        size_bytes = segment.size_bytes
+        try:
+            segment.datasync()
+        except StorageFault:
+            self.segment_written(segment)
+            raise
+        segment.synced_bytes = max(segment.synced_bytes, size_bytes)
+
+    def _save_snapshots(self) -> None:
+        while self._snapshots:
+            snapshot_file.save(self._storage, self._directory, *self._snapshots[0])
+            self._snapshots.popleft()
+
+    def _warn(self, fault: StorageFault) -> None:
+        if not self._files_fail:
+            log.warning("%s: snapshots or seals can not be written, which is tried again: %s", self._directory, fault)
+        self._files_fail = True
+
+    def repair(self, unsynced: Sequence[tuple[Segment, int]], active: Segment, end_offset: int) -> None:
+        """Write everything again that no successful sync has covered (see `repair`). Raises StorageFault or Unreadable."""
+        with self._guard:
+            repair.probe(self._storage, self._directory)
+            for segment, size_bytes in unsynced:
+                repair.write_again(self._storage, segment, size_bytes, is_active=segment is active)
+            if self._new_files:
+                repair.write_small_files(self._storage, self._new_files)
+                self._sync_new_folder()
             self.recovery_point = max(self.recovery_point, end_offset)
 
     def _sync_new_folder(self) -> None:

@@ -18,8 +18,10 @@ from broker.clock import Clock
 from broker.log import checkpoints, meta_properties
 from broker.log.checkpoints import CheckpointError
 from broker.log.meta_properties import MetaProperties
-from broker.log.partition import Partition, Resources
+from broker.log.opened import Resources
+from broker.log.partition import Partition
 from broker.log.recovery import Circumstances, create_partition, offline_partition, open_partition
+from broker.log.revival import Revival
 from broker.log.storage import FolderInUse, Storage, StorageFault, parent_of
 from broker.settings import Settings
 from broker.topic_settings import TopicConfig
@@ -49,6 +51,7 @@ class LogManager:
         self._storage = storage
         self._clock = clock
         self.resources = Resources(storage, settings.producer_id_expiration_ms, Random().random)  # noqa: S311 - jitter, no secret
+        self._revival = Revival(clock.monotonic, self.open_again)
         self._doomed_folders: list[tuple[int, str]] = []
         self._written_checkpoints: dict[str, bytes] = {}
         self._make_folder()
@@ -132,7 +135,25 @@ class LogManager:
             return open_partition(*key, directory, config, self.resources, known)
         except StorageFault as fault:
             log.error("%s can not be opened and is offline: %s", name, fault)
-            return offline_partition(*key, directory, config, self.resources, str(fault))
+            offline = offline_partition(*key, directory, config, self.resources, str(fault))
+            offline.log_start_offset = known.log_start_offset
+            return offline
+
+    def open_again(self, partition: Partition) -> bool:
+        """Try to have an offline partition back as its folder is now. It takes appends once it is repaired."""
+        key = partition.topic, partition.index
+        known = Circumstances(
+            was_clean=False, log_start_offset=partition.log_start_offset, now_ms=self._clock.wall_ms()
+        )
+        partition.close_files()
+        try:
+            found = open_partition(*key, partition.directory, partition.config, self.resources, known)
+        except StorageFault as fault:
+            log.warning("%s-%s is still offline: %s", *key, fault)
+            partition.fault = str(fault)
+            return False
+        partition.become(found)
+        return True
 
     # -- topics come and go
 
@@ -189,7 +210,11 @@ class LogManager:
 
     def partitions_to_sync(self, now_ms: int) -> list[Partition]:
         """Those for which `flush.ms` has passed, or that have seals or snapshots to write: give each `sync` to a worker."""
-        return [one for one in self.partitions.values() if one.fault is None and one.sync_is_due(now_ms)]
+        return [one for one in self.partitions.values() if one.takes_appends and one.sync_is_due(now_ms)]
+
+    def revive(self) -> tuple[list[Partition], list[Callable[[], None]]]:
+        """Try to have back what a fault of the disk has stopped: partitions that are back online, and jobs for workers."""
+        return self._revival.step(self.partitions.values())
 
     def removal_jobs(self, now_ms: int) -> list[Callable[[], None]]:
         """What removes files that have been out of use for long enough; may run in a worker."""
@@ -220,7 +245,7 @@ class LogManager:
 
     def _checkpoints(self) -> dict[str, bytes]:
         usable = {key: one for key, one in self.partitions.items() if one.fault is None}
-        starts = {key: one.log_start_offset for key, one in usable.items() if one.starts_inside_segment}
+        starts = {key: one.log_start_offset for key, one in self.partitions.items() if one.starts_inside_segment}
         return {
             checkpoints.RECOVERY_POINTS: checkpoints.encode_offsets(
                 {key: one.recovery_point for key, one in usable.items()}
@@ -266,7 +291,7 @@ def _close(partition: Partition) -> bool:
     except StorageFault as fault:
         log.error("%r could not be closed cleanly: %s", partition, fault)
         return False
-    return partition.fault is None
+    return partition.takes_appends
 
 
 def partition_of(folder_name: str) -> TopicPartition | None:

@@ -3,29 +3,27 @@
 One thread calls everything but `sync`; nothing waits, so nothing is locked. The life of an append: `append` checks and
 queues it, `flush` writes all that is queued with one write, `sync` (in a worker thread) has it on the disk. `log_end_offset` counts
 what is queued, `high_watermark` what is written: readers see the log up to there. When a write fails, everything since the
-last flush is taken back, from the files as from memory, and the partition goes on; if that fails too, or a sync does,
-`fault` says why and it takes no more.
+last flush is taken back, from the files as from memory, and the partition goes on. If that fails too, or a sync does, the
+partition is `stopped`: it is read as before and takes no appends until the job of `repair_job` has gone well. A partition with a
+`fault` is offline altogether, until its folder can be opened again (`become`).
 """
 
 import logging
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from broker.log import retention, rolling, seals, snapshot_file, swap_files, transaction_index
-from broker.log.batch_times import TimesCache
 from broker.log.cleaner import CleanedSegment
-from broker.log.counters import LogCounters
 from broker.log.durability import Durability
-from broker.log.index_cache import IndexCache
-from broker.log.leader_epochs import LeaderEpochs
 from broker.log.log_reader import LogReader
 from broker.log.lookup import Found
+from broker.log.opened import Opened, Resources
 from broker.log.producer_state import Completed, Duplicate, ProducerBatch, ProducerStates
+from broker.log.repair import Unreadable
 from broker.log.segment import Segment, SegmentFolder, segment_for
-from broker.log.storage import Storage, StorageFault, parent_of
+from broker.log.storage import NO_DESCRIPTORS, StorageFault, parent_of
 from broker.log.time_search import TimeSearch
 from broker.log.transaction_index import AbortedTransaction, TransactionIndex
 from broker.log.validate import check
@@ -59,40 +57,6 @@ class AppendResult(NamedTuple):
     count: int  # type: ignore[assignment]  # hides tuple.count, which nobody misses here
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """What all partitions of a broker share."""
-
-    storage: Storage
-    producer_expiration_ms: int = 86_400_000
-    random: Callable[[], float] = lambda: 0.0
-    indexes: IndexCache = field(default_factory=IndexCache)
-    times: TimesCache = field(default_factory=TimesCache)
-    counters: LogCounters = field(default_factory=LogCounters)
-
-
-@dataclass(slots=True)
-class Opened:
-    """What a partition is made from: found by `recovery` in a folder, or new."""
-
-    topic: str
-    index: int
-    directory: str
-    topic_id: bytes | None
-    segments: list[Segment]
-    producers: ProducerStates
-    epochs: LeaderEpochs
-    leader_epoch: int
-    log_start_offset: int
-    aborted: dict[int, TransactionIndex] = field(default_factory=dict)
-    unsealed: bool = False
-    """Something was read from the logs themselves: the seals have to be written anew."""
-    recovery_point: int | None = None
-    """Up to where the log is known to be on the disk, if that is not its end."""
-    new_files: list[str] = field(default_factory=list)
-    """Small files of a folder that was just made, which nobody has synced."""
-
-
 class Partition:
     """See the module's docstring."""
 
@@ -105,6 +69,7 @@ class Partition:
         "_durability",
         "_epochs",
         "_failed",
+        "_future_warnings",
         "_producers",
         "_reader",
         "_ready",
@@ -112,7 +77,6 @@ class Partition:
         "_roll_after_ms",
         "_roll_jitter_ms",
         "_times",
-        "_warned_about_future",
         "appended_bytes",
         "directory",
         "fault",
@@ -123,6 +87,7 @@ class Partition:
         "log_end_offset",
         "log_start_offset",
         "segments",
+        "stopped",
         "topic",
         "topic_id",
     )
@@ -134,6 +99,9 @@ class Partition:
         self.topic_id = opened.topic_id
         self.appended_bytes = 0
         self.fault: str | None = None
+        """Why it is offline."""
+        self.stopped: str | None = None
+        """Why it takes no appends, while all else goes on."""
         self.folder = folder
         self.segments = opened.segments
         self.leader_epoch = opened.leader_epoch
@@ -153,7 +121,7 @@ class Partition:
         self._durability = Durability(resources.storage, self.directory, synced)
         self._durability.folder_created(opened.new_files)
         self._doomed: deque[tuple[int, Segment]] = deque()
-        self._warned_about_future: set[int] = set()
+        self._future_warnings = retention.FutureWarnings(f"{self.topic}-{self.index}")
         self._config = config
         self._roll_jitter_ms = 0
         self._set_roll_time()
@@ -163,7 +131,9 @@ class Partition:
                 self._durability.segment_written(segment)
 
     def __repr__(self) -> str:
-        state = f", offline: {self.fault}" if self.fault else ""
+        state = (
+            f", offline: {self.fault}" if self.fault else f", takes no appends: {self.stopped}" if self.stopped else ""
+        )
         return (
             f"<Partition {self.topic}-{self.index}: {len(self.segments)} segments,"
             f" offsets {self.log_start_offset} to {self.log_end_offset}{state}>"
@@ -261,8 +231,17 @@ class Partition:
         """Raises StorageFault if nothing can be appended now."""
         if self.fault is not None:
             raise StorageFault(f"{self.topic}-{self.index} is offline: {self.fault}", path=self.directory)
+        if self.stopped is not None:
+            raise self._stopped_fault()
         if self._failed is not None:
             raise self._failed
+
+    @property
+    def takes_appends(self) -> bool:
+        return self.fault is None and self.stopped is None
+
+    def _stopped_fault(self) -> StorageFault:
+        return StorageFault(f"{self.topic}-{self.index} takes no appends: {self.stopped}", path=self.directory)
 
     def _check_producers(self, batches: Iterable[ProducerBatch]) -> Duplicate | None:
         """The place of a batch that is in the log already; raises Refused for one that must not be there."""
@@ -361,11 +340,14 @@ class Partition:
         try:
             self._active.roll_back()
         except StorageFault as second:
-            self.fault = f"{fault}; then {second}"
-            log.error("%s-%s is offline: %s", self.topic, self.index, self.fault)
+            self._stop(f"{fault}; then {second}")
         self.log_end_offset = self.high_watermark
         self._producers.undo_unwritten()
         self._completed.clear()
+
+    def _stop(self, reason: str) -> None:
+        self.stopped = reason
+        log.error("%s-%s takes no appends until its disk works again: %s", self.topic, self.index, reason)
 
     def _write_completed(self) -> None:
         """Put aborted transactions into the index of the segment that has their marker."""
@@ -397,16 +379,45 @@ class Partition:
     def sync(self) -> None:
         """Have everything written so far on the disk. Safe in a worker thread; calls from several wait for each other.
 
-        When it fails the partition takes no more: the kernel forgets what it could not write, so a sync that succeeds
-        afterwards would prove nothing.
+        When it fails the partition takes no more before all that was not synced is written again: the kernel forgets what it
+        could not write, so a sync that succeeds afterwards would prove nothing. Having no descriptor to sync by is no such failure.
         """
+        if self.stopped is not None:
+            raise self._stopped_fault()
         try:
             self._durability.sync(self.segments, self.high_watermark)
         except StorageFault as fault:
             if self.fault != DELETED:
                 self._resources.counters.sync_failures.value += 1
-                self.fault = f"what was written may not be on the disk: {fault}"
+                if fault.code not in NO_DESCRIPTORS:
+                    self._stop(f"what was written may not be on the disk: {fault}")
                 raise
+
+    def repair_job(self) -> Callable[[], None]:
+        """What has a stopped partition take appends again once its disk works; raises StorageFault; may run in a worker."""
+        active, end_offset = self._active, self.high_watermark
+        unsynced = [
+            (one, one.size_bytes) for one in self.segments if one is active or one.synced_bytes < one.size_bytes
+        ]
+
+        def repair() -> None:
+            try:
+                self._durability.repair(unsynced, active, end_offset)
+            except Unreadable as damage:
+                self.fault = f"what was written and not synced is lost: {damage}"
+                log.error("%s-%s is offline: %s", self.topic, self.index, self.fault)
+            else:
+                self.stopped = None
+
+        return repair
+
+    def become(self, other: "Partition") -> None:
+        """Be what was found when this partition's folder was opened again. What is not known to be synced is written again first."""
+        leader_epoch = max(self.leader_epoch, other.leader_epoch)
+        for name in Partition.__slots__:
+            setattr(self, name, getattr(other, name))
+        self.leader_epoch = leader_epoch
+        self.stopped = "it was offline, and what it holds is not known to be on the disk"
 
     def _save_snapshot(self) -> None:
         if len(self._producers):
@@ -526,25 +537,12 @@ class Partition:
             deletable_up_to=self.high_watermark,
             modified_ms=lambda base_offset: by_base[base_offset].modified_ms(),
         )
-        if decision.blocked_by_future is not None:
-            self._warn_about_future(decision.blocked_by_future, now_ms)
+        if self._future_warnings.tell(decision.blocked_by_future, now_ms):
+            self._resources.counters.segments_kept_by_future.value += 1
         if decision.expired:
             self._expire(decision.expired, now_ms)
         self._producers.expire(now_ms)
         return list(decision.expired)
-
-    def _warn_about_future(self, segment: retention.SegmentAge, now_ms: int) -> None:
-        if segment.base_offset not in self._warned_about_future:
-            self._warned_about_future.add(segment.base_offset)
-            self._resources.counters.segments_kept_by_future.value += 1
-            log.warning(
-                "%s-%s: a record %s ms in the future keeps segment %s and everything behind it from expiring"
-                " (horolog.future.timestamp.max.ms can cap it)",
-                self.topic,
-                self.index,
-                segment.largest_timestamp - now_ms,
-                segment.base_offset,
-            )
 
     def _expire(self, expired: Iterable[retention.Expired], now_ms: int) -> None:
         gone = {one.base_offset: one.cause for one in expired}
@@ -566,7 +564,7 @@ class Partition:
         segment.rename(DELETED_SUFFIX)
         self._doomed.append((now_ms + self._config.file_delete_delay_ms, segment))
         self._segments_changed()
-        self._warned_about_future.discard(segment.base_offset)
+        self._future_warnings.forget(segment.base_offset)
         storage = self._resources.storage
         for path in self._companions(segment.base_offset):
             if storage.exists(path):
@@ -625,7 +623,7 @@ class Partition:
 
     def close(self) -> None:
         """Write, complete, sync and seal everything. A partition that nothing has happened to costs nothing."""
-        if self.fault is None:
+        if self.takes_appends:
             self.flush()
             if self._active.seal is None:
                 untouched = len(self.segments) == 1 and not self._active.end_bytes and not self._durability.has_work
@@ -638,6 +636,8 @@ class Partition:
                     self._save_snapshot()
             if self._durability.has_work:
                 self.sync()
+                if self._durability.has_work:
+                    raise StorageFault("its seals could not be written", path=self.directory)
         for _, doomed in self._doomed:
             doomed.remove_files()
         self._doomed.clear()

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from broker.log import checkpoints, leader_epochs, seals, snapshot_file, swap_files, transaction_index
 from broker.log.checkpoints import CheckpointError
 from broker.log.leader_epochs import LeaderEpochs
-from broker.log.partition import Opened, Partition, Resources
+from broker.log.opened import Opened, Resources
+from broker.log.partition import Partition
 from broker.log.producer_batches import producer_batch
 from broker.log.producer_state import ProducerStates
 from broker.log.scan import LARGEST_RELATIVE_OFFSET, Batch, scan

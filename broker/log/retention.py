@@ -7,11 +7,14 @@ Without it the timestamp is believed, as brokers always did, and the segment kee
 names that segment so that the caller can say so once and count it.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from broker.topic_settings import TopicConfig
+
+log = logging.getLogger(__name__)
 
 # A largest timestamp no further ahead than this is a clock that runs fast, not a mistake worth a warning.
 FUTURE_TOLERANCE_MS = 3_600_000
@@ -47,6 +50,36 @@ class Decision:
 
     expired: tuple[Expired, ...]
     blocked_by_future: SegmentAge | None  # the first survivor by time, when only a timestamp of the future keeps it
+
+
+class FutureWarnings:
+    """Says once of each segment that a timestamp of the future keeps it and everything behind it from expiring."""
+
+    __slots__ = ("_name", "_told")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._told: set[int] = set()
+
+    def __repr__(self) -> str:
+        return f"<FutureWarnings of {self._name}: {sorted(self._told)}>"
+
+    def tell(self, segment: SegmentAge | None, now_ms: int) -> bool:
+        """Whether there was something to say that had not been said."""
+        if segment is None or segment.base_offset in self._told:
+            return False
+        self._told.add(segment.base_offset)
+        log.warning(
+            "%s: a record %s ms in the future keeps segment %s and everything behind it from expiring"
+            " (horolog.future.timestamp.max.ms can cap it)",
+            self._name,
+            segment.largest_timestamp - now_ms,
+            segment.base_offset,
+        )
+        return True
+
+    def forget(self, base_offset: int) -> None:
+        self._told.discard(base_offset)
 
 
 def decide(

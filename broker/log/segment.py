@@ -96,6 +96,7 @@ class Segment:
         "removed",
         "seal",
         "size_bytes",
+        "synced_bytes",
     )
 
     def __init__(
@@ -127,6 +128,8 @@ class Segment:
         self.removed = False
         self._written: _Written | None = None
         self._adopt(contents)
+        self.synced_bytes = contents.size_bytes
+        """How much of the log file a successful sync has covered."""
 
     def _adopt(self, contents: Contents) -> None:
         self.size_bytes = self.end_bytes = contents.size_bytes
@@ -345,7 +348,7 @@ class Segment:
         """
         storage = self._folder.storage
         self._adopt(Contents(0, self.base_offset))
-        self.bytes_since_entry = 0
+        self.bytes_since_entry = self.synced_bytes = 0
         self._offsets = OffsetIndex(storage, self.path(OFFSET_INDEX_SUFFIX), self.index_max_bytes)
         self._times = TimeIndex(storage, self.path(TIME_INDEX_SUFFIX), self.index_max_bytes)
 

@@ -16,6 +16,8 @@ Choices that the rest of the log leans on:
   original meanwhile can not make it sync a stranger that got the same number. Errors are not lost by that: the kernel
   reports a failed write-back once per open file description, which duplicates share, and to a fresh open if
   nobody has seen it yet.
+- `open_apart` gives a file with a descriptor that nothing else closes: for a worker thread that reads and writes.
+- When the process or the machine has no descriptors left, idle files are closed to make room, and the call is tried once more.
 - Every fault of the operating system becomes a `StorageFault`.
 """
 
@@ -25,8 +27,8 @@ import errno
 import fcntl
 import os
 import threading
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 Buffer = bytes | bytearray | memoryview
 
@@ -35,6 +37,12 @@ MAX_OPEN_FILES = 4096
 
 MAX_BUFFERS_PER_WRITE = 1024
 """What one `pwritev` takes (IOV_MAX on Linux)."""
+
+NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
+CLOSED_TO_MAKE_ROOM = 8
+"""So many idle files are closed when there are no descriptors left."""
+
+T = TypeVar("T")
 
 JOIN_BELOW_BYTES = 32 * 1024
 """Many small buffers are joined up to this size: one copy is cheaper than a long vector."""
@@ -82,6 +90,7 @@ class Storage(Protocol):
     """A file system as the log sees it. Paths are strings with `/`."""
 
     def open(self, path: str) -> File: ...
+    def open_apart(self, path: str) -> File: ...
     def create(self, path: str) -> File: ...
     def list_dir(self, path: str) -> list[str]: ...
     def exists(self, path: str) -> bool: ...
@@ -276,8 +285,9 @@ class RealStorage:
 
     def create(self, path: str) -> RealFile:
         """An empty file, which was not there or is emptied."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+            descriptor = self._with_room(lambda: os.open(path, flags, 0o644))
         except OSError as error:
             raise fault("create", path, error) from error
         file = RealFile(self, path)
@@ -287,10 +297,31 @@ class RealStorage:
 
     def open_descriptor(self, file: RealFile) -> int:
         """Open the descriptor of a file on first use; closes others when too many are open."""
-        descriptor = os.open(file.path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = self._with_room(lambda: os.open(file.path, os.O_RDWR | os.O_CLOEXEC))
         with self._guard:
             self._adopt(file, descriptor)
         return descriptor
+
+    def open_apart(self, path: str) -> RealFile:
+        """A file whose descriptor is its own until it is closed: safe to read and write in a worker thread."""
+        file = RealFile(self, path)
+        try:
+            file.set_descriptor(self._with_room(lambda: os.open(path, os.O_RDWR | os.O_CLOEXEC)))
+        except OSError as error:
+            raise fault("open", path, error) from error
+        return file
+
+    def _with_room(self, call: Callable[[], T]) -> T:
+        """Do what takes a descriptor; if there is none left, close idle files and do it again."""
+        try:
+            return call()
+        except OSError as error:
+            if error.errno not in NO_DESCRIPTORS or threading.current_thread() is not threading.main_thread():
+                raise  # the files belong to the main thread: it may be reading one of them
+        with self._guard:
+            for _ in range(min(CLOSED_TO_MAKE_ROOM, len(self._open_files))):
+                self._close_idlest(None)
+        return call()
 
     def _adopt(self, file: RealFile, descriptor: int) -> None:
         file.set_descriptor(descriptor)
@@ -299,7 +330,7 @@ class RealStorage:
         while len(self._open_files) > self.max_open_files:
             self._close_idlest(file)
 
-    def _close_idlest(self, spare: RealFile) -> None:
+    def _close_idlest(self, spare: RealFile | None) -> None:
         """Second chance: a file that was used since we last came by is passed over once."""
         for _ in range(2 * len(self._open_files)):
             candidate = next(iter(self._open_files))

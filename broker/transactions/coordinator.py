@@ -93,6 +93,19 @@ class TransactionCoordinator:
             log.error("%r cannot be read: transactions that it does not know are left open", self._journal)
         self.finish_prepared()
 
+    def reopened(self, partition: Partition) -> None:
+        """A partition of the log is back that could not be read before. What is known in memory is newer than it."""
+        known = set(self._entries)
+        for transactional_id, transaction in self._journal.read_partition(partition):
+            if transactional_id in known:
+                continue
+            if transaction is None:
+                self._entries.pop(transactional_id, None)
+            else:
+                self._entries[transactional_id] = _Entry(transaction)
+        if self._journal.is_readable:
+            self._put_back_on_record()
+
     def _put_back_on_record(self) -> None:
         """Partitions of open transactions whose record went with the power join them again; what nobody knows is aborted.
 
@@ -102,7 +115,7 @@ class TransactionCoordinator:
         for producer, partition in list(self._marking.open_places()):
             place = (partition.topic, partition.index)
             entry = by_producer.get(producer.id)
-            if entry is not None and entry.transaction.state.is_prepared and place in entry.unmarked:
+            if entry is not None and (entry.busy or (entry.transaction.state.is_prepared and place in entry.unmarked)):
                 continue
             if entry is not None:
                 version = entry.transaction.client_version

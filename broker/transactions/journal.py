@@ -100,6 +100,8 @@ class Journal:
         partition = self.partitions[partition_for(transactional_id, len(self.partitions))]
         if partition.fault is not None:
             raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, partition.fault)
+        if partition.stopped is not None:
+            raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, partition.stopped)
         return partition
 
     def write(self, transaction: Transaction) -> None:
@@ -146,26 +148,27 @@ class Journal:
         """Every record in order; what cannot be read is logged and left out."""
         for partition in self.partitions:
             if partition.fault is None:
-                yield from _read_partition(partition)
+                yield from self.read_partition(partition)
+
+    @staticmethod
+    def read_partition(partition: Partition) -> Iterator[tuple[str, Transaction | None]]:
+        """Every record of one partition, likewise."""
+        offset = partition.log_start_offset
+        while offset < partition.high_watermark:
+            data = partition.read(offset, READ_BYTES)
+            if not data:
+                return
+            position = 0
+            while position < len(data):
+                header = read_header(data, position)
+                if not header.is_control:
+                    yield from _read_batch(data, position, partition)
+                offset = header.last_offset + 1
+                position += header.size_bytes
 
 
 def _nobody_waits(written: bool) -> None:
     """What is written at once is known to be."""
-
-
-def _read_partition(partition: Partition) -> Iterator[tuple[str, Transaction | None]]:
-    offset = partition.log_start_offset
-    while offset < partition.high_watermark:
-        data = partition.read(offset, READ_BYTES)
-        if not data:
-            return
-        position = 0
-        while position < len(data):
-            header = read_header(data, position)
-            if not header.is_control:
-                yield from _read_batch(data, position, partition)
-            offset = header.last_offset + 1
-            position += header.size_bytes
 
 
 def _read_batch(data: bytes, position: int, partition: Partition) -> Iterator[tuple[str, Transaction | None]]:

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from broker.log.lookup import Found
 from broker.log.memory_storage import MemoryStorage
-from broker.log.partition import Partition, Resources
+from broker.log.opened import Resources
+from broker.log.partition import Partition
 from broker.log.recovery import Circumstances, create_partition, open_partition
 from broker.settings import load
 from broker.topic_settings import TopicConfig, resolve

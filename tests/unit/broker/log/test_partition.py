@@ -168,7 +168,7 @@ def test_a_full_disk_refuses_appends_until_there_is_room(model):
     assert model.partition.high_watermark == 2
 
 
-def test_a_partition_that_can_not_be_rolled_back_is_offline(model):
+def test_a_partition_that_can_not_be_rolled_back_takes_no_more_and_is_read(model):
     append(model)
     model.flush()
     append(model)
@@ -176,8 +176,8 @@ def test_a_partition_that_can_not_be_rolled_back_is_offline(model):
     model.storage.fail("truncate")
     with pytest.raises(StorageFault):
         model.flush()
-    assert model.partition.fault is not None
-    with pytest.raises(StorageFault, match="offline"):
+    assert model.partition.fault is None
+    with pytest.raises(StorageFault, match="takes no appends"):
         append(model)
     assert read_all(model.partition), "reading goes on"
 
@@ -188,9 +188,11 @@ def test_after_a_failed_sync_nothing_is_taken(model):
     model.storage.fail("sync")
     with pytest.raises(StorageFault):
         model.partition.sync()
-    assert "may not be on the disk" in model.partition.fault
+    assert "may not be on the disk" in model.partition.stopped
     with pytest.raises(StorageFault):
         append(model)
+    with pytest.raises(StorageFault):
+        model.partition.sync()
     assert model.partition.recovery_point == 0
 
 

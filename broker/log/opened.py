@@ -1,0 +1,47 @@
+"""What a partition is made from, and what all partitions of a broker share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from broker.log.batch_times import TimesCache
+from broker.log.counters import LogCounters
+from broker.log.index_cache import IndexCache
+from broker.log.leader_epochs import LeaderEpochs
+from broker.log.producer_state import ProducerStates
+from broker.log.segment import Segment
+from broker.log.storage import Storage
+from broker.log.transaction_index import TransactionIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What all partitions of a broker share."""
+
+    storage: Storage
+    producer_expiration_ms: int = 86_400_000
+    random: Callable[[], float] = lambda: 0.0
+    indexes: IndexCache = field(default_factory=IndexCache)
+    times: TimesCache = field(default_factory=TimesCache)
+    counters: LogCounters = field(default_factory=LogCounters)
+
+
+@dataclass(slots=True)
+class Opened:
+    """What a partition is made from: found by `recovery` in a folder, or new."""
+
+    topic: str
+    index: int
+    directory: str
+    topic_id: bytes | None
+    segments: list[Segment]
+    producers: ProducerStates
+    epochs: LeaderEpochs
+    leader_epoch: int
+    log_start_offset: int
+    aborted: dict[int, TransactionIndex] = field(default_factory=dict)
+    unsealed: bool = False
+    """Something was read from the logs themselves: the seals have to be written anew."""
+    recovery_point: int | None = None
+    """Up to where the log is known to be on the disk, if that is not its end."""
+    new_files: list[str] = field(default_factory=list)
+    """Small files of a folder that was just made, which nobody has synced."""
