@@ -1,1 +1,49 @@
-"""What talks to a broker from outside: the command line, and later the client library."""
+"""What talks to a broker from outside: the client library (Client, Producer, Consumer, Admin) and the command line.
+
+    import asyncio
+    from client import Consumer, Producer, TopicPartition
+
+Names are loaded on first use, so that a program pays only for what it uses.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from client import errors
+    from client.admin import Admin
+    from client.client import Client
+    from client.consumer import Consumer
+    from client.producer import Producer
+    from client.types import ConsumerRecord, Found, Sent, TopicPartition
+
+__all__ = [
+    "Admin",
+    "Client",
+    "Consumer",
+    "ConsumerRecord",
+    "Found",
+    "Producer",
+    "Sent",
+    "TopicPartition",
+    "errors",
+]
+
+_HOMES = {
+    "Admin": "client.admin",
+    "Client": "client.client",
+    "Consumer": "client.consumer",
+    "ConsumerRecord": "client.types",
+    "Found": "client.types",
+    "Producer": "client.producer",
+    "Sent": "client.types",
+    "TopicPartition": "client.types",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "errors":
+        return import_module("client.errors")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'client' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

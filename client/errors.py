@@ -1,0 +1,90 @@
+"""What the client library raises: one family, each with a code of the protocol and whether trying again may help."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from protocol.errors import ErrorCode
+
+_CODES: dict[int, ErrorCode] = {int(code): code for code in ErrorCode}
+
+
+class KafkaError(Exception):
+    """An answer with an error code, or a failure on the way that such a code describes."""
+
+    def __init__(self, code: ErrorCode, message: str | None = None, *, retriable: bool | None = None) -> None:
+        self.code = code
+        self.message = message or code.message
+        self.retriable = code.retriable if retriable is None else retriable
+        super().__init__(f"{code.name}: {self.message}")
+
+
+class ConnectionFailed(KafkaError):
+    """No connection, or it ended before the answer came."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.NETWORK_EXCEPTION, message)
+
+
+class RequestTimedOut(KafkaError):
+    """The answer did not come in time; whether the request was carried out is not known."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.REQUEST_TIMED_OUT, message)
+
+
+class MalformedAnswer(KafkaError):
+    """The peer answers with bytes that are no answer: it is no broker, or a broken one."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.CORRUPT_MESSAGE, message, retriable=False)
+
+
+class UnsupportedVersion(KafkaError):
+    """The broker is too old, or too new, for what was asked of it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.UNSUPPORTED_VERSION, message)
+
+
+class Closed(KafkaError):
+    """The client, producer or consumer was closed."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(ErrorCode.INVALID_REQUEST, f"the {what} is closed")
+
+
+class RecordRefused(KafkaError):
+    """One record was not written; `record` is what had been sent."""
+
+    def __init__(self, code: ErrorCode, message: str | None, record: Any, *, retriable: bool | None = None) -> None:
+        super().__init__(code, message, retriable=retriable)
+        self.record = record
+
+
+class PartialFailure(KafkaError):
+    """Some of the things that one call named failed; `failures` says which and why, `results` has the others."""
+
+    def __init__(self, failures: Mapping[Any, KafkaError], results: Any = None) -> None:
+        first = next(iter(failures.values()))
+        what = ", ".join(f"{name}: {error.message}" for name, error in list(failures.items())[:5])
+        super().__init__(first.code, what, retriable=all(error.retriable for error in failures.values()))
+        self.failures = dict(failures)
+        self.results = results
+
+
+def code_of(number: int) -> ErrorCode:
+    """The code of a number; numbers that nobody here knows are unknown errors of the server."""
+    return _CODES.get(number, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def error_of(number: int, message: str | None = None) -> KafkaError:
+    code = code_of(number)
+    if number != code:
+        message = f"error code {number}" + (f": {message}" if message else "")
+    return KafkaError(code, message)
+
+
+def check(number: int, message: str | None = None) -> None:
+    """Raise what an error code of an answer means; 0 means nothing."""
+    if number:
+        raise error_of(number, message)

@@ -1,0 +1,151 @@
+"""The producer: takes records one by one, sends them in batches, and tells for each where it was put or why not."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from client.accumulator import Accumulator, Pending
+from client.client import Client
+from client.errors import Closed, RequestTimedOut, check
+from client.partitioner import StickyPartitioner
+from client.sender import Sender
+from client.sequences import Sequences
+from client.types import Sent, TopicPartition
+from protocol.apis import ApiKey
+from protocol.messages.transactions import InitProducerIdRequest
+from protocol.records.compression import CODEC_NAMES, Codec
+from protocol.records.record import Header
+
+ACKS = {"all": -1, -1: -1, 0: 0, 1: 1, "0": 0, "1": 1, "-1": -1}
+
+
+class Producer:
+    """Made of bootstrap addresses (then it has a client of its own) or a client that others use too."""
+
+    def __init__(
+        self,
+        bootstrap: str | Sequence[str] | Client,
+        *,
+        acks: str | int = "all",
+        compression: str | None = None,
+        linger_ms: float = 5,
+        batch_bytes: int = 256 << 10,
+        buffer_bytes: int = 32 << 20,
+        idempotent: bool = True,
+        delivery_timeout_ms: int = 120_000,
+        **client_options: Any,
+    ) -> None:
+        if acks not in ACKS:
+            raise ValueError(f"acks {acks!r}: 'all', 1 or 0 is expected")
+        if compression is not None and compression not in CODEC_NAMES:
+            raise ValueError(f"compression {compression!r}: one of {', '.join(CODEC_NAMES)} is expected")
+        self._owns_client = not isinstance(bootstrap, Client)
+        self.client = bootstrap if isinstance(bootstrap, Client) else Client(bootstrap, **client_options)
+        self._delivery_timeout_ms = delivery_timeout_ms
+        self._accumulator = Accumulator(batch_bytes, linger_ms, buffer_bytes)
+        self._partitioner = StickyPartitioner(self.client.random)
+        self._idempotent = idempotent and ACKS[acks] == -1
+        self._sender = Sender(
+            self.client,
+            self._accumulator,
+            acks=ACKS[acks],
+            codec=CODEC_NAMES[compression] if compression else Codec.NONE,
+            delivery_timeout_ms=delivery_timeout_ms,
+            sequences=Sequences() if self._idempotent else None,
+            begin_producer=self._begin_producer,
+        )
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close(flush=kind is None)
+
+    async def close(self, *, flush: bool = True) -> None:
+        """Send what waits (unless told not to) and end."""
+        if self._closed:
+            return
+        if flush and not self.client.closed:
+            await self.flush()
+        self._closed = True
+        await self._sender.stop(Closed("producer"))
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._owns_client:
+            await self.client.close()
+
+    async def send(
+        self,
+        topic: str,
+        value: bytes | None = None,
+        key: bytes | None = None,
+        headers: Iterable[Header] = (),
+        timestamp_ms: int | None = None,
+        partition: int | None = None,
+    ) -> "asyncio.Future[Sent]":
+        """Take a record in; waits while the buffer is full. The future is told where it was put, or why it was not."""
+        if self._closed:
+            raise Closed("producer")
+        self._start()
+        if partition is None:
+            partition = self._partitioner.partition(topic, key, await self._partitions(topic))
+        time_ms = self.client.clock.wall_ms() if timestamp_ms is None else timestamp_ms
+        future: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
+        destination = TopicPartition(topic, partition)
+        record = Pending(destination, key, value, tuple(headers), time_ms, future)
+        if not self._accumulator.has_room(record.size_bytes):
+            await self._wait_for_room(record.size_bytes)
+        if self._accumulator.append(destination, record, self.client.clock.monotonic()):
+            self._sender.wake()
+            if key is None:
+                self._partitioner.batch_is_full(topic, partition)
+        return future
+
+    async def send_and_wait(self, topic: str, value: bytes | None = None, **record: Any) -> Sent:
+        """Send one record and wait for what becomes of it."""
+        return await (await self.send(topic, value, **record))
+
+    async def flush(self) -> None:
+        """Send what waits and return when all records that were there are settled; what failed says so in its future."""
+        number = self._accumulator.flush()
+        self._sender.wake()
+        while (oldest := self._accumulator.oldest()) is not None and oldest <= number:
+            self._sender.settled.clear()
+            await self._sender.settled.wait()
+
+    def _start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.create_task(self._sender.run())
+
+    async def _partitions(self, topic: str) -> list[int]:
+        known = self.client.partitions_now(topic)
+        return known if known is not None else await self.client.topic(topic, create=True)
+
+    async def _wait_for_room(self, size_bytes: int) -> None:
+        try:
+            async with asyncio.timeout(self._delivery_timeout_ms / 1000):
+                while not self._accumulator.has_room(size_bytes):
+                    self._sender.wake()
+                    self._sender.settled.clear()
+                    await self._sender.settled.wait()
+        except TimeoutError:
+            raise RequestTimedOut(f"the buffer was full for {self._delivery_timeout_ms} ms") from None
+        if self._closed:
+            raise Closed("producer")
+
+    async def _begin_producer(self) -> None:
+        """A producer id; brokers before 0.11 have none, and then nothing tells a repeated batch from a new one."""
+        versions = await self.client.versions()
+        if not versions.serves(ApiKey.INIT_PRODUCER_ID):
+            self._sender.sequences = None
+            return
+        response = await self.client.attempt(InitProducerIdRequest(transaction_timeout_ms=0x7FFF_FFFF))
+        check(response.error_code)
+        if self._sender.sequences is not None:
+            self._sender.sequences.begin(response.producer_id, response.producer_epoch)
