@@ -85,19 +85,26 @@ def kind_of(key: bytes) -> int:
     return int(_NUMBER.unpack_from(key)[0]) if len(key) >= _NUMBER.size else -1
 
 
-def read_entry(key: bytes, value: bytes) -> tuple[int, Message, Message] | None:
-    """What a record says, with the number of its kind; None for kinds that are of no concern here. Raises DecodeError."""
+def read_key(key: bytes) -> tuple[int, Message] | None:
+    """What a key says, with the number of its kind; None for kinds that are of no concern here. Raises DecodeError."""
     kind = kind_of(key)
     pair = _PAIRS.get(kind)
-    if pair is None:
+    return None if pair is None else (kind, decode(pair[0], kind, key, _NUMBER.size))
+
+
+def read_entry(key: bytes, value: bytes) -> tuple[int, Message, Message] | None:
+    """What a record says, with the number of its kind; None for kinds that are of no concern here. Raises DecodeError."""
+    said = read_key(key)
+    if said is None:
         return None
     if len(value) < _NUMBER.size:
         raise DecodeError("a value without a version")
     (version,) = _NUMBER.unpack_from(value)
-    key_class, value_class = pair
+    kind, read = said
+    value_class = _PAIRS[kind][1]
     if not 0 <= version <= _largest_version(value_class):
         raise DecodeError(f"version {version} of {value_class.__name__} is not known")
-    return kind, decode(key_class, kind, key, _NUMBER.size), decode(value_class, version, value, _NUMBER.size)
+    return kind, read, decode(value_class, version, value, _NUMBER.size)
 
 
 def _largest_version(value_class: type[Message]) -> int:

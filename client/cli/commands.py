@@ -20,6 +20,7 @@ class Command(NamedTuple):
 
 COMMANDS = (
     Command("serve", "client.cli.serve", "run the broker"),
+    Command("dump", "client.cli.dump", "show what is in the files of a data folder, and what is wrong with them"),
     Command("completion", "client.cli.completion", "print the completion script of a shell"),
     Command("version", "client.cli.version", "print the versions of horolog, Python and the libraries used"),
 )
