@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from typing import TYPE_CHECKING
 
 from broker import __version__
 from broker.clock import Clock, SystemClock
@@ -26,7 +27,7 @@ from broker.groups.coordinator import GroupCoordinator
 from broker.groups.timers import LoopTimers
 from broker.handlers.context import Endpoints
 from broker.handlers.fetch_sessions import FetchSessions
-from broker.listeners import Address, advertised_addresses, listen_addresses
+from broker.listeners import Address, advertised_addresses, http_address, listen_addresses
 from broker.log.cleaner import Cleaned
 from broker.log.compaction import Compactor, Pass
 from broker.log.manager import DataFolderError, LogManager
@@ -34,11 +35,15 @@ from broker.log.storage import RealStorage, Storage
 from broker.metrics import Metrics
 from broker.network.dispatch import Dispatcher
 from broker.network.listener import ConnectionLimits, Listener
+from broker.observability.watched import Phase
 from broker.periodic import Periodic
 from broker.settings import Settings
 from broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from broker.transactions.coordinator import TransactionCoordinator
 from broker.waiting import Waiting
+
+if TYPE_CHECKING:
+    from broker.observability.http import Watchman
 
 log = logging.getLogger(__name__)
 
@@ -87,13 +92,16 @@ class Broker:
         self.cluster = Cluster(self.logs.cluster_id, settings, self.logs, ClusterFile(storage, data_dir))
         self.cluster.on_settings_changed = self._settings_changed
         self.waiting = Waiting(loop)
-        self.committer = Committer(loop, self.workers, self.waiting.changed)
+        self.committer = Committer(loop, self.workers, self.waiting.changed, self.metrics)
         self.transactions = TransactionCoordinator(self.cluster, self.committer, clock, self._offsets_ended)
         self._group_timers = LoopTimers(clock, loop)
         self.groups = GroupCoordinator(self.cluster, self.committer, clock, self._group_timers)
         self.fetch_sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, clock)
         self._endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()))
         self.listeners: list[Listener] = []
+        self.phase = Phase.STARTING
+        self.started_ms = clock.wall_ms()
+        self.watchman: Watchman | None = None
         self._loop = loop
         self._jobs: list[Periodic] = []
         self._compacting = False
@@ -106,6 +114,7 @@ class Broker:
         return self._endpoints
 
     async def start(self) -> None:
+        await self._start_watchman()
         self.cluster.open(self.clock.wall_ms())
         self.transactions.open()
         self._load_groups(self.groups.load())
@@ -117,8 +126,19 @@ class Broker:
             self._endpoints.bound(listener)
             self.listeners.append(listener)
         self._start_jobs()
+        self.phase = Phase.READY
+
+    async def _start_watchman(self) -> None:
+        """First of all, so that whoever watches sees the start."""
+        address = http_address(self.settings)
+        if address is not None:
+            from broker.observability.http import Watchman
+
+            self.watchman = Watchman(self, self._loop)
+            await self.watchman.start(*address)
 
     async def stop(self) -> None:
+        self.phase = Phase.STOPPING
         for job in self._jobs:
             job.stop()
         self._group_timers.close()
@@ -135,6 +155,8 @@ class Broker:
             listener.close_connections()
         self.workers.shutdown(wait=True)
         self.logs.close()
+        if self.watchman is not None:
+            self.watchman.stop()
 
     def _settings_changed(self, settings: Settings) -> None:
         self.settings = settings

@@ -11,12 +11,25 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from typing import Protocol
+from functools import partial
+from time import monotonic
+from typing import NamedTuple, Protocol
 
 from broker.log.partition import Partition
 from broker.log.storage import StorageFault
+from broker.metrics import Described, Kind, Metrics
 
 log = logging.getLogger(__name__)
+
+WRITE_SECONDS = Described("write_seconds", Kind.HISTOGRAM, "Writing what one tick of the event loop has appended.")
+SYNC_SECONDS = Described("sync_seconds", Kind.HISTOGRAM, "One sync of a partition's files that requests waited for.")
+SYNC_RECORDS = Described(
+    "sync_records",
+    Kind.HISTOGRAM,
+    "Records that one sync has made durable.",
+    bounds=(1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000),
+)
+FAMILIES = (WRITE_SECONDS, SYNC_SECONDS, SYNC_RECORDS)
 
 Failures = Mapping[Partition, StorageFault]
 NO_FAILURES: Failures = {}
@@ -43,15 +56,37 @@ class _SyncWait:
         self.remaining = 0
 
 
+class _Synced(NamedTuple):
+    """What one sync took and did."""
+
+    seconds: float
+    records: int
+
+
+def _sync(partition: Partition) -> _Synced:
+    """In a worker thread."""
+    began = monotonic()
+    synced_before = partition.recovery_point
+    partition.sync()
+    return _Synced(monotonic() - began, partition.recovery_point - synced_before)
+
+
 class Committer:
     """Writes dirty partitions once per tick, syncs them in the background, finishes their commits."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, workers: Executor, on_written: Callable[[Sequence[Partition]], None]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        workers: Executor,
+        on_written: Callable[[Sequence[Partition]], None],
+        metrics: Metrics,
     ) -> None:
         self._loop = loop
         self._workers = workers
         self._on_written = on_written
+        self._write_seconds = metrics.histogram(WRITE_SECONDS)
+        self._sync_seconds = metrics.histogram(SYNC_SECONDS)
+        self._sync_records = metrics.histogram(SYNC_RECORDS)
         self._queued: list[Commit] = []
         self._sync_waits: dict[Partition, list[_SyncWait]] = {}
         self._syncing: set[Partition] = set()
@@ -71,6 +106,7 @@ class Committer:
     def _write_queued(self) -> None:
         queued, self._queued = self._queued, []
         written: dict[Partition, None] = {}
+        began = monotonic()
         failures: dict[Partition, StorageFault] = {}
         for commit in queued:
             for partition in commit.partitions:
@@ -81,6 +117,7 @@ class Committer:
                     except StorageFault as fault:
                         log.error("%r: could not write: %s", partition, fault)
                         failures[partition] = fault
+        self._write_seconds.observe(monotonic() - began)
         for commit in queued:
             if commit.durable:
                 self._wait_for_sync(commit, failures)
@@ -105,17 +142,28 @@ class Committer:
         for partition in [p for p in self._sync_waits if p not in self._syncing]:
             waits = self._sync_waits.pop(partition)
             self._syncing.add(partition)
-            future = self._workers.submit(partition.sync)
+            future = self._workers.submit(partial(_sync, partition))
             future.add_done_callback(self._sync_callback(partition, waits))
 
-    def _sync_callback(self, partition: Partition, waits: list[_SyncWait]) -> Callable[[Future[None]], None]:
-        def done(future: Future[None]) -> None:
-            self._loop.call_soon_threadsafe(self._synced, partition, waits, future.exception())
+    def _sync_callback(self, partition: Partition, waits: list[_SyncWait]) -> Callable[[Future[_Synced]], None]:
+        def done(future: Future[_Synced]) -> None:
+            error = future.exception()
+            synced = future.result() if error is None else None
+            self._loop.call_soon_threadsafe(self._synced, partition, waits, error, synced)
 
         return done
 
-    def _synced(self, partition: Partition, waits: list[_SyncWait], error: BaseException | None) -> None:
+    def _synced(
+        self,
+        partition: Partition,
+        waits: list[_SyncWait],
+        error: BaseException | None,
+        synced: _Synced | None,
+    ) -> None:
         self._syncing.discard(partition)
+        if synced is not None:
+            self._sync_seconds.observe(synced.seconds)
+            self._sync_records.observe(synced.records)
         fault = None
         if error is not None:
             log.error("%r: could not sync: %s", partition, error)
@@ -132,6 +180,11 @@ class Committer:
     def _note_idle(self) -> None:
         if not self._queued and not self._sync_waits and not self._syncing:
             self._idle.set()
+
+    @property
+    def waiting_for_sync(self) -> int:
+        """Partitions with requests that wait for the disk."""
+        return len(self._sync_waits) + len(self._syncing)
 
     async def drain(self) -> None:
         """Wait until everything submitted is written, synced and answered."""

@@ -59,6 +59,12 @@ def advertised_addresses(settings: Settings, hostname: str) -> dict[str, Address
     return told
 
 
+def http_address(settings: Settings) -> tuple[str, int] | None:
+    """Where metrics and health are served over HTTP; None: nowhere."""
+    text = settings.horolog_http_listen
+    return split_host_port("horolog.http.listen", text) if text else None
+
+
 def is_wildcard(host: str) -> bool:
     return host in {"", "0.0.0.0", "::"}  # noqa: S104 - compared with, not bound
 

@@ -31,6 +31,16 @@ from broker.setting_types import (
 
 CODECS = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+
+def _wrong_log_level(text: str) -> str | None:
+    """What is wrong with a list of NAME:LEVEL, if anything."""
+    for word in text.split(",") if text else ():
+        name, _, level = word.strip().rpartition(":")
+        if not name or level not in LOG_LEVELS:
+            return f"NAME:LEVEL is allowed, with a level of {', '.join(LOG_LEVELS)}"
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +309,30 @@ class Settings:
     )
     horolog_transaction_partitions_max: int = integer(
         10_000, "Partitions that one transaction may write to; one more is refused.", low=1
+    )
+
+    # Watching the broker
+    horolog_http_listen: str | None = string(
+        None,
+        "HOST:PORT for /metrics, /health and /ready over HTTP; no host means all interfaces, none at all: no HTTP.",
+        nullable=True,
+    )
+    horolog_metrics_series_max: int = integer(
+        1000,
+        "Partitions, topics, groups and partitions of groups that the metrics show one by one; others are counted.",
+        low=0,
+    )
+    horolog_log_format: str = string(
+        "text", "Log lines for people or, one JSON object each, for machines.", choices=("text", "json")
+    )
+    horolog_log_level: str = string(
+        "INFO", "The least important lines that are logged.", choices=LOG_LEVELS, dynamic=True
+    )
+    horolog_log_levels: tuple[str, ...] = words(
+        (),
+        "Other levels for some loggers and those below them, NAME:LEVEL, such as broker.network:DEBUG.",
+        dynamic=True,
+        check=_wrong_log_level,
     )
 
     layers: Layers = field(default_factory=Layers)

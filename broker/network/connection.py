@@ -167,6 +167,10 @@ class Connection(asyncio.Protocol):
     def idle(self) -> bool:
         return not self._unanswered and not self._backlog
 
+    @property
+    def unanswered_count(self) -> int:
+        return len(self._unanswered)
+
     # -- flow control
 
     @property

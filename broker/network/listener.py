@@ -83,6 +83,15 @@ class Listener:
     def __repr__(self) -> str:
         return f"<Listener {self.name} {self.host}:{self.port}, {len(self._connections)} connections>"
 
+    @property
+    def connection_count(self) -> int:
+        return len(self._connections)
+
+    @property
+    def unanswered_count(self) -> int:
+        """Requests that have no answer yet."""
+        return sum(connection.unanswered_count for connection in self._connections)
+
     async def start(self) -> None:
         """Bind and accept; port 0 becomes the port that was given."""
         loop = asyncio.get_running_loop()

@@ -21,6 +21,7 @@ from broker.log.memory_storage import ALL, MemoryStorage
 from broker.log.partition import Partition
 from broker.log.storage import StorageFault
 from broker.log.validate import Refused
+from broker.metrics import Metrics
 from broker.settings import load
 from broker.transactions.coordinator import TransactionCoordinator
 from protocol.errors import ErrorCode
@@ -98,7 +99,7 @@ class TransactionWorld:
         self.logs = LogManager(DATA, self.storage, self.clock, self.settings)
         self.cluster = Cluster(self.logs.cluster_id, self.settings, self.logs, ClusterFile(self.storage, DATA))
         self.cluster.open(self.clock.wall_ms())
-        self.committer = Committer(self.loop, self.loop, lambda _: None)  # type: ignore[arg-type]
+        self.committer = Committer(self.loop, self.loop, lambda _: None, Metrics())  # type: ignore[arg-type]
         self.coordinator = TransactionCoordinator(
             self.cluster, self.committer, self.clock, lambda _producer_id, _committed: None
         )

@@ -10,6 +10,7 @@ import pytest
 
 from broker.committer import Committer, Failures
 from broker.log.storage import StorageFault
+from broker.metrics import Metrics
 
 
 class FakePartition:
@@ -18,6 +19,7 @@ class FakePartition:
     def __init__(self) -> None:
         self.flushes = 0
         self.syncs = 0
+        self.recovery_point = 0
         self.fail_flush = False
         self.fail_sync = False
         self.let_sync = threading.Event()
@@ -33,6 +35,7 @@ class FakePartition:
         self.syncs += 1
         if self.fail_sync:
             raise StorageFault("input/output error")
+        self.recovery_point += 10
 
 
 class FakeCommit:
@@ -55,7 +58,7 @@ def workers():
 
 
 def committer(workers, written=None) -> Committer:
-    return Committer(asyncio.get_running_loop(), workers, (written if written is not None else []).append)
+    return Committer(asyncio.get_running_loop(), workers, (written if written is not None else []).append, Metrics())
 
 
 async def test_commits_of_one_tick_share_one_write(workers) -> None:

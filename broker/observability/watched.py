@@ -1,0 +1,23 @@
+"""What is looked at from outside: the broker as metrics and health checks see it."""
+
+from enum import Enum
+from typing import Protocol
+
+from broker.handlers.context import BrokerView
+from broker.network.listener import Listener
+
+
+class Phase(Enum):
+    """The life of a broker."""
+
+    STARTING = "starting"
+    READY = "ready"
+    STOPPING = "stopping"
+
+
+class Watched(BrokerView, Protocol):
+    """`broker.app.Broker`, seen from here."""
+
+    phase: Phase
+    listeners: list[Listener]
+    started_ms: int

@@ -1,0 +1,142 @@
+"""The HTTP server answers what it should, bounds what a peer may do, and says when the broker is not ready."""
+
+import asyncio
+import contextlib
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+
+from broker.cluster import NewTopic
+from broker.observability import http
+from broker.observability.watched import Phase
+from tests.support.memory_broker import MemoryBroker
+
+
+@asynccontextmanager
+async def running(**settings):
+    async with MemoryBroker(horolog_http_listen="127.0.0.1:0", **settings) as machine:
+        yield machine.broker
+
+
+async def exchange(broker, request):
+    reader, writer = await asyncio.open_connection("127.0.0.1", broker.watchman.port)
+    try:
+        writer.write(request)
+        async with asyncio.timeout(10):
+            answer = await reader.read()
+    finally:
+        writer.close()
+        await writer.wait_closed()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    status = int(head.split()[1]) if head else 0
+    return status, head.decode(), body.decode()
+
+
+async def eventually(holds):
+    for _ in range(500):
+        if holds():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("not within five seconds")
+
+
+async def get(broker, path):
+    return await exchange(broker, f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+
+
+async def test_health_ready_and_index():
+    async with running() as broker:
+        status, head, body = await get(broker, "/health")
+        assert status == 200
+        assert "application/json" in head
+        assert json.loads(body)["alive"] is True
+        status, _, body = await get(broker, "/ready?verbose=1")
+        assert status == 200
+        assert json.loads(body) == {"ready": True, "phase": "ready", "reasons": [], "warnings": []}
+        status, _, body = await get(broker, "/")
+        assert status == 200
+        assert {"/metrics", "/health", "/ready"} <= set(body.split())
+
+
+async def test_not_ready_says_why():
+    async with running() as broker:
+        broker.phase = Phase.STOPPING
+        status, _, body = await get(broker, "/ready")
+        assert status == 503
+        assert json.loads(body)["reasons"] == ["the broker is stopping"]
+        assert (await get(broker, "/health"))[0] == 200
+
+
+async def test_an_offline_internal_partition_keeps_clients_away_and_another_warns():
+    async with running() as broker:
+        broker.cluster.create_topics([NewTopic("t", 1, 1, {})])
+        broker.cluster.topics["t"].partitions[0].fault = "no disk"
+        status, _, body = await get(broker, "/ready")
+        assert status == 200
+        assert json.loads(body)["warnings"] == ["t-0 is offline: no disk"]
+        topic = broker.cluster.topics["t"]
+        topic.internal = True
+        status, _, body = await get(broker, "/ready")
+        assert status == 503
+        assert json.loads(body)["reasons"] == ["t-0 is offline: no disk"]
+        topic.partitions[0].fault = None
+
+
+async def test_head_has_no_body():
+    async with running() as broker:
+        status, head, body = await exchange(broker, b"HEAD /health HTTP/1.0\r\n\r\n")
+        assert (status, body) == (200, "")
+        assert "application/json" in head
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"POST /metrics HTTP/1.1\r\n\r\n", 405),
+        (b"GET /nothing HTTP/1.1\r\n\r\n", 404),
+        (b"GET /../etc/passwd HTTP/1.1\r\n\r\n", 404),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
+        (b"hello\n\n", 400),
+        (b"GET http://x/metrics HTTP/1.1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nX: " + b"x" * http.MAX_HEAD_BYTES + b"\r\n", 431),
+    ],
+)
+async def test_what_is_no_request_of_ours(request_bytes, status):
+    async with running() as broker:
+        assert (await exchange(broker, request_bytes))[0] == status
+
+
+async def test_a_slow_peer_is_dropped(monkeypatch):
+    monkeypatch.setattr(http, "HEAD_TIMEOUT_S", 0.05)
+    async with running() as broker:
+        assert (await exchange(broker, b"GET /metr"))[0] == 0
+        assert not broker.watchman.connections
+
+
+async def test_connections_are_bounded(monkeypatch):
+    monkeypatch.setattr(http, "MAX_CONNECTIONS", 2)
+    async with running() as broker:
+        held = [await asyncio.open_connection("127.0.0.1", broker.watchman.port) for _ in range(2)]
+        with contextlib.suppress(ConnectionError):
+            assert (await get(broker, "/health"))[0] == 0
+        for _, writer in held:
+            writer.close()
+            await writer.wait_closed()
+        await eventually(lambda: not broker.watchman.connections)
+        assert (await get(broker, "/health"))[0] == 200
+
+
+async def test_without_an_address_there_is_no_server():
+    async with MemoryBroker() as machine:
+        assert machine.broker.watchman is None
+
+
+async def test_a_long_answer_is_written_in_pieces(monkeypatch):
+    monkeypatch.setattr("broker.observability.exposition.SAMPLES_PER_PIECE", 10)
+    async with running() as broker:
+        broker.cluster.create_topics([NewTopic("t", 50, 1, {})])
+        status, _, body = await get(broker, "/metrics")
+        assert status == 200
+        assert 'horolog_partition_end_offset{topic="t",partition="49"} 0' in body
+        assert body.endswith("\n")
