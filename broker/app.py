@@ -33,6 +33,7 @@ from broker.log.compaction import Compactor, Pass
 from broker.log.manager import DataFolderError, LogManager
 from broker.log.storage import RealStorage, Storage
 from broker.metrics import Metrics
+from broker.network.descriptors import raise_limit
 from broker.network.dispatch import Dispatcher
 from broker.network.listener import ConnectionLimits, Listener
 from broker.observability.watched import Phase
@@ -98,6 +99,7 @@ class Broker:
         self.groups = GroupCoordinator(self.cluster, self.committer, clock, self._group_timers)
         self.fetch_sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, clock)
         self._endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()))
+        self.limits = ConnectionLimits.of(settings)
         self.listeners: list[Listener] = []
         self.phase = Phase.STARTING
         self.started_ms = clock.wall_ms()
@@ -119,9 +121,8 @@ class Broker:
         self.transactions.open()
         self._load_groups(self.groups.load())
         dispatcher = Dispatcher(self)
-        limits = ConnectionLimits.of(self.settings)
         for address in listen_addresses(self.settings):
-            listener = Listener(address.name, address.host, address.port, dispatcher, self.clock, limits)
+            listener = Listener(address.name, address.host, address.port, dispatcher, self.clock, self.limits)
             await listener.start()
             self._endpoints.bound(listener)
             self.listeners.append(listener)
@@ -160,6 +161,7 @@ class Broker:
 
     def _settings_changed(self, settings: Settings) -> None:
         self.settings = settings
+        self.limits.admission.allow(settings)
 
     def _offsets_ended(self, producer_id: int, committed: bool) -> None:
         """A transaction's marker is in the log of offsets."""
@@ -260,6 +262,7 @@ def run(settings: Settings, warnings: Iterable[str]) -> int:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for warning in warnings:
         log.warning("%s", warning)
+    raise_limit()
     loop = new_event_loop()
     try:
         return loop.run_until_complete(_serve(settings, loop))

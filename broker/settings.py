@@ -226,7 +226,28 @@ class Settings:
     socket_listen_backlog_size: int = integer(1024, "Connections that may wait to be accepted.", low=1)
     queued_max_requests: int = integer(500, "Requests of one connection that may wait for their answers.", low=1)
     queued_max_request_bytes: int = long(
-        16 * 2**20, "Bytes of requests of one connection that may wait for their answers; -1: no bound.", low=-1
+        128 * 2**20,
+        "Bytes of records, over all connections, that may wait to be written; at this nobody may send more; -1: no bound.",
+        low=-1,
+    )
+    horolog_connection_queued_max_bytes: int = long(
+        16 * 2**20, "Bytes of requests of one connection that may wait for their answers.", low=1
+    )
+    horolog_unfinished_requests_max_bytes: int = long(
+        256 * 2**20,
+        "Bytes of requests, over all connections, that have begun to arrive and are not whole; above this those with the most are closed.",
+        low=1,
+    )
+    horolog_request_read_max_ms: int = long(
+        120_000, "Time within which a request that has begun to arrive has to be whole; -1: any.", low=-1
+    )
+    horolog_fetch_memory_max_bytes: int = long(
+        256 * 2**20,
+        "Bytes of answers, over all connections, that clients have not taken; above this answers are small, at twice as much those with the most are closed.",
+        low=1,
+    )
+    horolog_fetch_waiting_max_bytes: int = long(
+        256 * 2**20, "Memory of Fetch requests that wait for new data; above this they are answered at once.", low=0
     )
     max_connections: int = integer(INT32_MAX, "Connections at one time.", low=0, dynamic=True)
     max_connections_per_ip: int = integer(INT32_MAX, "Connections at one time from one address.", low=0, dynamic=True)

@@ -36,6 +36,8 @@ class Peer(Protocol):
     def listener(self) -> str: ...
     @property
     def peer_host(self) -> str: ...
+    @property
+    def room_for_answer_bytes(self) -> int: ...
     def answered(self) -> None: ...
     def abort(self, reason: str) -> None: ...
 
@@ -77,6 +79,7 @@ class RequestContext:
         "connection",
         "correlation_id",
         "encode",
+        "held_bytes",
         "on_abandoned",
         "parts",
         "response_header_version",
@@ -105,6 +108,7 @@ class RequestContext:
         self.encode = encode
         self.response_header_version = response_header_version
         self.size_bytes = size_bytes
+        self.held_bytes = 0  # of the request, until it is answered; counted over all connections
         self.parts: list[Buffer] | None = None
         self.on_abandoned: Callable[[], None] | None = None
 

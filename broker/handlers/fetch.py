@@ -85,7 +85,7 @@ class PendingFetch:
     def collect(self) -> Collected:
         request, version = self.request, self.context.version
         collected = Collected()
-        limit = self.broker.settings.fetch_max_bytes
+        limit = min(self.broker.settings.fetch_max_bytes, self.context.connection.room_for_answer_bytes)
         if version >= FIRST_VERSION_WITH_WHOLE_MESSAGE:
             limit = min(limit, request.max_bytes)
         for key, position in self.positions.items():
@@ -155,11 +155,17 @@ def handle(broker: BrokerView, request: FetchRequest, context: RequestContext) -
     positions, session = planned
     fetch = PendingFetch(broker, request, context, positions, session)
     collected = fetch.collect()
-    if collected.done or request.max_wait_ms <= 0:
+    waiting = broker.waiting
+    if (
+        collected.done
+        or request.max_wait_ms <= 0
+        or waiting.held_bytes > broker.settings.horolog_fetch_waiting_max_bytes
+    ):
         return fetch.respond(collected)
-    wait = Wait(collected.watched, fetch.check, fetch.expire)
-    broker.waiting.add(wait, request.max_wait_ms)
-    context.on_abandoned = lambda: broker.waiting.remove(wait)
+    request.topics, request.forgotten_topics_data = [], []  # the positions say it, too; one copy waits
+    wait = Wait(collected.watched, fetch.check, fetch.expire, len(positions))
+    waiting.add(wait, request.max_wait_ms)
+    context.on_abandoned = lambda: waiting.remove(wait)
     return None
 
 

@@ -2,7 +2,8 @@
 
 Everything that arrived is parsed and handled in one `data_received`. What waits for disk or for new data keeps its place
 in `_unanswered`, and later answers queue behind it. A peer that does not read, or has too much unanswered, is not
-read from any more: frames that had already arrived are kept in `_backlog`, and its socket does the rest.
+read from any more: frames that had already arrived (one read from the socket) are kept in `_backlog`, and its socket does the rest.
+What all connections hold together is bounded by `memory`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING, cast
 
+from protocol.apis import ApiKey
 from protocol.errors import FrameError, ProtocolError
 from protocol.framing import FrameReader
 
@@ -22,7 +24,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+SLOW_ABOVE_BYTES = 64 * 1024
+"""A peer that has left so much of its answers is counted as slow."""
+
 WRITE_HIGH_WATER_BYTES = 4 * 1024 * 1024
+"""One that has left so much is not read from."""
+
+CLOSE_GRACE_S = 5.0
+"""Time in which a peer may take what it is still owed, once we close."""
+
+PRODUCE = ApiKey.PRODUCE.to_bytes(2, "big")
 
 
 class Connection(asyncio.Protocol):
@@ -31,8 +42,10 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_backlog",
         "_dispatcher",
+        "_held_back_bytes",
         "_limits",
         "_listener",
+        "_memory",
         "_paused",
         "_reader",
         "_transport",
@@ -42,6 +55,8 @@ class Connection(asyncio.Protocol):
         "is_active",
         "listener",
         "peer_host",
+        "unfinished_bytes",
+        "unfinished_sweeps",
     )
 
     def __init__(self, listener: Listener, dispatcher: Dispatcher, limits: ConnectionLimits) -> None:
@@ -51,11 +66,15 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._unanswered: deque[RequestContext] = deque()
         self._unanswered_bytes = 0
+        self._held_back_bytes = 0  # of answers that are ready and have to wait for one before them
         self._limits = limits
+        self._memory = limits.memory
         self._backlog: deque[memoryview] | None = None
         self._paused = False
         self._write_blocked = False
         self.is_active = True  # since the listener's last sweep
+        self.unfinished_bytes = 0
+        self.unfinished_sweeps = 0  # of the listener, since the unfinished request began
         self.listener = listener.name
         self.peer_host = ""
 
@@ -73,7 +92,7 @@ class Connection(asyncio.Protocol):
         if refusal is not None:
             self.abort(refusal)
             return
-        self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+        self._transport.set_write_buffer_limits(high=SLOW_ABOVE_BYTES)
         connected = transport.get_extra_info("socket")
         if connected is not None:
             self._listener.tune(connected)
@@ -81,11 +100,16 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - however it ended, it has ended
         self._transport = None
         self._listener.forget(self)
-        for context in self._unanswered:
-            context.abandon()
-        self._unanswered.clear()
+        unanswered, self._unanswered = self._unanswered, deque()
         self._unanswered_bytes = 0
         self._backlog = None
+        self._paused = False
+        if self.unfinished_bytes:
+            self._memory.unfinished.changed(self, 0)
+        self._memory.answers.changed(self, 0)
+        for context in unanswered:
+            context.abandon()
+        self._memory.requests.release(sum(context.held_bytes for context in unanswered))
 
     def data_received(self, data: bytes) -> None:
         self.is_active = True
@@ -95,20 +119,26 @@ class Connection(asyncio.Protocol):
             self._take(error.frames)
             self.abort(str(error))
         else:
+            pending_bytes = self._reader.pending_bytes
+            if pending_bytes or self.unfinished_bytes:
+                self._count_unfinished(pending_bytes, is_new=bool(frames))
             self._take(frames)
 
     def pause_writing(self) -> None:
         self._write_blocked = True
-        self._pause()
+        self._count_untaken()
 
     def resume_writing(self) -> None:
         self._write_blocked = False
-        self._resume_if_allowed()
+        self._memory.answers.changed(self, self._held_back_bytes)
+        self.resume_if_allowed()
 
     # -- requests and answers
 
     def _take(self, frames: list[memoryview]) -> None:
         """Handle what arrived, or keep it while the peer has to catch up."""
+        if self._memory.requests.is_full and frames and not self._paused:
+            self._wait_for_room()
         if self._paused:
             self._keep_for_later(frames)
             return
@@ -132,36 +162,74 @@ class Connection(asyncio.Protocol):
             self.abort("internal error")
             return False
         if context.parts is None or self._unanswered:
-            self._unanswered.append(context)
-            self._unanswered_bytes += context.size_bytes
-            if self._owed_too_much:
-                self._pause()
+            self._queue(context, frame)
         elif context.parts:
             transport.writelines(context.parts)
+            if self._write_blocked:
+                self._count_untaken()
         return not self._paused
+
+    def _queue(self, context: RequestContext, frame: memoryview) -> None:
+        """Keep the place of a request that has no answer yet, or whose answer has to wait for one before it."""
+        self._unanswered.append(context)
+        self._unanswered_bytes += context.size_bytes
+        if context.parts is not None:
+            self._held_back_bytes += sum(map(len, context.parts))
+            self._count_untaken()
+        elif frame[:2] == PRODUCE:
+            requests = self._memory.requests
+            context.held_bytes = context.size_bytes
+            requests.held_bytes += context.size_bytes
+            if requests.is_full:
+                self._wait_for_room()
+        if self._owed_too_much:
+            self._pause()
 
     def answered(self) -> None:
         """A request that had to wait has its answer: send what is now complete, in order."""
         unanswered = self._unanswered
+        released_bytes = 0
         while unanswered and unanswered[0].parts is not None:
             context = unanswered.popleft()
             self._unanswered_bytes -= context.size_bytes
+            released_bytes += context.held_bytes
             if context.parts and self._transport is not None:
                 self._transport.writelines(context.parts)
+        if len(unanswered) > 1 or self._held_back_bytes or self._write_blocked:
+            self._held_back_bytes = sum(sum(map(len, one.parts)) for one in unanswered if one.parts)
+            self._count_untaken()
+        if released_bytes:
+            self._memory.requests.release(released_bytes)
         if self._paused:
-            self._resume_if_allowed()
+            self.resume_if_allowed()
 
     def abort(self, reason: str) -> None:
         """Close on our side, saying why in one line of the log."""
-        if self._transport is None:
-            return
-        log.info("closing the connection of %s on %s: %s", self.peer_host or "a client", self.listener, reason)
-        self.close()
+        if self._transport is not None:
+            self._say_why(reason)
+            self.close()
 
     def close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
-            self._transport = None
+        """What the peer is owed may still leave, for some time."""
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            transport.close()
+            if self._write_blocked:
+                asyncio.get_running_loop().call_later(CLOSE_GRACE_S, transport.abort)
+
+    def cut(self, reason: str) -> None:
+        """Close at once: what the peer is owed is dropped."""
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            self._say_why(reason)
+            transport.abort()
+
+    def _say_why(self, reason: str) -> None:
+        log.info("closing the connection of %s on %s: %s", self.peer_host or "a client", self.listener, reason)
+
+    @property
+    def is_paused(self) -> bool:
+        return self._paused
 
     @property
     def idle(self) -> bool:
@@ -178,6 +246,7 @@ class Connection(asyncio.Protocol):
         return (
             len(self._unanswered) >= self._limits.max_unanswered_requests
             or self._unanswered_bytes >= self._limits.max_unanswered_bytes
+            or self._held_back_bytes > WRITE_HIGH_WATER_BYTES
         )
 
     def _keep_for_later(self, frames: list[memoryview]) -> None:
@@ -186,14 +255,45 @@ class Connection(asyncio.Protocol):
                 self._backlog = deque()
             self._backlog.extend(frames)
 
+    def _count_unfinished(self, pending_bytes: int, *, is_new: bool) -> None:
+        if is_new:
+            self.unfinished_sweeps = 0
+        self.unfinished_bytes = pending_bytes
+        self._memory.unfinished.changed(self, pending_bytes)
+
+    def untaken_bytes(self) -> int:
+        """Answers that the peer has not taken, as far as it is slow to."""
+        if self._transport is None or not self._write_blocked:
+            return self._held_back_bytes
+        return self._transport.get_write_buffer_size() + self._held_back_bytes
+
+    @property
+    def room_for_answer_bytes(self) -> int:
+        return self._memory.answers.room_bytes
+
+    def _count_untaken(self) -> None:
+        untaken_bytes = self.untaken_bytes()
+        answers = self._memory.answers
+        answers.changed(self, untaken_bytes)
+        if untaken_bytes > WRITE_HIGH_WATER_BYTES or (untaken_bytes and answers.is_tight):
+            self._pause()
+
+    def _wait_for_room(self) -> None:
+        self._memory.requests.stop(self)
+        self._pause()
+
     def _pause(self) -> None:
         if not self._paused:
             self._paused = True
             if self._transport is not None:
                 self._transport.pause_reading()
 
-    def _resume_if_allowed(self) -> None:
-        if self._write_blocked or not self._paused or self._owed_too_much:
+    def resume_if_allowed(self) -> None:
+        """Read on, unless there is still a reason not to; whatever ends the last of the reasons calls this."""
+        if self._write_blocked or not self._paused or self._owed_too_much or self._transport is None:
+            return
+        if self._memory.requests.is_full:
+            self._memory.requests.stop(self)
             return
         self._paused = False
         while self._backlog and not self._paused:

@@ -1,66 +1,59 @@
-"""A listening address: accepts connections within the limits, and closes those that have been idle too long."""
+"""A listening address: accepts connections within the limits, and closes those that are idle, or slow to send a request, for too long."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import socket
-from collections import Counter
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from broker.network.admission import Admission
 from broker.network.connection import Connection
-from broker.setting_types import SettingsError
+from broker.network.memory import PeerMemory
 from broker.settings import Settings
 
 if TYPE_CHECKING:
     from broker.clock import Clock
     from broker.network.dispatch import Dispatcher
 
-IDLE_SWEEPS_PER_LIMIT = 10
+SWEEPS_PER_LIMIT = 10
+LEAST_SWEEP_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """The named settings that bound what peers may hold open."""
+    """The named settings that bound what peers may hold open; all listeners of a broker share one."""
 
-    max_connections: int
-    max_connections_per_ip: int
-    max_connections_of_ip: Mapping[str, int]
     max_idle_ms: int
+    max_read_ms: int
     max_request_bytes: int
     max_unanswered_requests: int
-    max_unanswered_bytes: float
+    max_unanswered_bytes: int
     backlog: int
     send_buffer_bytes: int
     receive_buffer_bytes: int
+    admission: Admission
+    memory: PeerMemory
 
     @classmethod
     def of(cls, settings: Settings) -> ConnectionLimits:
         return cls(
-            settings.max_connections,
-            settings.max_connections_per_ip,
-            _per_address(settings.max_connections_per_ip_overrides),
             settings.connections_max_idle_ms,
+            settings.horolog_request_read_max_ms,
             settings.socket_request_max_bytes,
             settings.queued_max_requests,
-            settings.queued_max_request_bytes if settings.queued_max_request_bytes >= 0 else math.inf,
+            settings.horolog_connection_queued_max_bytes,
             settings.socket_listen_backlog_size,
             settings.socket_send_buffer_bytes,
             settings.socket_receive_buffer_bytes,
+            Admission(settings),
+            PeerMemory(
+                settings.queued_max_request_bytes if settings.queued_max_request_bytes >= 0 else math.inf,
+                settings.horolog_unfinished_requests_max_bytes,
+                settings.horolog_fetch_memory_max_bytes,
+            ),
         )
-
-
-def _per_address(overrides: Iterable[str]) -> dict[str, int]:
-    """`max.connections.per.ip.overrides`: ADDRESS:COUNT, several of them."""
-    limits = {}
-    for text in overrides:
-        address, _, count = text.rpartition(":")
-        if not (address and count.strip().isdigit()):
-            raise SettingsError("max.connections.per.ip.overrides", text, "ADDRESS:COUNT is allowed")
-        limits[address.strip()] = int(count)
-    return limits
 
 
 class Listener:
@@ -77,7 +70,6 @@ class Listener:
         self._limits = limits
         self._server: asyncio.Server | None = None
         self._connections: dict[Connection, float] = {}  # when each was last seen active, in seconds
-        self._per_ip: Counter[str] = Counter()
         self._sweep: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
@@ -99,8 +91,9 @@ class Listener:
             self._connect, self.host or None, self.port, backlog=self._limits.backlog
         )
         self.port = self._server.sockets[0].getsockname()[1]
-        if self._limits.max_idle_ms > 0:
-            self._schedule_sweep()
+        bounds_ms = [ms for ms in (self._limits.max_idle_ms, self._limits.max_read_ms) if ms > 0]
+        if bounds_ms:
+            self._schedule_sweep(max(min(bounds_ms) / SWEEPS_PER_LIMIT / 1000, LEAST_SWEEP_S))
 
     def _connect(self) -> Connection:
         return Connection(self, self._dispatcher, self._limits)
@@ -119,13 +112,7 @@ class Listener:
     def admit(self, connection: Connection) -> str | None:
         """Count a new connection in; the reason if it may not stay."""
         self._connections[connection] = self._clock.monotonic()
-        self._per_ip[connection.peer_host] += 1
-        if len(self._connections) > self._limits.max_connections:
-            return f"max.connections ({self._limits.max_connections}) is reached"
-        allowed = self._limits.max_connections_of_ip.get(connection.peer_host, self._limits.max_connections_per_ip)
-        if self._per_ip[connection.peer_host] > allowed:
-            return f"max.connections.per.ip ({allowed}) is reached"
-        return None
+        return self._limits.admission.enter(connection.peer_host)
 
     def tune(self, connected: socket.socket) -> None:
         """Small answers leave at once; buffers are the system's unless the settings say otherwise."""
@@ -139,22 +126,26 @@ class Listener:
         if connection not in self._connections:
             return
         del self._connections[connection]
-        self._per_ip[connection.peer_host] -= 1
-        if not self._per_ip[connection.peer_host]:
-            del self._per_ip[connection.peer_host]
+        self._limits.admission.leave(connection.peer_host)
 
-    def _schedule_sweep(self) -> None:
-        interval_s = max(self._limits.max_idle_ms / IDLE_SWEEPS_PER_LIMIT / 1000, 0.05)
-        self._sweep = asyncio.get_running_loop().call_later(interval_s, self._close_idle)
+    def _schedule_sweep(self, interval_s: float) -> None:
+        self._sweep = asyncio.get_running_loop().call_later(interval_s, self._look_at_all, interval_s)
 
-    def _close_idle(self) -> None:
-        """Connections only note that they were active; how long ago is counted here, once in a while."""
+    def _look_at_all(self, interval_s: float) -> None:
+        """Connections only note that they were active or have begun a request; how long ago is counted here, once in a while."""
         now_s = self._clock.monotonic()
-        oldest_allowed_s = now_s - self._limits.max_idle_ms / 1000
+        idle_ms, read_ms = self._limits.max_idle_ms, self._limits.max_read_ms
+        oldest_allowed_s = now_s - idle_ms / 1000 if idle_ms > 0 else -math.inf
+        sweeps_allowed = read_ms / 1000 / interval_s if read_ms > 0 else math.inf
         for connection, active_s in list(self._connections.items()):
+            if connection.unfinished_bytes and not connection.is_paused:
+                connection.unfinished_sweeps += 1
+                if connection.unfinished_sweeps > sweeps_allowed:
+                    connection.cut(f"a request did not arrive within horolog.request.read.max.ms ({read_ms})")
+                    continue
             if connection.is_active or not connection.idle:
                 connection.is_active = False
                 self._connections[connection] = now_s
             elif active_s < oldest_allowed_s:
-                connection.abort(f"idle for more than connections.max.idle.ms ({self._limits.max_idle_ms})")
-        self._schedule_sweep()
+                connection.cut(f"idle for more than connections.max.idle.ms ({idle_ms})")
+        self._schedule_sweep(interval_s)

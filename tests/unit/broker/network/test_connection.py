@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from broker.handlers.context import RequestContext
-from broker.network.connection import Connection
+from broker.network.connection import WRITE_HIGH_WATER_BYTES, Connection
 from broker.network.listener import ConnectionLimits
 from broker.settings import load
 from protocol.errors import ProtocolError
@@ -20,6 +20,8 @@ class FakeTransport:
         self.written: list[bytes] = []
         self.reading = True
         self.closed = False
+        self.aborted = False
+        self.untaken_bytes = 0
 
     def get_extra_info(self, name: str) -> Any:
         return ("127.0.0.1", 4711) if name == "peername" else None
@@ -39,6 +41,12 @@ class FakeTransport:
 
     def close(self) -> None:
         self.closed = True
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def get_write_buffer_size(self) -> int:
+        return self.untaken_bytes
 
 
 class FakeListener:
@@ -88,16 +96,16 @@ def frame(body: bytes) -> bytes:
     return struct.pack(">i", len(body)) + body
 
 
-def limits(max_unanswered_requests: int) -> ConnectionLimits:
-    settings, _ = load(None, {}, {"queued.max.requests": str(max_unanswered_requests)})
+def limits(**chosen: int) -> ConnectionLimits:
+    settings, _ = load(None, {}, {key.replace("_", "."): str(value) for key, value in chosen.items()})
     return ConnectionLimits.of(settings)
 
 
 def connect(
-    refusal: str | None = None, max_unanswered_requests: int = 500
+    refusal: str | None = None, shared: ConnectionLimits | None = None, **chosen: int
 ) -> tuple[Connection, FakeTransport, FakeDispatcher]:
     dispatcher, transport = FakeDispatcher(), FakeTransport()
-    connection = Connection(FakeListener(refusal), dispatcher, limits(max_unanswered_requests))  # type: ignore[arg-type]
+    connection = Connection(FakeListener(refusal), dispatcher, shared or limits(**chosen))  # type: ignore[arg-type]
     connection.connection_made(transport)  # type: ignore[arg-type]
     return connection, transport, dispatcher
 
@@ -125,7 +133,7 @@ def test_a_request_without_answer_holds_nothing_up() -> None:
 
 
 def test_too_many_unanswered_requests_stop_the_reading() -> None:
-    connection, transport, dispatcher = connect(max_unanswered_requests=2)
+    connection, transport, dispatcher = connect(queued_max_requests=2)
     connection.data_received(b"".join(frame(b"w%d" % n) for n in range(5)))
     assert len(dispatcher.seen) == 2
     assert not transport.reading
@@ -139,6 +147,7 @@ def test_too_many_unanswered_requests_stop_the_reading() -> None:
 
 def test_a_slow_reader_is_not_read_from_and_nothing_is_lost() -> None:
     connection, transport, dispatcher = connect()
+    transport.untaken_bytes = WRITE_HIGH_WATER_BYTES + 1
     connection.pause_writing()
     assert not transport.reading
     connection.data_received(frame(b"a") + frame(b"b"))
@@ -178,3 +187,131 @@ def test_who_waits_is_told_when_the_client_goes() -> None:
 def test_a_refused_connection_is_closed_at_once() -> None:
     _, transport, _ = connect("max.connections (1) is reached")
     assert transport.closed
+
+
+# -- what all connections hold together
+
+PRODUCE = b"\0\0"
+"""How a Produce request begins; the dispatcher here lets every one of them wait."""
+
+
+def produce(size_bytes: int) -> bytes:
+    return frame(PRODUCE + b"p" * (size_bytes - 2))
+
+
+class Keeper(FakeDispatcher):
+    """Every request waits."""
+
+    def dispatch(self, frame: memoryview, connection: Any) -> RequestContext:
+        self.seen.append(bytes(frame))
+        echo = lambda response, parts: parts.append(response)  # noqa: E731
+        context = RequestContext(connection, 0, 0, None, echo, 0, len(frame), NoMeter(), 0.0)
+        self.waiting.append(context)
+        return context
+
+
+def keep(shared: ConnectionLimits) -> tuple[Connection, FakeTransport, Keeper]:
+    dispatcher, transport = Keeper(), FakeTransport()
+    connection = Connection(FakeListener(), dispatcher, shared)  # type: ignore[arg-type]
+    connection.connection_made(transport)  # type: ignore[arg-type]
+    return connection, transport, dispatcher
+
+
+def test_records_that_wait_to_be_written_are_bounded_over_all_connections() -> None:
+    shared = limits(queued_max_request_bytes=100)
+    (one, one_transport, ones), (other, other_transport, others) = keep(shared), keep(shared)
+    one.data_received(produce(60) + produce(60) + produce(60))
+    assert len(ones.seen) == 2, "the bound is passed by one request at the most"
+    assert not one_transport.reading
+    other.data_received(produce(10))
+    assert not others.seen
+    assert not other_transport.reading
+    finish(ones.waiting[0], b"1")
+    finish(ones.waiting[1], b"2")
+    assert len(ones.seen) == 3
+    assert len(others.seen) == 1
+    finish(ones.waiting[2], b"3")
+    finish(others.waiting[0], b"4")
+    assert one_transport.reading
+    assert other_transport.reading
+    assert shared.memory.requests.held_bytes == 0
+
+
+def test_requests_that_wait_for_other_clients_hold_up_nobody() -> None:
+    shared = limits(queued_max_request_bytes=100)
+    one, transport, dispatcher = keep(shared)
+    one.data_received(frame(b"\0\x0b" + b"j" * 200) + frame(b"\0\x0b"))
+    assert len(dispatcher.seen) == 2
+    assert transport.reading
+
+
+def test_whoever_goes_gives_back_what_it_held() -> None:
+    shared = limits(queued_max_request_bytes=100)
+    (one, _, _), (other, other_transport, others) = keep(shared), keep(shared)
+    one.data_received(produce(100) + frame(b"begun")[:5])
+    other.data_received(produce(10))
+    assert not others.seen
+    one.connection_lost(None)
+    assert len(others.seen) == 1
+    assert other_transport.reading
+    assert shared.memory.unfinished.total_bytes == 0
+
+
+def test_of_unfinished_requests_the_largest_goes() -> None:
+    shared = limits(horolog_unfinished_requests_max_bytes=1000)
+    small, small_transport, small_dispatcher = connect(shared=shared)
+    large, large_transport, _ = connect(shared=shared)
+    small.data_received(struct.pack(">i", 400) + b"s" * 300)
+    large.data_received(struct.pack(">i", 5000) + b"l" * 600)
+    assert not large_transport.aborted
+    large.data_received(b"l" * 200)
+    assert large_transport.aborted
+    small.data_received(b"s" * 100)
+    assert small_dispatcher.seen == [b"s" * 400]
+    assert shared.memory.unfinished.total_bytes == 0
+
+
+def test_answers_that_are_not_taken_are_counted_and_the_largest_goes() -> None:
+    shared = limits(horolog_fetch_memory_max_bytes=1_000_000)
+    peers = [connect(shared=shared) for _ in range(3)]
+    for (connection, transport, _), untaken_bytes in zip(peers, (500_000, 400_000, 900_000), strict=True):
+        transport.untaken_bytes = untaken_bytes
+        connection.pause_writing()
+    assert shared.memory.answers.is_tight
+    assert peers[0][0].room_for_answer_bytes == 0
+    assert [transport.aborted for _, transport, _ in peers] == [False, False, False]
+    assert not peers[2][1].reading, "one answer each, when it is tight"
+    late, late_transport, _ = connect(shared=shared)
+    late_transport.untaken_bytes = 300_000
+    late.pause_writing()
+    assert [transport.aborted for _, transport, _ in peers] == [False, False, True]
+    assert not late_transport.aborted
+
+
+def test_what_was_taken_meanwhile_is_not_held_against_anybody() -> None:
+    shared = limits(horolog_fetch_memory_max_bytes=1_000_000)
+    one, transport, _ = connect(shared=shared)
+    transport.untaken_bytes = 1_900_000
+    one.pause_writing()
+    transport.untaken_bytes = 100_000
+    other, other_transport, _ = connect(shared=shared)
+    other_transport.untaken_bytes = 200_000
+    other.pause_writing()
+    assert shared.memory.answers.total_bytes == 300_000
+    one.resume_writing()
+    assert shared.memory.answers.total_bytes == 200_000
+
+
+def test_answers_behind_one_that_waits_count_too() -> None:
+    shared = limits()
+    one, transport, dispatcher = connect(shared=shared)
+    size_bytes = WRITE_HIGH_WATER_BYTES // 4
+    one.data_received(frame(b"w") + frame(b"a" * size_bytes) * 9)
+    assert len(dispatcher.seen) < 8, "no more of them than the bound allows"
+    assert not transport.reading
+    assert shared.memory.answers.total_bytes > WRITE_HIGH_WATER_BYTES
+    finish(dispatcher.waiting[0], b"w")
+    assert len(dispatcher.seen) == 10
+    assert shared.memory.answers.total_bytes == 0
+    assert transport.reading
+
