@@ -21,8 +21,14 @@ class LogCounters:
     indexes_rebuilt: Counter = field(default_factory=Counter)
     """Index files that were not those of their log, found when first used."""
     torn_bytes_cut: Counter = field(default_factory=Counter)
+    damaged_ranges: Counter = field(default_factory=Counter)
     damaged_bytes: Counter = field(default_factory=Counter)
-    """In the middle of logs, left where they are and passed over."""
+    """In the middle of logs, left where they are, set aside and passed over."""
+    batches_put_right: Counter = field(default_factory=Counter)
+    """Whose offset, size, magic or leader epoch was wrong, as their neighbours told."""
+    blocks_scrubbed: Counter = field(default_factory=Counter)
+    segments_mended: Counter = field(default_factory=Counter)
+    """Read again while running, because of their log or their index files."""
     write_failures: Counter = field(default_factory=Counter)
     sync_failures: Counter = field(default_factory=Counter)
     lookups_by_time: Counter = field(default_factory=Counter)

@@ -47,6 +47,8 @@ class LogReader:
                     size = min(end - position, reader.batch_size(segment, position))
         if size <= 0:
             return b""
+        if segment.unverified is not None:
+            segment.verify(position, position + size)
         data = segment.log.pread(size, position)
         if following >= 0:
             self._remember(following, segment, goes_on_at)

@@ -28,7 +28,6 @@ from broker.log.batch_times import (
 )
 from broker.log.reader import WALK_BYTES, good_ranges, misfit
 from broker.log.segment import Segment
-from broker.log.storage import StorageFault
 from protocol.errors import DecodeError
 from protocol.records.batch import CONTROL_BIT, HEADER, HEADER_BYTES, read_header
 from protocol.records.compression import CODEC_MASK
@@ -83,8 +82,7 @@ def first_in_segment(
         try:
             found = _in_batch(segment, head, timestamp, start_offset, cache)
         except DecodeError as error:
-            path = segment.log.path
-            raise StorageFault(f"{path}: damaged at {head.position}: {error}", path=path) from error
+            raise segment.suspected(f"damaged at {head.position}: {error}") from error
         if found is not None:
             return Found(*found, head.leader_epoch) if found.offset < end_offset else None
     return None
@@ -146,8 +144,7 @@ def _largest_in_batch(segment: Segment, head: _Head, start_offset: int) -> int:
     try:
         timestamps = highs_of(data, head.magic, start_offset).timestamps
     except DecodeError as error:
-        path = segment.log.path
-        raise StorageFault(f"{path}: damaged at {head.position}: {error}", path=path) from error
+        raise segment.suspected(f"damaged at {head.position}: {error}") from error
     return timestamps[-1] if timestamps else -1
 
 
@@ -161,6 +158,8 @@ def _heads_between(segment: Segment, position: int, end: int) -> Iterator[_Head]
     pread = segment.log.pread
     padding = bytes(HEADER_BYTES)
     while position < end:
+        if segment.unverified is not None:
+            segment.verify(position, min(position + WALK_BYTES, end))
         chunk = pread(min(WALK_BYTES, end - position), position)
         limit = len(chunk) - HEADER_BYTES
         if len(chunk) == end - position:

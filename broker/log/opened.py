@@ -10,6 +10,7 @@ from broker.log.leader_epochs import LeaderEpochs
 from broker.log.producer_state import ProducerStates
 from broker.log.segment import Segment
 from broker.log.storage import Storage
+from broker.log.suspects import Suspects
 from broker.log.transaction_index import TransactionIndex
 
 
@@ -23,6 +24,7 @@ class Resources:
     indexes: IndexCache = field(default_factory=IndexCache)
     times: TimesCache = field(default_factory=TimesCache)
     counters: LogCounters = field(default_factory=LogCounters)
+    suspects: Suspects = field(default_factory=Suspects)
 
 
 @dataclass(slots=True)

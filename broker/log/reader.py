@@ -76,8 +76,7 @@ def _piece(chunk: bytes, left: int) -> bytes:
 
 
 def misfit(segment: Segment, position: int) -> StorageFault:
-    path = segment.log.path
-    return StorageFault(f"{path}: damaged at {position}: no batch begins there", path=path)
+    return segment.suspected(f"damaged at {position}: no batch begins there")
 
 
 def boundary(segment: Segment, position: int, limit: int, end: int) -> tuple[int, int]:

@@ -3,8 +3,11 @@
 What is done, in order:
 
 1. Leftovers go: `.deleted`, `.cleaned`, `.tmp`, index files without a log; an interrupted swap is finished (`swap_files`).
-2. Each segment is either vouched for by its seal (`seals`), or scanned: its indexes are made anew and what it holds is learnt
-   from the log itself. A torn tail of the last segment is cut; any other damage stays where it is and is passed over.
+2. Each segment is either vouched for by its seal (`seals`), or scanned from where its seal ends: its indexes are made anew and what
+   it holds is learnt from the log itself. A torn tail of the last segment is cut, after it has been set aside; any other damage
+   is set aside, stays where it is and is passed over. Empty logs between others are nothing.
+   Where the log ended when that was last put on record (seals; after a clean stop also the recovery point) no offset is given out
+   again: if the end is damaged, a new segment begins there.
 3. Leader epochs come from their checkpoint, cut to the log. After a stop that was not clean the epoch goes up by one: records that
    clients have seen may be gone, and that is how they can tell.
 4. Producers come from the newest usable snapshot and the batches behind it, aborted transactions from their index files or,
@@ -27,8 +30,8 @@ from broker.log.producer_state import ProducerStates
 from broker.log.scan import LARGEST_RELATIVE_OFFSET, Batch, scan
 from broker.log.seals import Contents, Seal, SealsDamaged, fingerprint
 from broker.log.segment import HAS_PRODUCERS, LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, Segment, SegmentFolder
-from broker.log.storage import FileMissing, Storage
-from broker.log.survey import Survey
+from broker.log.storage import FileMissing, Storage, StorageFault
+from broker.log.survey import Known
 from broker.log.transaction_index import TransactionIndex, TransactionIndexError
 from broker.topic_settings import TopicConfig
 
@@ -46,6 +49,8 @@ class Circumstances:
     was_clean: bool
     log_start_offset: int
     now_ms: int
+    recovery_point: int = 0
+    """After a clean stop: where the log ended. Otherwise it says nothing about the end."""
 
 
 def open_partition(
@@ -75,7 +80,7 @@ def create_partition(
         file = storage.create(f"{directory}/{name}")
         file.pwritev([data], 0)
         file.close()
-    folder = SegmentFolder(storage, directory, resources.indexes, resources.counters)
+    folder = folder_of(directory, resources)
     segment = Segment.create(folder, 0, config, now_ms)
     producers = ProducerStates(resources.producer_expiration_ms)
     opened = Opened(topic, index, directory, topic_id, [segment], producers, epochs, 0, 0)
@@ -87,13 +92,17 @@ def offline_partition(
     topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, reason: str
 ) -> Partition:
     """What stands for a partition that can not be opened: it says why, and nothing of it is touched."""
-    folder = SegmentFolder(resources.storage, directory, resources.indexes, resources.counters)
+    folder = folder_of(directory, resources)
     segment = Segment(folder, 0, Contents(0, 0), config, 0)
     producers = ProducerStates(resources.producer_expiration_ms)
     opened = Opened(topic, index, directory, None, [segment], producers, LeaderEpochs(), 0, 0)
     partition = Partition(opened, config, resources, folder)
     partition.fault = reason
     return partition
+
+
+def folder_of(directory: str, resources: Resources) -> SegmentFolder:
+    return SegmentFolder(resources.storage, directory, resources.indexes, resources.counters, resources.suspects)
 
 
 class _Opening:
@@ -110,18 +119,24 @@ class _Opening:
         self.resources = resources
         self.storage: Storage = resources.storage
         self.known = known
-        self.folder = SegmentFolder(self.storage, directory, resources.indexes, resources.counters)
+        self.folder = folder_of(directory, resources)
         self.producers = ProducerStates(resources.producer_expiration_ms)
         self.epochs_seen: list[tuple[int, int]] = []
         self.scanned: set[int] = set()
+        self.recorded_epochs: LeaderEpochs | None = None
 
     def open(self) -> Partition:
         names = self._tidy(self.storage.list_dir(self.directory))
         sealed = self._load_seals(names)
+        known_end = max((seal.contents.next_offset for seal in sealed.values()), default=0)
+        sealed = {base: seal for base, seal in sealed.items() if self._is_set_aside(seal, names)}
+        self.recorded_epochs = self._load_epochs(names)
         bases = sorted(_base_of(name) for name in names if is_segment_file(name, LOG_SUFFIX))
-        segments = self._open_segments(bases, sealed)
+        if self.known.was_clean:
+            known_end = max(known_end, self.known.recovery_point)
+        segments = self._open_segments(bases, sealed, known_end)
         start_offset = max(segments[0].base_offset, min(self.known.log_start_offset, segments[-1].next_offset))
-        epochs = self._epochs(names, segments[-1].next_offset)
+        epochs = self._epochs(segments[-1].next_offset)
         aborted = self._transactions(names, segments)
         self._producers(names, segments, start_offset, aborted)
         opened = Opened(
@@ -153,11 +168,18 @@ class _Opening:
         for name in names:
             orphan = name[:OFFSET_DIGITS] not in logs and any(is_segment_file(name, one) for one in _COMPANION_SUFFIXES)
             if orphan or name.endswith(_LEFTOVER_SUFFIXES):
-                log.info("%s: %s is removed: %s", self.name, name, "its log is missing" if orphan else "left over")
-                self.storage.remove(f"{self.directory}/{name}")
+                self._remove(name, "its log is missing" if orphan else "left over")
             else:
                 kept.add(name)
         return kept
+
+    def _remove(self, name: str, why: str) -> None:
+        """What can not be removed does no harm: it is not looked at."""
+        try:
+            self.storage.remove(f"{self.directory}/{name}")
+            log.info("%s: %s is removed: %s", self.name, name, why)
+        except StorageFault as fault:
+            log.warning("%s: %s can not be removed: %s", self.name, name, fault)
 
     def _next_offset_of(self, path: str) -> int:
         """The offset behind the last good batch of a log file that is not in place yet."""
@@ -182,30 +204,69 @@ class _Opening:
             log.warning("%s: %s: %s; its segments are read again", self.name, seals.SEALS, damage)
             return {}
 
-    def _open_segments(self, bases: list[int], sealed: dict[int, Seal]) -> list[Segment]:
-        if not bases:
-            return [Segment.create(self.folder, max(0, self.known.log_start_offset), self.config, self.known.now_ms)]
+    def _open_segments(self, bases: list[int], sealed: dict[int, Seal], known_end: int) -> list[Segment]:
         segments: list[Segment] = []
-        for base_offset, following in zip(bases, [*bases[1:], None], strict=True):
-            segments.append(self._open_segment(base_offset, following, sealed.get(base_offset)))
+        for number, base_offset in enumerate(bases):
+            size_bytes = self.storage.stat(self._path(base_offset))[0]
+            if segments and not size_bytes and base_offset < segments[-1].next_offset:
+                log.warning("%s: %s is empty and passed over", self.name, self._path(base_offset))
+                continue
+            following = self._following(bases, number)
+            segments.append(self._open_segment(base_offset, following, sealed.get(base_offset), known_end))
+        found_end = segments[-1].next_offset if segments else max(0, self.known.log_start_offset)
+        if not segments or found_end < known_end:
+            if found_end < known_end:
+                log.error("%s: offsets %s to %s are gone; it goes on behind them", self.name, found_end, known_end - 1)
+            segments.append(self._new_segment(max(found_end, known_end)))
         return segments
 
-    def _open_segment(self, base_offset: int, following: int | None, seal: Seal | None) -> Segment:
-        path = f"{self.directory}/{base_offset:020d}{LOG_SUFFIX}"
-        size_bytes, modified_ns = self.storage.stat(path)
-        end_offset = _last_possible(base_offset) if following is None else following
-        if (
-            seal is not None
-            and seal.contents.next_offset <= end_offset
-            and self._is_sealed(seal, size_bytes, modified_ns)
-        ):
-            return Segment(self.folder, base_offset, seal.contents, self.config, seal.created_ms, seal=seal)
-        segment = Segment(self.folder, base_offset, Contents(0, base_offset), self.config, self.known.now_ms)
+    def _following(self, bases: list[int], number: int) -> int | None:
+        """Where the next segment begins that counts: an empty one between others may be the trace of a copy that went wrong."""
+        for base_offset in bases[number + 1 : -1]:
+            if self.storage.stat(self._path(base_offset))[0]:
+                return base_offset
+        return bases[-1] if number + 1 < len(bases) else None
+
+    def _new_segment(self, base_offset: int) -> Segment:
+        segment = Segment.create(self.folder, base_offset, self.config, self.known.now_ms)
         self.scanned.add(base_offset)
-        found = segment.recover(size_bytes, end_offset, cut_tail=following is None, observe=self._observe)
-        segment.complete()
-        self._report(segment, found, is_last=following is None)
         return segment
+
+    def _path(self, base_offset: int) -> str:
+        return f"{self.directory}/{base_offset:020d}{LOG_SUFFIX}"
+
+    def _open_segment(self, base_offset: int, following: int | None, seal: Seal | None, known_end: int) -> Segment:
+        size_bytes, modified_ns = self.storage.stat(self._path(base_offset))
+        end_offset = _last_possible(base_offset) if following is None else following
+        fits = seal is not None and seal.contents.next_offset <= end_offset
+        if seal is not None and fits and self._is_sealed(seal, size_bytes, modified_ns):
+            return Segment(self.folder, base_offset, seal.contents, self.config, seal.created_ms, seal=seal)
+        prefix = seal if seal is not None and fits and self._begins_as_sealed(seal, size_bytes) else None
+        created_ms = self.known.now_ms if seal is None else seal.created_ms
+        segment = Segment(self.folder, base_offset, Contents(0, base_offset), self.config, created_ms)
+        self.scanned.add(base_offset)
+        is_last = following is None
+        epochs = self.recorded_epochs
+        known = Known(
+            base_offset,
+            end_offset,
+            is_last=is_last,
+            dense=is_last and not self.config.compact,
+            next_offset=max(known_end, 0) if is_last else None if seal is None else seal.contents.next_offset,
+            newest_epoch=epochs.latest if is_last and epochs is not None else None,
+        )
+        segment.recover(size_bytes, known, cut_tail=is_last, prefix=prefix, observe=self._observe)
+        segment.complete()
+        self.resources.counters.segments_scanned.value += 1
+        if following is not None and segment.next_offset < following and not self.config.compact:
+            message = "%s: %s: nothing is there for offsets %s to %s"
+            log.error(message, self.name, segment.log.path, segment.next_offset, following - 1)
+        return segment
+
+    def _is_set_aside(self, seal: Seal, names: set[str]) -> bool:
+        """Whether every hole has its file: if there was no room for one the range is to be looked at again."""
+        starts = [f"{seal.base_offset:020d}{LOG_SUFFIX}.{start}." for start, _ in seal.contents.holes]
+        return all(any(name.startswith(start) for name in names) for start in starts)
 
     def _is_sealed(self, seal: Seal, size_bytes: int, modified_ns: int) -> bool:
         """Whether the log is the one that was sealed. The mtime only spares a look; it decides nothing by itself."""
@@ -213,8 +274,15 @@ class _Opening:
             return False
         if seal.modified_ns == modified_ns:
             return True
-        file = self.storage.open(f"{self.directory}/{seal.base_offset:020d}{LOG_SUFFIX}")
-        ends = fingerprint(file, size_bytes)
+        return self._begins_as_sealed(seal, size_bytes)
+
+    def _begins_as_sealed(self, seal: Seal, size_bytes: int) -> bool:
+        """Whether what was sealed is what the log begins with, as far as its ends tell."""
+        sealed_bytes = seal.contents.size_bytes
+        if sealed_bytes > size_bytes:
+            return False
+        file = self.storage.open(self._path(seal.base_offset))
+        ends = fingerprint(file, sealed_bytes)
         file.close()
         return ends == seal.fingerprint
 
@@ -222,28 +290,22 @@ class _Opening:
         if batch.leader_epoch >= 0 and (not self.epochs_seen or batch.leader_epoch > self.epochs_seen[-1][0]):
             self.epochs_seen.append((batch.leader_epoch, batch.base_offset))
 
-    def _report(self, segment: Segment, found: Survey, *, is_last: bool) -> None:
-        counters = self.resources.counters
-        counters.segments_scanned.value += 1
-        for start, end in segment.holes:
-            counters.damaged_bytes.value += end - start
-            log.error("%s: %s: bytes %s to %s are damaged and passed over", self.name, segment.log.path, start, end)
-        if is_last and found.torn_bytes:
-            counters.torn_bytes_cut.value += found.torn_bytes
-            reason = found.damages[-1].reason
-            message = "%s: %s: %s bytes behind offset %s cut off: %s"
-            log.warning(message, self.name, segment.log.path, found.torn_bytes, segment.next_offset, reason)
-
     # -- step 3
 
-    def _epochs(self, names: set[str], end_offset: int) -> LeaderEpochs:
+    def _load_epochs(self, names: set[str]) -> LeaderEpochs | None:
+        """The epochs on record; None if nothing readable is."""
+        if checkpoints.LEADER_EPOCHS not in names:
+            return None
+        try:
+            epochs = LeaderEpochs.load(self.storage, self.directory)
+        except CheckpointError as damage:
+            log.warning("%s: %s: %s; taken from the batches", self.name, checkpoints.LEADER_EPOCHS, damage)
+            return None
+        return epochs if epochs.entries else None
+
+    def _epochs(self, end_offset: int) -> LeaderEpochs:
         """The epochs on record, completed by those that scanned batches carry."""
-        epochs = LeaderEpochs()
-        if checkpoints.LEADER_EPOCHS in names:
-            try:
-                epochs = LeaderEpochs.load(self.storage, self.directory)
-            except CheckpointError as damage:
-                log.warning("%s: %s: %s; taken from the batches", self.name, checkpoints.LEADER_EPOCHS, damage)
+        epochs = self.recorded_epochs or LeaderEpochs()
         epochs.truncate_from_end(end_offset)
         for epoch, start_offset in self.epochs_seen:
             if epoch > epochs.latest:

@@ -103,12 +103,11 @@ class Window:
         return self.data[at : at + size]
 
 
-def scan(read: Read, size_bytes: int, *, first_offset: int, end_offset: int) -> Iterator[Span]:
-    """The spans of a file in order. Offsets from `first_offset` up to but not including `end_offset` may be in it."""
+def scan(read: Read, size_bytes: int, *, first_offset: int, end_offset: int, position: int = 0) -> Iterator[Span]:
+    """The spans of a file from a batch boundary on. Offsets from `first_offset` up to but not including `end_offset` may be there."""
     window = Window(read, size_bytes)
     held: Batch | None = None  # the last good batch, not yet yielded: its offset may prove too far ahead
     expected = first_offset  # of what follows the batch before `held`
-    position = 0
     while position < size_bytes:
         following = held.last_offset + 1 if held is not None else expected
         found = _quick_check(window, position, following, end_offset) or check(window, position, following, end_offset)

@@ -6,27 +6,30 @@ leaves alone. It says of every segment that is complete what the log holds and w
 
 Text, lines ended by a newline, fields parted by a space, numbers decimal unless said otherwise:
 
-    horolog-seals 1
+    horolog-seals 2
     <segment>                       one line per segment, base offsets ascending
     checksum <crc32c of everything before this line, 8 hex digits>
 
-A segment's line has these 15 fields:
+A segment's line has these 16 fields:
 
     base offset · log size in bytes · log's mtime in ns · crc32c of the log's first and last 4096 bytes (hex)
     next offset · largest timestamp · its offset · first record's timestamp · magics (bit n: format n occurs; bit 7: producer ids do)
     created at (ms) · offset index size · its crc32c (hex) · time index size · its crc32c (hex)
     holes: damaged ranges of the log, `start-end` joined by commas, `-` if there are none
+    sums of the log's blocks of 1 MiB (crc32c, 8 hex digits each, joined; see `block_sums`), `-` for an empty log
 
 **When it is written.** After a segment has been rolled *and* its log and indexes have been synced (in a worker, see
-`Partition.sync`), after retention and compaction, and at a clean stop, when the active segment is sealed like the others. Always
+`Partition.sync`), after retention and compaction, and at a clean stop, when the active segment is sealed like the others. While it
+grows the active segment is sealed *up to where it has been synced* with every checkpoint, if it has grown by some megabytes. Always
 aside, synced and renamed. A seal never gets ahead of the data: what it describes is on the disk before it is.
 
 **What is believed.** On opening, a segment whose log has the sealed size is not read. If its mtime is the sealed one too
 nothing more is looked at; after a copy, when every mtime is new, the ends of the log are checked against the
-fingerprint. The first append to the active segment makes its seal void by growing the log. The index files are held against size
-and crc when they are first used: thousands of partitions open without reading one. Whatever does not fit — no file,
-a damaged one, a segment without a line, another size, another fingerprint — is scanned, its indexes are made anew from the
-log, and it is sealed again.
+fingerprint. If the log is longer than its seal says and begins as it was sealed, only what was added is read: what a seal describes
+never changes in place. If it is shorter, the seal still tells up to where offsets have been given out. The index files are held
+against size and crc when they are first used: thousands of partitions open without reading one. The log's blocks are held against
+their sums when they are first read, and again and again by the scrub. Whatever does not fit — no file, a damaged one, a segment
+without a line, another fingerprint — is scanned, its indexes are made anew from the log, and it is sealed again.
 """
 
 from collections.abc import Iterable
@@ -34,13 +37,14 @@ from dataclasses import dataclass
 
 from crc32c import crc32c
 
+from broker.log.block_sums import blocks_in
 from broker.log.storage import File, FileMissing, Storage
 
 SEALS = "horolog-seals"
 FINGERPRINT_BYTES = 4096
-_HEAD = "horolog-seals 1"
+_HEAD = "horolog-seals 2"
 _CHECKSUM = "checksum "
-_FIELDS = 15
+_FIELDS = 16
 
 
 class SealsDamaged(ValueError):
@@ -87,6 +91,8 @@ class Seal:
     created_ms: int
     offset_index: IndexSum
     time_index: IndexSum
+    block_sums: bytes = b""
+    """As `block_sums.BlockSums.encode` gives them."""
 
 
 def fingerprint(log: File, size_bytes: int) -> int:
@@ -110,6 +116,7 @@ def _line(seal: Seal) -> str:
         f" {holds.next_offset} {holds.max_timestamp} {holds.max_timestamp_offset} {holds.first_timestamp} {holds.magics}"
         f" {seal.created_ms} {seal.offset_index.size_bytes} {seal.offset_index.crc:08x}"
         f" {seal.time_index.size_bytes} {seal.time_index.crc:08x} {holes}"
+        f" {seal.block_sums.hex() or '-'}"
     )
 
 
@@ -129,7 +136,10 @@ def _parse(line: str) -> Seal:
     fields = line.split(" ")
     if len(fields) != _FIELDS:
         raise SealsDamaged(f"{line!r} has not {_FIELDS} fields")
-    base, size, modified, ends, next_offset, largest, at, first, magics, created, *sums, holes = fields
+    base, size, modified, ends, next_offset, largest, at, first, magics, created, *sums, holes, blocks = fields
+    block_sums = b"" if blocks == "-" else bytes.fromhex(blocks)
+    if len(block_sums) != 4 * blocks_in(int(size)):
+        raise SealsDamaged(f"{len(block_sums)} bytes are no sums of {size} bytes")
     return Seal(
         int(base),
         Contents(
@@ -146,6 +156,7 @@ def _parse(line: str) -> Seal:
         int(created),
         IndexSum(int(sums[0]), int(sums[1], 16)),
         IndexSum(int(sums[2]), int(sums[3], 16)),
+        block_sums,
     )
 
 

@@ -14,18 +14,22 @@ messages gets entries inside too, so that a look-up never walks a megabyte.
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import NamedTuple
 
-from broker.log import offset_index, time_index
+from crc32c import crc32c
+
+from broker.log import losses, offset_index, time_index
+from broker.log.block_sums import BLOCK_BYTES, BlockSums, blocks_in, extend_from
 from broker.log.counters import LogCounters
 from broker.log.index_cache import IndexCache
 from broker.log.offset_index import OffsetIndex
 from broker.log.scan import Batch, first_offset
 from broker.log.seals import Contents, IndexSum, Seal, fingerprint
 from broker.log.storage import Buffer, File, FileMissing, Storage
-from broker.log.survey import Survey, survey
+from broker.log.survey import Known, Survey, survey
+from broker.log.suspects import BeingMended, Suspects
 from broker.log.time_index import TimeIndex
 from broker.log.verdict import Validated
 from broker.topic_settings import TopicConfig
@@ -38,8 +42,14 @@ TIME_INDEX_SUFFIX = ".timeindex"
 FILE_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 
 
+REBUILD_AT_ONCE_BYTES = 4 * 1024 * 1024
+"""The largest log that is read to make its indexes anew while someone waits; a larger one is left to a worker."""
+
 HAS_PRODUCERS = 0x80
 """In `magics`: some batch carries a producer id, so the segment tells something about producers."""
+
+NEVER_MODIFIED = -1
+"""In the seal of a log that goes on growing: the time of its file tells nothing."""
 
 _numbers = count()
 
@@ -65,6 +75,7 @@ class SegmentFolder:
     directory: str
     indexes: IndexCache
     counters: LogCounters
+    suspects: Suspects = field(default_factory=Suspects)
 
 
 class Segment:
@@ -96,7 +107,9 @@ class Segment:
         "removed",
         "seal",
         "size_bytes",
+        "sums",
         "synced_bytes",
+        "unverified",
     )
 
     def __init__(
@@ -127,6 +140,11 @@ class Segment:
         self.needs_sync = False
         self.removed = False
         self._written: _Written | None = None
+        self.sums = BlockSums() if seal is None else BlockSums(contents.size_bytes, seal.block_sums)
+        self.unverified: bytearray | None = None
+        """One byte per block of the log, 1 for those that nobody has held against their sum since it was opened."""
+        if seal is not None and contents.size_bytes:
+            self.unverified = bytearray(b"\1") * blocks_in(contents.size_bytes)
         self._adopt(contents)
         self.synced_bytes = contents.size_bytes
         """How much of the log file a successful sync has covered."""
@@ -242,6 +260,9 @@ class Segment:
         offsets, times = self.indexes()
         offsets.flush()
         times.flush()
+        extend = self.sums.extend
+        for buffer in self.pending:
+            extend(buffer)
         self.size_bytes = self.end_bytes
         self.pending = []
         self._written = None
@@ -277,11 +298,15 @@ class Segment:
         offsets.trim()
         times.trim()
         self.log.truncate(self.size_bytes)
-        self.seal = self._make_seal(offsets, times)
+        _, modified_ns = self._folder.storage.stat(self.path(LOG_SUFFIX))
+        self.seal = self._make_seal(offsets, times, modified_ns)
         return self.seal
 
-    def _make_seal(self, offsets: OffsetIndex, times: TimeIndex) -> Seal:
-        _, modified_ns = self._folder.storage.stat(self.path(LOG_SUFFIX))
+    def seal_so_far(self) -> Seal:
+        """What is known of what has been written, while appends go on. It may be saved once log and indexes have been synced."""
+        return self._make_seal(*self.indexes(), NEVER_MODIFIED)
+
+    def _make_seal(self, offsets: OffsetIndex, times: TimeIndex, modified_ns: int) -> Seal:
         return Seal(
             self.base_offset,
             self.contents,
@@ -290,6 +315,7 @@ class Segment:
             self.created_ms,
             IndexSum.of(offsets.entries),
             IndexSum.of(times.entries),
+            self.sums.encode(),
         )
 
     @property
@@ -316,59 +342,135 @@ class Segment:
         return offsets, times
 
     def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
-        """Read the index files if they are what the seal says, else make them anew from the log."""
-        storage, seal = self._folder.storage, self.seal
+        """Read the index files if they are what the seal says, else make them anew from the log, or have that done."""
+        loaded = self._load_sealed(self.seal, grown=False) if self.seal is not None else None
+        if loaded is not None:
+            return loaded
+        if self.size_bytes > REBUILD_AT_ONCE_BYTES:
+            raise self.suspected("its index files are not those of this log")
+        log.warning("%s: its index files are not those of this log and are made anew", self.log.path)
+        self._folder.counters.indexes_rebuilt.value += 1
+        return self.rebuild_indexes()
+
+    def _load_sealed(self, seal: Seal, *, grown: bool) -> tuple[OffsetIndex, TimeIndex] | None:
+        """The index entries that were sealed, None if the files do not have them. They may have `grown` since: the rest is left out."""
+        storage = self._folder.storage
         paths = self.path(OFFSET_INDEX_SUFFIX), self.path(TIME_INDEX_SUFFIX)
-        entries = [storage.read_all(path) for path in paths if storage.exists(path)]
-        sums = [IndexSum.of(one) for one in entries]
-        if seal is None or sums != [seal.offset_index, seal.time_index]:
-            log.warning("%s: its index files are not those of this log and are made anew", self.log.path)
-            self._folder.counters.indexes_rebuilt.value += 1
-            return self.rebuild_indexes()
+        sums = seal.offset_index, seal.time_index
+        entries: list[bytes] = []
+        for path, expected in zip(paths, sums, strict=True):
+            data = storage.read_all(path) if storage.exists(path) else None
+            sealed = b"" if data is None else data[: expected.size_bytes]
+            if data is None or IndexSum.of(sealed) != expected or not (grown or len(data) == len(sealed)):
+                return None
+            entries.append(sealed)
         self._offsets = OffsetIndex(storage, paths[0], self.index_max_bytes, entries[0])
         self._times = TimeIndex(storage, paths[1], self.index_max_bytes, entries[1])
         return self._offsets, self._times
 
+    def suspected(self, reason: str) -> BeingMended:
+        """Report the segment, to be read again by a worker; what to raise meanwhile."""
+        self._folder.suspects.report(self._folder.directory, self.base_offset, reason)
+        return BeingMended(f"{self.log.path}: {reason}; it is read again in the background", path=self.log.path)
+
     def rebuild_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         """Read the log of a complete segment again, make both index files anew, and seal it again."""
-        self.recover(self.size_bytes, self.next_offset, cut_tail=False)
+        self.recover(self.size_bytes, Known(self.base_offset, self.next_offset))
         self.complete()
         offsets, times = self._offsets, self._times
         assert offsets is not None
         assert times is not None
         return offsets, times
 
+    # -- holding the log against its sums
+
+    def verify(self, position: int, end: int) -> None:
+        """Hold the blocks that a range lies in against their sums, each once since the segment was opened. Raises BeingMended."""
+        unverified = self.unverified
+        if unverified is None:
+            return
+        for block in range(position // BLOCK_BYTES, min(blocks_in(end), len(unverified))):
+            if unverified[block]:
+                self._verify_block(block)
+                unverified[block] = 0
+        if 1 not in unverified:
+            self.unverified = None
+
+    def _verify_block(self, block: int) -> None:
+        start, end = self.sums.span_of(block)
+        if crc32c(self.log.pread(end - start, start)) != self.sums.sum_of(block):
+            raise self.suspected(f"bytes {start} to {end} are not what was written")
+
+    # -- learning from the log
+
     def recover(
-        self, file_bytes: int, end_offset: int, *, cut_tail: bool, observe: Callable[[Batch], None] | None = None
+        self,
+        file_bytes: int,
+        known: Known,
+        *,
+        cut_tail: bool = False,
+        prefix: Seal | None = None,
+        observe: Callable[[Batch], None] | None = None,
     ) -> Survey:
         """Learn from the log itself what the segment holds; the indexes are made anew, in memory and in their files.
 
-        Offsets below `end_offset` may be in it. `observe` is shown every good batch. What follows the last of them is a torn
-        tail and cut off, or else it is left alone and counts as damage.
+        Up to where `prefix` vouches for it, if that is given and its index entries are there, the log is not read. `observe` is
+        shown every good batch that is. What is wrong outside of checksums is put right in the file, damage is set aside. What
+        follows the last good batch is a torn tail and cut off, unless it is known that more was there: then it is damage.
         """
-        storage = self._folder.storage
-        self._adopt(Contents(0, self.base_offset))
-        self.bytes_since_entry = self.synced_bytes = 0
-        self._offsets = OffsetIndex(storage, self.path(OFFSET_INDEX_SUFFIX), self.index_max_bytes)
-        self._times = TimeIndex(storage, self.path(TIME_INDEX_SUFFIX), self.index_max_bytes)
+        counters, folder = self._folder.counters, self._folder
+        self.unverified = None
+        known = self._begin_recovery(known, prefix)
 
         def absorb(batch: Batch) -> None:
             self._absorb(batch)
             if observe is not None:
                 observe(batch)
 
-        found = survey(self.log.pread, file_bytes, self.base_offset, end_offset, absorb)
-        self.size_bytes = self.end_bytes = found.good_bytes if cut_tail else file_bytes
-        self.holes = found.holes if cut_tail else found.holes_to(file_bytes)
-        if cut_tail and found.good_bytes < file_bytes:
+        found = survey(self.log.pread, file_bytes, known, absorb)
+        if found.corrections:
+            losses.correct(self.log, found.corrections, counters)
+        found.is_short = known.next_offset is not None and self.next_offset < known.next_offset
+        cuts = cut_tail and found.torn_bytes > 0 and not found.is_short
+        kept = [one for one in found.losses if not (cuts and one.end == file_bytes)]
+        losses.keep_damage(folder.storage, folder.directory, self.log, self.base_offset, kept, counters)
+        if cuts:
+            losses.keep_torn(folder.storage, folder.directory, self.log, self.base_offset, found.losses[-1], counters)
             self.log.truncate(found.good_bytes)
-        self._offsets.rewrite()
-        self._times.rewrite()
+        self.size_bytes = self.end_bytes = found.good_bytes if cuts else file_bytes
+        self.holes = (*self.holes, *(found.holes if cuts else found.holes_to(file_bytes)))
+        extend_from(self.sums, self.log, self.size_bytes)
+        offsets, times = self.indexes()
+        offsets.rewrite()
+        times.rewrite()
         return found
+
+    def _begin_recovery(self, known: Known, prefix: Seal | None) -> Known:
+        """Begin with nothing, or with what the prefix vouches for."""
+        storage = self._folder.storage
+        if prefix is not None and self._load_sealed(prefix, grown=True) is not None:
+            self._adopt(prefix.contents)
+            self.synced_bytes = prefix.contents.size_bytes
+            self.sums = BlockSums(prefix.contents.size_bytes, prefix.block_sums)
+            if self.synced_bytes:
+                self.unverified = bytearray(b"\1") * blocks_in(self.synced_bytes)
+            entries = self.indexes()[0].entries
+            last_entry = offset_index.position_of(entries, len(entries) // offset_index.ENTRY.size - 1)
+            self.bytes_since_entry = self.size_bytes - last_entry
+            return replace(known, first_offset=self.next_offset, start=self.size_bytes)
+        self._adopt(Contents(0, self.base_offset))
+        self.bytes_since_entry = self.synced_bytes = 0
+        self.sums = BlockSums()
+        self._offsets = OffsetIndex(storage, self.path(OFFSET_INDEX_SUFFIX), self.index_max_bytes)
+        self._times = TimeIndex(storage, self.path(TIME_INDEX_SUFFIX), self.index_max_bytes)
+        return known
 
     def _absorb(self, batch: Batch) -> None:
         if not self.magics:
             self.first_timestamp = batch.timestamp
+        if batch.position > self.sums.size_bytes:
+            extend_from(self.sums, self.log, batch.position)
+        self.sums.extend(batch.data)
         offset = batch.last_offset
         if batch.magic < 2 and self.bytes_since_entry > self.index_interval_bytes:
             offset = first_offset(batch)

@@ -10,6 +10,7 @@ from broker.log import lookup
 from broker.log.batch_times import SMALL_BATCH_BYTES, TimesCache
 from broker.log.lookup import first_in_segment, heads, largest_in_segment, start_position
 from broker.log.storage import StorageFault
+from broker.log.survey import Known
 from protocol.records.batch import HEADER, encode_batch
 from protocol.records.control import Marker, encode_marker
 from protocol.records.record import Record
@@ -25,7 +26,7 @@ def segment_with(*batches, **config):
     (segment,) = model.partition.segments
     data = b"".join(bytes(one) for one in batches)
     segment.log.pwritev([data], 0)
-    segment.recover(len(data), END, cut_tail=True)
+    segment.recover(len(data), Known(0, END, is_last=True), cut_tail=True)
     return segment
 
 

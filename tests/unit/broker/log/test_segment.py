@@ -12,6 +12,7 @@ from broker.log.memory_storage import MemoryStorage
 from broker.log.seals import Contents, fingerprint
 from broker.log.segment import Segment, SegmentFolder, segment_for
 from broker.log.storage import StorageFault
+from broker.log.survey import Known
 from broker.log.validate import check
 from tests.support.log_model import NEW, NOW_MS, OLD, encode, small_config
 
@@ -218,7 +219,7 @@ def test_what_is_rebuilt_from_the_log_is_what_was_written(folder, magic, codec):
     seal = segment.complete()
     before = (segment.contents, offset_entries(segment), time_entries(segment))
     again = Segment(folder, 50, Contents(0, 50), config, NOW_MS)
-    again.recover(seal.contents.size_bytes, 1 << 31, cut_tail=True)
+    again.recover(seal.contents.size_bytes, Known(50, 1 << 31), cut_tail=True)
     assert again.complete().contents == seal.contents
     assert (again.contents, offset_entries(again), time_entries(again)) == before
 
