@@ -259,7 +259,7 @@ def test_whoever_goes_gives_back_what_it_held() -> None:
 
 def test_of_unfinished_requests_the_largest_goes() -> None:
     shared = limits(horolog_unfinished_requests_max_bytes=1000)
-    small, small_transport, small_dispatcher = connect(shared=shared)
+    small, _, small_dispatcher = connect(shared=shared)
     large, large_transport, _ = connect(shared=shared)
     small.data_received(struct.pack(">i", 400) + b"s" * 300)
     large.data_received(struct.pack(">i", 5000) + b"l" * 600)
@@ -314,4 +314,3 @@ def test_answers_behind_one_that_waits_count_too() -> None:
     assert len(dispatcher.seen) == 10
     assert shared.memory.answers.total_bytes == 0
     assert transport.reading
-
