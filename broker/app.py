@@ -172,6 +172,12 @@ class Broker:
         if next(steps, END) is not END:
             self._loop.call_soon(self._load_groups, steps)
 
+    def time_has_moved(self) -> None:
+        """The clock was set by hand: what is due by it is done now."""
+        self._group_timers.run_due()
+        for job in self._jobs:
+            job.run_once()
+
     # -- work that comes again and again
 
     def _start_jobs(self) -> None:

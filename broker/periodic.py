@@ -26,11 +26,15 @@ class Periodic:
     def __repr__(self) -> str:
         return f"<Periodic {self._job!r} every {self._interval_s} s>"
 
-    def _run(self) -> None:
+    def run_once(self) -> None:
+        """Now, and besides as before."""
         try:
             self._job()
         except Exception:
             log.exception("%r failed; it is tried again in %s s", self._job, self._interval_s)
+
+    def _run(self) -> None:
+        self.run_once()
         self._handle = self._loop.call_later(self._interval_s, self._run)
 
     def stop(self) -> None:
