@@ -41,7 +41,7 @@ class Durability:
         self._directory = directory
         self._guard = threading.Lock()
         self._unsynced: deque[Segment] = deque()
-        self._snapshots: deque[tuple[int, list[SnapshotEntry]]] = deque()
+        self._snapshots: deque[tuple[int, list[SnapshotEntry], int | None]] = deque()
         self._seals_changed = False
         self._directory_changed = False
         self._new_files: list[str] = []
@@ -64,9 +64,9 @@ class Durability:
         """The folder is new. That it exists is on record elsewhere, so it has to be on the disk only with its first data."""
         self._new_files = files
 
-    def save_snapshot(self, offset: int, entries: list[SnapshotEntry]) -> None:
-        """Write a snapshot of the producers once the log is on the disk up to `offset`."""
-        self._snapshots.append((offset, entries))
+    def save_snapshot(self, offset: int, entries: list[SnapshotEntry], replaces: int | None = None) -> None:
+        """Write a snapshot of the producers once the log is on the disk up to `offset`; another one may go then."""
+        self._snapshots.append((offset, entries, replaces))
 
     @property
     def has_work(self) -> bool:
@@ -83,10 +83,13 @@ class Durability:
         """
         with self._guard:
             save_seals, self._seals_changed = self._seals_changed, False
-            complete = [one.seal for one in tuple(segments) if one.seal is not None] if save_seals else []
+            known = [(one, one.seal or one.progress) for one in tuple(segments)] if save_seals else []
+            complete = [seal for _, seal in known if seal is not None]
             self.waiting_since_ms = -1
             try:
                 self._sync_files()
+                for segment in [one for one, _ in known if one.indexes_unsynced]:
+                    self._sync_segment(segment)
             except StorageFault:
                 self._seals_changed |= save_seals
                 raise
@@ -125,7 +128,10 @@ class Durability:
 
     def _save_snapshots(self) -> None:
         while self._snapshots:
-            snapshot_file.save(self._storage, self._directory, *self._snapshots[0])
+            offset, entries, replaces = self._snapshots[0]
+            snapshot_file.save(self._storage, self._directory, offset, entries)
+            if replaces is not None and replaces != offset:
+                snapshot_file.remove(self._storage, self._directory, replaces)
             self._snapshots.popleft()
 
     def _warn(self, fault: StorageFault) -> None:

@@ -54,6 +54,7 @@ class LogManager:
         self._revival = Revival(clock.monotonic, self.open_again)
         self._doomed_folders: list[tuple[int, str]] = []
         self._written_checkpoints: dict[str, bytes] = {}
+        self._starts_on_disk: frozenset[TopicPartition] = frozenset()
         self._make_folder()
         try:
             self._lock = storage.lock(f"{data_dir}/{LOCK_FILE}")
@@ -118,6 +119,7 @@ class LogManager:
         starts = checkpoints.load_offsets(self._storage, f"{self.data_dir}/{checkpoints.LOG_START_OFFSETS}")
         if starts.fault is not None:
             log.warning("%s; partitions start at their first segment", starts.fault)
+        self._starts_on_disk = frozenset(starts.offsets)
         now_ms = self._clock.wall_ms()
         for name in sorted(self._storage.list_dir(self.data_dir)):
             if name.endswith(DELETED_FOLDER_SUFFIX) and self._storage.is_dir(f"{self.data_dir}/{name}"):
@@ -160,6 +162,8 @@ class LogManager:
     def create(self, topic: str, index: int, config: TopicConfig, topic_id: bytes | None) -> Partition:
         """A new, empty partition; the caller has on record that it exists. What a failed attempt has left is removed first."""
         directory = f"{self.data_dir}/{topic}-{index}"
+        if (topic, index) in self._starts_on_disk:
+            self.write_log_starts()  # a partition that had this name before must not hide what comes into this one
         try:
             partition = create_partition(
                 topic, index, directory, topic_id, config, self.resources, self._clock.wall_ms()
@@ -227,7 +231,12 @@ class LogManager:
         return jobs
 
     def checkpoint_job(self) -> Callable[[], None]:
-        """What writes the offset checkpoints as things are now, if they have changed; may run in a worker."""
+        """What writes the offset checkpoints as things are now, if they have changed; may run in a worker.
+
+        Active segments that have grown much are sealed with their next sync.
+        """
+        for partition in self.partitions.values():
+            partition.note_progress()
         files = self._checkpoints()
 
         def write() -> None:

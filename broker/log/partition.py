@@ -419,9 +419,18 @@ class Partition:
         self.leader_epoch = leader_epoch
         self.stopped = "it was offline, and what it holds is not known to be on the disk"
 
-    def _save_snapshot(self) -> None:
+    def _save_snapshot(self, replaces: int | None = None) -> None:
         if len(self._producers):
-            self._durability.save_snapshot(self.log_end_offset, self._producers.snapshot())
+            self._durability.save_snapshot(self.log_end_offset, self._producers.snapshot(), replaces)
+
+    def note_progress(self) -> None:
+        """Now and then: have the active segment sealed up to here with the next sync, so that a crash costs no long scan."""
+        active = self._active
+        last = active.progress
+        if self.takes_appends and active.note_progress():
+            self._durability.segment_written(active)
+            self._durability.segments_changed()
+            self._save_snapshot(replaces=None if last is None else last.contents.next_offset)
 
     # -- reading
 

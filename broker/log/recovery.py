@@ -20,7 +20,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from broker.log import checkpoints, leader_epochs, seals, snapshot_file, swap_files, transaction_index
+from broker.log import checkpoints, leader_epochs, reader, seals, snapshot_file, swap_files, transaction_index
 from broker.log.checkpoints import CheckpointError
 from broker.log.leader_epochs import LeaderEpochs
 from broker.log.opened import Opened, Resources
@@ -355,6 +355,8 @@ class _Opening:
             if found.offset >= 0:
                 self.producers.restore(found.entries, self.known.now_ms)
                 from_offset = found.offset
+                bases = {segment.base_offset for segment in segments}
+                snapshot_file.remove_superseded(self.storage, self.directory, found.offset, bases)
             snapshot_file.remove_outside(
                 self.storage, self.directory, not_before=segments[0].base_offset, not_after=end_offset
             )
@@ -367,7 +369,11 @@ class _Opening:
         known_up_to = index.entries[-1].last_offset if index is not None and index.entries else -1
         end_offset = segment.next_offset
         for span in scan(
-            segment.log.pread, segment.size_bytes, first_offset=segment.base_offset, end_offset=end_offset
+            segment.log.pread,
+            segment.size_bytes,
+            first_offset=segment.base_offset,
+            end_offset=end_offset,
+            position=self._position_of(segment, from_offset),
         ):
             if not isinstance(span, Batch) or span.producer_id < 0 or span.base_offset < from_offset:
                 continue
@@ -378,6 +384,15 @@ class _Opening:
                 index.append(completed.index_entry())
         if index is not None:
             index.flush()
+
+    def _position_of(self, segment: Segment, offset: int) -> int:
+        """Where to begin with an offset; the segment's begin if its indexes do not tell."""
+        if offset <= segment.base_offset:
+            return 0
+        try:
+            return reader.find(segment, offset) or 0
+        except StorageFault:
+            return 0
 
     def _index_of(self, segment: Segment, aborted: dict[int, TransactionIndex]) -> TransactionIndex:
         if segment.base_offset not in aborted:

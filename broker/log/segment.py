@@ -27,7 +27,7 @@ from broker.log.index_cache import IndexCache
 from broker.log.offset_index import OffsetIndex
 from broker.log.scan import Batch, first_offset
 from broker.log.seals import Contents, IndexSum, Seal, fingerprint
-from broker.log.storage import Buffer, File, FileMissing, Storage
+from broker.log.storage import Buffer, File, FileMissing, Storage, StorageFault
 from broker.log.survey import Known, Survey, survey
 from broker.log.suspects import BeingMended, Suspects
 from broker.log.time_index import TimeIndex
@@ -41,6 +41,9 @@ OFFSET_INDEX_SUFFIX = ".index"
 TIME_INDEX_SUFFIX = ".timeindex"
 FILE_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 
+
+PROGRESS_BYTES = 8 * 1024 * 1024
+"""An active segment is sealed again when it has grown by so much: reading this takes 10 to 200 ms."""
 
 REBUILD_AT_ONCE_BYTES = 4 * 1024 * 1024
 """The largest log that is read to make its indexes anew while someone waits; a larger one is left to a worker."""
@@ -96,6 +99,7 @@ class Segment:
         "holes",
         "index_interval_bytes",
         "index_max_bytes",
+        "indexes_unsynced",
         "log",
         "magics",
         "max_timestamp",
@@ -104,6 +108,7 @@ class Segment:
         "next_offset",
         "number",
         "pending",
+        "progress",
         "removed",
         "seal",
         "size_bytes",
@@ -134,13 +139,17 @@ class Segment:
         self.index_max_bytes = config.segment_index_bytes
         self.created_ms = created_ms
         self.seal = seal
+        self.progress: Seal | None = None
+        """While appends go on: the seal of what was there when that was last asked for."""
+        self.indexes_unsynced = False
+        """`progress` speaks of entries that may not be on the disk."""
         self.pending: list[Buffer] = []
         self.bytes_since_entry = 0
         self.full = False
         self.needs_sync = False
         self.removed = False
         self._written: _Written | None = None
-        self.sums = BlockSums() if seal is None else BlockSums(contents.size_bytes, seal.block_sums)
+        self.sums = sealed_sums(seal)
         self.unverified: bytearray | None = None
         """One byte per block of the log, 1 for those that nobody has held against their sum since it was opened."""
         if seal is not None and contents.size_bytes:
@@ -195,6 +204,7 @@ class Segment:
         times.preallocate()
         self._folder.indexes.forget(self)
         self.full = offsets.is_full or times.is_full
+        self.progress = self.seal
         self.seal = None
 
     def append(self, appended: Validated) -> None:
@@ -300,11 +310,17 @@ class Segment:
         self.log.truncate(self.size_bytes)
         _, modified_ns = self._folder.storage.stat(self.path(LOG_SUFFIX))
         self.seal = self._make_seal(offsets, times, modified_ns)
+        self.progress = None
         return self.seal
 
-    def seal_so_far(self) -> Seal:
-        """What is known of what has been written, while appends go on. It may be saved once log and indexes have been synced."""
-        return self._make_seal(*self.indexes(), NEVER_MODIFIED)
+    def note_progress(self) -> bool:
+        """Seal what has been written so far, if that is much more than is sealed. To be saved when the files have been synced."""
+        sealed_bytes = self.progress.contents.size_bytes if self.progress is not None else 0
+        if self.seal is not None or self.pending or self.size_bytes - sealed_bytes < PROGRESS_BYTES:
+            return False
+        self.indexes_unsynced = True
+        self.progress = self._make_seal(*self.indexes(), NEVER_MODIFIED)
+        return True
 
     def _make_seal(self, offsets: OffsetIndex, times: TimeIndex, modified_ns: int) -> Seal:
         return Seal(
@@ -427,7 +443,7 @@ class Segment:
             if observe is not None:
                 observe(batch)
 
-        found = survey(self.log.pread, file_bytes, known, absorb)
+        found = survey(self._read_and_sum, file_bytes, known, absorb)
         if found.corrections:
             losses.correct(self.log, found.corrections, counters)
         found.is_short = known.next_offset is not None and self.next_offset < known.next_offset
@@ -439,11 +455,21 @@ class Segment:
             self.log.truncate(found.good_bytes)
         self.size_bytes = self.end_bytes = found.good_bytes if cuts else file_bytes
         self.holes = (*self.holes, *(found.holes if cuts else found.holes_to(file_bytes)))
+        if found.corrections or self.sums.size_bytes > self.size_bytes:
+            self.sums = sealed_sums(prefix) if known.start else BlockSums()
         extend_from(self.sums, self.log, self.size_bytes)
         offsets, times = self.indexes()
         offsets.rewrite()
         times.rewrite()
         return found
+
+    def _read_and_sum(self, size_bytes: int, position: int) -> bytes:
+        """Read while scanning: what is read for the first time goes into the sums."""
+        data = self.log.pread(size_bytes, position)
+        at = self.sums.size_bytes - position
+        if 0 <= at < size_bytes:
+            self.sums.extend(memoryview(data)[at:])
+        return data
 
     def _begin_recovery(self, known: Known, prefix: Seal | None) -> Known:
         """Begin with nothing, or with what the prefix vouches for."""
@@ -451,7 +477,7 @@ class Segment:
         if prefix is not None and self._load_sealed(prefix, grown=True) is not None:
             self._adopt(prefix.contents)
             self.synced_bytes = prefix.contents.size_bytes
-            self.sums = BlockSums(prefix.contents.size_bytes, prefix.block_sums)
+            self.sums = sealed_sums(prefix)
             if self.synced_bytes:
                 self.unverified = bytearray(b"\1") * blocks_in(self.synced_bytes)
             entries = self.indexes()[0].entries
@@ -468,9 +494,6 @@ class Segment:
     def _absorb(self, batch: Batch) -> None:
         if not self.magics:
             self.first_timestamp = batch.timestamp
-        if batch.position > self.sums.size_bytes:
-            extend_from(self.sums, self.log, batch.position)
-        self.sums.extend(batch.data)
         offset = batch.last_offset
         if batch.magic < 2 and self.bytes_since_entry > self.index_interval_bytes:
             offset = first_offset(batch)
@@ -499,16 +522,20 @@ class Segment:
         """Have what has been written on the disk; safe in a worker thread.
 
         Of a segment that takes appends only the log: its indexes can be made anew from it, and syncing them would make
-        every acknowledgement wait for three files.
+        every acknowledgement wait for three files. Unless they have been sealed as they are.
         """
+        with_indexes, self.indexes_unsynced = self.indexes_unsynced, False
         try:
             self.log.datasync()
-            for index in (self._offsets, self._times) if self.seal is not None else ():
+            for index in (self._offsets, self._times) if with_indexes or self.seal is not None else ():
                 if index is not None:
                     index.datasync()
         except FileMissing:
             if not self.removed:
                 raise
+        except StorageFault:
+            self.indexes_unsynced |= with_indexes
+            raise
 
     def close(self) -> None:
         self.log.close()
@@ -534,6 +561,10 @@ class Segment:
     def modified_ms(self) -> int:
         """When the log file was last written: what tells the age of a segment without any timestamps."""
         return self._folder.storage.mtime_ms(self.path(LOG_SUFFIX))
+
+
+def sealed_sums(seal: Seal | None) -> BlockSums:
+    return BlockSums() if seal is None else BlockSums(seal.contents.size_bytes, seal.block_sums)
 
 
 def segment_for(segments: Sequence[Segment], offset: int) -> int:

@@ -20,7 +20,7 @@ duplicates are no longer recognised; the log behind the snapshot fills in the re
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import crc32c
@@ -132,6 +132,20 @@ def load_newest(storage: Storage, directory: str, *, not_before: int, not_after:
 
 def save(storage: Storage, directory: str, offset: int, entries: Iterable[SnapshotEntry]) -> None:
     storage.write_atomically(f"{directory}/{file_name(offset)}", encode(entries))
+
+
+def remove(storage: Storage, directory: str, offset: int) -> None:
+    """Remove one, if it is there."""
+    path = f"{directory}/{file_name(offset)}"
+    if storage.exists(path):
+        storage.remove(path)
+
+
+def remove_superseded(storage: Storage, directory: str, before: int, base_offsets: Collection[int]) -> None:
+    """Remove snapshots from inside of segments that a newer one makes useless."""
+    for offset in offsets_in(storage, directory):
+        if offset < before and offset not in base_offsets:
+            remove(storage, directory, offset)
 
 
 def remove_outside(storage: Storage, directory: str, *, not_before: int, not_after: int) -> list[int]:

@@ -100,19 +100,22 @@ def survey(read: Read, file_bytes: int, known: Known, absorb: Callable[[Batch], 
 class _Survey:
     """One batch is held back: its leader epoch is judged by the one behind it."""
 
-    __slots__ = ("_absorb", "_before", "_damage", "_epoch", "_expected", "_held", "_known", "_read", "_time", "found")
+    __slots__ = ("_absorb", "_before", "_damage", "_epoch", "_held", "_known", "_read", "found")
 
     def __init__(self, read: Read, file_bytes: int, known: Known, absorb: Callable[[Batch], None]) -> None:
         self.found = Survey(file_bytes, known.start)
         self._read = read
         self._known = known
         self._absorb = absorb
-        self._expected = known.first_offset  # behind the batch that is held
-        self._before = known.first_offset  # behind the one before that
+        self._before = known.first_offset  # behind the batch before the one that is held
         self._held: Batch | None = None
         self._damage: Damage | None = None
         self._epoch = -1
-        self._time = -1
+
+    @property
+    def _expected(self) -> int:
+        """The offset behind the batch that is held."""
+        return self._known.first_offset if self._held is None else self._held.last_offset + 1
 
     def damaged(self, span: Damage) -> None:
         """Nothing is decided before what follows is known; two ranges next to each other are one."""
@@ -120,9 +123,24 @@ class _Survey:
         self._damage = span if first is None else Damage(first.position, span.end, first.reason)
 
     def good(self, batch: Batch) -> None:
+        held = self._held
+        if held is not None and self._is_plain(held, batch):  # nearly always
+            self._absorb(held)
+            self.found.good_bytes = held.position + held.size_bytes
+            self._before = held.last_offset + 1
+            self._held = batch
+            return
         if self._damage is not None:
             self._settle(first_offset(batch), batch)
         self._hold(batch)
+
+    def _is_plain(self, held: Batch, batch: Batch) -> bool:
+        """Whether there is nothing to decide about a batch and the one behind it."""
+        return (
+            held.leader_epoch == batch.leader_epoch == self._epoch
+            and self._damage is None
+            and held.position == self.found.good_bytes
+        )
 
     def end(self) -> None:
         known = self._known
@@ -145,7 +163,7 @@ class _Survey:
             self._hold(right)
             return
         held, time_after = self._held, -1 if behind is None else behind.timestamp
-        time_before = self._time if held is None else held.timestamp
+        time_before = -1 if held is None else held.timestamp
         self.found.losses.append(
             Loss(damage.position, damage.end, damage.reason, self._expected, following, time_before, time_after)
         )
@@ -178,9 +196,8 @@ class _Survey:
     def _hold(self, batch: Batch) -> None:
         if self._held is not None:
             self._pass_on(self._held, batch)
-        self._held = batch
         self._before = self._expected
-        self._expected = batch.last_offset + 1
+        self._held = batch
 
     def _pass_on(self, batch: Batch, following: Batch | None) -> None:
         found = self.found
@@ -191,7 +208,6 @@ class _Survey:
             found.holes = (*found.holes, (found.good_bytes, batch.position))
         self._absorb(batch)
         found.good_bytes = batch.end
-        self._time = batch.timestamp
 
     def _with_right_epoch(self, batch: Batch, following: Batch | None) -> Batch:
         newest = self._known.newest_epoch
