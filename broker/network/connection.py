@@ -33,7 +33,8 @@ WRITE_HIGH_WATER_BYTES = 4 * 1024 * 1024
 CLOSE_GRACE_S = 5.0
 """Time in which a peer may take what it is still owed, once we close."""
 
-PRODUCE = ApiKey.PRODUCE.to_bytes(2, "big")
+PRODUCE = int(ApiKey.PRODUCE)
+"""In both bytes of its key: the request that holds on to its frame until it is written."""
 
 
 class Connection(asyncio.Protocol):
@@ -48,6 +49,7 @@ class Connection(asyncio.Protocol):
         "_memory",
         "_paused",
         "_reader",
+        "_requests",
         "_transport",
         "_unanswered",
         "_unanswered_bytes",
@@ -69,6 +71,7 @@ class Connection(asyncio.Protocol):
         self._held_back_bytes = 0  # of answers that are ready and have to wait for one before them
         self._limits = limits
         self._memory = limits.memory
+        self._requests = limits.memory.requests
         self._backlog: deque[memoryview] | None = None
         self._paused = False
         self._write_blocked = False
@@ -109,7 +112,8 @@ class Connection(asyncio.Protocol):
         self._memory.answers.changed(self, 0)
         for context in unanswered:
             context.abandon()
-        self._memory.requests.release(sum(context.held_bytes for context in unanswered))
+        self._requests.held_bytes -= sum(context.held_bytes for context in unanswered)
+        self._requests.resume()
 
     def data_received(self, data: bytes) -> None:
         self.is_active = True
@@ -137,7 +141,8 @@ class Connection(asyncio.Protocol):
 
     def _take(self, frames: list[memoryview]) -> None:
         """Handle what arrived, or keep it while the peer has to catch up."""
-        if self._memory.requests.is_full and frames and not self._paused:
+        requests = self._requests
+        if requests.held_bytes >= requests.limit_bytes and frames and not self._paused:
             self._wait_for_room()
         if self._paused:
             self._keep_for_later(frames)
@@ -162,28 +167,25 @@ class Connection(asyncio.Protocol):
             self.abort("internal error")
             return False
         if context.parts is None or self._unanswered:
-            self._queue(context, frame)
+            self._unanswered.append(context)
+            size_bytes = context.size_bytes
+            self._unanswered_bytes += size_bytes
+            if context.parts is not None:
+                self._held_back_bytes += sum(map(len, context.parts))
+                self._count_untaken()
+            elif frame[0] == frame[1] == PRODUCE:
+                requests = self._requests
+                context.held_bytes = size_bytes
+                requests.held_bytes += size_bytes
+                if requests.held_bytes >= requests.limit_bytes:
+                    self._wait_for_room()
+            if self._owed_too_much:
+                self._pause()
         elif context.parts:
             transport.writelines(context.parts)
             if self._write_blocked:
                 self._count_untaken()
         return not self._paused
-
-    def _queue(self, context: RequestContext, frame: memoryview) -> None:
-        """Keep the place of a request that has no answer yet, or whose answer has to wait for one before it."""
-        self._unanswered.append(context)
-        self._unanswered_bytes += context.size_bytes
-        if context.parts is not None:
-            self._held_back_bytes += sum(map(len, context.parts))
-            self._count_untaken()
-        elif frame[:2] == PRODUCE:
-            requests = self._memory.requests
-            context.held_bytes = context.size_bytes
-            requests.held_bytes += context.size_bytes
-            if requests.is_full:
-                self._wait_for_room()
-        if self._owed_too_much:
-            self._pause()
 
     def answered(self) -> None:
         """A request that had to wait has its answer: send what is now complete, in order."""
@@ -199,7 +201,10 @@ class Connection(asyncio.Protocol):
             self._held_back_bytes = sum(sum(map(len, one.parts)) for one in unanswered if one.parts)
             self._count_untaken()
         if released_bytes:
-            self._memory.requests.release(released_bytes)
+            requests = self._requests
+            requests.held_bytes -= released_bytes
+            if requests.stopped:
+                requests.resume()
         if self._paused:
             self.resume_if_allowed()
 
@@ -279,7 +284,7 @@ class Connection(asyncio.Protocol):
             self._pause()
 
     def _wait_for_room(self) -> None:
-        self._memory.requests.stop(self)
+        self._requests.stop(self)
         self._pause()
 
     def _pause(self) -> None:
@@ -292,8 +297,8 @@ class Connection(asyncio.Protocol):
         """Read on, unless there is still a reason not to; whatever ends the last of the reasons calls this."""
         if self._write_blocked or not self._paused or self._owed_too_much or self._transport is None:
             return
-        if self._memory.requests.is_full:
-            self._memory.requests.stop(self)
+        if self._requests.is_full:
+            self._requests.stop(self)
             return
         self._paused = False
         while self._backlog and not self._paused:

@@ -33,16 +33,16 @@ class Holder(Protocol):
 class RequestMemory:
     """Requests that wait to be written; who has to stop sending meanwhile is resumed in the order of stopping."""
 
-    __slots__ = ("_resuming", "_stopped", "held_bytes", "limit_bytes")
+    __slots__ = ("_resuming", "held_bytes", "limit_bytes", "stopped")
 
     def __init__(self, limit_bytes: float) -> None:
         self.limit_bytes = limit_bytes
         self.held_bytes = 0
-        self._stopped: dict[Holder, None] = {}
+        self.stopped: dict[Holder, None] = {}
         self._resuming = False
 
     def __repr__(self) -> str:
-        return f"<RequestMemory {self.held_bytes} of {self.limit_bytes} bytes, {len(self._stopped)} stopped>"
+        return f"<RequestMemory {self.held_bytes} of {self.limit_bytes} bytes, {len(self.stopped)} stopped>"
 
     @property
     def is_full(self) -> bool:
@@ -50,17 +50,17 @@ class RequestMemory:
 
     def stop(self, holder: Holder) -> None:
         """It is told by `resume_if_allowed` when there is room again."""
-        self._stopped[holder] = None
+        self.stopped[holder] = None
 
-    def release(self, size_bytes: int) -> None:
-        self.held_bytes -= size_bytes
-        if not self._stopped or self._resuming:
+    def resume(self) -> None:
+        """Less is held than before: let go on whoever may."""
+        if self._resuming:
             return
         self._resuming = True  # whoever resumes may release more: the loop here sees that, too
         try:
-            while self._stopped and not self.is_full:
-                holder = next(iter(self._stopped))
-                del self._stopped[holder]
+            while self.stopped and not self.is_full:
+                holder = next(iter(self.stopped))
+                del self.stopped[holder]
                 holder.resume_if_allowed()
         finally:
             self._resuming = False

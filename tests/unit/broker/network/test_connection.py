@@ -306,7 +306,7 @@ def test_answers_behind_one_that_waits_count_too() -> None:
     shared = limits()
     one, transport, dispatcher = connect(shared=shared)
     size_bytes = WRITE_HIGH_WATER_BYTES // 4
-    one.data_received(frame(b"w") + frame(b"a" * size_bytes) * 9)
+    one.data_received(frame(b"w0") + frame(b"a" * size_bytes) * 9)
     assert len(dispatcher.seen) < 8, "no more of them than the bound allows"
     assert not transport.reading
     assert shared.memory.answers.total_bytes > WRITE_HIGH_WATER_BYTES
