@@ -5,12 +5,17 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from client.ahead import Ahead
 from client.client import Client
+from client.commits import committed
 from client.errors import Closed, KafkaError
 from client.fetcher import Fetcher, FetchOptions
+from client.group_session import GroupSession, Listener
+from client.group_state import MemberState
+from client.membership import Membership
 from client.offsets import ends, list_offsets
 from client.positions import Positions
-from client.types import EARLIEST, LATEST, ConsumerRecord, Found, TopicPartition
+from client.types import EARLIEST, LATEST, Committed, ConsumerRecord, Found, TopicPartition
 from protocol.errors import ErrorCode
 
 STARTS = {"earliest": EARLIEST, "latest": LATEST}
@@ -32,6 +37,12 @@ class Consumer:
         fetch_max_bytes: int = 50 << 20,
         partition_max_bytes: int = 1 << 20,
         check_crcs: bool = True,
+        auto_commit_ms: int | None = None,
+        session_timeout_ms: int = 45_000,
+        max_poll_interval_ms: int = 300_000,
+        heartbeat_ms: int = 3_000,
+        instance_id: str | None = None,
+        strategies: Sequence[str] = ("range",),
         **client_options: Any,
     ) -> None:
         if isinstance(start, str) and start not in {*STARTS, "none"}:
@@ -54,6 +65,22 @@ class Consumer:
         self._fetcher = Fetcher(self.client, self._positions, options, self._find_positions)
         self._task: asyncio.Task[None] | None = None
         self._closed = False
+        self._session: GroupSession | None = None
+        self._ahead = Ahead(self._positions)
+        if group is not None:
+            membership = Membership(
+                self.client,
+                group,
+                session_timeout_ms=session_timeout_ms,
+                max_poll_interval_ms=max_poll_interval_ms,
+                heartbeat_ms=heartbeat_ms,
+                instance_id=instance_id,
+                strategies=strategies,
+                changed=self._fetcher.arrived.set,
+            )
+            self._session = GroupSession(self.client, group, self._positions, membership, auto_commit_ms=auto_commit_ms)
+        elif auto_commit_ms is not None:
+            raise ValueError("auto_commit_ms: commits need a group")
 
     async def __aenter__(self) -> Self:
         return self
@@ -67,10 +94,12 @@ class Consumer:
         if self._closed:
             return
         self._closed = True
+        self._fetcher.arrived.set()
+        if self._session is not None:
+            await self._session.close()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        self._fetcher.arrived.set()
         if self._owns_client:
             await self.client.close()
 
@@ -78,8 +107,37 @@ class Consumer:
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these from now on. Partitions that were read before go on where they were."""
+        if self._session is not None and self._session.active:
+            raise ValueError("the consumer subscribes to topics: its group says which partitions it reads")
         self._positions.assign(partitions)
         self._fetcher.wake()
+
+    async def subscribe(
+        self,
+        topics: Iterable[str] = (),
+        *,
+        pattern: str | None = None,
+        on_assigned: Listener | None = None,
+        on_revoked: Listener | None = None,
+    ) -> None:
+        """Share the partitions of these topics, or of all whose whole name matches the pattern, with the group's other members.
+
+        Joining happens while polling. The functions, plain or async, are told of partitions that come, and of those that go
+        before somebody else gets them.
+        """
+        chosen = [topics] if isinstance(topics, str) else list(topics)
+        if bool(chosen) == (pattern is not None):
+            raise ValueError("either topics or a pattern is expected")
+        session = self._need_group()
+        if not session.active:
+            self._positions.assign(())
+        session.subscribe(chosen, pattern, on_assigned, on_revoked)
+        self._fetcher.arrived.set()
+
+    def _need_group(self) -> GroupSession:
+        if self._session is None:
+            raise ValueError("the consumer was made without a group")
+        return self._session
 
     @property
     def assignment(self) -> list[TopicPartition]:
@@ -88,7 +146,10 @@ class Consumer:
     # Reading
 
     async def poll(self, timeout_ms: float = 1000, max_records: int | None = None) -> list[ConsumerRecord]:
-        """Records that are there, or that come within the time; none when none came. Raises what is wrong with a partition."""
+        """Records that are there, or that come within the time; none when none came. Raises what is wrong with a partition.
+
+        What earlier calls returned counts as dealt with: positions are behind it, and with `auto_commit_ms` it is committed.
+        """
         if self._closed:
             raise Closed("consumer")
         self._start_fetching()
@@ -97,13 +158,13 @@ class Consumer:
         deadline = clock.monotonic() + timeout_ms / 1000
         while True:
             self._fetcher.arrived.clear()
-            records = self._positions.take(most)
+            if self._session is not None and self._session.active:
+                await self._session.settle(deadline)
+            records = self._ahead.take(most) or self._positions.take(most)
             if records:
                 self._fetcher.wake()
                 return records
-            fault, self._fetcher.fault = self._fetcher.fault, None
-            if fault is not None:
-                raise fault
+            self._raise_fault()
             left = deadline - clock.monotonic()
             if left <= 0 or self._closed:
                 return []
@@ -114,9 +175,19 @@ class Consumer:
             except TimeoutError:
                 continue
 
+    def _raise_fault(self) -> None:
+        fault, self._fetcher.fault = self._fetcher.fault, None
+        if fault is not None:
+            raise fault
+
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+        """Record by record, for ever; a record counts as dealt with when the next one is asked for."""
         while not self._closed:
-            for record in await self.poll():
+            records = await self.poll()
+            if not records:
+                continue
+            self._ahead.put(records)
+            while (record := self._ahead.next()) is not None:
                 yield record
 
     def _start_fetching(self) -> None:
@@ -124,7 +195,13 @@ class Consumer:
             self._task = asyncio.create_task(self._fetcher.run())
 
     async def _find_positions(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        return await self._find_starts(partitions)
+        """What the group has committed, else where to start."""
+        if self._session is None:
+            return await self._find_starts(partitions)
+        found = await self.committed(partitions)
+        positions = {partition: each.offset for partition, each in found.items() if each is not None}
+        missing = [partition for partition in partitions if partition not in positions]
+        return positions | (await self._find_starts(missing) if missing else {})
 
     async def _find_starts(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         """Where to begin in partitions without a position."""
@@ -183,6 +260,33 @@ class Consumer:
         for partition in partitions:
             self._positions.get(partition).paused = False
         self._fetcher.wake()
+
+    async def commit(self, offsets: Mapping[TopicPartition, int | Committed] | None = None) -> None:
+        """Write down how far the group has read: these offsets (of the next record to read), or all positions."""
+        session = self._need_group()
+        if offsets is None:
+            given = self.positions()
+        else:
+            given = {
+                partition: each if isinstance(each, Committed) else Committed(each)
+                for partition, each in offsets.items()
+            }
+        await session.commit(given)
+
+    def positions(self) -> dict[TopicPartition, Committed]:
+        """All positions that are known."""
+        known = {partition: self._positions.get(partition).position for partition in self.assignment}
+        return {partition: Committed(offset) for partition, offset in known.items() if offset is not None}
+
+    def member(self) -> tuple[MemberState | None, str | None]:
+        """The membership under which offsets are committed, and the member's own name."""
+        session = self._need_group()
+        return (session.membership.state if session.active else None), session.membership.instance_id
+
+    async def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Committed | None]:
+        """What the group has committed; None where it has not."""
+        self._need_group()
+        return await committed(self.client, self.group or "", list(partitions), stable=self._isolation > 0)
 
     # Offsets of partitions, assigned or not
 

@@ -2,11 +2,14 @@
 
 from collections import deque
 from collections.abc import Iterable
+from itertools import count
 
 from client.decode import Chunk
 from client.errors import KafkaError
 from client.types import ConsumerRecord, TopicPartition
 from protocol.errors import ErrorCode
+
+_rounds = count()
 
 
 class PartitionState:
@@ -31,7 +34,7 @@ class PartitionState:
         self.buffered_bytes = 0
         self.paused = False
         self.in_flight = False
-        self.round = 0  # grows with every seek: what was fetched for an earlier round is not wanted
+        self.round = next(_rounds)  # another one after every seek: what was fetched for an earlier round is not wanted
         self.max_bytes = max_bytes
         self.high_watermark = -1
         self.last_stable_offset = -1
@@ -42,7 +45,7 @@ class PartitionState:
         self.fetch_offset = offset or 0
         self.chunks.clear()
         self.buffered_bytes = 0
-        self.round += 1
+        self.round = next(_rounds)
 
 
 class Positions:

@@ -1,21 +1,27 @@
 """The producer: takes records one by one, sends them in batches, and tells for each where it was put or why not."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from client.accumulator import Accumulator, Pending
 from client.client import Client
-from client.errors import Closed, RequestTimedOut, check
+from client.errors import Closed, KafkaError, RequestTimedOut, check
 from client.partitioner import StickyPartitioner
 from client.sender import Sender
 from client.sequences import Sequences
-from client.types import Sent, TopicPartition
+from client.transaction import Transactions
+from client.types import Committed, Sent, TopicPartition
 from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
 from protocol.messages.transactions import InitProducerIdRequest
 from protocol.records.compression import CODEC_NAMES, Codec
 from protocol.records.record import Header
+
+if TYPE_CHECKING:
+    from client.consumer import Consumer
 
 ACKS = {"all": -1, -1: -1, 0: 0, 1: 1, "0": 0, "1": 1, "-1": -1}
 
@@ -33,6 +39,8 @@ class Producer:
         batch_bytes: int = 256 << 10,
         buffer_bytes: int = 32 << 20,
         idempotent: bool = True,
+        transactional_id: str | None = None,
+        transaction_timeout_ms: int = 60_000,
         delivery_timeout_ms: int = 120_000,
         **client_options: Any,
     ) -> None:
@@ -45,15 +53,22 @@ class Producer:
         self._delivery_timeout_ms = delivery_timeout_ms
         self._accumulator = Accumulator(batch_bytes, linger_ms, buffer_bytes)
         self._partitioner = StickyPartitioner(self.client.random)
-        self._idempotent = idempotent and ACKS[acks] == -1
+        sequences = Sequences() if idempotent and ACKS[acks] == -1 else None
+        self._transactions: Transactions | None = None
+        if transactional_id is not None:
+            if sequences is None:
+                raise ValueError("transactions need acks='all' and idempotent=True")
+            self._transactions = Transactions(self.client, transactional_id, transaction_timeout_ms, sequences)
         self._sender = Sender(
             self.client,
             self._accumulator,
             acks=ACKS[acks],
             codec=CODEC_NAMES[compression] if compression else Codec.NONE,
             delivery_timeout_ms=delivery_timeout_ms,
-            sequences=Sequences() if self._idempotent else None,
-            begin_producer=self._begin_producer,
+            sequences=sequences,
+            begin_producer=self._transactions.initialize if self._transactions else self._begin_producer,
+            transactional_id=transactional_id,
+            gate=self._transactions,
         )
         self._task: asyncio.Task[None] | None = None
         self._closed = False
@@ -92,6 +107,8 @@ class Producer:
         """Take a record in; waits while the buffer is full. The future is told where it was put, or why it was not."""
         if self._closed:
             raise Closed("producer")
+        if self._transactions is not None:
+            self._transactions.check_open()
         self._start()
         if partition is None:
             partition = self._partitioner.partition(topic, key, await self._partitions(topic))
@@ -118,6 +135,57 @@ class Producer:
         while (oldest := self._accumulator.oldest()) is not None and oldest <= number:
             self._sender.settled.clear()
             await self._sender.settled.wait()
+
+    # Transactions
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Self]:
+        """What is sent inside becomes visible to readers of committed records as a whole, or not at all.
+
+        Left by an exception it is aborted. A record that could not be written aborts it too: that error is raised at the end.
+        """
+        transactions = self._need_transactions()
+        await transactions.begin()
+        try:
+            yield self
+            await self.flush()
+        except BaseException:
+            await self._abort(transactions)
+            raise
+        await transactions.end(commit=True)
+
+    async def send_offsets(
+        self,
+        group: "str | Consumer",
+        offsets: Mapping[TopicPartition, int | Committed] | None = None,
+    ) -> None:
+        """Commit a group's offsets as part of the transaction: those given, or all positions of the consumer that is given."""
+        transactions = self._need_transactions()
+        if isinstance(group, str):
+            name, member, instance_id, given = group, None, None, offsets or {}
+        else:
+            name, member, instance_id = group.group or "", *group.member()
+            given = group.positions() if offsets is None else offsets
+        committed = {
+            partition: each if isinstance(each, Committed) else Committed(each) for partition, each in given.items()
+        }
+        if committed:
+            await transactions.send_offsets(name, committed, member, instance_id)
+
+    def _need_transactions(self) -> Transactions:
+        if self._transactions is None:
+            raise ValueError("the producer was made without a transactional_id")
+        return self._transactions
+
+    async def _abort(self, transactions: Transactions) -> None:
+        """Nothing more goes out; what is on its way is waited for; an error is of no use any more: the transaction times out."""
+        self._sender.give_up_retrying(KafkaError(ErrorCode.OPERATION_NOT_ATTEMPTED, "the transaction was aborted"))
+        await self.flush()
+        self._sender.retries = True
+        try:
+            await transactions.end(commit=False)
+        except KafkaError as error:
+            self.client.learn_from(error)
 
     def _start(self) -> None:
         if self._task is None:

@@ -64,6 +64,7 @@ class Sender:
         self._gate = gate
         self._wake = asyncio.Event()
         self.settled = asyncio.Event()  # set whenever something was settled: room may be there, a flush may be done
+        self.retries = True
         self._node_slots: dict[int, asyncio.Semaphore] = {}
         self._requests: set[asyncio.Task[None]] = set()
 
@@ -96,8 +97,9 @@ class Sender:
             self._tell(batch, why)
         self.settled.set()
 
-    def drop_waiting(self, why: KafkaError) -> None:
-        """What is not on its way fails now."""
+    def give_up_retrying(self, why: KafkaError) -> None:
+        """What is not on its way fails now, and what is on its way has no second try until `retries` is set again."""
+        self.retries = False
         for batch in self._accumulator.drop_all():
             self._tell(batch, why)
         self.settled.set()
@@ -256,8 +258,10 @@ class Sender:
         policy = self._client.retry_policy
         batch.attempts = max(batch.attempts, 1)
         elapsed_ms = (now - batch.created_at) * 1000
-        gives_up = elapsed_ms >= self._delivery_timeout_ms or (
-            error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and policy.gives_up(error.code, batch.attempts, 0)
+        gives_up = (
+            not self.retries
+            or elapsed_ms >= self._delivery_timeout_ms
+            or (error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and policy.gives_up(error.code, batch.attempts, 0))
         )
         if gives_up or not (error.retriable or anew):
             if batch.producer is not None and self._transactional_id is None:
