@@ -36,6 +36,8 @@ from broker.metrics import Metrics
 from broker.network.descriptors import raise_limit
 from broker.network.dispatch import Dispatcher
 from broker.network.listener import ConnectionLimits, Listener
+from broker.observability.logs import LogSetup
+from broker.observability.notify import READY, STOPPING, notify
 from broker.observability.watched import Phase
 from broker.periodic import Periodic
 from broker.settings import Settings
@@ -101,6 +103,7 @@ class Broker:
         self._endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()))
         self.limits = ConnectionLimits.of(settings)
         self.listeners: list[Listener] = []
+        self.settings_watchers: list[Callable[[Settings], None]] = []
         self.phase = Phase.STARTING
         self.started_ms = clock.wall_ms()
         self.watchman: Watchman | None = None
@@ -162,6 +165,8 @@ class Broker:
     def _settings_changed(self, settings: Settings) -> None:
         self.settings = settings
         self.limits.admission.allow(settings)
+        for watcher in self.settings_watchers:
+            watcher(settings)
 
     def _offsets_ended(self, producer_id: int, committed: bool) -> None:
         """A transaction's marker is in the log of offsets."""
@@ -265,18 +270,19 @@ def _log_failure(done: Future[object]) -> None:
 
 def run(settings: Settings, warnings: Iterable[str]) -> int:
     """Run a broker until SIGTERM or SIGINT; the exit code."""
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logs = LogSetup(settings, sys.stderr)
     for warning in warnings:
         log.warning("%s", warning)
     raise_limit()
     loop = new_event_loop()
     try:
-        return loop.run_until_complete(_serve(settings, loop))
+        return loop.run_until_complete(_serve(settings, loop, logs))
     except (DataFolderError, OSError) as error:
         print(f"horolog: {error}", file=sys.stderr)  # noqa: T201 - what a command line does
         return EXIT_CANNOT_START
     finally:
         loop.close()
+        logs.close()
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -288,12 +294,13 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
+async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogSetup) -> int:
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     data_dir = os.path.realpath(settings.data_folder)  # noqa: ASYNC240 - once, before anything runs
     broker = Broker(settings, SystemClock(), RealStorage(), data_dir, loop)
+    broker.settings_watchers.append(logs.apply)
     try:
         await broker.start()
         # What exists now lives as long as the broker: the collector need not look at it again.
@@ -302,7 +309,9 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
         gc.set_threshold(GC_YOUNG_OBJECTS, 20, 100)
         addresses = ", ".join(f"{one.name} {one.host}:{one.port}" for one in broker.listeners)
         print(f"horolog {__version__} ready on {addresses}, data in {data_dir}", flush=True)  # noqa: T201
+        notify(os.environ, READY, f"ready on {addresses}")
         await stopped.wait()
+        notify(os.environ, STOPPING, "stopping")
         log.info("stopping")
     finally:
         await broker.stop()
