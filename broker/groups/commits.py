@@ -222,7 +222,9 @@ class Commits:
             done(response)
 
         producer = Producer(request.producer_id, request.producer_epoch)
-        self._journal.append(shard, entries, written, producer=producer)
+        # As durable as the transaction's records: else a power cut before its end leaves records without their offsets.
+        durable = self._cluster.settings.horolog_acks_all_sync
+        self._journal.append(shard, entries, written, producer=producer, durable=durable)
 
     def complete_txn(self, producer_id: int, *, committed: bool) -> None:
         """The markers of a producer's transaction are written."""

@@ -54,7 +54,7 @@ class LogManager:
         self._revival = Revival(clock.monotonic, self.open_again)
         self._doomed_folders: list[tuple[int, str]] = []
         self._written_checkpoints: dict[str, bytes] = {}
-        self._starts_on_disk: frozenset[TopicPartition] = frozenset()
+        self._named_in_starts: set[TopicPartition] = set()
         self._make_folder()
         try:
             self._lock = storage.lock(f"{data_dir}/{LOCK_FILE}")
@@ -119,7 +119,7 @@ class LogManager:
         starts = checkpoints.load_offsets(self._storage, f"{self.data_dir}/{checkpoints.LOG_START_OFFSETS}")
         if starts.fault is not None:
             log.warning("%s; partitions start at their first segment", starts.fault)
-        self._starts_on_disk = frozenset(starts.offsets)
+        self._named_in_starts.update(starts.offsets)
         now_ms = self._clock.wall_ms()
         for name in sorted(self._storage.list_dir(self.data_dir)):
             if name.endswith(DELETED_FOLDER_SUFFIX) and self._storage.is_dir(f"{self.data_dir}/{name}"):
@@ -162,8 +162,9 @@ class LogManager:
     def create(self, topic: str, index: int, config: TopicConfig, topic_id: bytes | None) -> Partition:
         """A new, empty partition; the caller has on record that it exists. What a failed attempt has left is removed first."""
         directory = f"{self.data_dir}/{topic}-{index}"
-        if (topic, index) in self._starts_on_disk:
-            self.write_log_starts()  # a partition that had this name before must not hide what comes into this one
+        if (topic, index) in self._named_in_starts:
+            self.write_log_starts()  # of a partition that had this name before: it would hide what comes into this one
+            self._named_in_starts.discard((topic, index))
         try:
             partition = create_partition(
                 topic, index, directory, topic_id, config, self.resources, self._clock.wall_ms()
@@ -255,6 +256,7 @@ class LogManager:
     def _checkpoints(self) -> dict[str, bytes]:
         usable = {key: one for key, one in self.partitions.items() if one.fault is None}
         starts = {key: one.log_start_offset for key, one in self.partitions.items() if one.starts_inside_segment}
+        self._named_in_starts.update(starts)
         return {
             checkpoints.RECOVERY_POINTS: checkpoints.encode_offsets(
                 {key: one.recovery_point for key, one in usable.items()}

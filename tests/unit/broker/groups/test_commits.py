@@ -281,6 +281,15 @@ def test_a_marker_in_the_log_decides_at_the_next_start(world, decided):
     assert committed(world, stable=True).committed_offset == (5 if decided else 1)
 
 
+def test_offsets_of_a_transaction_are_as_durable_as_its_records(world):
+    """Or a power cut before its end takes the offsets, and the transaction is committed without them."""
+    commit(world, 1)
+    waiting = []
+    tick, world.tick = world.tick, lambda: (waiting.extend(one.durable for one in world.committer.queued), tick())
+    txn_commit(world, 5)
+    assert waiting == [True]
+
+
 def test_a_later_commit_outside_wins(world):
     txn_commit(world, 5)
     commit(world, 9)

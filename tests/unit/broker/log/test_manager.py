@@ -298,3 +298,23 @@ def test_the_mark_of_a_clean_stop_is_the_last_thing_written(machine):
 def test_room_on_the_disk_is_told(machine):
     total, usable = machine.start().disk_space()
     assert 0 < usable <= total
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_the_start_of_a_deleted_partition_is_not_that_of_the_next_of_its_name(machine, restarts):
+    logs = machine.start()
+    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
+    for _ in range(3):
+        append(partition)
+    partition.delete_records_before(2)
+    logs.write_log_starts()
+    if restarts:
+        logs.close()
+        logs = machine.start()
+    logs.delete(logs.partitions["t", 0])
+    again = logs.create("t", 0, CONFIG, bytes(16))
+    for _ in range(3):
+        append(again)
+    again.sync()
+    machine.storage.crash()
+    assert machine.start().partitions["t", 0].log_start_offset == 0
