@@ -70,6 +70,16 @@ class Console:
 
         self.print(dumps(value, ensure_ascii=False, separators=(",", ":")))
 
+    def write_bytes(self, data: bytes) -> None:
+        """Part of the result as it is, be it text or not; shown at once, for those who watch it come."""
+        buffer = getattr(self.out, "buffer", None)
+        if buffer is None:  # a stream of text only, as tests have it
+            self.out.write(data.decode(errors="surrogateescape"))
+            return
+        self.out.flush()
+        buffer.write(data)
+        buffer.flush()
+
     # -- about the result
 
     def note(self, text: str) -> None:

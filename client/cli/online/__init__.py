@@ -1,0 +1,1 @@
+"""What commands that talk to a broker share."""

@@ -1,0 +1,85 @@
+"""Lines of files and of standard input, in handfuls, without ever holding up the event loop."""
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Any
+
+STDIN = "-"
+CHUNK_BYTES = 256 << 10
+CHUNKS_AHEAD = 4
+MAX_LINE_BYTES = 64 << 20
+
+
+class LineTooLong(ValueError):
+    def __init__(self) -> None:
+        super().__init__(f"the line is longer than {MAX_LINE_BYTES} bytes; is it text?")
+
+
+async def lines_of(path: str, stdin: IO[Any]) -> AsyncIterator[list[bytes]]:
+    """The lines without what ends them, as many at once as have come; the last need not be ended."""
+    with ExitStack() as stack:
+        read = _stdin_reader(stdin) if path == STDIN else _file_reader(stack.enter_context(_open(path)))
+        rest = b""
+        async for chunk in _chunks(read):
+            *whole, rest = (rest + chunk).split(b"\n")
+            yield [line.removesuffix(b"\r") for line in whole]
+            if len(rest) > MAX_LINE_BYTES:
+                raise LineTooLong
+        if rest:
+            yield [rest.removesuffix(b"\r")]
+
+
+def _open(path: str) -> IO[bytes]:
+    return Path(path).open("rb")
+
+
+def _file_reader(file: IO[bytes]) -> Callable[[], bytes]:
+    return lambda: file.read(CHUNK_BYTES)
+
+
+def _stdin_reader(stdin: IO[Any]) -> Callable[[], bytes]:
+    """Past the buffers where there is a descriptor: what a pipe has comes at once, and nobody holds a lock at the end."""
+    try:
+        descriptor = stdin.fileno()
+    except (OSError, ValueError):
+        return lambda: _encoded(stdin.read(CHUNK_BYTES))
+    return lambda: os.read(descriptor, CHUNK_BYTES)
+
+
+def _encoded(data: str | bytes) -> bytes:
+    return data.encode() if isinstance(data, str) else data
+
+
+async def _chunks(read: Callable[[], bytes]) -> AsyncIterator[bytes]:
+    """What a thread reads. A daemon, because nothing ends a read of a terminal or pipe, not even Ctrl-C."""
+    loop = asyncio.get_running_loop()
+    queue: asyncio.Queue[bytes | OSError] = asyncio.Queue()
+    room = threading.Semaphore(CHUNKS_AHEAD)
+
+    def run() -> None:
+        while room.acquire():
+            result: bytes | OSError
+            try:
+                result = read()
+            except OSError as error:
+                result = error
+            try:
+                loop.call_soon_threadsafe(queue.put_nowait, result)
+            except RuntimeError:  # the loop has ended meanwhile
+                return
+            if not result or isinstance(result, OSError):
+                return
+
+    threading.Thread(target=run, daemon=True, name="reads input").start()
+    while True:
+        chunk = await queue.get()
+        room.release()
+        if isinstance(chunk, OSError):
+            raise chunk
+        if not chunk:
+            return
+        yield chunk

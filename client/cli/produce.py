@@ -1,0 +1,151 @@
+"""`horolog produce`: lines of text or JSON from files or standard input become records."""
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from client.cli.common.arguments import add_output, add_zone, describe, whole_number
+from client.cli.common.console import Console
+from client.cli.common.errors import UsageError
+from client.cli.common.exit_codes import ExitCode
+from client.cli.online.connecting import add_connection, connected, partitions_of
+
+if TYPE_CHECKING:
+    from client.cli.online.record_text import Line
+    from client.cli.online.sending import Sending
+
+STDIN = "-"
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+SHOWN_REFUSALS = 20
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        "Send lines as records, from files or standard input. A refused record is named with its line and the broker's reason;"
+        " then the command stops, or goes on if asked. Exit code 1 if any line was not written.",
+        "echo 'hello' | horolog produce greetings",
+        "horolog produce logs access.log --timestamp 2h-ago --codec zstd",
+        "horolog produce users users.txt --key-separator : --on-error continue",
+        "horolog consume logs --since 1h -o json | horolog produce copy --format json",
+    )
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("files", metavar="FILE", nargs="*", default=[STDIN], help="- is standard input (the default)")
+    parser.add_argument("--format", choices=("lines", "json"), default="lines", help="what a line is (lines)")
+    parser.add_argument("-K", "--key-separator", metavar="TEXT", help="a line is key, this text, value (\\t is a tab)")
+    parser.add_argument("-k", "--key", metavar="KEY", help="the key of all records that have none of their own")
+    parser.add_argument(
+        "-H",
+        "--header",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="a header of all records; again for more",
+    )
+    parser.add_argument("--timestamp", metavar="TIME", help="the time of all records that have none of their own (now)")
+    parser.add_argument(
+        "-p", "--partition", type=whole_number, metavar="N", help="(by the key, else the fullest batch)"
+    )
+    parser.add_argument(
+        "-Z", "--null-empty", action="store_true", help="an empty value is null, which deletes in compacted topics"
+    )
+    parser.add_argument("-z", "--codec", choices=CODECS, default="none", help="compression (none)")
+    parser.add_argument("--acks", choices=("all", "1", "0"), default="all", help="who must have a record (all)")
+    parser.add_argument(
+        "--on-error", choices=("stop", "continue"), default="stop", help="after a refused record (stop)"
+    )
+    parser.add_argument("--create", action="store_true", help="make the topic if there is none, as the broker is set")
+    add_connection(parser)
+    add_zone(parser)
+    add_output(parser)
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from client.cli.online.sending import Sending
+    from client.producer import Producer
+
+    read = reader(arguments, console)
+    headers = tuple(header(text) for text in arguments.header)
+    time_ms = console.time(arguments.timestamp, "--timestamp").ms if arguments.timestamp else None
+    async with connected(arguments) as client:
+        if arguments.create:
+            await client.topic(arguments.topic, create=True)
+        await partitions_of(client, arguments.topic, None if arguments.partition is None else [arguments.partition])
+        total_bytes = size_of(arguments.files)
+        codec = None if arguments.codec == "none" else arguments.codec
+        async with Producer(client, acks=arguments.acks, compression=codec) as producer:
+            sending = Sending(
+                producer,
+                arguments.topic,
+                key=None if arguments.key is None else arguments.key.encode(),
+                headers=headers,
+                timestamp_ms=time_ms,
+                partition=arguments.partition,
+                null_empty=arguments.null_empty,
+                stop_at_error=arguments.on_error == "stop",
+            )
+            with console.progress("bytes", total_bytes) as progress:
+                for path in arguments.files:
+                    if not await sending.file(path, console.stdin, read, progress.advance):
+                        break
+                await producer.flush()
+    return report(sending, arguments.topic, console)
+
+
+def reader(arguments: argparse.Namespace, console: Console) -> "Callable[[bytes], Line]":
+    """How a line becomes a record."""
+    from client.cli.online import record_text
+
+    separator = arguments.key_separator
+    if arguments.format == "json":
+        if separator is not None:
+            raise UsageError("--key-separator is for lines", "in JSON the key is the member `key`")
+        return lambda line: record_text.read_json(line, lambda text: console.time(text, "timestamp").ms)
+    if separator == "":
+        raise UsageError("--key-separator must not be empty")
+    found = None if separator is None else separator.encode().decode("unicode_escape").encode()
+    return lambda line: record_text.read_plain(line, found)
+
+
+def header(text: str) -> tuple[bytes, bytes | None]:
+    name, found, value = text.partition("=")
+    if not found:
+        raise UsageError(f"--header {text!r}: NAME=VALUE is expected")
+    return name.encode(), value.encode()
+
+
+def size_of(paths: list[str]) -> int | None:
+    """How many bytes there are to send, if that can be known."""
+    import os
+
+    if STDIN in paths:
+        return None
+    return sum(os.stat(path).st_size for path in paths)  # noqa: PTH116 - pathlib would cost 10 ms
+
+
+def report(sending: "Sending", topic: str, console: Console) -> ExitCode:
+    refusals = list(sending.refusals())
+    if console.as_json:
+        console.json(
+            {
+                "topic": topic,
+                "written": sending.written,
+                "refused": [each._asdict() for each in refusals],
+                "bytes": sending.written_bytes,
+                "seconds": round(sending.seconds, 3),
+            }
+        )
+    else:
+        for each in refusals[:SHOWN_REFUSALS]:
+            console.error(f"{each.source}, line {each.line}: {each.reason}")
+        if len(refusals) > SHOWN_REFUSALS:
+            console.error(f"and {len(refusals) - SHOWN_REFUSALS} more")
+        console.note(summary(sending, len(refusals)))
+    return ExitCode.FAILED if refusals else ExitCode.OK
+
+
+def summary(sending: "Sending", refused: int) -> str:
+    words = f"{sending.written} written, {refused} refused"
+    if sending.stopped_early:
+        words += "; stopped there, so later lines were not sent (--on-error continue goes on)"
+    return words
