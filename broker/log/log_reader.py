@@ -33,6 +33,7 @@ class LogReader:
         end = segment.size_bytes
         if end_offset < following:
             end = _end_of(segment, end_offset)
+            following = end_offset
         if segment.holes:
             end = min(end, reader.good_end(segment, position))
             following = -1

@@ -1,7 +1,7 @@
 """Reading on: where a reader will go on is remembered rightly, bounded, and never in the way of what changed."""
 
 from broker.log.log_reader import READ_HINTS, LogReader
-from protocol.records.entries import iter_entries
+from protocol.records.entries import iter_entries, iter_records
 from tests.support.log_model import Model, small_config
 
 
@@ -75,3 +75,19 @@ def test_a_reader_behind_a_gap_is_not_led_into_it():
     log = LogReader(model.partition.segments)
     for max_bytes in (1, 200, 600):
         assert read_through(model, log, max_bytes) == [*range(5), *range(9, 40)]
+
+
+def test_a_reader_that_stops_early_leaves_no_trace_for_those_behind():
+    """Up to the last stable offset, in an old segment as in the active one: who reads on elsewhere is not led there."""
+    model = Model(small_config(segment_bytes=400))
+    for number in range(12):
+        model.append(2, 0, [number], [b"v" * 40])
+    model.flush()
+    starts = [segment.base_offset for segment in model.partition.segments]
+    assert len(starts) > 1
+    for end in range(1, 12):
+        for start in range(12):
+            model.partition.read(0, 1 << 20, upto=end)
+            model.partition.read(end - 1, 1 << 20, upto=end)
+            offsets = [one.offset for one in iter_records(model.partition.read(start, 1))]
+            assert offsets == [start]
