@@ -13,20 +13,24 @@ PYTHON ?= $(shell for name in $(CANDIDATES); do \
 	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo "$$name"; break; }; done)
 
 # Tests that need more than packages from the index carry one of these marks; .ci/run runs them too.
-ELSEWHERE := kafka_jars or java or node or go or slow
+ELSEWHERE := kafka_jars or java or node or go or spark or slow or faults
 MARKS ?= not ($(ELSEWHERE))
 WORKERS ?= 2
 
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock" --quiet
 
-.PHONY: run test lint format lock config clean
+.PHONY: run test pipeline-test lint format lock config clean
 
 run: $(VENV)/runtime.stamp
 	@exec $(BIN)/python -m broker --config config/server.properties --listen $(LISTEN) --data $(DATA) $(ARGS)
 
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(MARKS)" $(ARGS)
+
+# The pipeline's own tests, with Spark: half a gigabyte of packages that nothing else needs.
+pipeline-test: $(VENV)/pipeline.stamp
+	$(BIN)/python -m pytest tests/pipeline $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -46,6 +50,7 @@ config: $(VENV)/runtime.stamp
 lock: $(VENV)-lock/uv.stamp
 	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) -o requirements/runtime.lock
 	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) --group dev -c requirements/runtime.lock -o requirements/dev.lock
+	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) --extra pipeline -c requirements/dev.lock -o requirements/pipeline.lock
 	$(VENV)-lock/bin/uv pip compile $(LOCK) $(ARGS) --group fuzz -c requirements/dev.lock -o requirements/fuzz.lock
 
 $(VENV)/bin/python:
@@ -61,6 +66,10 @@ $(VENV)/runtime.stamp: requirements/runtime.lock | $(VENV)/bin/python
 $(VENV)/dev.stamp: requirements/dev.lock | $(VENV)/bin/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.lock
 	@touch $@ $(VENV)/runtime.stamp
+
+$(VENV)/pipeline.stamp: requirements/pipeline.lock $(VENV)/dev.stamp
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/pipeline.lock
+	@touch $@
 
 $(VENV)/fuzz.stamp: requirements/fuzz.lock $(VENV)/dev.stamp
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/fuzz.lock

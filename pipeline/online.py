@@ -1,0 +1,142 @@
+"""Reads ranges of offsets from a broker: batches are fetched as they lie in the log and decoded column by column.
+
+While one fetched chunk is decoded the next is already asked for. The connector's rules hold: a range ends where it was planned
+to end, whatever has been written since, and what is gone from it is a loss of data.
+"""
+
+import logging
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from client.errors import KafkaError
+from client.fetch import RawFetch
+from pipeline.broker_log import BrokerLog
+from pipeline.columns import Source
+from pipeline.decode import Aborted, Bounds, decode
+from pipeline.offline import within
+from pipeline.options import ReadOptions
+from pipeline.positions import EARLIEST, LATEST, DataLoss, OffsetRange, resolve, split
+from protocol.errors import ErrorCode
+from protocol.records.entries import iter_entries
+
+log = logging.getLogger(__name__)
+
+_FRUITLESS_FETCHES = 120
+"""So many fetches in a row may bring nothing of a range that should be there: about a minute."""
+
+
+class RangeTask(InputPartition):
+    """What one task reads of a broker."""
+
+    def __init__(self, wanted: OffsetRange) -> None:
+        super().__init__(wanted)
+        self.wanted = wanted
+
+
+class BrokerReader(DataSourceReader):
+    """Reads topics once."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self.options = options
+
+    def partitions(self) -> list[RangeTask]:
+        options = self.options
+        with BrokerLog(options) as broker:
+            ranges = plan_ranges(broker, options)
+        parts = split(ranges, options.min_partitions, options.max_records_per_partition)
+        return [RangeTask(one) for one in parts]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if not isinstance(partition, RangeTask):  # Spark's own, when there is nothing to read
+            return iter(())
+        return read_range(self.options, partition.wanted)
+
+
+def plan_ranges(broker: BrokerLog, options: ReadOptions) -> list[OffsetRange]:
+    """The offsets that the options come to, in each partition."""
+    names = broker.partitions(options.selection)
+    if not names:
+        return []
+    starts = resolve(broker, names, options.start, options.start_option, no_match_is_error=options.no_match_is_error)
+    ends = resolve(broker, names, options.end, options.end_option, no_match_is_error=False)
+    first, last = broker.ends(names, EARLIEST), broker.ends(names, LATEST)
+    return [within(OffsetRange(name, starts[name], ends[name]), first[name], last[name], options) for name in names]
+
+
+def read_range(options: ReadOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+    """The records of a range, in order."""
+    with BrokerLog(options) as broker:
+        yield from _Reading(broker, options, wanted).batches()
+
+
+class _Reading:
+    """One range on its way from the broker."""
+
+    def __init__(self, broker: BrokerLog, options: ReadOptions, wanted: OffsetRange) -> None:
+        self._broker = broker
+        self._options = options
+        self._wanted = wanted
+        self._source = Source(*wanted.partition, options.include_headers)
+        self._fruitless = 0
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        position, end = self._wanted.start, self._wanted.end
+        coming = self._broker.start(self._fetch(position)) if position < end else None
+        while coming is not None:
+            try:
+                fetched = self._broker.finish(coming)
+            except KafkaError as error:
+                position = self._start_of_what_is_there(position, error)
+                coming = self._broker.start(self._fetch(position)) if position < end else None
+                continue
+            data = bytes(fetched.records)
+            following = self._following(data, position, fetched)
+            coming = self._broker.start(self._fetch(following)) if following < end else None
+            aborted = Aborted(fetched.aborted) if self._options.isolation == "read_committed" else None
+            yield from decode(data, self._source, Bounds(position, end), aborted=aborted)
+            position = following
+
+    async def _fetch(self, offset: int) -> RawFetch:
+        return await self._broker.client.fetch_raw(
+            self._wanted.partition, offset, self._options.fetch_bytes, self._options.isolation
+        )
+
+    def _following(self, data: bytes, position: int, fetched: RawFetch) -> int:
+        """The offset to go on with."""
+        last = _last_offset(data)
+        if last is not None and last >= position:
+            self._fruitless = 0
+            return last + 1
+        stable = fetched.last_stable_offset
+        readable = fetched.high_watermark
+        if self._options.isolation == "read_committed" and 0 <= stable < readable:
+            readable = stable
+        self._fruitless += 1
+        if readable >= self._wanted.end or self._fruitless > _FRUITLESS_FETCHES:
+            if readable < self._wanted.end:
+                self._lost(f"offsets from {readable} on are not there any more")
+            return self._wanted.end  # what was behind `position` has been compacted away
+        return position
+
+    def _start_of_what_is_there(self, position: int, error: KafkaError) -> int:
+        """Where to go on when the broker does not have the offset; errors of another kind are raised again."""
+        if error.code != ErrorCode.OFFSET_OUT_OF_RANGE:
+            raise error
+        first = self._broker.ends([self._wanted.partition], EARLIEST)[self._wanted.partition]
+        self._lost(f"offset {position} is not there any more, the first one is {first}")
+        return first if first > position else self._wanted.end
+
+    def _lost(self, what: str) -> None:
+        said = f"{self._wanted.partition}: {what}"
+        if self._options.fail_on_data_loss:
+            raise DataLoss(f"{said}; failOnDataLoss=false reads what is there")
+        log.warning("%s; the rest is read", said)
+
+
+def _last_offset(data: bytes) -> int | None:
+    last = None
+    for entry in iter_entries(data):
+        last = entry
+    return None if last is None else last.last_offset

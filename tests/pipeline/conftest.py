@@ -1,0 +1,41 @@
+"""What the tests of the pipeline share: one Spark session for the whole run, sized for two cores, and nothing without the extra."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from tests.support import golden
+
+MISSING = [name for name in ("pyarrow", "numpy") if importlib.util.find_spec(name) is None]
+MISSING_FOR_SPARK = [name for name in ("pyspark", "pandas") if importlib.util.find_spec(name) is None]
+collect_ignore_glob = ["test_*.py"] if MISSING else []
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Whole files that are left out are no test's skip, so they are named here."""
+    if MISSING:
+        terminalreporter.write_line(f"tests/pipeline left out: {', '.join(MISSING)} not installed (make pipeline-test)")
+
+
+def pytest_collection_modifyitems(items):
+    """A Spark session takes seconds and half a gigabyte: tests that use one carry the mark."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+            if MISSING_FOR_SPARK:
+                item.add_marker(pytest.mark.skip(reason=f"{', '.join(MISSING_FOR_SPARK)} not installed"))
+
+
+@pytest.fixture(scope="session")
+def golden_root(tmp_path_factory) -> Path:
+    return golden.unpack(tmp_path_factory.mktemp("golden"))
+
+
+@pytest.fixture(scope="session")
+def spark():
+    from pipeline import session
+
+    running = session("local[2]", "horolog tests", quick=True, **{"spark.sql.shuffle.partitions": 2})
+    yield running
+    running.stop()

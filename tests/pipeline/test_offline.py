@@ -1,0 +1,243 @@
+"""Segment files are read as they lie there, whoever wrote them, and nothing that is not wanted is read."""
+
+import shutil
+from itertools import pairwise
+
+import pytest
+
+from pipeline import plan
+from pipeline.offline import make_plan, read_pieces, tasks_of
+from pipeline.options import parse_read
+from pipeline.positions import DataLoss, OptionError
+from protocol.records.batch import encode_batch
+from protocol.records.record import Record
+from tests.pipeline import samples
+from tests.support import golden, logs
+
+NOW_MS = 1_795_190_000_000
+
+
+def read(path, **options):
+    options = parse_read({"path": str(path), "includeHeaders": "true", **options}, NOW_MS)
+    made = make_plan(options)
+    return samples.rows_in(read_pieces(made.pieces, include_headers=True, fail_on_data_loss=options.fail_on_data_loss))
+
+
+def contents(folder):
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(("name", "stage"), golden.names())
+def test_a_golden_folder_holds_what_its_broker_would_read(name, stage, golden_root, tmp_path):
+    case = golden.Case(name, golden_root)
+    folder = case.copy(stage, tmp_path)
+    before = contents(tmp_path)
+    rows = {level: read(folder, **{"kafka.isolation.level": level}) for level in ("read_uncommitted", "read_committed")}
+    assert contents(tmp_path) == before
+    with_broker = logs.open_logs(tmp_path).partitions["topic", 0]
+    there = samples.rows_of(logs.read_all(with_broker), "topic", 0, headers=True)
+    assert rows["read_uncommitted"] == [row for row in there if row[4] >= with_broker.log_start_offset]
+    assert {row[4] for row in rows["read_committed"]} <= {row[4] for row in there}
+
+
+@pytest.mark.parametrize("name", sorted({name for name, stage in golden.names() if stage == "clean"}))
+def test_a_golden_folder_holds_what_the_java_consumer_read(name, golden_root):
+    case = golden.Case(name, golden_root)
+    if case.stages[-1] != "clean":
+        pytest.skip("the consumer read at another stage")
+    views = [view for view in case.manifest["consumed"] if view in {"default", "read_uncommitted", "read_committed"}]
+    for view in views:
+        level = view if view != "default" else "read_uncommitted"
+        rows = read_golden(case, level)
+        expected = [(one.offset, one.timestamp, one.key, one.value) for one in case.records(view)]
+        assert [(row[4], row[5], row[0], row[1]) for row in rows] == expected, view
+
+
+def read_golden(case, level, stage="clean"):
+    folder = case.root / "copies" / case.name
+    if not folder.exists():
+        case.copy(stage, folder)
+    return read(folder, **{"kafka.isolation.level": level})
+
+
+def log_of(folder, *, segments=10, batches=10, per_batch=20, sealed=True):
+    """A partition whose times go up a second a record, in segments of the same size; offsets as rows of what was written."""
+    data = folder / "data"
+    manager = logs.open_logs(data)
+    config = logs.topic_config(
+        {"segment.bytes": str(segment_bytes(batches, per_batch)), "index.interval.bytes": "1000"}
+    )
+    partition = manager.create("topic", 0, config, None)
+    offset = 0
+    for _ in range(segments * batches):
+        partition.append(bytes(batch_at(offset, per_batch)), NOW_MS, produce_version=9)
+        partition.flush()
+        offset += per_batch
+    if sealed:
+        partition.sync()
+        manager.close()
+    return data, offset
+
+
+def batch_at(offset, count):
+    records = [
+        Record(n, samples.BASE_MS + 1000 * (offset + n), 0, b"key", b"%06d" % (offset + n) + bytes(400))
+        for n in range(count)
+    ]
+    return encode_batch(records)
+
+
+def segment_bytes(batches, per_batch):
+    return len(batch_at(0, per_batch)) * batches + 100
+
+
+def test_a_time_range_reads_its_segments_only(tmp_path):
+    data, count = log_of(tmp_path)
+    whole = plan(str(data))
+    assert whole.bytes_skipped == 0
+    assert whole.segments_read == 10
+    since = samples.BASE_MS + 1000 * 1010
+    part = plan(str(data), since, since + 20_000)
+    assert part.segments_read == 1
+    assert part.segments_skipped == 9
+    assert part.bytes_read + part.bytes_skipped == whole.bytes_read
+    assert part.bytes_read < whole.bytes_read / 20
+    assert part.looked_at_bytes < whole.bytes_read / 4  # blocks of two segments are held against their sums
+    rows = read(data, startingTimestamp=str(since), endingTimestamp=str(since + 20_000))
+    assert [row[4] for row in rows] == list(range(1010, 1030))
+    assert "reads 1 segments" in str(part)
+    assert count == 2000
+
+
+def test_times_follow_the_grammar_of_the_command_line(tmp_path):
+    data, _ = log_of(tmp_path, segments=1)
+    assert [row[4] for row in read(data, startingTimestamp="2023-11-14T22:16:00Z")] == list(range(160, 200))
+    with pytest.raises(OptionError, match="startingTimestamp: 'yesterdya'"):
+        plan(str(data), "yesterdya")
+
+
+def test_what_has_nothing_after_the_time_is_empty_or_an_error(tmp_path):
+    data, _ = log_of(tmp_path, segments=1)
+    late = str(samples.BASE_MS + 10**9)
+    assert read(data, startingTimestamp=late) == []
+    assert len(read(data, endingTimestamp=late)) == 200
+    with pytest.raises(OptionError, match="topic-0: no record at or after"):
+        read(data, startingTimestamp=late, onNoMatch="error")
+    assert len(read(data, endingTimestamp=late, onNoMatch="error")) == 200
+
+
+def test_an_unsealed_log_is_read_to_its_last_whole_batch(tmp_path):
+    data, _ = log_of(tmp_path, segments=2, sealed=False)
+    active = max((data / "topic-0").glob("*.log"))
+    with active.open("ab") as file:
+        file.write(batch_at(400, 5)[:-7])
+    before = contents(data)
+    assert [row[4] for row in read(data)] == list(range(400))
+    assert contents(data) == before
+
+
+def test_index_files_of_another_log_are_not_believed(tmp_path):
+    data, _ = log_of(tmp_path)
+    indexes = sorted((data / "topic-0").glob("*.timeindex")), sorted((data / "topic-0").glob("*.index"))
+    for files in indexes:
+        for wrong, right in pairwise(files[:6]):
+            shutil.copy(right, wrong)
+    since = samples.BASE_MS + 1000 * 450
+    rows = read(data, startingTimestamp=str(since), endingTimestamp=str(since + 300_000))
+    assert [row[4] for row in rows] == list(range(450, 750))
+
+
+def test_damage_is_an_error_unless_it_may_be(tmp_path):
+    data, _ = log_of(tmp_path, segments=1, sealed=False)
+    (log,) = (data / "topic-0").glob("*.log")
+    content = bytearray(log.read_bytes())
+    content[len(content) // 2 + 200] ^= 1
+    log.write_bytes(content)
+    with pytest.raises(DataLoss, match="damaged"):
+        read(data)
+    assert [row[4] for row in read(data, failOnDataLoss="false")] == [*range(100), *range(120, 200)]
+
+
+@pytest.mark.parametrize("at", [0, 6, 7, 10])
+def test_what_the_broker_would_put_right_is_read_right(tmp_path, at):
+    data, _ = log_of(tmp_path, segments=1, sealed=False)
+    (log,) = (data / "topic-0").glob("*.log")
+    content = bytearray(log.read_bytes())
+    content[len(content) // 2 + at] ^= 1  # offset and size are under no checksum
+    log.write_bytes(content)
+    assert [row[4] for row in read(data)] == list(range(200))
+    assert log.read_bytes() == content
+
+
+def test_a_log_that_changes_after_planning_is_told(tmp_path):
+    data, _ = log_of(tmp_path, segments=2)
+    made = plan(str(data))
+    first, _ = sorted((data / "topic-0").glob("*.log"))
+    first.unlink()
+    with pytest.raises(DataLoss, match="after the read was planned"):
+        list(read_pieces(made.pieces, include_headers=False, fail_on_data_loss=True))
+    rows = samples.rows_in(read_pieces(made.pieces, include_headers=False, fail_on_data_loss=False))
+    assert [row[4] for row in rows] == list(range(200, 400))
+
+
+@pytest.mark.parametrize("task_bytes", [1, 5000, 40_000, 10**9])
+def test_pieces_of_any_size_hold_everything_once(tmp_path, task_bytes):
+    data, count = log_of(tmp_path, segments=3)
+    made = make_plan(parse_read({"path": str(data), "maxBytesPerTask": str(task_bytes)}, NOW_MS))
+    tasks = tasks_of(made.pieces, task_bytes)
+    rows = [
+        row[4]
+        for task in tasks
+        for row in samples.rows_in(read_pieces(task, include_headers=False, fail_on_data_loss=True))
+    ]
+    assert rows == list(range(count))
+    assert len(tasks) >= made.bytes_read / max(task_bytes, 10_000) / 2
+
+
+@pytest.mark.parametrize(
+    ("options", "offsets"),
+    [
+        ({"startingOffsets": '{"topic":{"0":150}}'}, range(150, 200)),
+        ({"endingOffsets": '{"topic":{"0":33}}'}, range(33)),
+        ({"startingOffsets": '{"topic":{"0":-2}}', "endingOffsets": '{"topic":{"0":-1}}'}, range(200)),
+        ({"startingOffsets": '{"topic":{"0":90}}', "endingOffsets": '{"topic":{"0":90}}'}, range(0)),
+        (
+            {"startingOffsets": '{"topic":{"0":7}}', "endingOffsets": '{"topic":{"0":193}}', "minPartitions": "7"},
+            range(7, 193),
+        ),
+        ({"maxRecordsPerPartition": "9"}, range(200)),
+        ({"assign": '{"topic":[0]}'}, range(200)),
+        ({"subscribePattern": "top.*"}, range(200)),
+        ({"subscribePattern": "other.*"}, range(0)),
+    ],
+)
+def test_offsets_bound_what_is_read(tmp_path, options, offsets):
+    data, _ = log_of(tmp_path, segments=1)
+    assert [row[4] for row in read(data, **options)] == list(offsets)
+
+
+def test_offsets_that_are_not_there_are_a_loss_unless_that_may_be(tmp_path):
+    data, _ = log_of(tmp_path, segments=1)
+    asked = {"endingOffsets": '{"topic":{"0":500}}'}
+    with pytest.raises(DataLoss, match="0 to 500 are asked for, 0 to 200 are there"):
+        read(data, **asked)
+    assert len(read(data, failOnDataLoss="false", **asked)) == 200
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda folder: None, "no such folder"),
+        (lambda folder: folder.mkdir(), "neither a data folder"),
+    ],
+)
+def test_a_path_that_is_no_log_is_refused(tmp_path, make, message):
+    make(tmp_path / "x")
+    with pytest.raises(OptionError, match=message):
+        plan(str(tmp_path / "x"))
+
+
+def test_a_topic_that_is_not_there_is_refused(tmp_path):
+    data, _ = log_of(tmp_path, segments=1)
+    with pytest.raises(OptionError, match="nothing there of orders; there is topic"):
+        plan(str(data), subscribe="orders")
