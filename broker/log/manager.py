@@ -120,6 +120,9 @@ class LogManager:
         if starts.fault is not None:
             log.warning("%s; partitions start at their first segment", starts.fault)
         self._named_in_starts.update(starts.offsets)
+        if not was_clean:
+            # Folders that the last process has made may be known to the page cache only, and no partition asks for it again.
+            self._storage.sync_dir(self.data_dir)
         now_ms = self._clock.wall_ms()
         for name in sorted(self._storage.list_dir(self.data_dir)):
             if name.endswith(DELETED_FOLDER_SUFFIX) and self._storage.is_dir(f"{self.data_dir}/{name}"):
@@ -156,6 +159,11 @@ class LogManager:
             return False
         partition.become(found)
         return True
+
+    def partition_in(self, directory: str) -> Partition | None:
+        """The partition whose folder this is."""
+        key = partition_of(directory.rpartition("/")[2])
+        return None if key is None else self.partitions.get(key)
 
     # -- topics come and go
 

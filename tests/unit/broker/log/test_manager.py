@@ -318,3 +318,14 @@ def test_the_start_of_a_deleted_partition_is_not_that_of_the_next_of_its_name(ma
     again.sync()
     machine.storage.crash()
     assert machine.start().partitions["t", 0].log_start_offset == 0
+
+
+def test_a_partition_whose_maker_was_killed_survives_a_power_cut_once_it_has_been_synced(machine):
+    """Its folder is there for all who look, and not on the disk."""
+    append(machine.start().create("t", 0, CONFIG, TOPIC_ID))
+    machine.storage.die()
+    partition = machine.start().partitions["t", 0]
+    append(partition)
+    partition.sync()
+    machine.storage.crash()
+    assert machine.start().partitions["t", 0].high_watermark == 2
