@@ -21,7 +21,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 # Here other programs and the machine take part, with time limits of their own: a test that fails is run once more, and pytest
 # counts and names it. What is ours alone gets no second chance.
-WITH_OTHERS = {"container", "faults", "hostile", "interop", "performance", "pipeline", "soak"}
+WITH_OTHERS = {"container", "hostile", "interop", "performance", "pipeline", "soak"}
 
 TOOL_OF_MARK = {"java": "java", "node": "node", "go": "go"}
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from broker.log import repair, seals, snapshot_file
 from broker.log.segment import Segment
 from broker.log.snapshot_file import SnapshotEntry
-from broker.log.storage import Storage, StorageFault, parent_of
+from broker.log.storage import NO_DESCRIPTORS, Storage, StorageFault, parent_of
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +25,7 @@ class Durability:
     __slots__ = (
         "_directory",
         "_directory_changed",
+        "_failed",
         "_files_fail",
         "_guard",
         "_new_files",
@@ -45,6 +46,7 @@ class Durability:
         self._seals_changed = False
         self._directory_changed = False
         self._new_files: list[str] = []
+        self._failed: StorageFault | None = None
         self._files_fail = False
         self.recovery_point = recovery_point
         """Everything before it is on the disk."""
@@ -77,11 +79,15 @@ class Durability:
         return bool(self._snapshots or self._seals_changed)
 
     def sync(self, segments: Sequence[Segment], end_offset: int) -> None:
-        """Have everything on the disk that has been written up to `end_offset`. Raises StorageFault; what failed stays to be done.
+        """Have everything on the disk that has been written up to `end_offset`. Raises StorageFault, from then on every time.
+
+        A sync after one that failed would succeed without having written what that one did not, so there is none before a repair.
 
         Snapshots and seals only spare work at the next start: should they fail, that is logged once and tried again.
         """
         with self._guard:
+            if self._failed is not None:
+                raise self._failed
             save_seals, self._seals_changed = self._seals_changed, False
             known = [(one, one.seal or one.progress) for one in tuple(segments)] if save_seals else []
             complete = [seal for _, seal in known if seal is not None]
@@ -90,8 +96,10 @@ class Durability:
                 self._sync_files()
                 for segment in [one for one, _ in known if one.indexes_unsynced]:
                     self._sync_segment(segment)
-            except StorageFault:
+            except StorageFault as fault:
                 self._seals_changed |= save_seals
+                if fault.code not in NO_DESCRIPTORS:
+                    self._failed = fault
                 raise
             self.recovery_point = max(self.recovery_point, end_offset)
             try:
@@ -149,6 +157,7 @@ class Durability:
                 repair.write_small_files(self._storage, self._new_files)
                 self._sync_new_folder()
             self.recovery_point = max(self.recovery_point, end_offset)
+            self._failed = None
 
     def _sync_new_folder(self) -> None:
         for path in self._new_files:

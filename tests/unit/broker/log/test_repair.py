@@ -2,6 +2,7 @@
 
 import errno
 import random
+import threading
 from contextlib import suppress
 
 import pytest
@@ -49,7 +50,7 @@ def model():
 def test_a_sync_after_a_failed_one_would_prove_nothing(model):
     """The storage forgets what it failed to sync, as kernels do: without a repair a power cut takes it."""
     stopped(model)
-    model.partition.stopped = None
+    model.partition.stopped = model.partition._durability._failed = None
     model.partition.sync()
     assert len(after_power_cut(model)) == 3
 
@@ -191,3 +192,34 @@ def test_nothing_is_left_of_the_probe(model):
     stopped(model)
     model.partition.repair_job()()
     assert not [name for name in model.storage.list_dir(DIRECTORY) if PROBE in name]
+
+
+def test_a_sync_that_waited_for_one_that_failed_fails_too(model):
+    """It had looked at the partition before the other failed: two workers may sync one partition."""
+    written(model, 3)
+    durability, log = model.partition._durability, model.partition.segments[0].log
+    late = []
+
+    def sync_late():
+        try:
+            durability.sync(model.partition.segments, 3)
+        except StorageFault as fault:
+            late.append(fault)
+
+    waiting = threading.Thread(target=sync_late)
+
+    class Dying:
+        def __getattr__(self, name):
+            return getattr(log, name)
+
+        def datasync(self):
+            model.partition.segments[0].log = log
+            waiting.start()
+            raise StorageFault("no more")
+
+    model.partition.segments[0].log = Dying()
+    with pytest.raises(StorageFault):
+        model.partition.sync()
+    waiting.join(10)
+    assert len(late) == 1
+    assert durability.recovery_point == 0
