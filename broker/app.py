@@ -27,7 +27,7 @@ from broker.groups.coordinator import GroupCoordinator
 from broker.groups.timers import LoopTimers
 from broker.handlers.context import Endpoints
 from broker.handlers.fetch_sessions import FetchSessions
-from broker.listeners import Address, advertised_addresses, http_address, listen_addresses
+from broker.listeners import Address, advertised_addresses, controller_listeners, http_address, listen_addresses
 from broker.log.cleaner import Cleaned
 from broker.log.compaction import Compactor, Pass
 from broker.log.manager import DataFolderError, LogManager
@@ -273,6 +273,8 @@ def run(settings: Settings, warnings: Iterable[str]) -> int:
     logs = LogSetup(settings, sys.stderr)
     for warning in warnings:
         log.warning("%s", warning)
+    for listener in controller_listeners(settings):
+        log.info("listener %s is not opened: there is no controller here", listener)
     raise_limit()
     loop = new_event_loop()
     try:

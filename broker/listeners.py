@@ -1,5 +1,6 @@
 """Reads the addresses to listen on, and those to tell clients, out of the settings."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from broker.setting_types import SettingsError
@@ -19,12 +20,16 @@ class Address:
 
 
 def listen_addresses(settings: Settings) -> tuple[Address, ...]:
-    """What to bind; raises SettingsError for what cannot be read or is not served."""
+    """What to bind; raises SettingsError for what cannot be read or is not served.
+
+    Where only `advertised.listeners` is given, their ports are opened on all interfaces, as some of Kafka's images do.
+    """
     key = "listeners"
-    protocols = _protocols(settings)
-    not_ours = set(settings.controller_listener_names)
-    found = [read_address(key, text, protocols) for text in settings.listeners]
-    found = [address for address in found if address.name not in not_ours]
+    if settings.advertised_listeners and not settings.is_set(key):
+        told = _not_controllers("advertised.listeners", settings.advertised_listeners, settings)
+        found = [Address(address.name, address.protocol, "", address.port) for address in told]
+    else:
+        found = _not_controllers(key, settings.listeners, settings)
     if not found:
         raise SettingsError(key, ",".join(settings.listeners), "at least one listener for clients is needed")
     for address in found:
@@ -40,9 +45,7 @@ def advertised_addresses(settings: Settings, hostname: str) -> dict[str, Address
     """What clients of each listener are told; a listener on all interfaces with none of its own gets the machine's name."""
     key = "advertised.listeners"
     bound = listen_addresses(settings)
-    protocols = _protocols(settings)
-    given = [read_address(key, text, protocols) for text in settings.advertised_listeners]
-    given = [address for address in given if address.name not in settings.controller_listener_names]
+    given = _not_controllers(key, settings.advertised_listeners, settings)
     _refuse_twins(key, [address.name for address in given], "name")
     names = {address.name for address in bound}
     for address in given:
@@ -57,6 +60,24 @@ def advertised_addresses(settings: Settings, hostname: str) -> dict[str, Address
         host = hostname if is_wildcard(address.host) else address.host
         told.setdefault(address.name, Address(address.name, address.protocol, host, address.port))
     return told
+
+
+def controller_listeners(settings: Settings) -> list[str]:
+    """The listeners of a controller, which nobody opens."""
+    names = _controllers(settings)
+    return [text for text in settings.listeners if text.partition("://")[0].strip().upper() in names]
+
+
+def _controllers(settings: Settings) -> set[str]:
+    return {name.upper() for name in settings.controller_listener_names}
+
+
+def _not_controllers(key: str, texts: Iterable[str], settings: Settings) -> list[Address]:
+    protocols = _protocols(settings)
+    names = _controllers(settings)
+    return [
+        read_address(key, text, protocols) for text in texts if text.partition("://")[0].strip().upper() not in names
+    ]
 
 
 def http_address(settings: Settings) -> tuple[str, int] | None:

@@ -9,7 +9,7 @@ from broker.setting_types import SettingsError, Spec, nearest
 
 # The environment variables of Kafka's scripts and images, and those that container platforms set for a service named kafka.
 _NOT_SETTINGS = re.compile(
-    r"KAFKA_(HOME|OPTS|VERSION|DEBUG|CLUSTER_ID|CREATE_TOPICS|.*_OPTS|JMX_.*|LOG4J_.*|TOOLS_LOG4J_.*|SERVICE_.*|PORT_.*)"
+    r"KAFKA_(HOME|OPTS|VERSION|DEBUG|CLUSTER_ID|KRAFT_CLUSTER_ID|ENABLE_KRAFT|CREATE_TOPICS|.*_OPTS|JMX_.*|LOG4J_.*|TOOLS_LOG4J_.*|SERVICE_.*|PORT_.*)"
 )
 _FAMILIES = ("listener.name.", "rsm.config.", "rlmm.config.")  # Kafka hands on whatever begins so
 _CLOSE = 0.87  # an environment variable as like a known name as this is taken for a misspelling of it
@@ -68,8 +68,11 @@ def from_environment(environ: Mapping[str, str], specs: Mapping[str, Spec]) -> t
 
 
 def key_of_variable(name: str) -> str:
-    """KAFKA_LOG_SEGMENT_BYTES is log.segment.bytes; two underscores stand for one, three for a dash."""
-    rest = name.removeprefix("KAFKA_").lower()
+    """KAFKA_LOG_SEGMENT_BYTES is log.segment.bytes, and so is KAFKA_CFG_LOG_SEGMENT_BYTES, as one family of images has it.
+
+    Two underscores stand for one, three for a dash.
+    """
+    rest = name.removeprefix("KAFKA_").removeprefix("CFG_").lower()
     return re.sub("_+", lambda run: {1: ".", 2: "_", 3: "-"}.get(len(run[0]), run[0]), rest)
 
 

@@ -48,6 +48,12 @@ class EmbeddedBroker:
         return f"{self.host}:{self.port}"
 
     @property
+    def addresses(self) -> dict[str, str]:
+        """HOST:PORT that clients of each listener are told, by its name."""
+        told = {each.name: self.broker.endpoints.advertised(each.name) for each in self.broker.listeners}
+        return {name: f"{host}:{port}" for name, (host, port) in told.items()}
+
+    @property
     def http(self) -> str | None:
         """Where /metrics, /health and /ready are, if `horolog_http_listen` asks for them."""
         watchman = self.broker.watchman

@@ -50,6 +50,7 @@ class ThreadedBroker:
         self.host = embedded.host
         self.port = embedded.port
         self.bootstrap = embedded.bootstrap
+        self.addresses = embedded.addresses
         self.http = embedded.http
         self.clock = ThreadedClock(embedded.clock, self._call)
 

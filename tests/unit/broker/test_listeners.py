@@ -54,6 +54,7 @@ def test_ipv6_hosts_stand_in_brackets():
         ({"listeners": "PLAINTEXT://127.0.0.1"}, "a port from 0 to 65535"),
         ({"listeners": "PLAINTEXT://127.0.0.1:65536"}, "a port from 0 to 65535"),
         ({"listeners": "PLAINTEXT://::1:9092"}, "in brackets"),
+        ({"advertised_listeners": "INSIDE://host:9092"}, "INSIDE is not in listener.security.protocol.map"),
         ({"listeners": "INSIDE://:9092"}, "INSIDE is not in listener.security.protocol.map"),
         ({"listeners": "SSL://:9093"}, "SSL speaks SSL; served is PLAINTEXT"),
         ({"listeners": "PLAINTEXT://a:1,PLAINTEXT://b:2"}, "this name stands there twice"),
@@ -61,7 +62,10 @@ def test_ipv6_hosts_stand_in_brackets():
         ({"listeners": "PLAINTEXT://:1", "controller_listener_names": "PLAINTEXT"}, "at least one listener"),
         ({"listener_security_protocol_map": "PLAINTEXT:HTTP"}, "NAME:PROTOCOL"),
         ({"advertised_listeners": "PLAINTEXT://0.0.0.0:9092"}, "a host that clients can reach"),
-        ({"advertised_listeners": "SSL://host:9092"}, "SSL is not among the listeners PLAINTEXT"),
+        (
+            {"listeners": "PLAINTEXT://:9092", "advertised_listeners": "SSL://host:9092"},
+            "SSL is not among the listeners PLAINTEXT",
+        ),
     ],
 )
 def test_what_stops_the_start(flags, said):
@@ -73,3 +77,14 @@ def test_one_address_is_not_bound_twice():
     with pytest.raises(SettingsError, match="this address stands there twice"):
         listen_addresses(load(None, {}, COMPOSE | {"listeners": "INSIDE://:1,OUTSIDE://:1"})[0])
     assert len(listen_addresses(load(None, {}, COMPOSE | {"listeners": "INSIDE://:0,OUTSIDE://:0"})[0])) == 2
+
+
+def test_advertised_listeners_alone_open_their_ports_on_all_interfaces():
+    given = settings(
+        advertised_listeners="PLAINTEXT://broker:29092,PLAINTEXT_HOST://localhost:9092",
+        listener_security_protocol_map="PLAINTEXT:PLAINTEXT,PLAINTEXT_HOST:PLAINTEXT",
+    )
+    bound = [(one.name, one.host, one.port) for one in listen_addresses(given)]
+    assert bound == [("PLAINTEXT", "", 29092), ("PLAINTEXT_HOST", "", 9092)]
+    told = {one.name: one.host for one in advertised_addresses(given, "machine").values()}
+    assert told == {"PLAINTEXT": "broker", "PLAINTEXT_HOST": "localhost"}

@@ -1,0 +1,54 @@
+"""Listeners for inside and outside: whoever comes in through one is sent to its address, for data, groups and transactions."""
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
+
+from client.testing import broker_in_thread, horolog_broker
+
+LISTENERS = {
+    "listeners": "INSIDE://0.0.0.0:0,OUTSIDE://127.0.0.1:0,CONTROLLER://127.0.0.1:0",
+    "advertised.listeners": "INSIDE://127.0.0.2:0,OUTSIDE://localhost:0",
+    "listener.security.protocol.map": "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "INSIDE",
+}
+HOSTS = {"INSIDE": "127.0.0.2", "OUTSIDE": "localhost"}
+
+
+@pytest.mark.parametrize("name", sorted(HOSTS))
+def test_librdkafka_stays_on_its_listener(name):
+    with broker_in_thread(settings=LISTENERS) as broker:
+        assert sorted(broker.addresses) == sorted(HOSTS)
+        address = broker.addresses[name]
+        admin = AdminClient({"bootstrap.servers": address})
+        (node,) = admin.list_topics(timeout=20).brokers.values()
+        assert (node.host, f"{node.host}:{node.port}") == (HOSTS[name], address)
+        assert {each.host for each in admin.describe_cluster().result(20).nodes} == {HOSTS[name]}
+        producer = Producer({"bootstrap.servers": address, "transactional.id": f"t-{name}"})
+        producer.init_transactions(20)
+        producer.begin_transaction()
+        producer.produce("t", b"x")
+        producer.commit_transaction(20)
+        consumer = Consumer({"bootstrap.servers": address, "group.id": "g", "auto.offset.reset": "earliest"})
+        consumer.subscribe(["t"])
+        record = consumer.poll(20)
+        consumer.close()
+        assert record.value() == b"x"
+
+
+@pytest.mark.parametrize("name", sorted(HOSTS))
+async def test_aiokafka_stays_on_its_listener(name):
+    async with horolog_broker(settings=LISTENERS) as broker:
+        admin = AIOKafkaAdminClient(bootstrap_servers=broker.addresses[name])
+        await admin.start()
+        described = await admin.describe_cluster()
+        await admin.close()
+        assert [node["host"] for node in described["brokers"]] == [HOSTS[name]]
+        producer = AIOKafkaProducer(bootstrap_servers=broker.addresses[name])
+        await producer.start()
+        sent = await producer.send_and_wait("t", b"x")
+        await producer.stop()
+        assert sent.offset == 0
