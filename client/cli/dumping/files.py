@@ -7,7 +7,8 @@ from pathlib import Path, PurePath
 from crc32c import crc32c
 
 from broker.log import set_aside
-from broker.log.storage import FileMissing, RealStorage, StorageFault
+from broker.log.storage import FileMissing, StorageFault
+from client.cli.common.read_only import ReadOnlyStorage
 from client.cli.dumping import indexes, logs, records, small_files
 from client.cli.dumping.items import Item
 from client.cli.dumping.kinds import base_offset_of, decoder_of, kind_of
@@ -53,7 +54,7 @@ def dump_file(path: str, question: Question) -> Iterator[Item]:
     """The items of one file; a fault of the disk is a problem like others."""
     kind = kind_of(path)
     assert kind is not None, "files_of gives no others"
-    storage = RealStorage()
+    storage = ReadOnlyStorage()
     try:
         size_bytes, _ = storage.stat(path)
         yield {
@@ -75,7 +76,7 @@ def dump_file(path: str, question: Question) -> Iterator[Item]:
         yield {"type": "problem", "problem": str(fault)}
 
 
-def _log(storage: RealStorage, path: str, size_bytes: int, question: Question) -> Iterator[Item]:
+def _log(storage: ReadOnlyStorage, path: str, size_bytes: int, question: Question) -> Iterator[Item]:
     name = question.decoder or decoder_of(path)
     asked = logs.Asked(
         question.deep,
@@ -91,7 +92,7 @@ def _log(storage: RealStorage, path: str, size_bytes: int, question: Question) -
         file.close()
 
 
-def _index(storage: RealStorage, path: str, kind: str, question: Question) -> Iterator[Item]:
+def _index(storage: ReadOnlyStorage, path: str, kind: str, question: Question) -> Iterator[Item]:
     data = storage.read_all(path)
     base_offset = base_offset_of(path) or 0
     entries, padding_bytes, _ = indexes.split(data, indexes.ENTRY_OF[kind])
@@ -107,7 +108,7 @@ def _index(storage: RealStorage, path: str, kind: str, question: Question) -> It
     yield {"type": "summary", "entries": len(entries), "checked_against": checked}
 
 
-def _against_log(storage: RealStorage, path: str, kind: str, data: bytes, base_offset: int) -> Iterator[Item]:
+def _against_log(storage: ReadOnlyStorage, path: str, kind: str, data: bytes, base_offset: int) -> Iterator[Item]:
     log_path = str(PurePath(path).with_suffix(".log"))
     try:
         log_bytes, _ = storage.stat(log_path)

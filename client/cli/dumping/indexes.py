@@ -55,72 +55,97 @@ def problem(text: str, entry: int | None = None) -> Item:
     return {"type": "problem", "entry": entry, "problem": text}
 
 
+class OffsetsCheck:
+    """Holds an offset index against its log, batch by batch."""
+
+    def __init__(self, data: bytes, base_offset: int) -> None:
+        self._entries, _, _ = split(data, offset_index.ENTRY)
+        self._base_offset = base_offset
+        self._before = base_offset - 1
+        self._number = 0
+
+    def add(self, found: Batch) -> Iterator[Item]:
+        """What entries up to this batch are wrong."""
+        entries = self._entries
+        while self._number < len(entries) and entries[self._number][1] < found.position:
+            yield self._astray("")
+        if self._number < len(entries) and entries[self._number][1] == found.position:
+            offset = self._base_offset + entries[self._number][0]
+            if not self._before < offset <= found.last_offset:
+                text = f"entry {self._number}: offset {offset} is not in the batch at {found.position}, which ends with {found.last_offset}"
+                yield problem(text, self._number)
+            self._number += 1
+        self._before = found.last_offset
+
+    def end(self, *, is_complete: bool = False) -> Iterator[Item]:  # noqa: ARG002 - the other check needs it
+        """What entries are left behind the last batch."""
+        while self._number < len(self._entries):
+            yield self._astray(", the log ends before")
+
+    def _astray(self, more: str) -> Item:
+        number = self._number
+        self._number += 1
+        return problem(f"entry {number}: no batch begins at {self._entries[number][1]}{more}", number)
+
+
+class TimesCheck:
+    """Holds a time index against its log, batch by batch."""
+
+    def __init__(self, data: bytes, base_offset: int) -> None:
+        self._entries, _, _ = split(data, time_index.ENTRY)
+        self._base_offset = base_offset
+        self._number = 0
+        self._last_offset = base_offset - 1
+        self._latest_record = -1
+        self._latest = -1  # markers of transactions counted too
+        self._has_untimed = (
+            False  # of v0 messages Kafka knew times that are not in the log: who can say what is too late
+        )
+
+    def add(self, found: Batch) -> Iterator[Item]:
+        before = self._latest_record
+        marker = batch.read_header(found.data).max_timestamp if found.is_control else -1
+        self._latest_record = max(before, found.timestamp)
+        self._latest = max(self._latest, found.timestamp, marker)
+        self._last_offset = found.last_offset
+        self._has_untimed = self._has_untimed or found.magic == 0
+        while self._number < len(self._entries):
+            timestamp, offset = self._entries[self._number][0], self._base_offset + self._entries[self._number][1]
+            if offset > found.last_offset:
+                break
+            needed = self._latest_record if offset == found.last_offset else before
+            yield from self._judge(timestamp, offset, needed)
+            self._number += 1
+
+    def _judge(self, timestamp: int, offset: int, needed: int) -> Iterator[Item]:
+        number = self._number
+        if timestamp < needed:
+            text = f"entry {number}: records up to offset {offset} are as late as {needed}, not {timestamp}: look-ups skip some"
+            yield problem(text, number)
+        elif timestamp > self._latest and not self._has_untimed:
+            text = f"entry {number}: no record up to offset {offset} is as late as {timestamp}, the latest is {self._latest}"
+            yield problem(text, number)
+
+    def end(self, *, is_complete: bool = False) -> Iterator[Item]:
+        """Also, of a segment that takes no more: whether the last entry tells the latest time, as look-ups rely on."""
+        told = self._entries[-1][0] if self._entries else -1
+        if is_complete and told < self._latest_record:
+            yield problem(
+                f"its last entry is not the latest time, {self._latest_record}, but {told}: look-ups skip the segment"
+            )
+        for number in range(self._number, len(self._entries)):
+            offset = self._base_offset + self._entries[number][1]
+            yield problem(f"entry {number}: offset {offset} is behind the end of the log, {self._last_offset}", number)
+
+
+CHECK_OF: dict[str, type[OffsetsCheck] | type[TimesCheck]] = {"offset-index": OffsetsCheck, "time-index": TimesCheck}
+
+
 def verify_items(kind: str, data: bytes, base_offset: int, log: File, log_bytes: int) -> Iterator[Item]:
     """What is wrong with an index if its log is right."""
-    entries, _, _ = split(data, ENTRY_OF[kind])
-    batches = (
-        span
-        for span in scan(
-            log.pread, log_bytes, first_offset=base_offset, end_offset=base_offset + LARGEST_RELATIVE_OFFSET + 1
-        )
-        if isinstance(span, Batch)
-    )
-    if kind == "offset-index":
-        yield from _verify_offsets(entries, base_offset, batches)
-    else:
-        yield from _verify_times(entries, base_offset, batches)
-
-
-def _verify_offsets(entries: Sequence[tuple[int, int]], base_offset: int, batches: Iterator[Batch]) -> Iterator[Item]:
-    number = 0
-    before = base_offset - 1
-    for found in batches:
-        while number < len(entries) and entries[number][1] < found.position:
-            yield problem(f"entry {number}: no batch begins at {entries[number][1]}", number)
-            number += 1
-        if number < len(entries) and entries[number][1] == found.position:
-            offset = base_offset + entries[number][0]
-            if not before < offset <= found.last_offset:
-                there = (
-                    f"{before + 1} to {found.last_offset}"
-                    if found.magic < 2
-                    else f"{found.base_offset} to {found.last_offset}"
-                )
-                yield problem(
-                    f"entry {number}: offset {offset} is not in the batch at {found.position}, {there}", number
-                )
-            number += 1
-        before = found.last_offset
-    for left in range(number, len(entries)):
-        yield problem(f"entry {left}: no batch begins at {entries[left][1]}, the log ends before", left)
-
-
-def _verify_times(entries: Sequence[tuple[int, int]], base_offset: int, batches: Iterator[Batch]) -> Iterator[Item]:
-    number = 0
-    latest_record = latest = -1  # of records, and of markers too, up to and including a batch
-    latest_before = -1  # of records in the batches before
-    last_offset = base_offset - 1
-    has_untimed = False  # of v0 messages Kafka knew times that are not in the log: nobody can say what is too late
-    for found in batches:
-        has_untimed = has_untimed or found.magic == 0
-        latest_before = latest_record
-        latest_record = max(latest_record, found.timestamp)
-        latest = max(latest, found.timestamp, batch.read_header(found.data).max_timestamp if found.is_control else -1)
-        last_offset = found.last_offset
-        while number < len(entries) and base_offset + entries[number][1] <= last_offset:
-            timestamp, offset = entries[number][0], base_offset + entries[number][1]
-            needed = latest_record if offset == last_offset else latest_before
-            if timestamp < needed:
-                yield problem(
-                    f"entry {number}: records up to offset {offset} are as late as {needed}, not {timestamp}: look-ups skip some",
-                    number,
-                )
-            elif timestamp > latest and not has_untimed:
-                yield problem(
-                    f"entry {number}: no record up to offset {offset} is as late as {timestamp}, the latest is {latest}",
-                    number,
-                )
-            number += 1
-    for left in range(number, len(entries)):
-        offset = base_offset + entries[left][1]
-        yield problem(f"entry {left}: offset {offset} is behind the end of the log, {last_offset}", left)
+    check = CHECK_OF[kind](data, base_offset)
+    end_offset = base_offset + LARGEST_RELATIVE_OFFSET + 1
+    for span in scan(log.pread, log_bytes, first_offset=base_offset, end_offset=end_offset):
+        if isinstance(span, Batch):
+            yield from check.add(span)
+    yield from check.end()

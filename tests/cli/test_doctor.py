@@ -1,0 +1,251 @@
+"""`horolog doctor` finds what is damaged, foretells exactly what recovery does, and has it done without losing a byte for good."""
+
+import json
+import shutil
+
+import pytest
+
+from broker.log import offset_index
+from broker.log.storage import RealStorage
+from protocol.records.entries import iter_records
+from tests.support import golden
+
+CASES = sorted({name for name, _ in golden.names()})
+
+
+@pytest.fixture
+def data(golden_root, tmp_path):
+    """A data folder with one partition of five segments, as Kafka left it."""
+    folder = tmp_path / "data"
+    golden.Case("v2-multiseg", golden_root).copy("clean", folder)
+    return folder
+
+
+def partition(data):
+    return data / "topic-0"
+
+
+def logs(data):
+    return sorted(partition(data).glob("*.log"))
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def offsets(data):
+    """The offsets of all records that can be read, hole or not."""
+    from broker.log.scan import Batch, scan
+
+    found = []
+    for path in logs(data):
+        file = RealStorage().open(str(path))
+        for span in scan(file.pread, path.stat().st_size, first_offset=int(path.stem), end_offset=2**62):
+            if isinstance(span, Batch):
+                found += [record.offset for record in iter_records(span.data)]
+        file.close()
+    return found
+
+
+def flip(path, position):
+    data = bytearray(path.read_bytes())
+    data[position] ^= 1
+    path.write_bytes(data)
+
+
+def examine(horolog, data, *words):
+    ended = horolog("doctor", data, "-o", "json", *words)
+    return ended, json.loads(ended.out)
+
+
+def kinds(document):
+    return [one["kind"] for each in document["partitions"] for one in each["findings"]]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_folders_that_kafka_left_are_sound_and_stay_as_they_are(name, golden_root, tmp_path, horolog):
+    golden.Case(name, golden_root).copy("clean", tmp_path / "data")
+    before = contents(tmp_path)
+    ended, document = examine(horolog, tmp_path / "data")
+    assert (ended.code, document["findings"], kinds(document)) == (0, [], [])
+    assert document["partitions"][0]["state"] == "ok"
+    assert contents(tmp_path) == before
+
+
+def test_damage_inside_is_told_with_its_offsets_and_times(data, horolog):
+    flip(logs(data)[0], 400)
+    before = contents(data)
+    ended, document = examine(horolog, data)
+    (report,) = document["partitions"]
+    (found,) = [one for one in report["findings"] if one["kind"] == "damage"]
+    assert ended.code == 3
+    assert report["state"] == "damaged"
+    assert (found["position"], found["size_bytes"], found["first_offset"], found["last_offset"]) == (339, 113, 3, 3)
+    assert (found["time_before"], found["time_after"]) == (1600000000020, 1600000000040)
+    assert [one["size_bytes"] for one in report["actions"] if one["action"] == "set aside"] == [113]
+    assert contents(data) == before
+
+
+def test_a_torn_tail_is_told_and_cut_by_repair_and_kept_aside(data, horolog):
+    whole = logs(data)[-1].read_bytes()
+    logs(data)[-1].write_bytes(whole[:-5])
+    readable = offsets(data)
+    (data / ".kafka_cleanshutdown").unlink()  # after a clean stop it is known what was there, and the tail is damage
+    ended, document = examine(horolog, data)
+    (cut,) = [one for one in document["partitions"][0]["actions"] if one["action"] == "cut"]
+    assert ended.code == 3
+    assert "torn tail" in kinds(document)
+    ended, document = examine(horolog, data, "--repair")
+    assert (ended.code, document["repaired"], document["partitions"][0]["state"]) == (0, True, "ok")
+    assert logs(data)[-1].stat().st_size == cut["to_bytes"]
+    (kept,) = partition(data).glob("*.torn")
+    assert logs(data)[-1].read_bytes() + kept.read_bytes() == whole[:-5]
+    assert offsets(data) == readable
+
+
+def test_repair_does_what_was_foretold_and_keeps_every_good_record(data, horolog):
+    flip(logs(data)[0], 400)
+    logs(data)[-1].write_bytes(logs(data)[-1].read_bytes()[:-5])
+    readable = offsets(data)
+    old = contents(data)
+    _, foretold = examine(horolog, data)
+    ended, _ = examine(horolog, data, "--repair")
+    assert ended.code == 0
+    assert offsets(data) == readable
+    new = contents(data)
+    for action in foretold["partitions"][0]["actions"]:
+        name = f"topic-0/{action['file'].rpartition('/')[2]}"
+        if action["action"] == "removed":
+            copies = [kept for path, kept in new.items() if path.startswith(name) and path.endswith(".aside")]
+            assert (name in new, copies) == (False, [old[name]])
+        elif action["action"] == "made anew":
+            assert new[name] != old[name]
+        else:
+            size = action["to_bytes"] if action["action"] in {"cut", "corrected"} else action["size_bytes"]
+            assert len(new[name]) == size
+    changed = {name for name in old if name.startswith("topic-0/0") and new.get(name) != old[name]}
+    told = {f"topic-0/{one['file'].rpartition('/')[2]}" for one in foretold["partitions"][0]["actions"]}
+    assert changed <= told
+
+
+def test_damage_that_was_dealt_with_is_known_and_no_alert(data, horolog):
+    flip(logs(data)[0], 400)
+    assert examine(horolog, data, "--repair")[0].code == 0
+    ended, document = examine(horolog, data)
+    assert (ended.code, kinds(document)) == (0, ["known damage"])
+    assert document["partitions"][0]["set_aside"]
+    (kept,) = partition(data).glob("*.damaged")
+    assert horolog("dump", kept).code == 0
+    kept.unlink()
+    assert examine(horolog, data)[0].code == 3
+
+
+def test_damage_in_a_segment_that_a_seal_vouches_for_is_found_and_mended(data, horolog):
+    logs(data)[-1].write_bytes(logs(data)[-1].read_bytes()[:-5])
+    assert examine(horolog, data, "--repair")[0].code == 0
+    sealed = logs(data)[1]
+    times = sealed.stat().st_mtime_ns
+    flip(sealed, 300)
+    import os
+
+    os.utime(sealed, ns=(times, times))
+    ended, document = examine(horolog, data)
+    assert (ended.code, "damage" in kinds(document)) == (3, True)
+    readable = offsets(data)
+    ended, document = examine(horolog, data, "--repair")
+    assert (ended.code, set(kinds(document))) == (0, {"known damage"})
+    assert offsets(data) == readable
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.unlink(),
+        lambda path: flip(path, 7),
+        lambda path: path.write_bytes(path.read_bytes() * 2),
+    ],
+)
+def test_an_index_that_is_not_that_of_its_log_is_made_anew(data, horolog, damage):
+    index = min(partition(data).glob("*.index"))
+    before = offsets(data)
+    damage(index)
+    ended, document = examine(horolog, data)
+    assert ended.code == 3
+    assert "index" in kinds(document)
+    assert examine(horolog, data, "--repair")[0].code == 0
+    assert examine(horolog, data)[0].code == 0
+    assert len(index.read_bytes()) % offset_index.ENTRY.size == 0
+    assert offsets(data) == before
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b""), lambda path: path.write_bytes(bytes(2400))])
+def test_a_time_index_without_entries_is_found_although_nothing_in_it_is_wrong(data, horolog, damage):
+    damage(min(partition(data).glob("*.timeindex")))
+    ended, document = examine(horolog, data)
+    assert (ended.code, "look-ups skip the segment" in document["partitions"][0]["findings"][0]["problem"]) == (3, True)
+    assert examine(horolog, data, "--repair")[0].code == 0
+    first = min(partition(data).glob("*.index"))
+    first.write_bytes(offset_index.ENTRY.pack(1, 113) + first.read_bytes())
+    ended, document = examine(horolog, data)
+    assert (ended.code, kinds(document)) == (3, ["index"])
+    assert "not the one that was written with this log" in document["partitions"][0]["findings"][0]["problem"]
+
+
+def test_a_checkpoint_that_cannot_be_read_is_a_finding_of_the_folder(data, horolog):
+    (data / "replication-offset-checkpoint").write_bytes(b"0\nmany\n")
+    ended, document = examine(horolog, data)
+    assert (ended.code, len(document["findings"])) == (3, 1)
+    assert document["findings"][0]["file"].endswith("replication-offset-checkpoint")
+    assert examine(horolog, data, "--repair")[0].code == 0
+    (kept,) = data.glob("replication-offset-checkpoint.*.aside")
+    assert kept.read_bytes() == b"0\nmany\n"
+
+
+def test_a_folder_in_use_is_only_looked_at(data, horolog):
+    flip(logs(data)[0], 400)
+    lock = RealStorage().lock(str(data / ".lock"))
+    try:
+        before = contents(data)
+        ended, document = examine(horolog, data)
+        assert (ended.code, document["in_use"], document["partitions"][0]["actions"]) == (3, True, [])
+        assert "a broker runs on this folder" in ended.err
+        refused = horolog("doctor", data, "--repair")
+        assert (refused.code, "in use by a running broker" in refused.err) == (1, True)
+        assert contents(data) == before
+    finally:
+        lock.release()
+
+
+def test_topics_can_be_chosen(data, horolog, golden_root):
+    shutil.copytree(partition(data), data / "other-0")
+    flip(logs(data)[0], 400)
+    assert examine(horolog, data, "--topic", "other")[0].code == 0
+    assert examine(horolog, data, "--topic", "topic")[0].code == 3
+    assert horolog("doctor", data, "--topic", "none").code == 4
+
+
+def test_text_says_it_in_sentences(data, horolog):
+    flip(logs(data)[0], 400)
+    shown = horolog("doctor", data, "--tz", "UTC").out
+    assert (
+        "damage: 00000000000000000000.log: 113 bytes at 339 are no records (the checksum is wrong): offsets 3 to 3, "
+        in shown
+    )
+    assert "written after 2020-09-13T12:26:40.020+00:00 and before 2020-09-13T12:26:40.040+00:00" in shown
+    assert "recovery would: set 113 bytes aside in " in shown
+    assert "1 partitions, 5 segments, 6780 bytes read: 1 damaged" in shown
+
+
+def test_the_file_of_topics_is_checked_line_by_line(data, horolog):
+    (data / "horolog-cluster").write_bytes(b'00000000 {"version": 1}\n')
+    ended, document = examine(horolog, data)
+    assert ended.code == 3
+    assert "checksum" in document["findings"][0]["problem"]
+
+
+def test_what_is_no_data_folder(horolog, tmp_path, golden_root):
+    assert horolog("doctor", tmp_path / "nothing").code == 4
+    ended = horolog("doctor", golden_root / "v2-txn" / "clean")
+    assert (ended.code, "the folder of one partition" in ended.err) == (4, True)
+    ended, document = examine(horolog, tmp_path)
+    assert (ended.code, document["partitions"]) == (0, [])
