@@ -26,6 +26,7 @@ COMMANDS = (
     Command("topics", "client.cli.topics", "list, create, describe, alter, trim and delete topics"),
     Command("configs", "client.cli.configs", "show and change settings of topics, brokers and groups"),
     Command("groups", "client.cli.groups", "consumer groups: lag in records and time, reset by time, members"),
+    Command("bench", "client.cli.bench", "measure a broker: produce, consume, latency, look-ups"),
     Command("health", "client.cli.health", "ask a broker whether it serves; the answer is the exit code"),
     Command("dump", "client.cli.dump", "show what is in the files of a data folder, and what is wrong with them"),
     Command("doctor", "client.cli.doctor", "check a data folder that no broker runs on, and mend it if asked to"),
