@@ -109,6 +109,7 @@ class Broker:
         self.watchman: Watchman | None = None
         self._loop = loop
         self._jobs: list[Periodic] = []
+        self._compaction_job: Periodic | None = None
         self._compacting = False
 
     def __repr__(self) -> str:
@@ -165,6 +166,9 @@ class Broker:
     def _settings_changed(self, settings: Settings) -> None:
         self.settings = settings
         self.limits.admission.allow(settings)
+        self.logs.expire_producers_after(settings.producer_id_expiration_ms)
+        if self._compaction_job is not None:
+            self._compaction_job.set_interval(_compaction_interval_ms(settings))
         for watcher in self.settings_watchers:
             watcher(settings)
 
@@ -207,7 +211,8 @@ class Broker:
             ),
         ]
         if settings.log_cleaner_enable:
-            self._jobs.append(Periodic(loop, self._compact, max(settings.log_cleaner_backoff_ms, LEAST_BACKOFF_MS)))
+            self._compaction_job = Periodic(loop, self._compact, _compaction_interval_ms(settings))
+            self._jobs.append(self._compaction_job)
 
     def _apply_retention(self) -> None:
         self.waiting.changed(self.logs.apply_retention(self.clock.wall_ms()))
@@ -260,6 +265,10 @@ class Broker:
 
     def _in_background(self, job: Callable[[], object]) -> None:
         self.workers.submit(job).add_done_callback(_log_failure)
+
+
+def _compaction_interval_ms(settings: Settings) -> int:
+    return max(settings.log_cleaner_backoff_ms, LEAST_BACKOFF_MS)
 
 
 def _log_failure(done: Future[object]) -> None:

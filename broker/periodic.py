@@ -37,5 +37,13 @@ class Periodic:
         self.run_once()
         self._handle = self._loop.call_later(self._interval_s, self._run)
 
+    def set_interval(self, interval_ms: int) -> None:
+        """Another interval, from now on."""
+        interval_s = interval_ms / 1000
+        if interval_s != self._interval_s:
+            self._interval_s = interval_s
+            self._handle.cancel()
+            self._handle = self._loop.call_later(interval_s, self._run)
+
     def stop(self) -> None:
         self._handle.cancel()

@@ -12,6 +12,7 @@ import logging
 import re
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 from broker.clock import Clock
@@ -164,6 +165,13 @@ class LogManager:
         """The partition whose folder this is."""
         key = partition_of(directory.rpartition("/")[2])
         return None if key is None else self.partitions.get(key)
+
+    def expire_producers_after(self, expiration_ms: int) -> None:
+        """Another time after which silent producers are forgotten, for partitions that are here and those to come."""
+        if expiration_ms != self.resources.producer_expiration_ms:
+            self.resources = replace(self.resources, producer_expiration_ms=expiration_ms)
+            for partition in self.partitions.values():
+                partition.producers().expiration_ms = expiration_ms
 
     # -- topics come and go
 

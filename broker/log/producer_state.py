@@ -113,10 +113,10 @@ _UNKNOWN = Producer(-1, (), -1, -1, -1, 0)
 class ProducerStates:
     """The producers of one partition, longest idle first."""
 
-    __slots__ = ("_completed", "_expiration_ms", "_max_producers", "_open", "_producers", "_undo")
+    __slots__ = ("_completed", "_max_producers", "_open", "_producers", "_undo", "expiration_ms")
 
     def __init__(self, expiration_ms: int, max_producers: int = MAX_PRODUCERS) -> None:
-        self._expiration_ms = expiration_ms
+        self.expiration_ms = expiration_ms
         self._max_producers = max_producers
         self._producers: dict[int, Producer] = {}
         self._open: dict[int, int] = {}  # producer id -> first offset of its open transaction, ascending
@@ -224,7 +224,7 @@ class ProducerStates:
 
     def expire(self, now_ms: int) -> int:
         """Forget producers that have been idle for too long; says how many."""
-        idle_since = now_ms - self._expiration_ms
+        idle_since = now_ms - self.expiration_ms
         expired = [
             producer_id
             for producer_id, one in self._producers.items()
