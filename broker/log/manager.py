@@ -266,7 +266,13 @@ class LogManager:
         self.checkpoint_job()()
 
     def write_log_starts(self) -> None:
-        """Make it durable where partitions start: DeleteRecords is not answered before."""
+        """Make it durable where partitions start: DeleteRecords is not answered before.
+
+        A log must never end before its start: offsets would be given out twice, and the start hide what comes there.
+        """
+        for partition in self.partitions.values():
+            if partition.fault is None and partition.recovery_point < partition.log_start_offset:
+                partition.sync()
         self._write_checkpoint(checkpoints.LOG_START_OFFSETS, self._checkpoints()[checkpoints.LOG_START_OFFSETS])
 
     def _checkpoints(self) -> dict[str, bytes]:

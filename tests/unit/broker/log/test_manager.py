@@ -329,3 +329,15 @@ def test_a_partition_whose_maker_was_killed_survives_a_power_cut_once_it_has_bee
     partition.sync()
     machine.storage.crash()
     assert machine.start().partitions["t", 0].high_watermark == 2
+
+
+def test_a_log_whose_start_was_moved_never_ends_before_it(machine):
+    logs = machine.start()
+    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
+    for _ in range(3):
+        append(partition)
+    partition.delete_records_before(3)
+    logs.write_log_starts()
+    machine.storage.crash()
+    partition = machine.start().partitions["t", 0]
+    assert (partition.log_start_offset, partition.high_watermark) == (3, 3)

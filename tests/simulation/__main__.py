@@ -1,0 +1,98 @@
+"""Simulates seeds, in several processes; a failing one prints its trace and the line that replays it.
+
+python -m tests.simulation --seeds 2000 --first 0 --jobs 2      a bounded run
+python -m tests.simulation --minutes 60                         a long one
+python -m tests.simulation --seed 17 --steps 150 [--trace]      one history again
+python -m tests.simulation --seed 17 --shrink                   the fewest steps that fail
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import count
+
+from tests.simulation.runs import STEPS, Result, run_seed, shrink
+
+LINES_SHOWN = 40
+SEEDS_PER_TASK = 10
+MOST_FAILURES_SHOWN = 5
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, help="run one seed only")
+    parser.add_argument("--first", type=int, default=0, help="the first of many seeds")
+    parser.add_argument("--seeds", type=int, default=1000, help="how many seeds")
+    parser.add_argument("--minutes", type=float, help="run for so long instead, whatever the number of seeds")
+    parser.add_argument("--steps", type=int, default=STEPS, help="steps of each history")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--trace", action="store_true", help="show the whole trace of --seed")
+    parser.add_argument("--shrink", action="store_true", help="find the fewest steps with which --seed fails")
+    arguments = parser.parse_args()
+    if arguments.seed is None:
+        return run_many(arguments)
+    steps = shrink(arguments.seed, arguments.steps) if arguments.shrink else arguments.steps
+    result = run_seed(arguments.seed, steps)
+    lines = result.lines if arguments.trace else result.lines[-LINES_SHOWN:]
+    say("\n".join(lines))
+    say(result.summary)
+    return int(result.problem is not None)
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def run_many(arguments: argparse.Namespace) -> int:
+    began = time.monotonic()
+    until = began + arguments.minutes * 60 if arguments.minutes else None
+    counts: Counter[str] = Counter()
+    seeds = failures = 0
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        for results in pool.map(partial(run_task, steps=arguments.steps, until=until), tasks(arguments)):
+            if not results:
+                break
+            for result in results:
+                seeds += 1
+                counts += result.counts
+                failures += result.problem is not None
+                if result.problem is not None and failures <= MOST_FAILURES_SHOWN:
+                    say("\n".join((*result.lines[-LINES_SHOWN:], result.summary)))
+                elif result.problem is not None:
+                    say(result.summary)
+    seconds = time.monotonic() - began
+    say("\n".join(f"{number:9} {kind}" for kind, number in sorted(counts.items())))
+    say(
+        f"{seeds} seeds of {arguments.steps} steps in {seconds:.0f} s: {seeds / seconds:.1f} seeds/s,"
+        f" {seeds * arguments.steps / seconds:.0f} steps/s, {counts['started']} starts; {failures} failed"
+    )
+    return int(failures > 0)
+
+
+def tasks(arguments: argparse.Namespace) -> Iterator[range]:
+    """The seeds, in pieces; without an end when there is a time to stop at."""
+    last = arguments.first + arguments.seeds
+    if arguments.minutes is None:
+        for start in range(arguments.first, last, SEEDS_PER_TASK):
+            yield range(start, min(start + SEEDS_PER_TASK, last))
+        return
+    limit = int(arguments.minutes * 60 * 100)  # far more than any machine does
+    for number in count():
+        if number * SEEDS_PER_TASK > limit:
+            return
+        yield range(arguments.first + number * SEEDS_PER_TASK, arguments.first + (number + 1) * SEEDS_PER_TASK)
+
+
+def run_task(seeds: range, steps: int, until: float | None) -> list[Result]:
+    return [run_seed(seed, steps) for seed in seeds if until is None or time.monotonic() < until]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,275 @@
+"""Administration in the simulation: topics come, go, grow and change, logs are cut, cleaned and grow old."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from broker.log.partition import Partition
+from protocol.errors import ErrorCode
+from protocol.messages.configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsRequestAlterableConfig,
+    IncrementalAlterConfigsRequestAlterConfigsResource,
+)
+from protocol.messages.metadata import MetadataRequest
+from protocol.messages.topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+    CreateTopicsRequest,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+    DeleteTopicsRequest,
+)
+from tests.simulation.model import PartitionModel, TopicModel
+
+if TYPE_CHECKING:
+    from tests.simulation.simulation import Simulation
+
+TOPIC_RESOURCE = 2
+SET, DELETE = 0, 1
+FROM_TOPIC = 1
+METADATA_WITH_IDS = 12
+NAMES = ("alpha", "beta", "gamma.delta")
+MOST_PARTITIONS = 4
+CHOICES: dict[str, tuple[str, ...]] = {
+    "segment.bytes": ("400", "700", "1500"),
+    "segment.ms": ("5000", "60000"),
+    "segment.index.bytes": ("24", "96"),
+    "index.interval.bytes": ("1", "120", "400"),
+    "retention.ms": ("10000", "20000", "30000", "-1"),
+    "retention.bytes": ("800", "3000", "-1"),
+    "message.timestamp.type": ("CreateTime", "CreateTime", "LogAppendTime"),
+    "cleanup.policy": ("delete", "delete", "compact", "compact,delete"),
+    "flush.messages": ("3",),
+    "flush.ms": ("2000",),
+    "file.delete.delay.ms": ("0", "3000"),
+}
+ALWAYS = {"min.cleanable.dirty.ratio": "0.01", "segment.jitter.ms": "0"}
+
+
+class Administrator:
+    """Does what tools ask for, one request at a time, and keeps the model of topics."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._world = simulation.world
+        self._chance = simulation.world.chance
+
+    # -- topics
+
+    def create(self, name: str | None = None, count: int | None = None, configs: dict[str, str] | None = None) -> None:
+        free = [one for one in NAMES if all(topic.name != one for topic in self._simulation.topics)]
+        if name is None and not free:
+            return
+        name = name or self._chance.choice(free)
+        count = count or self._chance.choice((1, 1, 2))
+        configs = configs if configs is not None else {**ALWAYS, **self._some_configs()}
+        topic = TopicModel(name, None, {count}, [configs], must_exist=False)
+        self._simulation.topics.append(topic)
+        self._note_configs(topic, configs)
+        wanted = [CreatableTopicConfig(name=key, value=value) for key, value in configs.items()]
+        request = CreateTopicsRequest(
+            topics=[CreatableTopic(name=name, num_partitions=count, replication_factor=1, configs=wanted)]
+        )
+        result = self._world.ask(request, 7).topics[0]
+        self._world.note("create topic", name, count, result.error_code)
+        if result.error_code == ErrorCode.NONE:
+            topic.id, topic.must_exist = result.topic_id, True
+            self._make_partitions(topic, count)
+        elif result.error_code != ErrorCode.KAFKA_STORAGE_ERROR:
+            self._simulation.fail(f"{topic} with {configs} is refused: {result.error_message}")
+
+    def _some_configs(self) -> dict[str, str]:
+        keys = self._chance.sample(sorted(CHOICES), self._chance.randint(2, 6))
+        return {"segment.bytes": "700", **{key: self._chance.choice(CHOICES[key]) for key in keys}}
+
+    def _make_partitions(self, topic: TopicModel, count: int) -> None:
+        while len(topic.partitions) < count:
+            topic.partitions.append(PartitionModel(topic.name, len(topic.partitions)))
+        self._note_configs(topic, *topic.configs)
+
+    @staticmethod
+    def _note_configs(topic: TopicModel, *configs: dict[str, str]) -> None:
+        for one in configs:
+            for partition in topic.partitions:
+                partition.was_compacted |= "compact" in one.get("cleanup.policy", "")
+                partition.was_log_append |= one.get("message.timestamp.type") == "LogAppendTime"
+
+    def delete(self) -> None:
+        topic = self._simulation.any_topic()
+        if topic is None or topic.name not in NAMES:
+            return
+        topic.must_exist = False
+        result = self._world.ask(DeleteTopicsRequest(topic_names=[topic.name]), 5).responses[0]
+        self._world.note("delete topic", topic.name, result.error_code)
+        if result.error_code == ErrorCode.NONE:
+            topic.may_exist = False
+            self._gone(topic)
+
+    def _gone(self, topic: TopicModel) -> None:
+        self._simulation.topics.remove(topic)
+        self._simulation.offsets.forget(topic)
+        if topic.id is not None:
+            self._simulation.dead_ids.add(topic.id)
+
+    def grow(self) -> None:
+        topic = self._simulation.any_topic()
+        if topic is None or topic.name not in NAMES or len(topic.partitions) >= MOST_PARTITIONS:
+            return
+        count = len(topic.partitions) + 1
+        topic.counts.add(count)
+        request = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name=topic.name, count=count)])
+        result = self._world.ask(request, 2).results[0]
+        self._world.note("add partitions", topic.name, count, result.error_code)
+        if result.error_code == ErrorCode.NONE:
+            topic.counts = {count}
+            self._make_partitions(topic, count)
+
+    def configure(self) -> None:
+        topic = self._simulation.any_topic()
+        if topic is None or topic.name not in NAMES or len(topic.configs) != 1:
+            return
+        key = self._chance.choice(sorted(CHOICES))
+        value = self._chance.choice(CHOICES[key]) if self._chance.random() < 0.7 else None
+        if value is None and key == "segment.bytes":
+            return
+        changed = {name: old for name, old in topic.configs[0].items() if name != key}
+        if value is not None:
+            changed[key] = value
+        topic.configs.append(changed)
+        self._note_configs(topic, changed)
+        change = IncrementalAlterConfigsRequestAlterableConfig(
+            name=key, config_operation=SET if value else DELETE, value=value
+        )
+        resource = IncrementalAlterConfigsRequestAlterConfigsResource(
+            resource_type=TOPIC_RESOURCE, resource_name=topic.name, configs=[change]
+        )
+        result = self._world.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1).responses[0]
+        self._world.note("alter configs", topic.name, key, value, result.error_code)
+        if result.error_code == ErrorCode.NONE:
+            topic.configs = [changed]
+        elif not self._simulation.may_fail(None):
+            self._simulation.fail(f"{topic}: {key}={value} is refused: {result.error_message}")
+
+    # -- the start of logs
+
+    def delete_records(self) -> None:
+        _, partition = self._simulation.any_partition()
+        if partition is None or not partition.rows:
+            return
+        offset = self._chance.choice(partition.rows).offset + self._chance.choice((0, 1))
+        partition.may_start = max(partition.may_start, offset)
+        asked = DeleteRecordsPartition(partition_index=partition.index, offset=offset)
+        request = DeleteRecordsRequest(
+            topics=[DeleteRecordsTopic(name=partition.topic, partitions=[asked])], timeout_ms=1000
+        )
+        result = self._world.ask(request, 1).topics[0].partitions[0]
+        self._world.note("delete records", partition, offset, result.error_code)
+        if result.error_code == ErrorCode.NONE:
+            partition.must_start = max(partition.must_start, offset)
+
+    def apply_retention(self) -> None:
+        """Let old segments go, and look whether only what has to go did."""
+        before = {}
+        for topic in self._simulation.existing_topics():
+            for model in topic.partitions:
+                partition = self._simulation.real(model)
+                before[model] = partition, partition.log_start_offset, partition.size_bytes, model.may_start
+                model.may_start = max(model.may_start, partition.high_watermark)
+        now_ms = self._world.clock.wall_ms()
+        self._world.broker._apply_retention()
+        for model, (partition, start, size_bytes, may_start) in before.items():
+            moved = partition.log_start_offset - start
+            self._world.note("retention", model, start, moved)
+            self._world.counts["retention deletes"] += bool(moved)
+            self._check_retention(model, partition, start, size_bytes, now_ms)
+            model.may_start = max(may_start, partition.log_start_offset)
+
+    def _check_retention(
+        self, model: PartitionModel, partition: Partition, start: int, size_bytes: int, now_ms: int
+    ) -> None:
+        config = partition.config
+        times = self._known_times(model)
+        young = [
+            offset
+            for offset in range(start, partition.log_start_offset)
+            if offset in times and not 0 <= config.retention_ms < now_ms - times[offset]
+        ]
+        by_size = config.retention_bytes >= 0 and size_bytes >= config.retention_bytes
+        if young and not by_size:
+            self._simulation.fail(
+                f"{model}: {young} went before their time at {now_ms}: {[times[one] for one in young]}"
+            )
+        too_small = partition.log_start_offset > start and partition.size_bytes < config.retention_bytes
+        if by_size and config.retention_ms < 0 and too_small:
+            self._simulation.fail(f"{model}: {partition.size_bytes} bytes are left of {size_bytes}")
+        self._check_nothing_stays(model, partition, times, now_ms)
+
+    def _check_nothing_stays(
+        self, model: PartitionModel, partition: Partition, times: dict[int, int], now_ms: int
+    ) -> None:
+        config = partition.config
+        if not config.delete or config.retention_ms < 0 or len(partition.segments) < 2:
+            return
+        first, second = partition.segments[:2]
+        there = [times.get(offset) for offset in range(first.base_offset, second.base_offset)]
+        known = [one for one in there if one is not None]
+        all_known = known and len(known) == len(there) and not self._simulation.may_fail(model)
+        if all_known and all(now_ms - one > config.retention_ms for one in known):
+            self._simulation.fail(f"{model}: segment {first.base_offset} has outlived its time and is there")
+
+    @staticmethod
+    def _known_times(model: PartitionModel) -> dict[int, int]:
+        """Times of records whose offset and time are beyond doubt."""
+        return {row.offset: row.timestamp for row in model.rows if row.timestamp >= 0 and row.value in model.by_value}
+
+    def compact(self) -> None:
+        before = sum(one.size_bytes for one in self._world.broker.logs.partitions.values())
+        self._world.broker._compact()
+        self._world.loop.settle()
+        after = sum(one.size_bytes for one in self._world.broker.logs.partitions.values())
+        self._world.note("compact", before, after)
+        self._world.counts["compaction shrinks"] += after < before
+
+    # -- after a start
+
+    def reconcile(self) -> None:
+        """Topics must be what was promised; what was not answered is now one or the other."""
+        found = {one.name: one for one in self._world.ask(MetadataRequest(topics=None), METADATA_WITH_IDS).topics}
+        for topic in list(self._simulation.topics):
+            there = found.get(topic.name)
+            if there is None or (topic.id is not None and there.topic_id != topic.id):
+                if topic.must_exist:
+                    self._simulation.fail(f"{topic} is not there any more")
+                self._world.note("topic gone", topic.name)
+                self._gone(topic)
+                continue
+            topic.id, topic.must_exist = there.topic_id, True
+            self._adopt_count(topic, len(there.partitions))
+            self._adopt_configs(topic)
+        for name, there in found.items():
+            if not there.is_internal and all(topic.name != name for topic in self._simulation.topics):
+                self._simulation.fail(
+                    f"topic {name} is there: deleted before: {there.topic_id in self._simulation.dead_ids}"
+                )
+
+    def _adopt_count(self, topic: TopicModel, count: int) -> None:
+        if count not in topic.counts:
+            self._simulation.fail(f"{topic} has {count} partitions, not {sorted(topic.counts)}")
+        topic.counts = {count}
+        self._make_partitions(topic, count)
+
+    def _adopt_configs(self, topic: TopicModel) -> None:
+        request = DescribeConfigsRequest(
+            resources=[DescribeConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=topic.name)]
+        )
+        result: Any = self._world.ask(request, 4).results[0]
+        overrides = {one.name: one.value for one in result.configs if one.config_source == FROM_TOPIC}
+        if overrides not in topic.configs and not self._simulation.configs_may_be_lost:
+            self._simulation.fail(f"{topic} has the overrides {overrides}, not {topic.configs}")
+        topic.configs = [overrides]

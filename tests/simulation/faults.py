@@ -1,0 +1,145 @@
+"""What goes wrong in the simulation: ends of the broker at any operation of its disk, failing disks, damage at rest, clocks that jump."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+from broker.log.memory_storage import ALL
+from protocol.errors import ProtocolError
+from protocol.records.entries import base_offset_of, check_crc, iter_entries
+from tests.simulation.admin import NAMES
+from tests.simulation.model import PartitionModel
+from tests.simulation.world import DATA
+
+if TYPE_CHECKING:
+    from tests.simulation.simulation import Simulation
+
+CHANGES_UNTIL_THE_END = (1, 2, 3, 5, 8, 13, 21, 40, 80)
+SURVIVAL = (0.0, 0.5, 0.5, 0.9, 1.0)
+TRUNCATED_TO_BYTES = (0, 1, 30, 61, 90)
+JUMPS_MS = (-86_400_000, -3_600_000, -5_000, 5_000, 3_600_000)
+DAMAGED_KINDS = (
+    ".log",
+    ".index",
+    ".timeindex",
+    ".snapshot",
+    "horolog-seals",
+    "leader-epoch-checkpoint",
+    "recovery-point-offset-checkpoint",
+    "replication-offset-checkpoint",
+    "log-start-offset-checkpoint",
+    "cleaner-offset-checkpoint",
+    "horolog-cluster",
+)
+
+
+class Chaos:
+    """Asks the storage and the clock for what goes wrong."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._world = simulation.world
+        self._chance = simulation.world.chance
+        self.active = False
+        """Whether the disk may be failing."""
+        self.latest_ms = 0
+        """The latest time that the clock has shown before a jump."""
+
+    # -- while the broker runs
+
+    def end_at_an_operation(self) -> None:
+        """The broker ends at its n-th change of the disk."""
+        changes = self._chance.choice(CHANGES_UNTIL_THE_END)
+        last_write_bytes = self._chance.choice(TRUNCATED_TO_BYTES) if self._chance.random() < 0.3 else None
+        self._world.note("end is set", changes, last_write_bytes)
+        self._world.storage.power_off_after(changes, last_write_bytes=last_write_bytes)
+
+    def fail_disk(self) -> None:
+        storage, chance = self._world.storage, self._chance
+        kind = chance.choice(
+            ("write", "write", "torn write", "sync", "lost pages", "read", "rename", "create", "sync_dir", "full")
+        )
+        part = chance.choice(("", "", "-", "-0/", "horolog", "__", "checkpoint"))
+        times = chance.choice((1, 1, 1, 2, ALL))
+        self._world.note("fault", kind, part, times if times < ALL else "lasting")
+        self._world.counts[f"fault: {kind}"] += 1
+        self.active = True
+        if kind == "full":
+            storage.capacity_bytes = storage.used_bytes() + chance.choice((0, 50, 400))
+        elif kind == "torn write":
+            storage.fail("write", part, times=times, code=errno.ENOSPC, torn_bytes=chance.choice((1, 30, 100)))
+        elif kind == "lost pages":
+            storage.fail("sync", part, evicting=True)
+        else:
+            storage.fail(kind, part, times=times)
+        if kind in ("sync", "lost pages", "sync_dir"):
+            self._simulation.syncs_fail = True
+
+    def heal(self) -> None:
+        if self.active:
+            self._world.note("healed")
+            self._world.storage.heal()
+            self.active = False
+
+    def jump(self) -> None:
+        by_ms = self._chance.choice(JUMPS_MS)
+        self._world.note("clock jumps", by_ms)
+        self.latest_ms = max(self.latest_ms, self._world.clock.wall_ms())
+        self._world.clock.set_wall_ms(self._world.clock.wall_ms() + by_ms)
+
+    # -- between two brokers
+
+    def damage(self) -> None:
+        """Flip one bit of one file, and expect no more than what was in it to be missing."""
+        kind = self._chance.choice(DAMAGED_KINDS)
+        paths = sorted(
+            path for path in self._world.storage.files() if path.endswith(kind) and self._is_fair(path, kind)
+        )
+        paths = [path for path in paths if self._world.storage.file_node(path).size]
+        if not paths:
+            return
+        path = self._chance.choice(paths)
+        position = self._chance.randrange(self._world.storage.file_node(path).size)
+        if kind == ".log" and not self._note_damage(path, position):
+            return
+        mask = 1 << self._chance.randrange(8)
+        self._world.note("bit flip", path, position, mask)
+        self._world.counts[f"bit flip: {kind}"] += 1
+        self._world.storage.corrupt(path, position, mask)
+        if kind == "horolog-cluster":
+            self._simulation.configs_may_be_lost = True
+        if kind == "log-start-offset-checkpoint":
+            for topic in self._simulation.topics:
+                for partition in topic.partitions:
+                    partition.start_is_lost()
+
+    @staticmethod
+    def _is_fair(path: str, kind: str) -> bool:
+        """Records of transactions and of coordinators are not damaged: what their loss means is not the log's business."""
+        return kind != ".log" or path.startswith(tuple(f"{DATA}/{name}-" for name in NAMES))
+
+    def _note_damage(self, path: str, position: int) -> bool:
+        """Put the batch around a position on record; False if that is no batch."""
+        partition = self._partition_of(path)
+        data = self._world.storage.read_all(path)
+        if partition is None or path.count("-delete/"):
+            return False
+        try:
+            for entry in iter_entries(data):
+                if not check_crc(data, entry.position, entry.size_bytes, entry.magic):
+                    return False
+                if entry.position <= position < entry.position + entry.size_bytes:
+                    partition.damaged.update(range(base_offset_of(data, entry), entry.last_offset + 1))
+                    return True
+        except ProtocolError:
+            return False
+        return False
+
+    def _partition_of(self, path: str) -> PartitionModel | None:
+        folder = path.split("/")[-2]
+        for topic in self._simulation.topics:
+            for partition in topic.partitions:
+                if folder == f"{topic.name}-{partition.index}":
+                    return partition
+        return None

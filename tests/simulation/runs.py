@@ -1,0 +1,50 @@
+"""Runs of the simulation: one seed from its start to its verdict, and the search for the shortest history that fails."""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from dataclasses import dataclass
+
+from tests.simulation.simulation import Simulation
+
+STEPS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a seed."""
+
+    seed: int
+    steps: int
+    problem: str | None
+    trace_hash: str
+    counts: Counter[str]
+    lines: list[str]
+
+    @property
+    def summary(self) -> str:
+        replay = f"python -m tests.simulation --seed {self.seed} --steps {self.steps}"
+        if self.problem is None:
+            return f"ok: {replay}: trace {self.trace_hash}"
+        return f"FAILED: {replay}\n    {self.problem}"
+
+
+def run_seed(seed: int, steps: int = STEPS) -> Result:
+    """Simulate one history. Whatever goes wrong in it, in the broker or in what is checked, is its problem."""
+    simulation = Simulation(seed, steps)
+    problem = None
+    try:
+        simulation.run()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told with the seed
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        problem = f"step {simulation.step_number}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})"
+    world = simulation.world
+    return Result(seed, steps, problem, world.trace_hash, world.counts, list(world.lines))
+
+
+def shrink(seed: int, steps: int) -> int:
+    """The fewest steps with which a seed fails: a history of fewer steps is the beginning of the longer one."""
+    if run_seed(seed, steps).problem is None:
+        return steps
+    return next(fewer for fewer in range(1, steps + 1) if run_seed(seed, fewer).problem is not None)

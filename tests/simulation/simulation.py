@@ -1,0 +1,292 @@
+"""One simulated history: a seed drives clients, tools, faults and ends of the broker, and everything is checked after every start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NoReturn
+
+from broker.log.manager import DataFolderError
+from broker.log.memory_storage import ALL, PowerCut
+from broker.log.partition import Partition
+from broker.log.storage import StorageFault
+from tests.simulation.admin import ALWAYS, Administrator
+from tests.simulation.faults import SURVIVAL, Chaos
+from tests.simulation.model import Attempt, Level, Outcome, PartitionModel, TopicModel
+from tests.simulation.offsets import Committer, OffsetsModel
+from tests.simulation.producers import STORAGE_ERRORS, Actor, IdempotentProducer, PlainProducer
+from tests.simulation.reading import Reader, Unreadable
+from tests.simulation.transactions import TIMEOUT_MS, TransactionalProducer
+from tests.simulation.world import SimulationFailure, World, in_simulation
+
+LEDGER = "ledger"
+LEDGER_CONFIGS = {**ALWAYS, "segment.bytes": "900", "retention.ms": "-1"}
+FIRST_CONFIGS = {**ALWAYS, "segment.bytes": "500", "retention.ms": "20000", "file.delete.delay.ms": "0"}
+MOST_STARTS = 20
+
+
+class Simulation:
+    """See the module's docstring. `run` raises SimulationFailure when a promise is broken."""
+
+    def __init__(self, seed: int, steps: int) -> None:
+        self.seed = seed
+        self.steps = steps
+        self.step_number = 0
+        self.world = World(seed)
+        self.topics: list[TopicModel] = []
+        self.dead_ids: set[bytes] = set()
+        self.outcomes: dict[str, Outcome] = {}
+        self.offsets = OffsetsModel()
+        self.producer_ids: set[int] = set()
+        self.configs_may_be_lost = False
+        self.syncs_fail = False
+        self._attempts = 0
+        self._values = 0
+        self._sent_again: set[Attempt] = set()
+        self._admin = Administrator(self)
+        self._reader = Reader(self)
+        self._chaos = Chaos(self)
+        self._actors: list[Actor] = [
+            PlainProducer(self, "plain-1"),
+            PlainProducer(self, "plain-2"),
+            IdempotentProducer(self, "idempotent"),
+            TransactionalProducer(self, "older", newer=False),
+            TransactionalProducer(self, "newer", newer=True),
+            Committer(self, "alone", joins=False),
+            Committer(self, "member", joins=True),
+        ]
+        self._operations = self._table()
+
+    def _table(self) -> tuple[list[Callable[[], None]], list[int]]:
+        """What may happen in a step, and how often it does."""
+        actors: list[tuple[Callable[[], None], int]] = [(actor.step, 14) for actor in self._actors]
+        others: list[tuple[Callable[[], None], int]] = [
+            (self._pass_time, 24),
+            (self._admin.create, 2),
+            (self._admin.delete, 1),
+            (self._admin.grow, 1),
+            (self._admin.configure, 3),
+            (self._admin.delete_records, 3),
+            (self._admin.apply_retention, 5),
+            (self._admin.compact, 4),
+            (self._look_at_one, 4),
+            (self._hang_up, 2),
+            (self._chaos.end_at_an_operation, 3),
+            (self._chaos.fail_disk, 2),
+            (self._chaos.heal, 4),
+            (self._chaos.jump, 1),
+            (self._stop_cleanly, 1),
+            (self._end_now, 1),
+        ]
+        operations, weights = zip(*actors, *others, strict=True)
+        return list(operations), list(weights)
+
+    # -- what the parts ask for
+
+    def next_attempt(self) -> int:
+        self._attempts += 1
+        return self._attempts
+
+    def next_value(self) -> int:
+        self._values += 1
+        return self._values
+
+    def sent_again(self, attempt: Attempt) -> None:
+        """A retry may bring back what had been lost."""
+        self._sent_again.add(attempt)
+        if attempt.level in (Level.GONE, Level.REFUSED):
+            attempt.level = Level.UNKNOWN
+            attempt.base_offset = None
+
+    def existing_topics(self) -> list[TopicModel]:
+        return [one for one in self.topics if one.must_exist]
+
+    def any_topic(self) -> TopicModel | None:
+        there = self.existing_topics()
+        return self.world.chance.choice(there) if there else None
+
+    def any_partition(self) -> tuple[TopicModel, PartitionModel]:
+        """A partition of a topic that is not for transactions."""
+        there = [one for one in self.existing_topics() if one.name != LEDGER] or self.existing_topics()
+        topic = self.world.chance.choice(there)
+        return topic, self.world.chance.choice(topic.partitions)
+
+    def transactional_partition(self) -> tuple[TopicModel, PartitionModel]:
+        (topic,) = (one for one in self.topics if one.name == LEDGER)
+        return topic, self.world.chance.choice(topic.partitions)
+
+    def real(self, partition: PartitionModel) -> Partition:
+        return self.world.broker.cluster.topics[partition.topic].partitions[partition.index]
+
+    def may_fail(self, partition: PartitionModel | None) -> bool:
+        """Whether the disk is a reason for an error."""
+        if self._chaos.active:
+            return True
+        if partition is not None:
+            return self.real(partition).fault is not None
+        return any(one.fault is not None for one in self.world.broker.logs.partitions.values())
+
+    def is_refused(self, partition: PartitionModel, attempt: Attempt, code: int, message: str | None) -> bool:
+        """Whether an error means that nothing of it is in the log: what fails to be written is rolled back."""
+        if attempt in self._sent_again:
+            return False
+        taken_back = (message or "").startswith("write ") and self.real(partition).fault is None
+        return code not in STORAGE_ERRORS or taken_back
+
+    def fail(self, reason: str) -> NoReturn:
+        raise SimulationFailure(reason)
+
+    def report(self, problems: Iterable[str]) -> None:
+        for problem in problems:
+            self.fail(problem)
+
+    # -- running
+
+    def run(self) -> None:
+        with in_simulation(self.world):
+            self.world.start()
+            self._admin.create(LEDGER, 2, LEDGER_CONFIGS)
+            self._admin.create(configs=FIRST_CONFIGS, count=1)
+            for number in range(self.steps):
+                self.step_number = number
+                try:
+                    self._step()
+                except PowerCut:
+                    self._recover()
+            self._finish()
+
+    def _step(self) -> None:
+        operations, weights = self._operations
+        self.world.chance.choices(operations, weights)[0]()
+        for _ in range(self.world.chance.choice((0, 1, 2, 4, 8))):
+            self.world.loop.step()
+        self.world.deliver()
+
+    def _pass_time(self) -> None:
+        by_ms = self.world.chance.choice((500, 500, 1000, 1000, 2000, 5000, 10_000))
+        self.world.note("time passes", by_ms)
+        self.world.loop.advance(by_ms)
+
+    def _hang_up(self) -> None:
+        actor = self.world.chance.choice(self._actors)
+        self.world.note("hangs up", actor.name)
+        actor.client.hang_up()
+
+    def _look_at_one(self) -> None:
+        _, partition = self.any_partition()
+        self._check([partition])
+
+    def _check(self, partitions: Iterable[PartitionModel]) -> None:
+        for partition in partitions:
+            if self.syncs_fail:
+                partition.disk_failed()
+            self._reader.check_partition(partition)
+
+    def _all_partitions(self) -> list[PartitionModel]:
+        return [partition for topic in self.existing_topics() for partition in topic.partitions]
+
+    # -- ends and starts of the broker
+
+    def _stop_cleanly(self) -> None:
+        self.world.note("clean stop")
+        was_clean = not self._chaos.active and not self.may_fail(None)
+        self.world.stop()
+        self._start_again(power=self.world.chance.random() < 0.3, clean=was_clean)
+
+    def _end_now(self) -> None:
+        raise PowerCut
+
+    def _recover(self) -> None:
+        self._start_again(power=self.world.chance.random() < 0.6, clean=False)
+
+    def _start_again(self, *, power: bool, clean: bool) -> None:
+        """Start on what is left, however often the broker ends while it starts; then look at everything."""
+        self._ended(power=power, clean=clean)
+        if self.world.chance.random() < 0.15:
+            self._chaos.damage()
+        for _ in range(MOST_STARTS):
+            try:
+                self._start()
+                break
+            except PowerCut:
+                power = self.world.chance.random() < 0.5
+                self._ended(power=power, clean=False)
+        self.world.storage.power_off_after(ALL)
+        self._chaos.heal()
+        self._look_at_everything()
+
+    def _ended(self, *, power: bool, clean: bool) -> None:
+        self.world.note("power cut" if power else "process ended")
+        self.world.lose_clients()
+        if power:
+            self.world.storage.crash(self.world.chance, survival=self.world.chance.choice(SURVIVAL))
+        else:
+            self.world.storage.die()
+        self.world.storage.heal()
+        self._chaos.active = False
+        for topic in self.topics:
+            for partition in topic.partitions:
+                if self.syncs_fail:
+                    partition.disk_failed()
+                partition.broker_ended(power=power, clean=clean)
+
+    def _start(self) -> None:
+        if self.world.chance.random() < 0.2:
+            self._chaos.end_at_an_operation()
+        elif self.world.chance.random() < 0.05:
+            self._chaos.fail_disk()
+        try:
+            self.world.start()
+        except (DataFolderError, StorageFault) as fault:
+            if not self._chaos.active:
+                self.fail(f"the broker does not start: {fault}")
+            self.world.note("start refused", type(fault).__name__)
+            raise PowerCut from fault
+        if self._chaos.active and any(one.fault for one in self.world.broker.logs.partitions.values()):
+            raise PowerCut  # offline until the next start, and that is how it should be
+        self.world.note("started", self.world.starts)
+
+    def _look_at_everything(self) -> None:
+        offline = {name: one.fault for name, one in self.world.broker.logs.partitions.items() if one.fault}
+        if offline:
+            self.fail(f"offline after a start: {offline}")
+        self._admin.reconcile()
+        self._check(self._all_partitions())
+        self._reader.check_offsets()
+        for partition in self._all_partitions():
+            partition.started()
+        self.configs_may_be_lost = self.syncs_fail = False
+
+    # -- the end
+
+    def _finish(self) -> None:
+        """Leave the world alone until every transaction has ended, and look at all that is there."""
+        self.world.storage.power_off_after(ALL)
+        self._chaos.heal()
+        self.world.loop.settle()
+        self.world.deliver()
+        if self.may_fail(None) or self.syncs_fail:
+            self.world.note("restart at the end")
+            self.world.stop()
+            self._ended(power=False, clean=False)
+            self.world.start()
+            self._look_at_everything()
+        self.world.clock.set_wall_ms(max(self.world.clock.wall_ms(), self._chaos.latest_ms))
+        for _ in range(4):
+            self.world.loop.advance(TIMEOUT_MS + 10_000)
+            self.world.loop.settle()
+        self.world.deliver()
+        self._admin.reconcile()
+        partitions = self._all_partitions()
+        self._check(partitions)
+        try:
+            self._reader.check_halves(partitions)
+        except Unreadable:
+            self.fail("a partition cannot be read though the disk is well")
+        self._reader.check_offsets()
+        self._check_nothing_is_open(partitions)
+
+    def _check_nothing_is_open(self, partitions: Iterable[PartitionModel]) -> None:
+        for model in partitions:
+            partition = self.real(model)
+            if partition.last_stable_offset != partition.high_watermark:
+                self.fail(f"{model}: a transaction is open for ever at {partition.last_stable_offset}")

@@ -1,0 +1,232 @@
+"""Transactional producers of both kinds, with offsets of a group in their transactions; what is not answered is asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from protocol.errors import ErrorCode
+from protocol.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from protocol.wire import Message
+from tests.simulation.model import Attempt, Outcome, PartitionModel
+from tests.simulation.offsets import OffsetKey
+from tests.simulation.producers import Actor, note_answer, produce_request, transactional
+
+if TYPE_CHECKING:
+    from tests.simulation.simulation import Simulation
+
+TIMEOUT_MS = 20_000
+GROUP = "transactional-group"
+TRY_AGAIN = {
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+}
+
+
+class TransactionalProducer(Actor):
+    """One program: transactions one after the other, each of a few writes."""
+
+    def __init__(self, simulation: Simulation, name: str, *, newer: bool) -> None:
+        super().__init__(simulation, name)
+        self._newer = newer
+        self._number = 0
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """The program starts, or starts again: whatever was open is left to the coordinator."""
+        self._id = self._epoch = -1
+        self._waiting = False
+        self._again: Callable[[], None] | None = None
+        self._sequences: dict[PartitionModel, int] = {}
+        self._begin_next()
+
+    def _begin_next(self) -> None:
+        self._number += 1
+        self._transaction = f"{self.name}.{self._number}"
+        self.simulation.outcomes[self._transaction] = Outcome.OPEN
+        self._writes = 0
+        self._added: set[object] = set()
+        self._offsets: dict[OffsetKey, int] = {}
+        self._doomed = False
+
+    def step(self) -> None:
+        if self._waiting:
+            return
+        if self._again is not None:
+            if self.chance.random() < 0.1:
+                self._begin_anew()
+            else:
+                self._again()
+        elif self._id < 0:
+            self._initialize()
+        elif self._doomed or self.chance.random() < 0.08:
+            self._end(commit=False)
+        elif self._writes and self.chance.random() < 0.35:
+            self._end(commit=True)
+        elif self._writes and self.chance.random() < 0.2:
+            self._commit_offset()
+        else:
+            self._write()
+
+    def _ask(
+        self, request: Message, version: int, answered: Callable[[Any], bool], attempt: Attempt | None = None
+    ) -> None:
+        """Ask until there is an answer that `answered` does not want to have again."""
+
+        def send() -> None:
+            self._waiting = True
+            if attempt is not None:
+                self.simulation.sent_again(attempt)
+            self.client.send(request, version, done)
+
+        def done(answer: Any) -> None:
+            if self._again is not send:
+                return
+            self._waiting = False
+            if answer is not None and answered(answer):
+                self._again = None
+
+        self._again = send
+        send()
+
+    def _settled(self, code: int) -> bool:
+        """Whether a code is an answer: others are asked again, and some end the producer's life."""
+        if code in TRY_AGAIN:
+            return False
+        if code != ErrorCode.NONE:
+            self.world.note("fenced", self.name, code)
+            self._begin_anew()
+        return True
+
+    def _initialize(self) -> None:
+        def answered(answer: Any) -> bool:
+            self.world.note("transactional id", self.name, answer.error_code, answer.producer_epoch)
+            if not self._settled(answer.error_code):
+                return False
+            if not answer.error_code:
+                self._id, self._epoch, self._sequences = answer.producer_id, answer.producer_epoch, {}
+            return True
+
+        request = InitProducerIdRequest(transactional_id=self.name, transaction_timeout_ms=TIMEOUT_MS)
+        self._ask(request, 4, answered)
+
+    def _write(self) -> None:
+        topic, partition = self.simulation.transactional_partition()
+        if not self._newer and partition not in self._added:
+            self._add(partition)
+            return
+        records = self.make_records(with_times=True, with_headers=False, keyed=False)
+        sequence = self._sequences.get(partition, 0)
+        data = transactional(records, self._id, self._epoch, sequence)
+        attempt = Attempt(self.simulation.next_attempt(), self.name, records, self._transaction)
+        partition.attempt(attempt)
+        self._writes += 1
+        self.world.note("produce transactional", attempt.number, partition, self._transaction)
+        version = 12 if self._newer else 11
+        request = produce_request(partition, data, -1, version, topic.id, self.name)
+
+        def answered(answer: Any) -> bool:
+            code = note_answer(self.simulation, partition, attempt, -1, answer)
+            self._sequences[partition] = sequence + len(records)
+            self._doomed = self._doomed or code != ErrorCode.NONE
+            return True
+
+        self._ask(request, version, answered, attempt)
+
+    def _add(self, partition: PartitionModel) -> None:
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.name,
+            v3_and_below_producer_id=self._id,
+            v3_and_below_producer_epoch=self._epoch,
+            v3_and_below_topics=[AddPartitionsToTxnTopic(name=partition.topic, partitions=[partition.index])],
+        )
+
+        def answered(answer: Any) -> bool:
+            code = answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
+            self.world.note("partition added", partition, code)
+            if not code:
+                self._added.add(partition)
+            return self._settled(code)
+
+        self._ask(request, 3, answered)
+
+    def _commit_offset(self) -> None:
+        topic, partition = self.simulation.transactional_partition()
+        key = OffsetKey(GROUP, topic, partition.index)
+        if not self._newer and GROUP not in self._added:
+            self._add_group()
+            return
+        offset = self.simulation.offsets.next_offset(key)
+        data = [TxnOffsetCommitRequestPartition(partition_index=partition.index, committed_offset=offset)]
+        request = TxnOffsetCommitRequest(
+            transactional_id=self.name,
+            group_id=GROUP,
+            producer_id=self._id,
+            producer_epoch=self._epoch,
+            generation_id=-1,
+            topics=[TxnOffsetCommitRequestTopic(name=partition.topic, partitions=data)],
+        )
+
+        def answered(answer: Any) -> bool:
+            code = answer.topics[0].partitions[0].error_code
+            self.world.note("offset in transaction", self._transaction, offset, code)
+            if code in TRY_AGAIN:
+                return False
+            if code:
+                self._doomed = True
+            else:
+                self._offsets[key] = offset
+            return True
+
+        self._ask(request, 5 if self._newer else 3, answered)
+
+    def _add_group(self) -> None:
+        request = AddOffsetsToTxnRequest(
+            transactional_id=self.name, producer_id=self._id, producer_epoch=self._epoch, group_id=GROUP
+        )
+
+        def answered(answer: Any) -> bool:
+            if not answer.error_code:
+                self._added.add(GROUP)
+            return self._settled(answer.error_code)
+
+        self._ask(request, 3, answered)
+
+    def _end(self, *, commit: bool) -> None:
+        name, offsets, outcomes = self._transaction, dict(self._offsets), self.simulation.outcomes
+        if commit:
+            outcomes[name] = Outcome.ASKED
+            self.simulation.offsets.asked(offsets)
+        request = EndTxnRequest(
+            transactional_id=self.name, producer_id=self._id, producer_epoch=self._epoch, committed=commit
+        )
+
+        def answered(answer: Any) -> bool:
+            code = int(answer.error_code)
+            self.world.note("transaction ends", name, commit, code)
+            if not self._settled(code):
+                return False
+            if code == ErrorCode.NONE:
+                self.world.counts["commit" if commit else "abort"] += 1
+                outcomes[name] = Outcome.COMMITTED if commit else Outcome.ABORTED
+                if commit:
+                    self.simulation.offsets.committed(offsets)
+                if self._newer:
+                    if (self._id, self._epoch) != (answer.producer_id, answer.producer_epoch):
+                        self._sequences = {}
+                    self._id, self._epoch = answer.producer_id, answer.producer_epoch
+                self._begin_next()
+            return True
+
+        self._ask(request, 5 if self._newer else 4, answered)
