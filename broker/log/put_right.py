@@ -45,7 +45,7 @@ def put_right(data: bytes, expected: int, following: int | None, *, dense: bool 
     if count is None:
         return None
     first = own if magic >= 2 else own - count + 1
-    right = _first_offset(first, count, expected, following, dense=dense)
+    right = _first_offset(first, count, magic, expected, following, dense=dense)
     return None if right is None else _with_first_offset(data, magic, right, count)
 
 
@@ -101,14 +101,14 @@ def _offsets_in(data: bytes, magic: int) -> int | None:
         return None
 
 
-def _first_offset(own: int, count: int, expected: int, following: int | None, *, dense: bool) -> int | None:
+def _first_offset(own: int, count: int, magic: int, expected: int, following: int | None, *, dense: bool) -> int | None:
     if following is not None:
         if expected <= own and own + count <= following:
             return own
         return expected if expected + count == following else None
     if own == expected or not dense:
         return own if own >= expected else None
-    return expected if (own ^ expected).bit_count() == 1 else None
+    return expected if _one_bit_apart(own, expected, count, magic) else None
 
 
 def _one_bit_apart(first: int, expected: int, count: int, magic: int) -> bool:

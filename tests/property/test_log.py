@@ -7,10 +7,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from broker.log import segment as segment_module
 from broker.log.memory_storage import PowerCut
 from broker.log.partition import OffsetOutOfRange
 from broker.log.storage import StorageFault
 from tests.support.log_model import CODECS, Model, read_all, small_config
+
+SMALL_PROGRESS_BYTES = 300
 
 timestamps = st.integers(-1, 40)
 batches = st.lists(st.tuples(timestamps, st.binary(max_size=60)), min_size=1, max_size=6)
@@ -19,6 +22,14 @@ kinds = st.sampled_from([(magic, codec) for magic, codecs in CODECS.items() for 
 
 class Log(RuleBasedStateMachine):
     """Every step leaves a log that holds what the list holds."""
+
+    def __init__(self):
+        super().__init__()
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(segment_module, "PROGRESS_BYTES", SMALL_PROGRESS_BYTES)
+
+    def teardown(self):
+        self.patch.undo()
 
     @initialize(interval=st.sampled_from([0, 100, 400]), segment_bytes=st.sampled_from([700, 1200, 5000]))
     def start(self, interval, segment_bytes):
@@ -37,6 +48,11 @@ class Log(RuleBasedStateMachine):
     def sync(self):
         self.model.flush()
         self.model.sync()
+
+    @rule()
+    def note_progress(self):
+        """The active segment is sealed as it is, with the next sync."""
+        self.model.partition.note_progress()
 
     @rule()
     def write_fails(self):
@@ -104,16 +120,23 @@ TestLog.settings = settings(
 @given(st.data())
 def test_the_power_may_fail_at_any_change(data):
     """Whatever step the power fails at, also inside a roll, a close or a start: what was synced is there."""
-    model = Model()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segment_module, "PROGRESS_BYTES", SMALL_PROGRESS_BYTES)
+        check_a_power_cut(data, Model(small_config(segment_bytes=data.draw(st.sampled_from([700, 1200, 5000])))))
+
+
+def check_a_power_cut(data, model):
     model.storage.power_off_after(data.draw(st.integers(1, 80), label="changes"))
     try:
         for _ in range(12):
             kind = data.draw(kinds)
             batch = data.draw(batches)
             model.append(*kind, [one[0] for one in batch], [one[1] for one in batch])
-            action = data.draw(st.sampled_from(["go on", "flush", "sync", "restart"]))
+            action = data.draw(st.sampled_from(["go on", "flush", "sync", "progress", "restart"]))
             if action != "go on":
                 model.flush()
+            if action == "progress":
+                model.partition.note_progress()
             if action == "sync":
                 model.sync()
             if action == "restart":

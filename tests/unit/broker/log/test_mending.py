@@ -1,0 +1,208 @@
+"""Damage that is found while running: told once, mended behind the readers' backs, and everything else goes on."""
+
+import pytest
+
+from broker.log import segment as segment_module
+from broker.log import set_aside
+from broker.log.memory_storage import ALL
+from broker.log.mending import Mender
+from broker.log.scrub import Scrub
+from broker.log.suspects import BeingMended, Suspects
+from tests.support.log_model import DIRECTORY, NOW_MS, Model, read_all
+from tests.unit.broker.log.test_recovery import bases, fill, flip, log_path
+
+
+@pytest.fixture
+def model():
+    model = Model()
+    fill(model, 30)
+    return model
+
+
+def mender(model):
+    known = {model.partition.directory: model.partition}
+    return Mender(model.partition.folder.suspects, model.storage, known.get)
+
+
+def mend(model):
+    """As the broker does it, in one go; how many segments were mended."""
+    work, count = mender(model), 0
+    while (task := work.next_task(NOW_MS)) is not None:
+        seal = work.run(task)
+        count += seal is not None and work.finish(task, seal)
+    return count
+
+
+def scrub(model, bytes_per_second=1 << 30):
+    """A whole round; how many steps it took."""
+    now = iter(range(0, 100_000, 10))
+    partition = model.partition
+    folder = partition.folder
+    run = Scrub(folder.suspects, folder.counters, model.storage, lambda: float(next(now)))
+    steps = 0
+    while (job := run.step([partition], 1000, bytes_per_second)) is not None:
+        job()
+        steps += 1
+        if run._round is None:
+            break
+    return steps
+
+
+def damage(model, which, at=70):
+    """Flip a bit of the first batch of a segment; what is left to be read."""
+    base = bases(model)[which]
+    flip(model, log_path(base), at)
+    model.rows = [row for row in model.rows if row[0] != base]
+
+
+@pytest.mark.parametrize("which", [0, 1, -1])
+@pytest.mark.parametrize("at", [70, 40, 18])
+def test_a_bit_that_flipped_while_stopped_is_never_served(model, which, at):
+    """damage.md: there the wrong value is served in silence."""
+    model.close_and_open()
+    damage(model, which, at)
+    with pytest.raises(BeingMended, match="not what was written"):
+        read_all(model.partition)
+    assert mend(model) == 1
+    model.check()
+    kept = set_aside.in_folder(model.storage, DIRECTORY)
+    assert [one.kind for one in kept] == ["damaged"]
+    fill(model, 3)
+    model.check()
+    model.sync()
+    model.close_and_open()
+    model.check()
+    assert model.partition.folder.counters.segments_scanned.value == 0, "what was found is on record"
+
+
+@pytest.mark.parametrize("at", [3, 7, 9, 15, 16])
+def test_a_bit_outside_of_the_checksum_is_put_right_while_running(model, at):
+    model.close_and_open()
+    good = model.storage.read_all(log_path(bases(model)[1]))
+    flip(model, log_path(bases(model)[1]), at)
+    with pytest.raises(BeingMended):
+        read_all(model.partition)
+    assert mend(model) == 1
+    model.check()
+    assert model.storage.read_all(log_path(bases(model)[1])) == good
+
+
+def test_look_ups_do_not_believe_it_either(model):
+    model.close_and_open()
+    flip(model, log_path(bases(model)[1]), 70)
+    with pytest.raises(BeingMended):
+        model.partition.first_at_or_after(model.rows[bases(model)[1]][1])
+
+
+def test_other_segments_are_served_meanwhile(model):
+    model.close_and_open()
+    flip(model, log_path(bases(model)[1]), 70)
+    first = [row for row in model.rows if row[0] < bases(model)[1]]
+    with pytest.raises(BeingMended):
+        model.partition.read(bases(model)[1], 1 << 20)
+    assert read_all_of(model, first)
+    behind = bases(model)[2]
+    assert read_all(model.partition, 1 << 20, behind) == [row for row in model.rows if row[0] >= behind]
+    model.append(2, 0, [999], [b"on"])
+    model.flush()
+
+
+def read_all_of(model, rows):
+    return all(model.partition.read(offset, 1) for offset, _, _ in rows)
+
+
+def test_the_scrub_finds_what_nobody_reads(model):
+    damage(model, 0)
+    read_all(model.partition)  # written in this life: nothing looks, but the scrub
+    scrub(model)
+    assert mend(model) == 1
+    model.check()
+    assert scrub(model) == 1
+    assert mend(model) == 0, "what is set aside is no news"
+
+
+def test_the_scrub_is_paced_and_looks_at_everything(model):
+    segments = [one for one in model.partition.segments[:-1] if one.size_bytes]
+    steps = scrub(model, bytes_per_second=1)
+    counters = model.partition.folder.counters
+    assert counters.blocks_scrubbed.value == len(segments)
+    assert steps >= len(segments)
+
+
+def test_the_scrub_waits_for_its_time_and_can_be_off():
+    now = [0.0]
+    run = Scrub(Suspects(), None, None, lambda: now[0])
+    assert run.step([], 5000, 1) is None
+    now[0] = 4.9
+    assert run.step([], 5000, 1) is None
+    assert "waiting" in repr(run)
+    assert run.step([], -1, 1) is None
+
+
+def test_an_active_segment_is_closed_to_be_mended(model):
+    """Appends go on in a new one, with the offsets that follow."""
+    model.close_and_open()
+    damage(model, -1)
+    before = len(bases(model))
+    with pytest.raises(BeingMended):
+        read_all(model.partition)
+    work = mender(model)
+    task = work.next_task(NOW_MS)
+    assert len(bases(model)) == before + 1
+    model.append(2, 0, [999], [b"meanwhile"])
+    model.flush()
+    assert work.finish(task, work.run(task))
+    model.check()
+    model.sync()
+    model.kill_and_open()
+    model.check()
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize("which", [0, -1])
+def test_indexes_of_a_large_log_are_made_anew_in_the_background(model, suffix, which, monkeypatch):
+    monkeypatch.setattr(segment_module, "REBUILD_AT_ONCE_BYTES", 0)
+    model.close_and_open()
+    base = bases(model)[which]
+    model.storage.create(f"{DIRECTORY}/{base:020d}{suffix}").pwritev([b"wrong"], 0)
+    with pytest.raises(BeingMended, match="index files"):
+        model.partition.read(base, 100)
+    assert mend(model) == 1
+    model.check()
+    assert model.partition.folder.counters.damaged_ranges.value == 0
+
+
+def test_what_has_gone_meanwhile_is_not_mended(model):
+    model.close_and_open()
+    damage(model, 0)
+    with pytest.raises(BeingMended):
+        read_all(model.partition)
+    work = mender(model)
+    task = work.next_task(NOW_MS)
+    model.partition.take_out(task.segment, NOW_MS)
+    seal = work.run(task)
+    assert seal is None or not work.finish(task, seal)
+    assert work.next_task(NOW_MS) is None
+
+
+def test_a_disk_that_fails_leaves_it_to_be_found_again(model):
+    model.close_and_open()
+    damage(model, 0)
+    with pytest.raises(BeingMended):
+        read_all(model.partition)
+    model.storage.fail("create", times=ALL)
+    assert mend(model) == 0
+    model.storage.heal()
+    with pytest.raises(BeingMended):
+        read_all(model.partition)
+    assert mend(model) == 1
+    model.check()
+
+
+def test_partitions_that_are_gone_are_passed_over():
+    suspects = Suspects()
+    suspects.report("/data/gone-0", 0, "why")
+    suspects.report("/data/gone-0", 0, "why")
+    assert len(suspects) == 1
+    assert Mender(suspects, None, lambda _: None).next_task(NOW_MS) is None
+    assert not len(suspects)
