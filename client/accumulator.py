@@ -28,6 +28,7 @@ class Pending:
         value: bytes | None,
         headers: tuple[Header, ...],
         timestamp_ms: int,
+        size_bytes: int,
         future: Any,
     ) -> None:
         self.topic, self.partition = partition
@@ -36,7 +37,7 @@ class Pending:
         self.headers = headers
         self.timestamp_ms = timestamp_ms
         self.future = future
-        self.size_bytes = size_of(key, value, headers)
+        self.size_bytes = size_bytes
 
     def __repr__(self) -> str:
         return f"<record for {self.topic}-{self.partition}, key {self.key!r}, time {self.timestamp_ms}>"
@@ -91,20 +92,28 @@ class Accumulator:
         """A record that is larger than the whole buffer has room when there is nothing else."""
         return not self.used_bytes or self.used_bytes + size_bytes <= self._buffer_bytes
 
+    def has_open_batch(self, partition: TopicPartition, size_bytes: int) -> bool:
+        """Whether a record of that size would go into a batch that has begun."""
+        queue = self._queues.get(partition)
+        return queue is not None and bool(queue) and self._fits(queue[-1], size_bytes)
+
+    def _fits(self, batch: Batch, size_bytes: int) -> bool:
+        return not batch.attempts and batch.size_bytes + size_bytes <= self._batch_bytes
+
     def append(self, partition: TopicPartition, record: Pending, now: float) -> bool:
         """Take a record in; True when its batch began or is full: the sender has something to look at."""
         queue = self._queues.get(partition)
         if queue is None:
             queue = self._queues[partition] = deque()
-        batch = queue[-1] if queue else None
-        begun = batch is None or batch.attempts > 0 or batch.size_bytes + record.size_bytes > self._batch_bytes
-        if batch is None or begun:
+        begins = not queue or not self._fits(queue[-1], record.size_bytes)
+        if begins:
             self._newest += 1
-            batch = Batch(self._newest, partition, now)
-            queue.append(batch)
-        batch.add(record)
+            queue.append(Batch(self._newest, partition, now))
+        batch = queue[-1]
+        batch.records.append(record)
+        batch.size_bytes += record.size_bytes
         self.used_bytes += record.size_bytes
-        return begun or batch.size_bytes >= self._batch_bytes
+        return begins or batch.size_bytes >= self._batch_bytes
 
     def flush(self) -> int:
         """Let everything go that is there now; the number up to which `oldest` has to come."""

@@ -69,6 +69,7 @@ class Client:
         self._channels: dict[tuple[str, str, int], asyncio.Task[_Channel]] = {}
         self._coordinators: dict[tuple[str, str], Node] = {}
         self._leaders_stale = True
+        self._lanes = 0
         self._refreshing = asyncio.Lock()
 
     def __repr__(self) -> str:
@@ -94,6 +95,19 @@ class Client:
         for task in channels.values():
             if not task.cancelled() and task.exception() is None:
                 task.result().connection.close(Closed("client"))
+
+    def new_lane(self, purpose: str) -> str:
+        """A name for connections of one user's own: brokers answer what comes on a connection one after the other."""
+        self._lanes += 1
+        return f"{purpose}-{self._lanes}"
+
+    def close_lane(self, lane: str) -> None:
+        """End the connections of one lane."""
+        for key in [key for key in self._channels if key[0] == lane]:
+            task = self._channels.pop(key)
+            if task.done() and self._usable(task):
+                task.result().connection.close(Closed("connection"))
+            task.cancel()
 
     # Requests
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from client.cluster_view import Node
 from client.decode import Chunk
 from client.errors import KafkaError
-from client.fetch import LANE, RawFetch, build_fetch, isolation_level, split_answer
+from client.fetch import RawFetch, build_fetch, isolation_level, split_answer
 from client.positions import Positions
 from client.types import TopicPartition
 from protocol.errors import ErrorCode
@@ -41,6 +41,7 @@ class Fetcher:
         self._client = client
         self._positions = positions
         self._options = options
+        self._lane = client.new_lane("fetch")  # a fetch waits at the broker
         self._isolation = isolation_level(options.isolation)
         self._find_positions = find_positions
         self._wake = asyncio.Event()
@@ -63,6 +64,7 @@ class Fetcher:
             for task in self._fetches.values():
                 task.cancel()
             await asyncio.gather(*self._fetches.values(), return_exceptions=True)
+            self._client.close_lane(self._lane)
 
     async def _step(self) -> None:
         try:
@@ -127,7 +129,7 @@ class Fetcher:
             isolation=self._isolation,
         )
         response = await self._client.attempt_at(
-            node, request, lane=LANE, timeout_ms=self._client.request_timeout_ms + wait_ms
+            node, request, lane=self._lane, timeout_ms=self._client.request_timeout_ms + wait_ms
         )
         return split_answer(response, list(states))
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from client.client import Client
 
 PROTOCOL_TYPE = "consumer"
-LANE = "group"  # joining waits for other members
 INSTANCES_FROM = {ApiKey.JOIN_GROUP: 5, ApiKey.SYNC_GROUP: 3, ApiKey.HEARTBEAT: 3}
 TOPIC_CHECK_MS = 30_000  # how often a leader looks for new topics and partitions
 JOIN_GRACE_MS = 5_000  # what an answer to JoinGroup may take beyond the rebalance timeout
@@ -67,6 +66,7 @@ class Membership:
         self._session_timeout_ms = session_timeout_ms
         self._max_poll_interval_ms = max_poll_interval_ms
         self._heartbeat_ms = heartbeat_ms
+        self._lane = client.new_lane("group")  # joining waits for other members
         self._strategies = tuple(strategies)
         self._changed = changed
         self._topics: tuple[str, ...] = ()
@@ -145,7 +145,7 @@ class Membership:
         joined: JoinGroupResponse = await self._client.attempt(
             Versioned(ApiKey.JOIN_GROUP, build),
             coordinator_of=("group", self._group),
-            lane=LANE,
+            lane=self._lane,
             timeout_ms=max(self._max_poll_interval_ms, self._session_timeout_ms) + JOIN_GRACE_MS,
         )
         if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
@@ -191,7 +191,7 @@ class Membership:
         response = await self._client.attempt(
             Versioned(ApiKey.SYNC_GROUP, build),
             coordinator_of=("group", self._group),
-            lane=LANE,
+            lane=self._lane,
             timeout_ms=max(self._max_poll_interval_ms, self._session_timeout_ms) + JOIN_GRACE_MS,
         )
         check(response.error_code)
@@ -277,6 +277,7 @@ class Membership:
             await asyncio.gather(self._heartbeats, return_exceptions=True)
         if self.instance_id is None:
             await self._send_leave("the consumer was closed")
+        self._client.close_lane(self._lane)
 
     async def _send_leave(self, reason: str) -> None:
         """The group is told, if it can be reached: otherwise it will notice."""

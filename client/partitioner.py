@@ -31,22 +31,22 @@ def partition_of_key(key: bytes, partition_count: int) -> int:
 
 
 class StickyPartitioner:
-    """Without a key, records of a topic stay with one partition until a batch is full: fewer and larger batches."""
+    """Without a key, records of a topic stay with one partition until its batch is closed, then go to the next: larger batches."""
 
     def __init__(self, random: Callable[[], float]) -> None:
         self._random = random
-        self._current: dict[str, int] = {}
+        self._places: dict[str, int] = {}  # per topic, where in the list of its partitions
+        self._begun: set[str] = set()  # topics of which a record went to the present place
 
-    def partition(self, topic: str, key: bytes | None, partitions: Sequence[int]) -> int:
+    def without_key(self, topic: str, partitions: Sequence[int], has_open_batch: Callable[[int], bool]) -> int:
         """One of `partitions`, the numbers of the topic's partitions in ascending order."""
-        if key is not None:
-            return partitions[partition_of_key(key, len(partitions))]
-        chosen = self._current.get(topic)
-        if chosen is None or chosen not in partitions:
-            chosen = self._current[topic] = partitions[int(self._random() * len(partitions)) % len(partitions)]
+        place = self._places.get(topic)
+        if place is None:
+            place = self._places[topic] = int(self._random() * len(partitions))
+        chosen = partitions[place % len(partitions)]
+        if topic not in self._begun:
+            self._begun.add(topic)
+        elif not has_open_batch(chosen):
+            self._places[topic] = place + 1
+            chosen = partitions[(place + 1) % len(partitions)]
         return chosen
-
-    def batch_is_full(self, topic: str, partition: int) -> None:
-        """The next record without a key goes elsewhere."""
-        if self._current.get(topic) == partition:
-            del self._current[topic]

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from client.accumulator import Accumulator, Pending
+from client.accumulator import Accumulator, Pending, size_of
 from client.client import Client
 from client.errors import Closed, KafkaError, RequestTimedOut, check
-from client.partitioner import StickyPartitioner
+from client.partitioner import StickyPartitioner, partition_of_key
 from client.sender import Sender
 from client.sequences import Sequences
 from client.transaction import Transactions
@@ -110,19 +110,30 @@ class Producer:
         if self._transactions is not None:
             self._transactions.check_open()
         self._start()
+        head = tuple(headers)
+        size_bytes = size_of(key, value, head)
         if partition is None:
-            partition = self._partitioner.partition(topic, key, await self._partitions(topic))
-        time_ms = self.client.clock.wall_ms() if timestamp_ms is None else timestamp_ms
+            known = self.client.partitions_now(topic)
+            partition = self._choose(topic, key, size_bytes, known or await self.client.topic(topic, create=True))
+        accumulator, clock = self._accumulator, self.client.clock
+        if not accumulator.has_room(size_bytes):
+            await self._wait_for_room(size_bytes)
         future: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
         destination = TopicPartition(topic, partition)
-        record = Pending(destination, key, value, tuple(headers), time_ms, future)
-        if not self._accumulator.has_room(record.size_bytes):
-            await self._wait_for_room(record.size_bytes)
-        if self._accumulator.append(destination, record, self.client.clock.monotonic()):
+        time_ms = clock.wall_ms() if timestamp_ms is None else timestamp_ms
+        record = Pending(destination, key, value, head, time_ms, size_bytes, future)
+        if accumulator.append(destination, record, clock.monotonic()):
             self._sender.wake()
-            if key is None:
-                self._partitioner.batch_is_full(topic, partition)
         return future
+
+    def _choose(self, topic: str, key: bytes | None, size_bytes: int, partitions: Sequence[int]) -> int:
+        if key is not None:
+            return partitions[partition_of_key(key, len(partitions))]
+        return self._partitioner.without_key(
+            topic,
+            partitions,
+            lambda chosen: self._accumulator.has_open_batch(TopicPartition(topic, chosen), size_bytes),
+        )
 
     async def send_and_wait(self, topic: str, value: bytes | None = None, **record: Any) -> Sent:
         """Send one record and wait for what becomes of it."""
@@ -190,10 +201,6 @@ class Producer:
     def _start(self) -> None:
         if self._task is None:
             self._task = asyncio.create_task(self._sender.run())
-
-    async def _partitions(self, topic: str) -> list[int]:
-        known = self.client.partitions_now(topic)
-        return known if known is not None else await self.client.topic(topic, create=True)
 
     async def _wait_for_room(self, size_bytes: int) -> None:
         try:
