@@ -2,7 +2,7 @@
 
 Where to look:
 
-- `session`         a Spark session with sane defaults; `java` finds or brings a Java runtime
+- `spark_session`   `session`: a Spark session with sane defaults; `java` finds or brings a Java runtime
 - `plan`            what an offline read would read and skip, and why
 - `source`          the data source `horolog`, found by Spark through the package `pyspark_horolog`
 - `decode`          record batches to Arrow, column by column
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pipeline.offline import plan
-    from pipeline.session import session
+    from pipeline.spark_session import session
 
 __all__ = ["plan", "session"]
 
-_HOMES = {"plan": "pipeline.offline", "session": "pipeline.session"}
+_HOMES = {"plan": "pipeline.offline", "session": "pipeline.spark_session"}
 
 
 def __getattr__(name: str) -> Any:

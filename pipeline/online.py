@@ -92,7 +92,7 @@ class _Reading:
                 coming = self._broker.start(self._fetch(position)) if position < end else None
                 continue
             data = bytes(fetched.records)
-            following = self._following(data, position, fetched)
+            following = self._following(data, position)
             coming = self._broker.start(self._fetch(following)) if following < end else None
             aborted = Aborted(fetched.aborted) if self._options.isolation == "read_committed" else None
             yield from decode(data, self._source, Bounds(position, end), aborted=aborted)
@@ -103,22 +103,17 @@ class _Reading:
             self._wanted.partition, offset, self._options.fetch_bytes, self._options.isolation
         )
 
-    def _following(self, data: bytes, position: int, fetched: RawFetch) -> int:
-        """The offset to go on with."""
+    def _following(self, data: bytes, position: int) -> int:
+        """The offset to go on with: behind what came, or the same once more. That nothing comes of what is there is a fault."""
         last = _last_offset(data)
         if last is not None and last >= position:
             self._fruitless = 0
             return last + 1
-        stable = fetched.last_stable_offset
-        readable = fetched.high_watermark
-        if self._options.isolation == "read_committed" and 0 <= stable < readable:
-            readable = stable
         self._fruitless += 1
-        if readable >= self._wanted.end or self._fruitless > _FRUITLESS_FETCHES:
-            if readable < self._wanted.end:
-                self._lost(f"offsets from {readable} on are not there any more")
-            return self._wanted.end  # what was behind `position` has been compacted away
-        return position
+        if self._fruitless < _FRUITLESS_FETCHES:
+            return position
+        self._lost(f"nothing came of the offsets from {position} up to {self._wanted.end}")
+        return self._wanted.end
 
     def _start_of_what_is_there(self, position: int, error: KafkaError) -> int:
         """Where to go on when the broker does not have the offset; errors of another kind are raised again."""
