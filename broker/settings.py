@@ -149,6 +149,11 @@ class Settings:
     )
     log_retention_check_interval_ms: int = long(300_000, "Time between two looks for segments that have to go.", low=1)
     log_initial_task_delay_ms: int = long(30_000, "Time from the start to the first such look.", low=0)
+    horolog_clock_jump_wait_ms: int = long(
+        3_600_000,
+        "Time for which nothing is deleted for its age by a wall clock that has leapt ahead; 0: it is believed at once.",
+        low=0,
+    )
     log_cleanup_policy: tuple[str, ...] = words(
         ("delete",), "What happens to old data: delete, compact or both.", choices=("compact", "delete"), dynamic=True
     )

@@ -62,7 +62,9 @@ NO_GENERATION = -1
 class GroupCoordinator:
     """All groups of this broker."""
 
-    def __init__(self, cluster: Cluster, committer: Committer, clock: Clock, timers: Timers) -> None:
+    def __init__(
+        self, cluster: Cluster, committer: Committer, clock: Clock, timers: Timers, expiry_clock: Clock | None = None
+    ) -> None:
         self._cluster = cluster
         self._clock = clock
         self._timers = timers
@@ -73,7 +75,7 @@ class GroupCoordinator:
         self._mixed = Mixed(cluster, timers, self.consumer, self._write)
         self.commits = Commits(cluster, clock, self._journal, self.registry, self._is_alive)
         self._fetches = Fetches(cluster, self._journal, self.registry, self.commits)
-        self._expiry = Expiry(cluster, clock, self._journal, self.registry, self.commits)
+        self._expiry = Expiry(cluster, expiry_clock or clock, self._journal, self.registry, self.commits)
         self._loader = Loader(self.registry, clock, self._classic_member, self.consumer.make_member)
 
     def __repr__(self) -> str:

@@ -13,7 +13,9 @@ import re
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from random import Random
+from typing import NamedTuple
 
 from broker.clock import Clock
 from broker.log import checkpoints, meta_properties
@@ -43,6 +45,14 @@ class DataFolderError(Exception):
     """The data folder can not be used as it is; the message says why and what to do."""
 
 
+class _DoomedFolder(NamedTuple):
+    """A deleted partition's folder, to be removed when the delay is over, or the clock was set back by as much."""
+
+    name: str
+    since_ms: int
+    delay_ms: int
+
+
 class LogManager:
     """One data folder, locked while this object lives."""
 
@@ -53,7 +63,7 @@ class LogManager:
         self._clock = clock
         self.resources = Resources(storage, settings.producer_id_expiration_ms, Random().random)  # noqa: S311 - jitter, no secret
         self._revival = Revival(clock.monotonic, self.open_again)
-        self._doomed_folders: list[tuple[int, str]] = []
+        self._doomed_folders: list[_DoomedFolder] = []
         self._written_checkpoints: dict[str, bytes] = {}
         self._named_in_starts: set[TopicPartition] = set()
         self._make_folder()
@@ -127,7 +137,7 @@ class LogManager:
         now_ms = self._clock.wall_ms()
         for name in sorted(self._storage.list_dir(self.data_dir)):
             if name.endswith(DELETED_FOLDER_SUFFIX) and self._storage.is_dir(f"{self.data_dir}/{name}"):
-                self._doomed_folders.append((now_ms, name))
+                self._doomed_folders.append(_DoomedFolder(name, now_ms, 0))
                 continue
             key = partition_of(name)
             if key is None or not self._storage.is_dir(f"{self.data_dir}/{name}"):
@@ -209,8 +219,8 @@ class LogManager:
         name = f"{partition.topic}-{partition.index}.{uuid.uuid4().hex}{DELETED_FOLDER_SUFFIX}"
         partition.delete(f"{self.data_dir}/{name}")
         self.partitions.pop((partition.topic, partition.index), None)
-        due_ms = self._clock.wall_ms() + partition.config.file_delete_delay_ms
-        self._doomed_folders.append((due_ms, name))
+        delay_ms = partition.config.file_delete_delay_ms
+        self._doomed_folders.append(_DoomedFolder(name, self._clock.wall_ms(), delay_ms))
 
     # -- work that comes again and again
 
@@ -242,9 +252,9 @@ class LogManager:
         jobs: list[Callable[[], None]] = []
         for partition in self.partitions.values():
             jobs += [segment.remove_files for segment in partition.take_doomed(now_ms)]
-        due = [name for due_ms, name in self._doomed_folders if due_ms <= now_ms]
-        self._doomed_folders = [one for one in self._doomed_folders if one[0] > now_ms]
-        jobs += [lambda path=f"{self.data_dir}/{name}": remove_folder(self._storage, path) for name in due]  # type: ignore[misc]
+        due = [one for one in self._doomed_folders if abs(now_ms - one.since_ms) >= one.delay_ms]
+        self._doomed_folders = [one for one in self._doomed_folders if one not in due]
+        jobs += [partial(remove_folder, self._storage, f"{self.data_dir}/{one.name}") for one in due]
         return jobs
 
     def checkpoint_job(self) -> Callable[[], None]:

@@ -374,7 +374,7 @@ class Partition:
         if self._durability.has_files_to_write:
             return True
         since_ms = self._durability.waiting_since_ms
-        return since_ms >= 0 and now_ms - since_ms >= self._config.flush_ms
+        return since_ms >= 0 and abs(now_ms - since_ms) >= self._config.flush_ms  # the clock may have been set back
 
     def sync(self) -> None:
         """Have everything written so far on the disk. Safe in a worker thread; calls from several wait for each other.
@@ -588,7 +588,8 @@ class Partition:
     def take_doomed(self, now_ms: int) -> list[Segment]:
         """The segments that have been out of use for long enough: their files are to be removed."""
         taken = []
-        while self._doomed and self._doomed[0][0] <= now_ms:
+        delay_ms = self._config.file_delete_delay_ms
+        while self._doomed and not now_ms < self._doomed[0][0] <= now_ms + delay_ms:  # nor if the clock was set back
             taken.append(self._doomed.popleft()[1])
         return taken
 

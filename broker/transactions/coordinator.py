@@ -47,13 +47,24 @@ Done = Callable[[ErrorCode, Producer | None], None]
 class _Entry:
     """One transactional id: what is true of it now, and who waits for its end."""
 
-    __slots__ = ("busy", "transaction", "unmarked", "waiting")
+    __slots__ = ("_began_at", "_started_ms", "busy", "transaction", "unmarked", "waiting")
 
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
         self.unmarked = transaction.partitions  # of a decided transaction: where its end is not yet on the disk
         self.busy = False
         self.waiting: list[Done] = []
+        self._started_ms = -1  # of the transaction that is timed
+        self._began_at = 0.0
+
+    def age_ms(self, clock: Clock) -> int:
+        """For how long the transaction has been going on, on monotonic time since it was first asked for."""
+        transaction, monotonic = self.transaction, clock.monotonic()
+        if self._started_ms != transaction.started_ms:
+            self._started_ms = transaction.started_ms
+            already_ms = clock.wall_ms() - transaction.started_ms  # from before a start, or else next to nothing
+            self._began_at = monotonic - min(max(already_ms, 0), transaction.timeout_ms) / 1000
+        return round((monotonic - self._began_at) * 1000)
 
     def __repr__(self) -> str:
         return f"<{self.transaction.id} {self.transaction.state.title}{', busy' if self.busy else ''}>"
@@ -68,9 +79,11 @@ class TransactionCoordinator:
         committer: Committer,
         clock: Clock,
         offsets_ended: OffsetsEnded,
+        expiry_clock: Clock | None = None,
     ) -> None:
         self._cluster = cluster
         self._clock = clock
+        self._expiry_clock = expiry_clock or clock
         self._journal = Journal(cluster, committer, clock)
         self._marking = Marking(cluster, committer, clock, offsets_ended)
         self._entries: dict[str, _Entry] = {}
@@ -225,6 +238,7 @@ class TransactionCoordinator:
             log.warning("%s: partitions could not be added: %s", transactional_id, fault)
             return fault.code
         entry.transaction = decision
+        entry.age_ms(self._clock)
         return ErrorCode.NONE
 
     def verify(self, transactional_id: str, producer: Producer, partition: TopicPartition) -> ErrorCode:
@@ -339,13 +353,13 @@ class TransactionCoordinator:
         """Abort transactions that take longer than their producers said."""
         now_ms = self._clock.wall_ms()
         for entry in list(self._entries.values()):
-            if not entry.busy and decisions.is_timed_out(entry.transaction, now_ms):
+            if not entry.busy and decisions.is_timed_out(entry.transaction, entry.age_ms(self._clock)):
                 log.info("%r has taken longer than %s ms: aborted", entry, entry.transaction.timeout_ms)
                 self._decide(entry, decisions.time_out(entry.transaction, now_ms))
 
     def forget_expired(self) -> None:
         """Forget transactional ids that nobody has used for `transactional.id.expiration.ms`."""
-        now_ms = self._clock.wall_ms()
+        now_ms = self._expiry_clock.wall_ms()
         expiration_ms = self._cluster.settings.transactional_id_expiration_ms
         for transactional_id, entry in list(self._entries.items()):
             if not entry.busy and decisions.is_expired(entry.transaction, now_ms, expiration_ms):

@@ -214,8 +214,9 @@ def complete(before: Transaction, now_ms: int) -> Transaction:
     )
 
 
-def is_timed_out(transaction: Transaction, now_ms: int) -> bool:
-    return transaction.state == State.ONGOING and transaction.started_ms + transaction.timeout_ms < now_ms
+def is_timed_out(transaction: Transaction, age_ms: int) -> bool:
+    """Whether it has been going on for longer than its producer said."""
+    return transaction.state == State.ONGOING and age_ms > transaction.timeout_ms
 
 
 def is_expired(transaction: Transaction, now_ms: int, expiration_ms: int) -> bool:
