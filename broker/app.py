@@ -23,7 +23,6 @@ from broker.clock import Clock, SystemClock
 from broker.cluster import Cluster
 from broker.cluster_file import ClusterFile
 from broker.committer import Committer
-from broker.expiry_clock import ExpiryClock
 from broker.groups.coordinator import GroupCoordinator
 from broker.groups.timers import LoopTimers
 from broker.handlers.context import Endpoints
@@ -32,6 +31,9 @@ from broker.listeners import Address, advertised_addresses, controller_listeners
 from broker.log.cleaner import Cleaned
 from broker.log.compaction import Compactor, Pass
 from broker.log.manager import DataFolderError, LogManager
+from broker.log.mending import Mender, Task
+from broker.log.scrub import Scrub
+from broker.log.seals import Seal
 from broker.log.storage import RealStorage, Storage
 from broker.metrics import Metrics
 from broker.network.descriptors import raise_limit
@@ -93,16 +95,16 @@ class Broker:
         # A worker must not share descriptors with the loop: see RealStorage.
         own_storage = RealStorage(COMPACTION_FILES) if isinstance(storage, RealStorage) else storage
         self.compactor = Compactor(storage, own_storage, data_dir)
+        resources = self.logs.resources
+        self._mender = Mender(resources.suspects, own_storage, self.logs.partition_in)
+        self._scrub = Scrub(resources.suspects, resources.counters, own_storage, clock.monotonic)
         self.cluster = Cluster(self.logs.cluster_id, settings, self.logs, ClusterFile(storage, data_dir))
         self.cluster.on_settings_changed = self._settings_changed
         self.waiting = Waiting(loop)
         self.committer = Committer(loop, self.workers, self.waiting.changed, self.metrics)
-        self._expiry_clock = ExpiryClock(clock, lambda: self.settings.horolog_clock_jump_wait_ms)
-        self.transactions = TransactionCoordinator(
-            self.cluster, self.committer, clock, self._offsets_ended, self._expiry_clock
-        )
+        self.transactions = TransactionCoordinator(self.cluster, self.committer, clock, self._offsets_ended)
         self._group_timers = LoopTimers(clock, loop)
-        self.groups = GroupCoordinator(self.cluster, self.committer, clock, self._group_timers, self._expiry_clock)
+        self.groups = GroupCoordinator(self.cluster, self.committer, clock, self._group_timers)
         self.fetch_sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, clock)
         self._endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()))
         self.limits = ConnectionLimits.of(settings)
@@ -115,6 +117,8 @@ class Broker:
         self._jobs: list[Periodic] = []
         self._compaction_job: Periodic | None = None
         self._compacting = False
+        """A worker compacts or mends: the two keep out of each other's segments."""
+        self._scrubbing = False
 
     def __repr__(self) -> str:
         return f"<Broker {self.settings.node_id} of {self.cluster!r} on {self.listeners}>"
@@ -200,6 +204,7 @@ class Broker:
             Periodic(loop, self._apply_retention, settings.log_retention_check_interval_ms, first_ms),
             Periodic(loop, self._sync_and_remove, min(settings.log_flush_scheduler_interval_ms, HOUSEKEEPING_MS)),
             Periodic(loop, self._revive, REVIVAL_MS),
+            Periodic(loop, self._look_after, HOUSEKEEPING_MS),
             Periodic(loop, self._write_checkpoints, settings.log_flush_offset_checkpoint_interval_ms),
             Periodic(loop, self.groups.expire_offsets, settings.offsets_retention_check_interval_ms),
             Periodic(loop, self.transactions.finish_prepared, HOUSEKEEPING_MS),
@@ -219,7 +224,7 @@ class Broker:
             self._jobs.append(self._compaction_job)
 
     def _apply_retention(self) -> None:
-        self.waiting.changed(self.logs.apply_retention(self._expiry_clock.wall_ms()))
+        self.waiting.changed(self.logs.apply_retention(self.clock.wall_ms()))
 
     def _sync_and_remove(self) -> None:
         """What `flush.ms` asks for, what rolls have left to be sealed, and files that have been out of use for long enough."""
@@ -248,7 +253,7 @@ class Broker:
         if self._compacting:
             return
         memory_bytes = self.settings.log_cleaner_dedupe_buffer_size
-        task = self.compactor.next_pass(self.logs.partitions.values(), self._expiry_clock.wall_ms(), memory_bytes)
+        task = self.compactor.next_pass(self.logs.partitions.values(), self.clock.wall_ms(), memory_bytes)
         if task is not None:
             self._compacting = True
             running = self._loop.run_in_executor(self.workers, self.compactor.run, task)
@@ -266,6 +271,32 @@ class Broker:
         if cleaned is not None and self.compactor.finish(task, cleaned, self.clock.wall_ms()):
             self._in_background(self.compactor.checkpoint_job(self.logs.partitions.values()))
             self._compact()
+
+    def _look_after(self) -> None:
+        """Mend what was found damaged, else look for damage."""
+        task = None if self._compacting else self._mender.next_task(self.clock.wall_ms())
+        if task is not None:
+            self._compacting = True
+            mending = self._loop.run_in_executor(self.workers, self._mender.run, task)
+            mending.add_done_callback(partial(self._mended, task))
+        elif not self._scrubbing:
+            settings = self.settings
+            limits = settings.horolog_scrub_interval_ms, settings.horolog_scrub_bytes_per_second
+            job = self._scrub.step(self.logs.partitions.values(), *limits)
+            if job is not None:
+                self._scrubbing = True
+                self._loop.run_in_executor(self.workers, job).add_done_callback(self._scrubbed)
+
+    def _mended(self, task: Task, done: asyncio.Future[Seal | None]) -> None:
+        self._compacting = False
+        seal = None if done.cancelled() else done.result()
+        if seal is not None and self._mender.finish(task, seal):
+            self.waiting.changed([task.partition])
+
+    def _scrubbed(self, done: asyncio.Future[None]) -> None:
+        self._scrubbing = False
+        if not done.cancelled() and (error := done.exception()) is not None:
+            log.error("the scrub failed", exc_info=error)
 
     def _in_background(self, job: Callable[[], object]) -> None:
         self.workers.submit(job).add_done_callback(_log_failure)

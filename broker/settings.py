@@ -136,6 +136,17 @@ class Settings:
         dynamic=True,
     )
 
+    horolog_scrub_interval_ms: int = long(
+        86_400_000,
+        "Time from the start, and from the begin of one round, to the next in which all logs are read and held against"
+        " the sums of what was written; -1: never.",
+        low=-1,
+        dynamic=True,
+    )
+    horolog_scrub_bytes_per_second: int = long(
+        16 * 2**20, "What such a round reads in a second at most.", low=1, dynamic=True
+    )
+
     # Retention and cleaning
     log_retention_ms: int | None = long(
         None, "A segment whose latest record is older goes; -1: never.", low=-1, dynamic=True, nullable=True

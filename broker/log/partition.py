@@ -22,6 +22,7 @@ from broker.log.lookup import Found
 from broker.log.opened import Opened, Resources
 from broker.log.producer_state import Completed, Duplicate, ProducerBatch, ProducerStates
 from broker.log.repair import Unreadable
+from broker.log.seals import Seal
 from broker.log.segment import Segment, SegmentFolder, segment_for
 from broker.log.storage import NO_DESCRIPTORS, StorageFault, parent_of
 from broker.log.time_search import TimeSearch
@@ -628,6 +629,25 @@ class Partition:
             path = f"{self.directory}/{base_offset:020d}{transaction_index.SUFFIX}"
             index = TransactionIndex(self._resources.storage, path, base_offset, cleaned.aborted)
             self._aborted[base_offset] = index
+
+    # -- mending
+
+    def set_active_apart(self, now_ms: int) -> None:
+        """Go on in a new segment: the active one, which has records, is to be read again. Raises StorageFault."""
+        self.write_pending()
+        old, self._active = self._active, Segment.create(self.folder, self.log_end_offset, self._config, now_ms)
+        self.segments.append(self._active)
+        self._durability.segment_written(old)
+        self._segments_changed()
+        self._set_roll_time()
+
+    def take_mended(self, segment: Segment, seal: Seal) -> bool:
+        """Go on with what was found in a closed segment that was read again; False if it is no longer here."""
+        if segment not in self.segments[:-1] or self.fault is not None:
+            return False
+        segment.take_over(seal)
+        self._segments_changed()
+        return True
 
     # -- the end
 
