@@ -23,6 +23,7 @@ from broker.clock import Clock, SystemClock
 from broker.cluster import Cluster
 from broker.cluster_file import ClusterFile
 from broker.committer import Committer
+from broker.expiry_clock import ExpiryClock
 from broker.groups.coordinator import GroupCoordinator
 from broker.groups.timers import LoopTimers
 from broker.handlers.context import Endpoints
@@ -102,9 +103,12 @@ class Broker:
         self.cluster.on_settings_changed = self._settings_changed
         self.waiting = Waiting(loop)
         self.committer = Committer(loop, self.workers, self.waiting.changed, self.metrics)
-        self.transactions = TransactionCoordinator(self.cluster, self.committer, clock, self._offsets_ended)
+        self._expiry_clock = ExpiryClock(clock, lambda: self.settings.horolog_clock_jump_wait_ms)
+        self.transactions = TransactionCoordinator(
+            self.cluster, self.committer, clock, self._offsets_ended, self._expiry_clock
+        )
         self._group_timers = LoopTimers(clock, loop)
-        self.groups = GroupCoordinator(self.cluster, self.committer, clock, self._group_timers)
+        self.groups = GroupCoordinator(self.cluster, self.committer, clock, self._group_timers, self._expiry_clock)
         self.fetch_sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, clock)
         self._endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()))
         self.limits = ConnectionLimits.of(settings)
@@ -224,7 +228,7 @@ class Broker:
             self._jobs.append(self._compaction_job)
 
     def _apply_retention(self) -> None:
-        self.waiting.changed(self.logs.apply_retention(self.clock.wall_ms()))
+        self.waiting.changed(self.logs.apply_retention(self._expiry_clock.wall_ms()))
 
     def _sync_and_remove(self) -> None:
         """What `flush.ms` asks for, what rolls have left to be sealed, and files that have been out of use for long enough."""
@@ -253,7 +257,7 @@ class Broker:
         if self._compacting:
             return
         memory_bytes = self.settings.log_cleaner_dedupe_buffer_size
-        task = self.compactor.next_pass(self.logs.partitions.values(), self.clock.wall_ms(), memory_bytes)
+        task = self.compactor.next_pass(self.logs.partitions.values(), self._expiry_clock.wall_ms(), memory_bytes)
         if task is not None:
             self._compacting = True
             running = self._loop.run_in_executor(self.workers, self.compactor.run, task)

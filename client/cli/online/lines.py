@@ -67,6 +67,8 @@ async def _chunks(read: Callable[[], bytes]) -> AsyncIterator[bytes]:
                 result = read()
             except OSError as error:
                 result = error
+            except ValueError:  # closed, because nobody wants more of it
+                return
             try:
                 loop.call_soon_threadsafe(queue.put_nowait, result)
             except RuntimeError:  # the loop has ended meanwhile

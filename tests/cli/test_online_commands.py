@@ -1,0 +1,386 @@
+"""Commands that talk to a broker, as a user types them: on our broker, and on a real Kafka where its jars and Java are at hand."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks import kafka
+from tests.support.broker_process import BrokerProcess
+from tests.support.names import unique
+from tests.support.style import PROJECT
+
+KAFKA = "4.3.1"
+HOUR_MS = 3_600_000
+NOW_MS = time.time_ns() // 1_000_000
+TIMES = [NOW_MS - 5 * HOUR_MS + number * HOUR_MS for number in range(5)]  # five, four ... one hours ago
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        "horolog",
+        pytest.param("kafka", marks=[pytest.mark.kafka_jars, pytest.mark.java, pytest.mark.timeout(300)]),
+    ],
+)
+def address(request: pytest.FixtureRequest, session_broker: BrokerProcess, tmp_path_factory) -> Iterator[str]:
+    if request.param == "horolog":
+        yield session_broker.address
+        return
+    try:
+        kafka.libs(KAFKA)
+    except kafka.MissingJarsError as error:
+        pytest.skip(f"no jars of Kafka {KAFKA}: {error}")
+    with kafka.running(KAFKA, data=tmp_path_factory.mktemp("kafka")) as node:
+        yield node.address
+
+
+@pytest.fixture
+def run(horolog, address, monkeypatch):
+    """A command at that broker; times are shown and read in UTC."""
+    monkeypatch.setenv("HOROLOG_TZ", "UTC")
+
+    def run_there(*words):
+        return horolog(*words, "--bootstrap", address, "--timeout", "30s")
+
+    return run_there
+
+
+@pytest.fixture
+def topic(run) -> str:
+    name = unique("cli")
+    assert run("topics", "create", name).code == 0
+    return name
+
+
+@pytest.fixture
+def hourly(run, topic, tmp_path) -> str:
+    """A topic with a record an hour: record n is TIMES[n]."""
+    lines = [{"value": f"v{n}", "key": f"k{n}", "timestamp": time_ms} for n, time_ms in enumerate(TIMES)]
+    path = tmp_path / "hourly.json"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run("produce", topic, path, "--format", "json").code == 0
+    return topic
+
+
+def values(ended) -> list[str]:
+    return [record["value"] for record in ended.lines]
+
+
+# -- produce
+
+
+def test_lines_become_records_with_keys_headers_and_times(run, topic, tmp_path):
+    path = tmp_path / "lines"
+    path.write_bytes(b"a:1\r\nb:2:3\nc:\nd:4")
+    options = ["--key-separator", ":", "-H", "from=test", "--timestamp", f"@{TIMES[0]}", "--codec", "gzip"]
+    ended = run("produce", topic, path, *options)
+    assert (ended.code, ended.out) == (0, "")
+    assert "4 written, 0 refused" in ended.err
+    records = run("consume", topic, "-o", "json").lines
+    assert [(each["key"], each["value"]) for each in records] == [("a", "1"), ("b", "2:3"), ("c", ""), ("d", "4")]
+    assert {each["timestamp"] for each in records} == {TIMES[0]}
+    assert records[0]["headers"] == [{"key": "from", "value": "test"}]
+
+
+def test_what_consume_writes_as_json_can_be_produced_again(run, topic, tmp_path):
+    original = tmp_path / "original"
+    original.write_text(
+        '{"value": {"nested": [1, null]}, "key": "ä"}\n'
+        '{"value_base64": "/wA=", "headers": [{"key": "h", "value": null}, {"key": "h", "value_base64": "/w=="}]}\n'
+        '{"value": null, "key": "gone", "timestamp": 1000}\n'
+    )
+    assert run("produce", topic, original, "--format", "json").code == 0
+    first = run("consume", topic, "-o", "json")
+    assert first.lines[0]["value"] == '{"nested":[1,null]}'
+    assert first.lines[1]["value_base64"] == "/wA="
+    copy = tmp_path / "copy"
+    copy.write_text(first.out)
+    again = unique("again")
+    assert run("topics", "create", again).code == 0
+    assert run("produce", again, copy, "--format", "json").code == 0
+    second = run("consume", again, "-o", "json")
+    assert [{**each, "topic": topic} for each in second.lines] == first.lines
+
+
+@pytest.mark.parametrize("on_error", ["stop", "continue"])
+def test_a_refused_line_is_named_with_its_reason(run, tmp_path, on_error):
+    name = unique("bounded")
+    config = "message.timestamp.before.max.ms=3600000"
+    assert run("topics", "create", name, "--config", config).code == 0
+    path = tmp_path / "lines"
+    now = NOW_MS - 1000
+    path.write_text(
+        "".join(f'{{"value": "{n}", "timestamp": {now - (n == 2) * 9 * HOUR_MS}}}\n' for n in range(5)) + "?\n"
+    )
+    ended = run("produce", name, path, "--format", "json", "--on-error", on_error, "-o", "json")
+    assert ended.code == 1
+    refused = {each["line"]: each["reason"] for each in ended.json["refused"]}
+    assert "no JSON" in refused[6]
+    assert ended.json["written"] == 4
+    assert "timestamp" in refused[3].lower()
+    assert values(run("consume", name, "-o", "json")) == ["0", "1", "3", "4"]
+
+
+def test_stopping_at_a_bad_line_sends_nothing_behind_it(run, topic, tmp_path):
+    path = tmp_path / "lines"
+    path.write_text('{"value": "first"}\nbad\n{"value": "behind"}\n')
+    ended = run("produce", topic, path, "--format", "json")
+    assert ended.code == 1
+    assert f"{path}, line 2: it is no JSON" in ended.err
+    assert "later lines were not sent" in ended.err
+    assert values(run("consume", topic, "-o", "json")) == ["first"]
+
+
+def test_standard_input_and_output_of_a_real_process(address, topic):
+    command = [sys.executable, "-m", "client.cli"]
+    settings = {"cwd": PROJECT, "capture_output": True, "timeout": 60}
+    data = b"".join(b"line %d \xff\n" % number for number in range(20_000))
+    subprocess.run([*command, "produce", topic, "-b", address], input=data, check=True, **settings)
+    read = subprocess.run([*command, "consume", topic, "--format", "raw", "-b", address], check=True, **settings)
+    assert read.stdout == data
+
+
+# -- consume
+
+
+def test_a_range_of_time_is_what_it_says(run, hourly):
+    for since, until, expected in [(0, 5, 5), (1, 3, 2), (1, 2, 1), (4, 5, 1)]:
+        end = TIMES[until] if until < 5 else NOW_MS
+        ended = run("consume", hourly, "--since", f"@{TIMES[since]}ms", "--until", f"@{end}ms", "-o", "json")
+        assert values(ended) == [f"v{n}" for n in range(since, since + expected)]
+        ended = run("consume", hourly, "--since", f"@{TIMES[since] - 1}ms", "--until", f"@{end - 1}ms", "-o", "json")
+        assert values(ended) == [f"v{n}" for n in range(since, min(until, 5))]
+    assert values(run("consume", hourly, "--since", "150m-ago", "-o", "json")) == ["v3", "v4"]
+    ended = run("consume", hourly, "--since", "30m")
+    assert (ended.out, ended.code) == ("", 0)
+    assert "no records" in ended.err
+
+
+def test_records_that_came_late_are_told_of_and_read_on_demand(run, hourly, tmp_path):
+    path = tmp_path / "late"
+    path.write_text(json.dumps({"value": "late", "timestamp": TIMES[1] + 1}) + "\n")
+    assert run("produce", hourly, path, "--format", "json").code == 0
+    times = ["--since", f"@{TIMES[1]}ms", "--until", f"@{TIMES[2]}ms"]
+    ended = run("consume", hourly, *times, "-o", "json")
+    assert values(ended) == ["v1"]
+    assert "at least 1 records of that time lie behind" in ended.err
+    assert values(run("consume", hourly, *times, "--late", "-o", "json")) == ["v1", "late"]
+
+
+def test_formats(run, hourly):
+    def first(*options):
+        return run("consume", hourly, "-n", "1", *options).out
+
+    shown = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(TIMES[0] / 1000)) + f".{TIMES[0] % 1000:03}+00:00"
+    assert first() == f"{shown}  {hourly}-0@0  k0  v0\n"
+    assert first("--format", "raw") == "v0\n"
+    assert first("--format", "%t/%p/%o %k=%s %T %K %S %%\\t\\x41\\n") == f"{hourly}/0/0 k0=v0 {TIMES[0]} 2 2 %\tA\n"
+    assert first("--format", "%D") == shown
+    assert json.loads(first("--format", "json"))["timestamp_type"] == "CreateTime"
+
+
+def test_where_to_begin_and_when_to_end(run, hourly):
+    assert values(run("consume", hourly, "--offset", "3", "-o", "json")) == ["v3", "v4"]
+    assert values(run("consume", hourly, "--tail", "2", "-o", "json")) == ["v3", "v4"]
+    assert values(run("consume", hourly, "--max", "2", "-o", "json")) == ["v0", "v1"]
+    assert values(run("consume", hourly, "--since", "latest", "-o", "json")) == []
+    assert values(run("consume", hourly, "--partition", "0", "-o", "json")) == [f"v{n}" for n in range(5)]
+
+
+def test_following_ends_with_the_range(run, hourly):
+    ended = run("consume", hourly, "--since", "earliest", "--follow", "--until", f"@{TIMES[3]}ms", "-o", "json")
+    assert values(ended) == ["v0", "v1", "v2"]
+
+
+def test_a_group_goes_on_where_it_was(run, hourly):
+    group = unique("group")
+    assert values(run("consume", hourly, "--group", group, "--max", "2", "-o", "json")) == ["v0", "v1"]
+    assert values(run("consume", hourly, "--group", group, "-o", "json")) == ["v2", "v3", "v4"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--since", "foo"], "--since: 'foo'"),
+        (["--since", "1h", "--offset", "3"], "both say where to begin"),
+        (["--since", "1h", "--until", "2h"], "--until is not after --since"),
+        (["--group", "g", "--partition", "0"], "--partition cannot be given with --group"),
+        (["--format", "%q"], "%q means nothing"),
+        (["--format", "xml"], "text, json, raw or a template"),
+        (["--format", "raw", "-o", "json"], "cannot both be"),
+        (["--late"], "--late is about records behind --until"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(run, words, said):
+    ended = run("consume", "no-matter", *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+
+
+def test_a_topic_that_is_not_there_is_answered_with_one_that_is_spelled_alike(run, topic):
+    for command in ("consume", "offsets", "produce"):
+        ended = run(command, topic[:-1] + "~")
+        assert ended.code == 4
+        assert f"do you mean {topic!r}?" in ended.err
+    assert run("consume", topic, "--partition", "7").code == 4
+
+
+# -- offsets
+
+
+def test_a_time_is_resolved_with_the_timestamp_found(run, hourly):
+    ended = run("offsets", hourly, f"@{TIMES[2] - 5}ms", "now", "earliest", "-o", "json")
+    found, nothing, earliest = ended.json
+    assert (found["offset"], found["timestamp"], found["records_to_end"]) == (2, TIMES[2], 3)
+    assert (nothing["offset"], nothing["timestamp"]) == (None, None)
+    assert (earliest["offset"], earliest["asked_ms"]) == (0, -2)
+    assert "nothing at or after it" in run("offsets", hourly, "now").out
+
+
+def test_disorder_and_the_future_are_warned_of(run, topic, tmp_path):
+    path = tmp_path / "lines"
+    times = [NOW_MS - HOUR_MS, NOW_MS + HOUR_MS // 2, NOW_MS - 3 * HOUR_MS]
+    path.write_text("".join(json.dumps({"value": "v", "timestamp": time_ms}) + "\n" for time_ms in times))
+    assert run("produce", topic, path, "--format", "json").code == 0
+    ended = run("offsets", topic, "2h-ago")
+    assert "times are out of order: of the 3 records from there 1 are earlier" in ended.err
+    assert "offset 1 is" in ended.err
+    assert "in the future" in ended.err
+    assert len(run("offsets", topic, "2h-ago", "-o", "json").json[0]["warnings"]) == 2
+
+
+# -- topics and configs
+
+
+def test_topics_are_created_described_altered_trimmed_and_deleted(run, hourly):
+    assert hourly in {each["topic"] for each in run("topics", "list", "-o", "json").json}
+    assert run("topics", "alter", hourly, "--config", "retention.ms=86400000", "--partitions", "3").code == 0
+    (described,) = run("topics", "describe", hourly, "-o", "json").json
+    assert described["configs"]["retention.ms"] == "86400000"
+    first = described["partitions"][0]
+    assert (len(described["partitions"]), first["end_offset"], first["records"]) == (3, 5, 5)
+    assert first["largest_timestamp"] == TIMES[4]
+    trim = ["topics", "trim", hourly, "--before", f"@{TIMES[2]}ms", "--partition", "0"]
+    assert run(*trim, "--dry-run", "-o", "json").json == [{"topic": hourly, "partition": 0, "from": 0, "to": 2}]
+    assert values(run("consume", hourly, "-o", "json")) == [f"v{n}" for n in range(5)]
+    assert run(*trim, "--yes").code == 0
+    assert values(run("consume", hourly, "-o", "json")) == ["v2", "v3", "v4"]
+    assert run("topics", "delete", hourly, "--yes").code == 0
+    assert run("topics", "describe", hourly).code == 4
+
+
+def test_topics_refuse_what_cannot_be(run, topic):
+    again = run("topics", "create", topic, unique("new"), "-o", "json")
+    assert (again.code, [each["done"] for each in again.json]) == (1, [False, True])
+    assert run("topics", "create", topic, "--if-not-exists").code == 0
+    assert run("topics", "create", unique("bad"), "--config", "retention.ms=soon").code == 1
+    assert run("topics", "create", unique("bad"), "--config", "retention.ms").code == 2
+    assert run("topics", "alter", topic).code == 2
+    assert run("topics", "trim", topic).code == 2
+    dry = unique("dry")
+    assert run("topics", "create", dry, "--dry-run").code == 0
+    assert run("topics", "describe", dry).code == 4
+
+
+def test_nothing_is_deleted_without_a_yes_where_nobody_can_be_asked(run, topic):
+    ended = run("topics", "delete", topic)
+    assert ended.code == 2
+    assert "--yes" in ended.err
+    assert run("topics", "describe", topic).code == 0
+
+
+def set_on_the_topic(run, topic):
+    """Not what the broker's own settings make of it."""
+    listed = run("configs", "list", "topic", topic, "-o", "json").json
+    return [(each["key"], each["value"]) for each in listed if each["source"] == "topic"]
+
+
+def test_settings_are_shown_with_where_they_come_from_and_changed(run, topic):
+    changed = run("configs", "set", "topic", topic, "retention.ms=5000000", "-o", "json").json
+    assert changed[0]["to"] == "5000000"
+    assert set_on_the_topic(run, topic) == [("retention.ms", "5000000")]
+    assert run("configs", "unset", "topic", topic, "retention.ms").code == 0
+    assert set_on_the_topic(run, topic) == []
+    explained = run("configs", "list", "topic", topic, "retention.ms", "--explain").out
+    assert "WHAT IT IS" in explained
+    assert run("configs", "list", "topic", topic, "no.such.key").code == 4
+    assert run("configs", "set", "topic", topic, "retention.ms=soon").code == 1
+    assert run("configs", "list", "broker", "somewhere").code == 2
+
+
+# -- groups
+
+
+def test_a_group_is_moved_by_time_after_a_look(run, hourly):
+    group = unique("group")
+    assert run("consume", hourly, "--group", group, "-o", "json").code == 0
+    reset = ["groups", "reset", group, "--to", f"@{TIMES[3]}ms"]
+    (looked,) = run(*reset, "--dry-run", "-o", "json").json
+    assert (looked["from"], looked["to"], looked["timestamp"]) == (5, 3, TIMES[3])
+    assert values(run("consume", hourly, "--group", group, "-o", "json")) == []
+    assert run(*reset).code == 0
+    assert values(run("consume", hourly, "--group", group, "-o", "json")) == ["v3", "v4"]
+    assert run("groups", "reset", group, "--by=-1", "-o", "json").json[0]["to"] == 4
+    assert run("groups", "reset", group, "--to-offset", "1000", "-o", "json").json[0]["to"] == 5
+
+
+def test_a_new_group_can_be_put_where_it_shall_begin(run, hourly):
+    group = unique("new")
+    ended = run("groups", "reset", group, "--topic", hourly, "--to", f"@{TIMES[4]}ms", "-o", "json")
+    assert (ended.code, ended.json[0]["from"], ended.json[0]["to"]) == (0, None, 4)
+    assert values(run("consume", hourly, "--group", group, "-o", "json")) == ["v4"]
+
+
+def test_lag_is_shown_in_records_and_seconds_and_can_alert(run, hourly):
+    group = unique("group")
+    assert run("consume", hourly, "--group", group, "--max", "3").code == 0
+    (lag,) = run("groups", "lag", group, "-o", "json").json
+    assert (lag["lag_records"], lag["next_timestamp"]) == (2, TIMES[3])
+    assert lag["lag_seconds"] == pytest.approx((time.time() * 1000 - TIMES[3]) / 1000, abs=60)
+    alert = run("groups", "lag", group, "--alert", "1h")
+    assert (alert.code, "more than 1h behind" in alert.err) == (3, True)
+    assert run("groups", "lag", group, "--alert", "3h").code == 0
+    assert run("groups", "lag", group, "--watch", "--alert", "1h", "-o", "json").code == 3
+    assert run("consume", hourly, "--group", group).code == 0
+    assert run("groups", "lag", group, "-o", "json").json[0]["lag_seconds"] == 0
+
+
+def test_groups_are_listed_described_and_deleted(run, hourly):
+    group = unique("group")
+    assert run("consume", hourly, "--group", group).code == 0
+    assert group in {each["group"] for each in run("groups", "list", "-o", "json").json}
+    assert run("groups", "describe", group, "-o", "json").json[0]["state"] == "Empty"
+    assert run("groups", "delete", group, "--yes").code == 0
+    for action in ("describe", "lag", "delete"):
+        ended = run("groups", action, group)
+        assert (ended.code, f"no group {group!r}" in ended.err) == (4, True)
+    assert run("groups", "reset", group).code == 2
+
+
+# -- health and bench
+
+
+def test_health(run, horolog, topic):
+    ended = run("health", "-o", "json")
+    assert (ended.code, ended.json["healthy"], ended.json["offline"]) == (0, True, [])
+    assert ended.json["topics"] >= 1
+    nobody = horolog("health", "--bootstrap", "127.0.0.1:1", "--timeout", "200ms")
+    assert (nobody.code, nobody.out) == (5, "")
+    assert "is the broker running there?" in nobody.err
+    assert horolog("health", "--bootstrap", "127.0.0.1:http").code == 2
+
+
+def test_bench_measures_and_leaves_nothing_behind(run):
+    before = run("topics", "list", "-o", "json").json
+    ended = run("bench", "produce", "consume", "lookup", "--records", "2000", "--lookups", "20", "-o", "json")
+    assert ended.code == 0
+    assert [each["part"] for each in ended.json["results"]] == ["produce", "consume", "lookup"]
+    assert all(each["per_second"] > 0 for each in ended.json["results"])
+    after = {each["topic"] for each in run("topics", "list", "-o", "json").json}
+    assert not any(name.startswith("horolog-bench") for name in after)
+    assert {each["topic"] for each in before} <= after
+    assert run("bench", "nothing").code == 2

@@ -1,0 +1,59 @@
+"""Lines come whole, whatever pieces a pipe hands over."""
+
+import asyncio
+import io
+import os
+
+import pytest
+
+from client.cli.online import lines
+from client.cli.online.lines import LineTooLong, lines_of
+
+
+async def collect(path, stdin):
+    return [line async for some in lines_of(path, stdin) for line in some]
+
+
+def test_lines_of_a_file(tmp_path):
+    path = tmp_path / "lines"
+    path.write_bytes(b"a\r\n\nb\rc\n" + b"x" * lines.CHUNK_BYTES + b"\nend")
+    expected = [b"a", b"", b"b\rc", b"x" * lines.CHUNK_BYTES, b"end"]
+    assert asyncio.run(collect(str(path), io.StringIO())) == expected
+
+
+def test_an_empty_file_has_no_lines(tmp_path):
+    path = tmp_path / "empty"
+    path.touch()
+    assert asyncio.run(collect(str(path), io.StringIO())) == []
+
+
+def test_standard_input_without_a_descriptor():
+    assert asyncio.run(collect("-", io.StringIO("a\nä"))) == [b"a", "ä".encode()]
+
+
+def test_lines_of_a_pipe_come_when_they_are_written():
+    async def talk():
+        receiving, sending = os.pipe()
+        with os.fdopen(receiving) as stdin:
+            stream = lines_of("-", stdin)
+            os.write(sending, b"one\ntw")
+            assert await anext(stream) == [b"one"]
+            os.write(sending, b"o\n")
+            assert await anext(stream) == [b"two"]
+            os.close(sending)
+            assert [some async for some in stream] == []
+
+    asyncio.run(talk())
+
+
+def test_a_line_without_end_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1000)
+    path = tmp_path / "long"
+    path.write_bytes(b"x" * 2000)
+    with pytest.raises(LineTooLong):
+        asyncio.run(collect(str(path), io.StringIO()))
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        asyncio.run(collect(str(tmp_path / "none"), io.StringIO()))
