@@ -14,6 +14,7 @@ transactional, bit 5 control batch, bit 6 "base timestamp is the delete horizon"
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -42,6 +43,11 @@ ATTRIBUTES = struct.Struct(">h")
 TIMESTAMP = struct.Struct(">q")
 
 NO_PRODUCER = -1
+
+_NULL = b"\x01"  # the length of what is null
+# Lengths and small deltas come again and again.
+_remembered_varint = lru_cache(maxsize=4096)(encode_varint)
+_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
 class BatchHeader(NamedTuple):
@@ -136,35 +142,52 @@ def iter_records_of(records: bytes, header: BatchHeader) -> Iterator[Record]:
         for _ in range(header.count):
             length, position = _read_varint(records, position)
             stop = position + length
-            delta, position = _read_varint(records, position + 1, MAX_VARLONG_BYTES)
+            delta = records[position + 1]  # behind the attributes, which are not used
+            if delta > 127:
+                delta, position = decode_varint(records, position + 1, MAX_VARLONG_BYTES)
+            else:
+                delta, position = delta >> 1 ^ -(delta & 1), position + 2
             offset_delta, position = _read_varint(records, position)
             key, position = _read_bytes(records, position)
             value, position = _read_bytes(records, position)
-            count, position = _read_varint(records, position)
-            headers, position = _read_headers(records, position, count) if count else ((), position)
+            count = records[position]
+            position += 1
+            headers: tuple[Header, ...] = ()
+            if count:
+                count, position = _read_varint(records, position - 1)
+                headers, position = _read_headers(records, position, count)
             if position != stop:
                 raise DecodeError(f"a record ends {position - stop:+d} bytes from where its length says")
             if not appended:
                 timestamp = base_timestamp + delta
                 if not MIN_INT64 <= timestamp <= MAX_INT64:
                     raise DecodeError(f"timestamp {timestamp} is beyond 64 bits")
-            yield Record(base_offset + offset_delta, timestamp, timestamp_type, key, value, headers)
+            yield _new_tuple(Record, (base_offset + offset_delta, timestamp, timestamp_type, key, value, headers))
     except IndexError:
         raise DecodeError("a record runs past the end of its batch") from None
     if position != len(records):
         raise DecodeError(f"{len(records) - position} bytes are left behind the last record")
 
 
-def _read_varint(data: bytes, position: int, max_bytes: int = MAX_VARINT_BYTES) -> tuple[int, int]:
+def _read_varint(data: bytes, position: int) -> tuple[int, int]:
     value = data[position]
     if value > 127:
-        return decode_varint(data, position, max_bytes)
+        second = data[position + 1]
+        if second > 127:
+            return decode_varint(data, position, MAX_VARINT_BYTES)
+        value = value & 127 | second << 7
+        return value >> 1 ^ -(value & 1), position + 2
     return value >> 1 ^ -(value & 1), position + 1
 
 
 def _read_bytes(data: bytes, position: int) -> tuple[bytes | None, int]:
     """A length and what it announces; any negative length is null, as for the Java readers."""
-    length, position = _read_varint(data, position)
+    length = data[position]
+    position += 1
+    if length > 127:
+        length, position = _read_varint(data, position - 1)
+    else:
+        length = length >> 1 ^ -(length & 1)
     if length < 0:
         return None, position
     stop = position + length
@@ -188,24 +211,23 @@ def _read_headers(data: bytes, position: int, count: int) -> tuple[tuple[Header,
 
 def encode_records(records: Iterable[Record], base_offset: int, base_timestamp: int) -> bytes:
     parts: list[bytes] = []
-    for record in records:
-        body = b"".join(
-            (
-                b"\x00",
-                encode_varint(record.timestamp - base_timestamp),
-                encode_varint(record.offset - base_offset),
-                _length_and(record.key),
-                _length_and(record.value),
-                encode_varint(len(record.headers)),
-                *(_length_and(part) for header in record.headers for part in header),
-            )
-        )
-        parts += (encode_varint(len(body)), body)
+    varint = _remembered_varint
+    for offset, timestamp, _, key, value, headers in records:
+        time, delta = varint(timestamp - base_timestamp), varint(offset - base_offset)
+        key_head, key = (_NULL, b"") if key is None else (varint(len(key)), key)
+        value_head, value = (_NULL, b"") if value is None else (varint(len(value)), value)
+        tail = _encode_headers(headers) if headers else b"\x00"
+        size = len(time) + len(delta) + len(key_head) + len(key) + len(value_head) + len(value) + len(tail) + 1
+        parts += (varint(size), b"\x00", time, delta, key_head, key, value_head, value, tail)
     return b"".join(parts)
 
 
+def _encode_headers(headers: Sequence[Header]) -> bytes:
+    return encode_varint(len(headers)) + b"".join([_length_and(part) for header in headers for part in header])
+
+
 def _length_and(data: bytes | None) -> bytes:
-    return b"\x01" if data is None else encode_varint(len(data)) + data
+    return _NULL if data is None else _remembered_varint(len(data)) + data
 
 
 def assemble(header: BatchHeader, records: bytes | bytearray) -> bytearray:
