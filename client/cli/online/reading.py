@@ -18,7 +18,7 @@ POLL_MS = 500
 RECORDS_AT_ONCE = 2000
 LOOK_AHEAD_BYTES = 256 << 10
 """How much of the log behind the end of a range is looked at for records that came late."""
-QUIET_POLLS = 4
+QUIET_POLLS = 2
 """A member of a group that does not follow ends after so many polls without a record at the end of its partitions."""
 
 
