@@ -27,7 +27,7 @@ from protocol.wire import ArrayType, Field, Message, Struct, StructType, WireTyp
 
 # A frame below this size is copied first: slices of bytes are cheaper than those of a memoryview.
 COPY_WHOLE_BELOW_BYTES = 4096
-MAX_OBJECTS = 1_000_000  # structs and strings in the lists of one message: a hundred bytes of memory each
+MAX_OBJECTS = 250_000  # structs and strings in the lists of one message: a hundred bytes of memory each
 FIXED_PER_OBJECT = 8  # so many numbers in lists weigh as much as one of those
 CONSTANTS = {
     "DecodeError": DecodeError,

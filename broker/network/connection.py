@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import deque
+from time import monotonic
 from typing import TYPE_CHECKING, cast
 
 from protocol.apis import ApiKey
@@ -29,6 +31,10 @@ SLOW_ABOVE_BYTES = 64 * 1024
 
 WRITE_HIGH_WATER_BYTES = 4 * 1024 * 1024
 """One that has left so much is not read from."""
+
+TURN_S = 0.002
+LOOK_EVERY = 4
+"""One peer is served for so long before others are, looked at after so many requests."""
 
 CLOSE_GRACE_S = 5.0
 """Time in which a peer may take what it is still owed, once we close."""
@@ -133,6 +139,8 @@ class Connection(asyncio.Protocol):
         self._count_untaken()
 
     def resume_writing(self) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return  # its buffer is empty because it was dropped
         self._write_blocked = False
         self._memory.answers.changed(self, self._held_back_bytes)
         self.resume_if_allowed()
@@ -144,13 +152,31 @@ class Connection(asyncio.Protocol):
         requests = self._requests
         if requests.held_bytes >= requests.limit_bytes and frames and not self._paused:
             self._wait_for_room()
-        if self._paused:
-            self._keep_for_later(frames)
-            return
-        for place, frame in enumerate(frames):
-            if not self._handle(frame):
-                self._keep_for_later(frames[place + 1 :])
-                return
+        if not self._paused:
+            self._serve(deque(frames))
+        elif self._backlog is None:
+            self._backlog = deque(frames)
+        else:
+            self._backlog.extend(frames)
+
+    def _serve(self, frames: deque[memoryview]) -> None:
+        """Handle them in order, as long as the peer may be served and it is still its turn; the rest is kept."""
+        ends = monotonic() + TURN_S if len(frames) > LOOK_EVERY else math.inf
+        count = 0
+        while frames:
+            if not self._handle(frames.popleft()):
+                break
+            count += 1
+            if not count % LOOK_EVERY and frames and monotonic() > ends:
+                self._end_turn()
+                break
+        if frames and self._transport is not None:
+            self._backlog = frames
+
+    def _end_turn(self) -> None:
+        """Let others be served before the rest of what this peer has sent."""
+        self._pause()
+        asyncio.get_running_loop().call_soon(self.resume_if_allowed)
 
     def _handle(self, frame: memoryview) -> bool:
         """Serve one request; whether the next one may be served at once."""
@@ -254,12 +280,6 @@ class Connection(asyncio.Protocol):
             or self._held_back_bytes > WRITE_HIGH_WATER_BYTES
         )
 
-    def _keep_for_later(self, frames: list[memoryview]) -> None:
-        if frames and self._transport is not None:
-            if self._backlog is None:
-                self._backlog = deque()
-            self._backlog.extend(frames)
-
     def _count_unfinished(self, pending_bytes: int, *, is_new: bool) -> None:
         if is_new:
             self.unfinished_sweeps = 0
@@ -301,8 +321,8 @@ class Connection(asyncio.Protocol):
             self._requests.stop(self)
             return
         self._paused = False
-        while self._backlog and not self._paused:
-            self._handle(self._backlog.popleft())
+        frames, self._backlog = self._backlog, None
+        if frames:
+            self._serve(frames)
         if not self._paused and self._transport is not None:
-            self._backlog = None
             self._transport.resume_reading()

@@ -1,5 +1,6 @@
 """A connection answers in order, stops reading from peers that owe it, and ends with a reason."""
 
+import asyncio
 import logging
 import struct
 from typing import Any
@@ -44,6 +45,9 @@ class FakeTransport:
 
     def abort(self) -> None:
         self.aborted = True
+
+    def is_closing(self) -> bool:
+        return self.closed or self.aborted
 
     def get_write_buffer_size(self) -> int:
         return self.untaken_bytes
@@ -314,3 +318,33 @@ def test_answers_behind_one_that_waits_count_too() -> None:
     assert len(dispatcher.seen) == 10
     assert shared.memory.answers.total_bytes == 0
     assert transport.reading
+
+
+def test_a_peer_that_sends_much_at_once_is_served_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look at the clock finds the turn over."""
+    seconds = iter(range(1000))
+    monkeypatch.setattr("broker.network.connection.monotonic", lambda: next(seconds))
+    connection, transport, dispatcher = connect()
+
+    async def run() -> list[int]:
+        connection.data_received(b"".join(frame(b"%02d" % number) for number in range(10)))
+        seen = [len(dispatcher.seen)]
+        while len(dispatcher.seen) < 10:
+            assert not transport.reading, "what else it sends has to wait"
+            await asyncio.sleep(0)
+            seen.append(len(dispatcher.seen))
+        return seen
+
+    assert asyncio.run(run()) == [4, 8, 10]
+    assert transport.written == [b"%02d" % number for number in range(10)]
+    assert transport.reading
+
+
+def test_what_a_dead_peer_had_asked_for_is_not_done() -> None:
+    connection, transport, dispatcher = connect()
+    transport.untaken_bytes = WRITE_HIGH_WATER_BYTES + 1
+    connection.pause_writing()
+    connection.data_received(frame(b"a0"))
+    transport.aborted = True
+    connection.resume_writing()
+    assert dispatcher.seen == []
