@@ -28,6 +28,7 @@ COMMANDS = (
     Command("groups", "client.cli.groups", "consumer groups: lag in records and time, reset by time, members"),
     Command("bench", "client.cli.bench", "measure a broker: produce, consume, latency, look-ups"),
     Command("health", "client.cli.health", "ask a broker whether it serves; the answer is the exit code"),
+    Command("timeline", "client.cli.timeline", "draw how many records there are at which time, without reading them"),
     Command("dump", "client.cli.dump", "show what is in the files of a data folder, and what is wrong with them"),
     Command("doctor", "client.cli.doctor", "check a data folder that no broker runs on, and mend it if asked to"),
     Command("completion", "client.cli.completion", "print the completion script of a shell"),

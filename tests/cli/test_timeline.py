@@ -1,0 +1,135 @@
+"""`horolog timeline` counts records by time from indexes or look-ups alone, and shows gaps, disorder and times of the future."""
+
+import json
+
+import pytest
+
+from broker.log import time_index
+from client.cli.common.read_only import ReadOnlyStorage
+from tests.support import golden
+
+T0 = 1_600_000_000_000
+
+
+def folder(golden_root, tmp_path, name, stage="clean"):
+    golden.Case(name, golden_root).copy(stage, tmp_path / "data")
+    return tmp_path / "data"
+
+
+def timeline(horolog, data, *words):
+    ended = horolog("timeline", "--topic", "topic", "--dir", data, "--tz", "UTC", "-o", "json", *words)
+    assert ended.code == 0, ended
+    return json.loads(ended.out)
+
+
+def test_counts_are_those_of_the_records(golden_root, tmp_path, horolog):
+    data = folder(golden_root, tmp_path, "v2-multiseg")
+    times = [record.timestamp for record in golden.Case("v2-multiseg", golden_root).records()]
+    document = timeline(horolog, data, "--bucket", "100ms")
+    expected = {}
+    for time in times:
+        expected[time // 100 * 100] = expected.get(time // 100 * 100, 0) + 1
+    found = {one["timestamp"]: one["records"] for one in document["buckets"] if one["records"]}
+    assert document["records"] == len(times)
+    assert set(found) == set(expected)
+    assert all(abs(found[time] - expected[time]) <= 4 for time in found)  # one index interval of records
+
+
+def test_no_log_is_read(golden_root, tmp_path, horolog, monkeypatch):
+    storages = []
+
+    class Counting(ReadOnlyStorage):
+        def __init__(self):
+            super().__init__()
+            storages.append(self)
+
+    monkeypatch.setattr("client.cli.common.read_only.ReadOnlyStorage", Counting)
+    data = folder(golden_root, tmp_path, "v2-multiseg")
+    document = timeline(horolog, data)
+    (storage,) = storages
+    names = {path.rpartition("/")[2] for path in storage.bytes_read}
+    assert len([name for name in names if name.endswith(".timeindex")]) == 5
+    assert not [name for name in names if name.endswith(".log")]
+    assert document["files_read"] == len(storage.bytes_read)
+    assert document["bytes_read"] == sum(storage.bytes_read.values()) < 1000
+
+
+def test_a_record_of_the_future_is_told_and_does_not_stretch_the_picture(golden_root, tmp_path, horolog):
+    data = folder(golden_root, tmp_path, "v2-retention-blocked")
+    document = timeline(horolog, data)
+    assert document["future"]["records_at_most"] >= 1
+    assert document["largest_timestamp"] == 4_102_444_800_000
+    assert document["buckets"][-1]["timestamp"] < T0 + 1000
+    assert document["disorder"][0]["behind_ms"] > 10**12
+    assert "future: up to" in horolog("timeline", "--topic", "topic", "--dir", data).out
+
+
+def test_a_gap_is_told(tmp_path, horolog):
+    data = tmp_path / "data"
+    (data / "topic-0").mkdir(parents=True)
+    (data / "topic-0" / f"{0:020}.log").touch()
+    hours = [*range(10), *range(30, 40)]
+    entries = b"".join(time_index.ENTRY.pack(T0 + hour * 3_600_000, 100 * number) for number, hour in enumerate(hours))
+    (data / "topic-0" / f"{0:020}.timeindex").write_bytes(entries)
+    document = timeline(horolog, data, "--bucket", "1h")
+    assert len(document["gaps"]) == 1
+    assert document["gaps"][0]["to_timestamp"] - document["gaps"][0]["from_timestamp"] >= 19 * 3_600_000
+    shown = horolog("timeline", "--topic", "topic", "--dir", data, "--bucket", "1h", "--tz", "UTC").out
+    assert "┆ no records for 20h" in shown
+    assert "gap: 2020-09-13T22:00:00.000+00:00 to 2020-09-14T18:00:00.000+00:00, 20h" in shown
+
+
+def test_records_without_a_time_are_untold(golden_root, tmp_path, horolog):
+    data = folder(golden_root, tmp_path, "v0-none-ct")
+    document = timeline(horolog, data)
+    assert (document["records"], document["buckets"]) == (0, [])
+    assert document["partitions"][0]["records_untold"] == 55
+    assert "no records of topic with a time" in horolog("timeline", "--topic", "topic", "--dir", data).out
+
+
+def test_bounds_and_bucket_are_as_asked_for(golden_root, tmp_path, horolog):
+    data = folder(golden_root, tmp_path, "v2-multiseg")
+    document = timeline(horolog, data, "--since", f"@{T0 + 100}", "--until", f"@{T0 + 200}", "--bucket", "10ms")
+    assert [one["timestamp"] for one in document["buckets"]] == list(range(T0 + 100, T0 + 200, 10))
+    assert document["bucket_ms"] == 10
+    assert 8 <= document["records"] <= 12
+
+
+def test_text_has_a_line_per_bucket_in_the_width(golden_root, tmp_path, horolog, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    data = folder(golden_root, tmp_path, "v2-multiseg")
+    lines = horolog(
+        "timeline", "--topic", "topic", "--dir", data, "--tz", "Asia/Tokyo", "--bucket", "100ms"
+    ).out.splitlines()
+    assert lines[0].startswith("2020-09-13 21:26:40.0")
+    assert all(len(line) <= 60 for line in lines[:6])
+    assert "60 records, 100ms a bar, from time indexes" in lines
+
+
+def test_a_picture_is_written(golden_root, tmp_path, horolog):
+    data = folder(golden_root, tmp_path, "v2-multiseg")
+    target = tmp_path / "topic.png"
+    assert horolog("timeline", "--topic", "topic", "--dir", data, "--png", target).code == 0
+    assert target.read_bytes().startswith(b"\x89PNG")
+    assert horolog("timeline", "--topic", "topic", "--dir", data, "--png", tmp_path / "no" / "folder.png").code == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--topic", "none"], 4),
+        (["--topic", "topic", "--partition", "7"], 4),
+        (["--topic", "topic", "--since", "soon"], 2),
+        (["--topic", "topic", "--since", "2020-09-14", "--until", "2020-09-13"], 2),
+        (["--topic", "topic", "--bucket", "0s"], 2),
+        (["--topic", "topic", "--bucket", "1ms", "--since", "2020-09-13", "--until", "2020-09-14"], 2),
+        ([], 2),
+    ],
+)
+def test_what_cannot_be_drawn(golden_root, tmp_path, horolog, words, code):
+    data = folder(golden_root, tmp_path, "v2-multiseg")
+    assert horolog("timeline", "--dir", data, *words).code == code
+
+
+def test_no_folder(horolog, tmp_path):
+    assert horolog("timeline", "--topic", "topic", "--dir", tmp_path / "nothing").code == 4
