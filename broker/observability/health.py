@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from broker.log.partition import Partition
 from broker.observability.watched import Phase, Watched
 
 MAX_NAMED_PARTITIONS = 100  # in one answer; the rest is counted
@@ -27,9 +28,15 @@ def readiness(broker: Watched) -> Readiness:
     if loading:
         reasons.append(f"{loading} partitions of committed offsets are still being read")
     for topic in broker.cluster.topics.values():
-        faults = [f"{topic.name}-{each.index} is offline: {each.fault}" for each in topic.partitions if each.fault]
+        faults = [f"{topic.name}-{each.index} {what}" for each in topic.partitions if (what := _trouble(each))]
         (reasons if topic.internal else warnings).extend(faults)
     return Readiness(not reasons, broker.phase.value, _some(reasons), _some(warnings))
+
+
+def _trouble(partition: Partition) -> str | None:
+    if partition.fault is not None:
+        return f"is offline: {partition.fault}"
+    return None if partition.stopped is None else f"takes no appends: {partition.stopped}"
 
 
 def _some(lines: list[str]) -> list[str]:

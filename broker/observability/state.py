@@ -24,7 +24,7 @@ Collected = tuple[Described, Samples]
 GAUGE, COUNTER = Kind.GAUGE, Kind.COUNTER
 OF_PARTITION = ("topic", "partition")
 OF_GROUP_PARTITION = ("group", "topic", "partition")
-OFFLINE = "offline"
+OFFLINE, STOPPED = "offline", "stopped"
 
 PHASE = Described("phase_info", GAUGE, "1 for the phase that the broker is in.", ("phase",))
 CONNECTIONS = Described("connections", GAUGE, "Open connections.", ("listener",))
@@ -37,6 +37,12 @@ TOPICS = Described("topics", GAUGE, "Topics, internal ones included.")
 PARTITIONS = Described("partitions", GAUGE, "Partitions, by whether they can be served.", ("state",))
 OFFLINE_INFO = Described(
     "partition_offline_info", GAUGE, "1 for each partition that is offline.", (*OF_PARTITION, "reason")
+)
+STOPPED_INFO = Described(
+    "partition_stopped_info",
+    GAUGE,
+    "1 for each partition that is read but takes no appends until its disk works again.",
+    (*OF_PARTITION, "reason"),
 )
 START = Described("partition_start_offset", GAUGE, "The first offset that can be read.", OF_PARTITION)
 END = Described("partition_end_offset", GAUGE, "The offset that the next record gets.", OF_PARTITION)
@@ -99,7 +105,8 @@ LOG_FAMILIES = {
     for each in fields(LogCounters)
 }
 FAMILIES = (
-    *(PHASE, CONNECTIONS, UNANSWERED, WAITING, SYNCING, TOPICS, PARTITIONS, OFFLINE_INFO, START, END, SIZE, SEGMENTS),
+    *(PHASE, CONNECTIONS, UNANSWERED, WAITING, SYNCING, TOPICS, PARTITIONS, OFFLINE_INFO),
+    *(STOPPED_INFO, START, END, SIZE, SEGMENTS),
     *(AGE, AHEAD, APPENDED, RECORDS, GROUPS, MEMBERS, LAG_RECORDS, LAG_SECONDS, TRANSACTIONS, LEFT_OUT),
     *LOG_FAMILIES.values(),
 )
@@ -143,6 +150,7 @@ class State:
         yield TOPICS, [((), len(topics))]
         yield PARTITIONS, [((state,), count) for state, count in sorted(_states(everything).items())]
         yield OFFLINE_INFO, [((*labels, one.fault), 1) for labels, one in named if one.fault is not None]
+        yield STOPPED_INFO, [((*labels, one.stopped), 1) for labels, one in named if one.stopped is not None]
         yield START, ((labels, one.log_start_offset) for labels, one in named)
         yield END, ((labels, one.log_end_offset) for labels, one in named)
         yield SIZE, ((labels, one.size_bytes) for labels, one in named)
@@ -185,9 +193,15 @@ class State:
 
 
 def _states(partitions: list[Partition]) -> Counter[str]:
-    states = Counter({"online": 0, OFFLINE: 0})
-    states.update(OFFLINE if one.fault is not None else "online" for one in partitions)
+    states = Counter({"online": 0, OFFLINE: 0, STOPPED: 0})
+    states.update(map(_state, partitions))
     return states
+
+
+def _state(partition: Partition) -> str:
+    if partition.fault is not None:
+        return OFFLINE
+    return STOPPED if partition.stopped is not None else "online"
 
 
 def _newest_ms(partition: Partition) -> int:

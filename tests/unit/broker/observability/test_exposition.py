@@ -123,6 +123,17 @@ async def test_offline_partitions_say_why():
         assert found["horolog_partition_offline_info", ("partition", "1"), reason, ("topic", "t")] == 1
 
 
+async def test_stopped_partitions_say_why():
+    async with MemoryBroker() as machine:
+        machine.topic("t", 2).partitions[0].stopped = "a sync has failed"
+        found = scrape(machine.broker)
+        machine.broker.cluster.topics["t"].partitions[0].stopped = None
+        states = {state: found["horolog_partitions", ("state", state)] for state in ("online", "offline", "stopped")}
+        assert states == {"online": 1, "offline": 0, "stopped": 1}
+        reason = ("reason", "a sync has failed")
+        assert found["horolog_partition_stopped_info", ("partition", "0"), reason, ("topic", "t")] == 1
+
+
 async def test_series_are_bounded_and_what_is_left_out_is_counted():
     async with MemoryBroker(horolog_metrics_series_max=3, offsets_topic_num_partitions=1) as machine:
         machine.topic("t", 5)

@@ -83,6 +83,17 @@ async def test_an_offline_internal_partition_keeps_clients_away_and_another_warn
         topic.partitions[0].fault = None
 
 
+async def test_a_stopped_partition_is_told_likewise():
+    async with running() as broker:
+        broker.cluster.create_topics([NewTopic("t", 1, 1, {})])
+        partition = broker.cluster.topics["t"].partitions[0]
+        partition.stopped = "a sync has failed"
+        status, _, body = await get(broker, "/ready")
+        partition.stopped = None
+        assert status == 200
+        assert json.loads(body)["warnings"] == ["t-0 takes no appends: a sync has failed"]
+
+
 async def test_head_has_no_body():
     async with running() as broker:
         status, head, body = await exchange(broker, b"HEAD /health HTTP/1.0\r\n\r\n")
