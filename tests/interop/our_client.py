@@ -25,8 +25,9 @@ def new_name(kind: str = "topic") -> str:
 
 
 @asynccontextmanager
-async def connected(address: str) -> AsyncIterator[Client]:
-    async with asyncio.timeout(WAIT_SECONDS), Client(address, retry=RetryPolicy(timeout_ms=45_000)) as client:
+async def connected(address: str, backoff_ms: int = 50) -> AsyncIterator[Client]:
+    retry = RetryPolicy(backoff_ms=backoff_ms, backoff_max_ms=20 * backoff_ms, timeout_ms=45_000)
+    async with asyncio.timeout(WAIT_SECONDS), Client(address, retry=retry) as client:
         yield client
 
 

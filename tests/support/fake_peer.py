@@ -1,0 +1,152 @@
+"""Peers that are no good brokers: one that answers as a test says, and one that stands between a client and a broker and breaks off."""
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import cast
+
+from protocol.apis import API
+from protocol.compile import encode
+from protocol.framing import FrameReader, encode_response, read_request_header
+from protocol.wire import Message
+
+SIZE = struct.Struct(">i")
+MAX_FRAME_BYTES = 64 << 20
+
+
+class HangUp(Exception):
+    """Raised by an answer function: end the connection."""
+
+
+# (api key, version, correlation id, body): a message, the bytes to send as they are, or None for no answer
+Answer = Callable[[int, int, int, memoryview], "bytes | Message | None"]
+
+
+class _Framed(asyncio.Protocol):
+    """One end of a connection; `take` is given every whole frame."""
+
+    def __init__(self, take: Callable[[memoryview], None], everyone: set["_Framed"]) -> None:
+        self.take = take
+        self.other: _Framed | None = None  # ends with this one
+        self.gone = asyncio.Event()
+        self.transport: asyncio.Transport | None = None
+        self._everyone = everyone
+        self._reader = FrameReader(MAX_FRAME_BYTES)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        self._everyone.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for frame in self._reader.feed(data):
+                self.take(frame)
+        except HangUp:
+            self.end()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._everyone.discard(self)
+        self.gone.set()
+        if self.other is not None:
+            self.other.end()
+
+    def write(self, data: bytes) -> None:
+        if self.transport is not None:
+            self.transport.write(data)
+
+    def end(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+
+
+@asynccontextmanager
+async def _serving(make: Callable[[set[_Framed]], _Framed]) -> AsyncIterator[str]:
+    everyone: set[_Framed] = set()
+    server = await asyncio.get_running_loop().create_server(lambda: make(everyone), "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()[:2]
+    try:
+        yield f"{host}:{port}"
+    finally:
+        server.close()
+        for each in list(everyone):
+            each.end()
+            await each.gone.wait()
+
+
+@asynccontextmanager
+async def fake_broker(answer: Answer) -> AsyncIterator[str]:
+    """Serves on a free port; a Message is encoded behind the right header, bytes go out as they are."""
+
+    def make(everyone: set[_Framed]) -> _Framed:
+        def take(frame: memoryview) -> None:
+            header = read_request_header(frame)
+            given = answer(header.api_key, header.version, header.correlation_id, frame[header.body_start :])
+            if isinstance(given, Message):
+                given = response(header.api_key, header.version, header.correlation_id, given)
+            if given is not None:
+                peer.write(given)
+
+        peer = _Framed(take, everyone)
+        return peer
+
+    async with _serving(make) as address:
+        yield address
+
+
+def response(key: int, version: int, correlation_id: int, message: Message, body_version: int | None = None) -> bytes:
+    body = encode(message, version if body_version is None else body_version)
+    return b"".join(encode_response(API[key].response_header_version(version), correlation_id, [body]))
+
+
+@asynccontextmanager
+async def go_between(broker_host: str, broker_port: int, cuts: Callable[[int, bool], bool]) -> AsyncIterator[str]:
+    """Passes whole frames in both directions, and replaces the broker's port in what it says of itself.
+
+    `cuts(api key, whether this is the answer)` is asked with each: True ends the connection instead.
+    """
+    own_port = 0
+    dials: set[asyncio.Task[object]] = set()
+
+    def make(everyone: set[_Framed]) -> _Framed:
+        keys: dict[int, int] = {}
+        early: list[bytes] = []
+
+        def forwards(frame: memoryview) -> None:
+            key, _, correlation_id = struct.unpack_from(">hhi", frame)
+            keys[correlation_id] = key
+            if cuts(key, False):
+                raise HangUp
+            whole = SIZE.pack(len(frame)) + frame
+            if behind.transport is None:
+                early.append(whole)
+            else:
+                behind.write(whole)
+
+        def backwards(frame: memoryview) -> None:
+            (correlation_id,) = struct.unpack_from(">i", frame)
+            if cuts(keys.pop(correlation_id), True):
+                raise HangUp
+            # Nothing else in these answers is likely to hold the port's four bytes.
+            changed = bytes(frame).replace(struct.pack(">i", broker_port), struct.pack(">i", own_port))
+            front.write(SIZE.pack(len(changed)) + changed)
+
+        async def dial() -> None:
+            try:
+                await asyncio.get_running_loop().create_connection(lambda: behind, broker_host, broker_port)
+            except OSError:
+                front.end()
+            for whole in early:
+                behind.write(whole)
+
+        front, behind = _Framed(forwards, everyone), _Framed(backwards, everyone)
+        front.other, behind.other = behind, front
+        task: asyncio.Task[object] = asyncio.create_task(dial())
+        dials.add(task)
+        task.add_done_callback(dials.discard)
+        return front
+
+    async with _serving(make) as address:
+        own_port = int(address.rpartition(":")[2])
+        yield address
+        await asyncio.gather(*dials)
