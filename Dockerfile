@@ -10,33 +10,28 @@ COPY broker /opt/horolog/app/broker
 COPY protocol /opt/horolog/app/protocol
 COPY client /opt/horolog/app/client
 COPY config/server.properties LICENSE /opt/horolog/app/
+COPY config/container /opt/horolog/app/container
 RUN printf '#!/bin/sh\nexec /opt/horolog/bin/python -m client.cli.main "$@"\n' > /opt/horolog/bin/horolog \
-    && chmod 755 /opt/horolog/bin/horolog \
+    && chmod 755 /opt/horolog/bin/horolog /opt/horolog/app/container/entrypoint.sh \
     && /opt/horolog/bin/python -m compileall -q /opt/horolog/app
 
 FROM ${BASE_IMAGE}
 COPY --from=build /opt/horolog /opt/horolog
+# The folders are those where Kafka's images keep their data: a new volume there belongs to the broker.
 RUN groupadd --gid 1000 horolog \
     && useradd --uid 1000 --gid 1000 --no-create-home --home-dir /var/lib/horolog --shell /usr/sbin/nologin horolog \
-    && install -d -o horolog -g horolog /var/lib/horolog
+    && install -d -o horolog -g horolog /var/lib/horolog /var/lib/kafka/data /bitnami/kafka \
+        /tmp/kraft-combined-logs /tmp/kafka-logs
 ENV PATH=/opt/horolog/bin:$PATH \
     PYTHONPATH=/opt/horolog/app \
     PYTHONUNBUFFERED=1 \
-    KAFKA_LOG_DIRS=/var/lib/horolog \
-    KAFKA_LISTENERS=PLAINTEXT://0.0.0.0:9092 \
-    KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092
+    KAFKA_HOROLOG_HTTP_LISTEN=0.0.0.0:9464
 USER horolog
 WORKDIR /var/lib/horolog
 VOLUME /var/lib/horolog
-EXPOSE 9092
+EXPOSE 9092 9464
 STOPSIGNAL SIGTERM
-# An ApiVersions request and its correlation id back: the broker answers, not only the port.
-HEALTHCHECK --interval=10s --timeout=3s --start-period=5s --retries=3 CMD ["python", "-c", "\
-import os, socket\n\
-listener = os.environ['KAFKA_LISTENERS'].split(',')[0]\n\
-host, port = listener.split('://')[1].rsplit(':', 1)\n\
-with socket.create_connection((host.strip('[]').replace('0.0.0.0', '') or '127.0.0.1', int(port)), 2) as peer:\n\
-    peer.sendall(bytes.fromhex('0000000a 0012 0000 00000007 ffff'))\n\
-    assert peer.recv(8)[4:8] == bytes.fromhex('00000007')\n"]
-ENTRYPOINT ["horolog"]
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
+    CMD ["/opt/horolog/bin/python", "-I", "/opt/horolog/app/container/healthcheck.py"]
+ENTRYPOINT ["/opt/horolog/app/container/entrypoint.sh"]
 CMD ["serve", "--config", "/opt/horolog/app/server.properties"]

@@ -1,0 +1,34 @@
+"""The compose file is one that compose understands, and says the same as the image."""
+
+import subprocess
+import sys
+
+import yaml
+
+from tests.container.images import PROJECT
+
+COMPOSE = PROJECT / "docker-compose.yml"
+
+
+def check(path):
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(path)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_schema_of_compose_accepts_it(tmp_path):
+    done = check(COMPOSE)
+    assert done.returncode == 0, done.stdout
+    wrong = tmp_path / "wrong.yml"
+    wrong.write_text(COMPOSE.read_text().replace("environment:", "enviroment:"))
+    assert check(wrong).returncode != 0
+
+
+def test_ports_volume_and_health_check_are_the_images():
+    service = yaml.safe_load(COMPOSE.read_text())["services"]["horolog"]
+    text = (PROJECT / "Dockerfile").read_text()
+    exposed = set(next(line for line in text.splitlines() if line.startswith("EXPOSE")).split()[1:])
+    assert {port.split(":")[-1] for port in service["ports"]} == exposed
+    volume = next(line for line in text.splitlines() if line.startswith("VOLUME")).split()[1]
+    assert [one.split(":")[1] for one in service["volumes"]] == [volume]
+    assert all(word in text for word in service["healthcheck"]["test"])
+    assert "USER horolog" in text
