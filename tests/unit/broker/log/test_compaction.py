@@ -204,6 +204,23 @@ def test_a_partition_that_can_not_be_swapped_goes_offline_and_a_restart_finishes
     assert world.table() == table
 
 
+def test_a_swap_that_failed_is_finished_while_running(world):
+    table = world.table()
+    task = world.next_pass()
+    cleaned = world.compactor.run(task)
+    world.storage.fail("rename", ".swap", times=1)
+    assert not world.compactor.finish(task, cleaned, world.clock.wall_ms())
+    for _ in range(10):
+        for job in world.logs.revive()[1]:
+            job()
+        world.clock.advance(1_000)
+    assert world.partition.takes_appends
+    assert world.table() == table
+    world.fill(count=4)
+    world.crash()
+    assert world.partition.takes_appends
+
+
 def test_the_neediest_partition_comes_first(world):
     other = world.logs.create("u", 0, world.config, None)
     batch = bytes(encode_batch([Record(0, 0, 0, b"k", b"v" * 200)]))

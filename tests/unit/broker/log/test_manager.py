@@ -165,6 +165,84 @@ def test_a_partition_that_can_not_be_opened_is_offline_alone(machine):
     assert healed.partitions["t", 1].high_watermark == 1
 
 
+def revive(machine, logs, seconds=700):
+    """Let time pass, and have done what comes up; the partitions that were opened again."""
+    reopened = []
+    for _ in range(seconds):
+        back, jobs = logs.revive()
+        reopened += back
+        for job in jobs:
+            job()
+        machine.clock.advance(1_000)
+    return reopened
+
+
+def test_an_offline_partition_is_back_when_its_disk_is(machine):
+    logs = machine.start()
+    for index in range(2):
+        logs.create("t", index, CONFIG, TOPIC_ID)
+        for _ in range(3):
+            append(logs.partitions["t", index])
+    logs.partitions["t", 1].sync()
+    logs.partitions["t", 1].delete_records_before(2)
+    logs.write_checkpoints()
+    epoch = logs.partitions["t", 1].leader_epoch
+    logs.abandon()
+    machine.storage.fail("read", "t-1/", times=ALL)
+    again = machine.start()
+    partition = again.partitions["t", 1]
+    assert revive(machine, again) == []
+    again.write_checkpoints()
+    assert partition.fault
+    machine.storage.heal()
+    assert revive(machine, again) == [partition]
+    assert partition.takes_appends
+    assert (partition.log_start_offset, partition.high_watermark) == (2, 3)
+    assert partition.leader_epoch > epoch, "clients can tell that something has happened"
+    append(partition)
+    partition.sync()
+    machine.storage.crash()
+    assert machine.start().partitions["t", 1].high_watermark == 4
+
+
+def test_where_an_offline_partition_starts_is_not_forgotten(machine):
+    logs = machine.start()
+    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
+    for _ in range(3):
+        append(partition)
+    partition.sync()
+    partition.delete_records_before(2)
+    logs.write_checkpoints()
+    logs.abandon()
+    machine.storage.fail("read", "t-0/", times=ALL)
+    again = machine.start()
+    append(again.create("other", 0, CONFIG, None))
+    again.write_checkpoints()
+    again.close()
+    machine.storage.heal()
+    assert machine.start().partitions["t", 0].log_start_offset == 2
+
+
+def test_records_that_nothing_has_any_more_are_gone_and_the_rest_goes_on(machine):
+    """The cache has given up what a sync failed to write: opened again, the log ends where it was synced."""
+    logs = machine.start()
+    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
+    for _ in range(3):
+        append(partition)
+    partition.sync()
+    for _ in range(2):
+        append(partition)
+    machine.storage.fail("sync", ".log", evicting=True)
+    with pytest.raises(StorageFault):
+        partition.sync()
+    assert revive(machine, logs) == [partition]
+    assert (partition.takes_appends, partition.high_watermark) == (True, 3)
+    append(partition)
+    partition.sync()
+    machine.storage.crash()
+    assert machine.start().partitions["t", 0].high_watermark == 4
+
+
 def test_foreign_names_are_left_alone(machine):
     machine.start().close()
     for name in ("notes", "t-x", "lost+found"):
