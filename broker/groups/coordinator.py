@@ -27,7 +27,7 @@ from broker.groups.mixed import Mixed
 from broker.groups.offsets import GroupOffsets
 from broker.groups.records import Entry
 from broker.groups.registry import Group, Registry
-from broker.groups.timers import Timers
+from broker.groups.timers import Timer, Timers
 from broker.groups.topic_patterns import TopicPatterns
 from broker.log.partition import Partition
 from broker.log.storage import StorageFault
@@ -57,6 +57,9 @@ log = logging.getLogger(__name__)
 
 LAST_LEAVE_OF_ONE = 2
 NO_GENERATION = -1
+PIECES_AT_ONCE = 4
+"""Of the log, when a partition of it is read again while everything else waits: a few megabytes."""
+END = object()
 
 
 class GroupCoordinator:
@@ -120,15 +123,26 @@ class GroupCoordinator:
         group.add(member)
 
     def _reload(self, shard: int) -> None:
-        """What could not be written has not happened: make the groups of a partition anew from what the log has."""
+        """What could not be written has not happened: make the groups of a partition anew from what the log has.
+
+        A short log is read at once. Of a longer one a part with every turn: until then its groups are loading, as at a start.
+        """
+        if shard in self.registry.loading:
+            return
+        self.registry.loading.add(shard)
         for group in self.registry.of_shard(shard):
             if isinstance(group, ClassicGroup):
                 self.classic.kill(group)
             else:
                 self.consumer.stop(group)
             del self.registry.groups[group.id]
-        for _ in self._load(shard):
-            pass
+        self._read_on(self._load(shard))
+
+    def _read_on(self, steps: Iterator[None]) -> None:
+        for _ in range(PIECES_AT_ONCE):
+            if next(steps, END) is END:
+                return
+        self._timers.start(Timer(partial(self._read_on, steps)), 0)
 
     def reopened(self, shard: int) -> None:
         """A partition of the log is back that could not be read before. What is known of groups in memory is newer than it."""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from broker.groups import coordinator, journal
 from broker.groups.consumer import check_heartbeat
 from broker.new_topics import NewPartitions
 from protocol.errors import ErrorCode
@@ -181,6 +182,21 @@ def test_what_cannot_be_written_has_not_happened(pair, world):
     world.storage.fail("write", "__consumer_offsets")
     c = ConsumerClient(world, "C")
     assert c.join().error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert a.beat().error_code == b.beat().error_code == 0
+    assert sorted(a.partitions + b.partitions) == [0, 1, 2, 3]
+    assert c.join().error_code == 0
+
+
+def test_a_long_log_is_read_again_a_part_at_a_time(pair, world, monkeypatch):
+    """Nobody waits for it but its groups, and they are told to come again."""
+    monkeypatch.setattr(journal, "READ_BYTES", 1)
+    monkeypatch.setattr(coordinator, "PIECES_AT_ONCE", 2)
+    a, b = pair
+    world.storage.fail("write", "__consumer_offsets")
+    c = ConsumerClient(world, "C")
+    assert c.join().error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert a.beat().error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    world.advance(0)
     assert a.beat().error_code == b.beat().error_code == 0
     assert sorted(a.partitions + b.partitions) == [0, 1, 2, 3]
     assert c.join().error_code == 0
