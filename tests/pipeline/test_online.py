@@ -4,91 +4,23 @@ import hashlib
 from collections import Counter
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.pipeline import samples
+from tests.pipeline.clusters import PARTITIONS, SETTINGS, consumed, fill, shown
 from tests.support.broker_process import BrokerProcess
 
 COUNT = 3000
-PARTITIONS = 3
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
     """A broker with a topic of each codec, whose records are a second apart in each partition."""
-    broker = BrokerProcess(
-        tmp_path_factory.mktemp("filled") / "data", {"num.partitions": str(PARTITIONS), "log.retention.ms": "-1"}
-    ).start()
+    broker = BrokerProcess(tmp_path_factory.mktemp("filled") / "data", SETTINGS).start()
     for codec in CODECS:
         fill(broker, f"topic-{codec}", codec)
     yield broker
     broker.stop()
-
-
-def fill(broker, topic, codec="none", count=COUNT):
-    producer = Producer({"bootstrap.servers": broker.address, "compression.type": codec, "linger.ms": 20})
-    for n in range(count):
-        headers = [("n", str(n)), ("n", None)] if n % 5 == 0 else None
-        key = None if n % 7 == 0 else b"key %d" % (n % 50)
-        value = None if n % 11 == 0 else b"value %d " % n * (n % 9)
-        producer.produce(
-            topic, value, key, n % PARTITIONS, timestamp=samples.BASE_MS + 1000 * (n // PARTITIONS), headers=headers
-        )
-        producer.poll(0)
-    assert producer.flush(30) == 0
-
-
-def consumed(broker, topic):
-    """Every record, as a plain consumer reads it, in the form that `shown` gives."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": broker.address,
-            "group.id": "none",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-        }
-    )
-    consumer.assign([TopicPartition(topic, n, 0) for n in range(PARTITIONS)])
-    found, ended = [], set()
-    while len(ended) < PARTITIONS:
-        for message in consumer.consume(1000, 1):
-            if message.error():
-                ended.add(message.partition())
-                continue
-            kind, timestamp = message.timestamp()
-            headers = [(name, value) for name, value in message.headers() or []] or None
-            found.append(
-                (
-                    message.key(),
-                    message.value(),
-                    topic,
-                    message.partition(),
-                    message.offset(),
-                    timestamp,
-                    kind - 1,
-                    headers,
-                )
-            )
-    consumer.close()
-    return sorted(found, key=place)
-
-
-def place(row):
-    return row[2:5]
-
-
-def shown(frame):
-    rows = frame.selectExpr(
-        "key", "value", "topic", "partition", "offset", "unix_millis(timestamp)", "timestampType", "headers"
-    )
-    found = []
-    for row in rows.collect():
-        *columns, headers = tuple(row)
-        key, value = (None if one is None else bytes(one) for one in columns[:2])
-        pairs = [(one.key, None if one.value is None else bytes(one.value)) for one in headers] if headers else None
-        found.append((key, value, *columns[2:], pairs))
-    return sorted(found, key=place)
 
 
 def fingerprint(rows):

@@ -1,0 +1,209 @@
+"""Compares the pipeline's data source with Spark's own Kafka connector and with Parquet: rows per second and per CPU second.
+
+    python -m benchmarks.pipeline [--records 4000000] [--rounds 3] [--write-docs]
+
+One broker, one Spark (`local[2]`), one run: each way in reads all of one topic into a sink that keeps nothing, in turn, in the reverse
+order in every second round, after one round that is not counted. CPU seconds are those of Spark, its Python workers and the broker.
+Needs the extra `pipeline`, Java, and Maven for the connector's jars.
+"""
+
+import argparse
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from benchmarks import pipeline_jars, report
+from tests.support.broker_process import BrokerProcess
+
+PARTITIONS = 4
+BASE_MS = 1_700_000_000_000
+PAYLOAD_BYTES = 90
+SETTINGS = {"num.partitions": str(PARTITIONS), "log.retention.ms": "-1", "log.segment.bytes": str(16 << 20)}
+Way = Callable[[], Any]
+
+
+def fill(broker: BrokerProcess, topic: str, records: int, codec: str) -> None:
+    """One record a millisecond, values half random."""
+    from confluent_kafka import Producer
+
+    producer = Producer(
+        {
+            "bootstrap.servers": broker.address,
+            "linger.ms": 5,
+            "compression.type": codec,
+            "queue.buffering.max.messages": 500_000,
+        }
+    )
+    seeded = random.Random(7)
+    values = [seeded.randbytes(PAYLOAD_BYTES // 2).hex().encode() for _ in range(1000)]
+    for n in range(records):
+        while True:
+            try:
+                producer.produce(
+                    topic, values[n % 1000], b"key-%06d" % (n % 100_000), n % PARTITIONS, timestamp=BASE_MS + n
+                )
+                break
+            except BufferError:
+                producer.poll(0.05)
+        if not n % 10_000:
+            producer.poll(0)
+    assert producer.flush(60) == 0
+
+
+def ways(spark: Any, broker: BrokerProcess, scratch: Path) -> dict[str, Way]:
+    """Each way in as a data frame of its own, made anew every time."""
+
+    def connector(topic: str, poll_records: int) -> Way:
+        options = {
+            "kafka.bootstrap.servers": broker.address,
+            "subscribe": topic,
+            "kafka.max.poll.records": str(poll_records),
+            "kafka.max.partition.fetch.bytes": str(8 << 20),
+        }
+        return lambda: spark.read.format("kafka").options(**options).load()
+
+    def online(topic: str) -> Way:
+        options = {"kafka.bootstrap.servers": broker.address, "subscribe": topic}
+        return lambda: spark.read.format("horolog").options(**options).load()
+
+    def offline(topic: str) -> Way:
+        return lambda: spark.read.format("horolog").option("subscribe", topic).load(str(broker.data))
+
+    return {
+        "Parquet": lambda: spark.read.parquet(str(scratch / "parquet")),
+        "connector, 500 records a poll": connector("plain", 500),
+        "connector, 50,000 records a poll": connector("plain", 50_000),
+        "horolog from the broker": online("plain"),
+        "horolog from segment files": offline("plain"),
+        "connector, 50,000 a poll, lz4": connector("lz4", 50_000),
+        "horolog from the broker, lz4": online("lz4"),
+        "horolog from segment files, lz4": offline("lz4"),
+    }
+
+
+class Clock:
+    """Wall and CPU seconds of some processes with all that they have started."""
+
+    def __init__(self, *pids: int) -> None:
+        self._pids = pids
+
+    def read(self) -> tuple[float, float]:
+        return time.perf_counter(), sum(self._cpu(pid) for pid in self._pids)
+
+    @staticmethod
+    def _cpu(pid: int) -> float:
+        total = 0.0
+        root = psutil.Process(pid)
+        for process in [root, *root.children(recursive=True)]:
+            try:
+                times = process.cpu_times()
+            except psutil.NoSuchProcess:
+                continue
+            total += times.user + times.system
+            # What ended children have used is in their parent's account, which for Spark's worker daemon is most of it.
+            total += times.children_user + times.children_system
+        return total
+
+
+def read_all(way: Way) -> None:
+    way().write.format("noop").mode("overwrite").save()
+
+
+def run(records: int, rounds: int) -> tuple[dict[str, list[tuple[float, float]]], list[str]]:
+    from pipeline import session
+
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        broker = BrokerProcess(scratch / "data", SETTINGS).start()
+        try:
+            for topic, codec in (("plain", "none"), ("lz4", "lz4")):
+                fill(broker, topic, records, codec)
+            jars = ",".join(map(str, pipeline_jars.jars()))
+            spark = session("local[2]", "horolog benchmark", **{"spark.jars": jars, "spark.driver.memory": "2g"})
+            found = measure(spark, broker, scratch, records, rounds)
+            lines = pruning(broker)
+            spark.stop()
+        finally:
+            broker.kill()
+    return found, lines
+
+
+def measure(
+    spark: Any, broker: BrokerProcess, scratch: Path, records: int, rounds: int
+) -> dict[str, list[tuple[float, float]]]:
+    source = spark.read.format("horolog").option("subscribe", "plain").load(str(broker.data))
+    source.write.parquet(str(scratch / "parquet"))
+    there = ways(spark, broker, scratch)
+    for name, way in there.items():
+        assert way().count() == records, name
+        read_all(way)
+    gateway = spark.sparkContext._gateway.proc.pid  # noqa: SLF001 - nothing else names the process that Spark runs in
+    clock = Clock(gateway, broker.pid)
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in there}
+    for number in range(rounds):
+        for name in sorted(there, key=list(there).index, reverse=bool(number % 2)):
+            wall, cpu = clock.read()
+            read_all(there[name])
+            wall_after, cpu_after = clock.read()
+            found[name].append((wall_after - wall, cpu_after - cpu))
+            print(f"{name}: {records / found[name][-1][0] / 1e3:.0f} k rows/s", flush=True)
+    return found
+
+
+def pruning(broker: BrokerProcess) -> list[str]:
+    """What a range of 1 % of the time reads of what a full scan reads."""
+    from pipeline import plan
+
+    whole = plan(str(broker.data), subscribe="plain")
+    records = sum(one.size for one in whole.ranges)
+    since = BASE_MS + records // 2
+    part = plan(str(broker.data), since, since + records // 100, subscribe="plain")
+    share = (part.bytes_read + part.looked_at_bytes) / (whole.bytes_read + whole.looked_at_bytes)
+    read, looked_at = f"{part.bytes_read / 1e6:.1f} of {whole.bytes_read / 1e6:.0f} MB", part.looked_at_bytes / 1e6
+    line = (
+        f"A range of 1 % of the time: {part.segments_read} of {whole.segments_read} segments, {read} read and"
+        f" {looked_at:.1f} MB looked at to plan: {share:.1%} of a full scan (at most 5 % was the aim)."
+    )
+    return [line]
+
+
+def lines_of(found: dict[str, list[tuple[float, float]]], records: int, more: list[str]) -> list[str]:
+    rows = []
+    rates = {name: records / statistics.median(wall for wall, _ in runs) for name, runs in found.items()}
+    for name, runs in found.items():
+        per_cpu = records / statistics.median(cpu for _, cpu in runs)
+        base = "connector, 50,000 a poll, lz4" if name.endswith("lz4") else "connector, 50,000 records a poll"
+        rows.append([name, f"{rates[name] / 1e3:.0f}", f"{per_cpu / 1e3:.0f}", f"{rates[name] / rates[base]:.2f}"])
+    head = ["way in", "k rows/s", "k rows per CPU s", "rate against the connector's best"]
+    rounds = len(next(iter(found.values())))
+    about = f"{report.machine()}; {records:,} records of about 100 B in {PARTITIONS} partitions, medians of {rounds} rounds."
+    return [about, "", *report.table(head, rows), "", *more]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--records", type=int, default=4_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--write-docs", action="store_true")
+    chosen = parser.parse_args()
+    try:
+        found, more = run(chosen.records, chosen.rounds)
+    except pipeline_jars.NoConnectorError as fault:
+        print(fault, file=sys.stderr)
+        return 1
+    lines = lines_of(found, chosen.records, more)
+    print("\n".join(lines))
+    if chosen.write_docs:
+        report.replace(report.PAGE, "pipeline", lines)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
