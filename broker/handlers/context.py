@@ -29,6 +29,19 @@ class Meter(Protocol):
     def not_answered(self, began: float) -> None: ...
 
 
+class Way(Protocol):
+    """What is the same for all requests of one api and version: see `network.dispatch.Route`."""
+
+    @property
+    def version(self) -> int: ...
+    @property
+    def encode(self) -> Callable[[Any, list[Buffer]], None]: ...
+    @property
+    def response_header_version(self) -> int: ...
+    @property
+    def meter(self) -> Meter: ...
+
+
 class Peer(Protocol):
     """The connection as a request sees it."""
 
@@ -74,15 +87,13 @@ class RequestContext:
 
     __slots__ = (
         "_began",
-        "_meter",
+        "_way",
         "client_id",
         "connection",
         "correlation_id",
-        "encode",
         "held_bytes",
         "on_abandoned",
         "parts",
-        "response_header_version",
         "size_bytes",
         "version",
     )
@@ -90,23 +101,18 @@ class RequestContext:
     def __init__(
         self,
         connection: Peer,
-        version: int,
+        way: Way,
         correlation_id: int,
         client_id: str | None,
-        encode: Callable[[Any, list[Buffer]], None],
-        response_header_version: int,
         size_bytes: int,
-        meter: Meter,
         began: float,
     ) -> None:
-        self._meter = meter
+        self._way = way
         self._began = began
         self.connection = connection
-        self.version = version
+        self.version = way.version
         self.correlation_id = correlation_id
         self.client_id = client_id
-        self.encode = encode
-        self.response_header_version = response_header_version
         self.size_bytes = size_bytes
         self.held_bytes = 0  # of the request, until it is answered; counted over all connections
         self.parts: list[Buffer] | None = None
@@ -123,16 +129,17 @@ class RequestContext:
 
     def set_response(self, response: object) -> None:
         body: list[Buffer] = []
-        self.encode(response, body)
-        self.parts = parts = encode_response(self.response_header_version, self.correlation_id, body)
+        way = self._way
+        way.encode(response, body)
+        self.parts = parts = encode_response(way.response_header_version, self.correlation_id, body)
         self.on_abandoned = None
-        self._meter.answered(response, len(parts[0]) if len(parts) == 1 else sum(map(len, parts)), self._began)
+        way.meter.answered(response, len(parts[0]) if len(parts) == 1 else sum(map(len, parts)), self._began)
 
     def reply_nothing(self) -> None:
         """The request asked for no answer."""
         self.parts = []
         self.on_abandoned = None
-        self._meter.not_answered(self._began)
+        self._way.meter.not_answered(self._began)
         self.connection.answered()
 
     def abandon(self) -> None:

@@ -54,19 +54,10 @@ class Dispatcher:
         route = self._routes.get(header.api_key << 16 | header.version)
         if route is None:
             route = self._find_route(header)
-        context = RequestContext(
-            connection,
-            route.version,
-            header.correlation_id,
-            header.client_id,
-            route.encode,
-            route.response_header_version,
-            len(frame),
-            route.meter,
-            monotonic(),
-        )
+        size_bytes = len(frame)
+        context = RequestContext(connection, route, header.correlation_id, header.client_id, size_bytes, monotonic())
         route.requests.value += 1
-        route.meter.received.value += len(frame) + SIZE_BYTES
+        route.meter.received.value += size_bytes + SIZE_BYTES
         try:
             request, _ = route.decode(frame, header.body_start)
         except DecodeError as error:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import struct
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -75,6 +76,10 @@ class NoMeter:
         pass
 
 
+def way(encode: Any) -> Any:
+    return SimpleNamespace(version=0, encode=encode, response_header_version=0, meter=NoMeter())
+
+
 class FakeDispatcher:
     """Answers every request with its own bytes; those that begin with 'w' wait, 'x' is no request."""
 
@@ -88,7 +93,7 @@ class FakeDispatcher:
         if body[:1] == b"x":
             raise ProtocolError("unknown api key 120")
         echo = lambda response, parts: parts.append(response)  # noqa: E731
-        context = RequestContext(connection, 0, 0, None, echo, 0, len(frame), NoMeter(), 0.0)
+        context = RequestContext(connection, way(echo), 0, None, len(frame), 0.0)
         if body[:1] == b"w":
             self.waiting.append(context)
         else:
@@ -209,7 +214,7 @@ class Keeper(FakeDispatcher):
     def dispatch(self, frame: memoryview, connection: Any) -> RequestContext:
         self.seen.append(bytes(frame))
         echo = lambda response, parts: parts.append(response)  # noqa: E731
-        context = RequestContext(connection, 0, 0, None, echo, 0, len(frame), NoMeter(), 0.0)
+        context = RequestContext(connection, way(echo), 0, None, len(frame), 0.0)
         self.waiting.append(context)
         return context
 
