@@ -1,0 +1,129 @@
+"""A broker that is killed and started again at random instants while real clients use it; then everything is read and checked."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.soak.workload import COMMITTED, GROUP, PARTITIONS, PLAIN, STAMPED, TOPICS, Soak, actors
+from tests.support.broker_process import BrokerProcess
+from tests.support.history import Place, Row
+
+SETTINGS = {"group.initial.rebalance.delay.ms": "0", "log.segment.bytes": "262144", "log.index.size.max.bytes": "65536"}
+LEAST_UP_SECONDS, MOST_UP_SECONDS = 0.2, 4.0
+WAIT_SECONDS = 90.0
+QUIET_POLLS = 4
+
+Times = dict[Place, list[tuple[int, int, bytes]]]
+"""Offset, time and value of every record."""
+
+
+def run(folder: Path, seconds: float, seed: int) -> tuple[Soak, list[str]]:
+    """The soak and what was wrong; nothing if all is well."""
+    broker = BrokerProcess(folder / "data", SETTINGS).start()
+    try:
+        create_topics(broker.address)
+        soak = Soak(broker.address, seed)
+        threads = actors(soak)
+        for thread in threads:
+            thread.start()
+        kill_and_restart(broker, soak, seconds)
+        soak.stop.set()
+        for thread in threads:
+            thread.join(WAIT_SECONDS)
+        alive = [f"{thread.name}: did not end" for thread in threads if thread.is_alive()]
+        times = read_all(broker.address)
+        final = {place: [(offset, value) for offset, _, value in rows] for place, rows in times.items()}
+        problems = [*alive, *soak.failures, *soak.history.problems(final)]
+        problems += wrong_times(times, soak.times)
+        problems += commits_gone_back(broker.address, soak.commits, final)
+    finally:
+        broker.kill()
+    return soak, problems
+
+
+def create_topics(address: str) -> None:
+    admin = AdminClient({"bootstrap.servers": address})
+    stamped = {"message.timestamp.type": "LogAppendTime"}
+    wanted = [
+        NewTopic(name, PARTITIONS, 1, config={"retention.ms": "-1"} | (stamped if name == STAMPED else {}))
+        for name in TOPICS
+    ]
+    for future in admin.create_topics(wanted).values():
+        future.result(WAIT_SECONDS)
+
+
+def kill_and_restart(broker: BrokerProcess, soak: Soak, seconds: float) -> None:
+    chance = random.Random(soak.seed)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not soak.failures:
+        time.sleep(chance.uniform(LEAST_UP_SECONDS, MOST_UP_SECONDS))
+        broker.kill()
+        broker.start()
+        soak.count("kills")
+
+
+def read_all(address: str) -> Times:
+    """What a reader of committed records finds at the end."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "reader",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
+    )
+    places = [(topic, partition) for topic in TOPICS for partition in range(PARTITIONS)]
+    consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in places])
+    found: Times = {place: [] for place in places}
+    ended: set[Place] = set()
+    end = time.monotonic() + WAIT_SECONDS
+    while len(ended) < len(places):
+        assert time.monotonic() < end, "not everything could be read in time"
+        for message in consumer.consume(500, 0.5):
+            topic, partition, offset = message.topic(), message.partition(), message.offset()
+            assert topic is not None
+            assert partition is not None
+            assert offset is not None
+            if message.error() is not None:
+                ended.add((topic, partition))
+            else:
+                found[topic, partition].append((offset, message.timestamp()[1], message.value() or b""))
+    consumer.close()
+    return found
+
+
+def wrong_times(times: Times, given: Mapping[bytes, int]) -> list[str]:
+    """Times of producers are kept; times of the broker do not go back, for its clock does not."""
+    problems = []
+    for (topic, partition), rows in times.items():
+        latest_ms = -1
+        for offset, time_ms, value in rows:
+            if topic != STAMPED and time_ms != given.get(value):
+                problems.append(f"changed time: {value!r} at {topic}-{partition} {offset} has {time_ms}")
+            if topic == STAMPED and time_ms < latest_ms:
+                problems.append(f"time went back: {topic}-{partition} {offset} has {time_ms} after {latest_ms}")
+            latest_ms = max(latest_ms, time_ms)
+    return problems
+
+
+def commits_gone_back(address: str, commits: Mapping[Place, int], final: Mapping[Place, list[Row]]) -> list[str]:
+    """The group's offsets are those of the last commits, or of later ones whose answers were lost."""
+    consumer = Consumer({"bootstrap.servers": address, "group.id": GROUP})
+    asked = [TopicPartition(topic, partition) for topic in (PLAIN, COMMITTED) for partition in range(PARTITIONS)]
+    problems = []
+    for one in consumer.committed(asked, WAIT_SECONDS):
+        acknowledged = commits.get((one.topic, one.partition), -1)
+        if one.offset < acknowledged:
+            problems.append(f"commit lost: {one.topic}-{one.partition} is at {one.offset}, not {acknowledged}")
+        rows = final[one.topic, one.partition]
+        if rows and one.offset > rows[-1][0] + 1 + len(rows):
+            problems.append(f"commit beyond the end: {one.topic}-{one.partition} is at {one.offset}")
+    consumer.close()
+    return problems

@@ -1,0 +1,291 @@
+"""What runs while the broker is killed and started again: real clients that write, read, commit and note in a history what they were told.
+
+Every actor runs in a thread of its own until the stop event is set, and survives what its client raises while the broker is away; whatever is not
+an error of the network or of the protocol ends the soak.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import TopicPartition as AioPlace
+from aiokafka.errors import KafkaError as AioError
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from tests.support.history import History, Outcome, Place
+
+PLAIN, STAMPED, COMMITTED, OTHER = "plain", "stamped", "committed", "other"
+TOPICS = (PLAIN, STAMPED, COMMITTED, OTHER)
+PARTITIONS = 2
+GROUP = "soakers"
+FIRST_TIME_MS = 1_600_000_000_000
+OPERATION_SECONDS = 60.0
+MAX_IN_QUEUE = 200
+
+
+@dataclass(slots=True)
+class Soak:
+    """What the actors share."""
+
+    address: str
+    seed: int
+    stop: threading.Event = field(default_factory=threading.Event)
+    history: History = field(default_factory=History)
+    times: dict[bytes, int] = field(default_factory=dict)
+    """The time that each record was given by its producer."""
+    commits: dict[Place, int] = field(default_factory=dict)
+    """The highest offset of the group whose commit was acknowledged."""
+    failures: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, what: str) -> None:
+        with self.guard:
+            self.counts[what] = self.counts.get(what, 0) + 1
+
+    def chance(self, name: str) -> random.Random:
+        return random.Random(f"{self.seed} {name}")
+
+    def attempt(self, value: bytes, place: Place, time_ms: int, transaction: str | None = None) -> None:
+        with self.guard:
+            self.times[value] = time_ms
+            self.history.attempt(value, place, transaction)
+
+
+def delivered(soak: Soak, value: bytes) -> Callable[[KafkaError | None, Message], None]:
+    def note(error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            offset = message.offset()
+            assert offset is not None
+            soak.history.acknowledge(value, offset)
+            soak.count("acknowledged")
+        else:
+            soak.count("not acknowledged")
+
+    return note
+
+
+def idempotent_producer(soak: Soak, name: str, topic: str) -> None:
+    """Writes with increasing times of its own; the client tries again for as long as the broker is away."""
+    chance = soak.chance(name)
+    producer = Producer(
+        {
+            "bootstrap.servers": soak.address,
+            "log_level": 0,
+            "enable.idempotence": True,
+            "linger.ms": 2,
+            "message.timeout.ms": 120_000,
+        }
+    )
+    number = 0
+    while not soak.stop.is_set():
+        number += 1
+        value, partition = f"{name}-{number}".encode(), chance.randrange(PARTITIONS)
+        time_ms = FIRST_TIME_MS + number * 10
+        soak.attempt(value, (topic, partition), time_ms)
+        producer.produce(topic, value, partition=partition, timestamp=time_ms, on_delivery=delivered(soak, value))
+        producer.poll(0.001 if len(producer) < MAX_IN_QUEUE else 0.2)
+    producer.flush(OPERATION_SECONDS)
+
+
+def transactional_producer(soak: Soak, name: str) -> None:
+    """Transactions over both partitions, some of them aborted; where its client gives up, a new one takes over."""
+    chance, number = soak.chance(name), 0
+    while not soak.stop.is_set():
+        producer = Producer(
+            {
+                "bootstrap.servers": soak.address,
+                "log_level": 0,
+                "transactional.id": name,
+                "transaction.timeout.ms": 30_000,
+            }
+        )
+        try:
+            producer.init_transactions(OPERATION_SECONDS)
+            while not soak.stop.is_set():
+                number = _transact(soak, producer, name, number, chance)
+        except KafkaException as error:
+            soak.count(f"{name}: began anew")
+            if not isinstance(error.args[0], KafkaError):
+                raise
+
+
+def _transact(soak: Soak, producer: Producer, name: str, number: int, chance: random.Random) -> int:
+    """One transaction; raises what cannot be settled with this producer."""
+    transaction = f"{name}-{number}"
+    producer.begin_transaction()
+    for _ in range(chance.randint(1, 8)):
+        number += 1
+        value, partition = f"{name}-{number}".encode(), chance.randrange(PARTITIONS)
+        time_ms = FIRST_TIME_MS + number * 10
+        soak.attempt(value, (COMMITTED, partition), time_ms, transaction)
+        producer.produce(COMMITTED, value, partition=partition, timestamp=time_ms, on_delivery=delivered(soak, value))
+    commit = chance.random() < 0.7
+    try:
+        if commit:
+            _persist(lambda: producer.commit_transaction(OPERATION_SECONDS))
+            soak.history.end(transaction, Outcome.COMMITTED)
+        else:
+            _persist(lambda: producer.abort_transaction(OPERATION_SECONDS))
+            soak.history.end(transaction, Outcome.ABORTED)
+    except KafkaException as error:
+        if not error.args[0].txn_requires_abort():
+            raise
+        _persist(lambda: producer.abort_transaction(OPERATION_SECONDS))
+        soak.history.end(transaction, Outcome.ABORTED)
+    soak.count("transactions")
+    return number
+
+
+def _persist(action: Callable[[], None]) -> None:
+    while True:
+        try:
+            action()
+        except KafkaException as error:
+            if not error.args[0].retriable():
+                raise
+        else:
+            return
+
+
+def group_member(soak: Soak, name: str) -> None:
+    """Reads what is committed, and commits where it is now and then."""
+    chance = soak.chance(name)
+    consumer = Consumer(
+        {
+            "bootstrap.servers": soak.address,
+            "log_level": 0,
+            "group.id": GROUP,
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "earliest",
+            "session.timeout.ms": 6000,
+            "heartbeat.interval.ms": 500,
+        }
+    )
+
+    def assigned(_: Consumer, places: list[TopicPartition]) -> None:
+        soak.count("assignments")
+        for place in places:
+            soak.history.seek(name, (place.topic, place.partition))
+
+    consumer.subscribe([PLAIN, COMMITTED], on_assign=assigned)
+    while not soak.stop.is_set():
+        for message in consumer.consume(100, 0.2):
+            if message.error() is None:
+                _polled(soak, name, message)
+        if chance.random() < 0.1:
+            _commit(soak, consumer)
+    consumer.close()
+
+
+def _polled(soak: Soak, name: str, message: Message) -> None:
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None
+    assert partition is not None
+    assert offset is not None
+    soak.history.poll(name, (topic, partition), [(offset, message.value() or b"")])
+    soak.count("polled")
+
+
+def _commit(soak: Soak, consumer: Consumer) -> None:
+    try:
+        places = consumer.commit(asynchronous=False) or []
+    except KafkaException as error:
+        if not isinstance(error.args[0], KafkaError):
+            raise
+        soak.count("commits refused")
+        return
+    with soak.guard:
+        for one in places:
+            if one.error is None and one.offset >= 0:
+                key = (one.topic, one.partition)
+                soak.commits[key] = max(soak.commits.get(key, -1), one.offset)
+    soak.count("commits")
+
+
+# -- aiokafka
+
+
+async def aiokafka_producer(soak: Soak, name: str) -> None:
+    producer = AIOKafkaProducer(bootstrap_servers=soak.address, enable_idempotence=True, request_timeout_ms=5000)
+    await _started(producer.start)
+    chance, number = soak.chance(name), 0
+    while not soak.stop.is_set():
+        number += 1
+        value, partition = f"{name}-{number}".encode(), chance.randrange(PARTITIONS)
+        time_ms = FIRST_TIME_MS + number * 10
+        soak.attempt(value, (OTHER, partition), time_ms)
+        try:
+            told = await producer.send_and_wait(OTHER, value, partition=partition, timestamp_ms=time_ms)
+        except AioError:
+            soak.count("aiokafka: not acknowledged")
+        else:
+            soak.history.acknowledge(value, told.offset)
+            soak.count("aiokafka: acknowledged")
+    await producer.stop()
+
+
+async def aiokafka_reader(soak: Soak, name: str) -> None:
+    """Follows one topic from its beginning without a group."""
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=soak.address,
+        group_id=None,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
+        request_timeout_ms=5000,
+    )
+    await _started(consumer.start)
+    consumer.assign([AioPlace(OTHER, number) for number in range(PARTITIONS)])
+    while not soak.stop.is_set():
+        try:
+            found = await consumer.getmany(timeout_ms=200)
+        except AioError:
+            soak.count("aiokafka: not read")
+            continue
+        for place, records in found.items():
+            rows = [(one.offset, one.value or b"") for one in records]
+            soak.history.poll(name, (place.topic, place.partition), rows)
+            soak.count("aiokafka: polled")
+    await consumer.stop()
+
+
+async def _started(start: Callable[[], Awaitable[None]]) -> None:
+    end = time.monotonic() + OPERATION_SECONDS
+    while True:
+        try:
+            await start()
+        except AioError:
+            if time.monotonic() > end:
+                raise
+            await asyncio.sleep(0.2)
+        else:
+            return
+
+
+def actors(soak: Soak) -> list[threading.Thread]:
+    """One thread for each; a failure of any is noted."""
+    jobs: dict[str, Callable[[], object]] = {
+        "idempotent": lambda: idempotent_producer(soak, "idempotent", PLAIN),
+        "stamper": lambda: idempotent_producer(soak, "stamper", STAMPED),
+        "transactional-a": lambda: transactional_producer(soak, "transactional-a"),
+        "transactional-b": lambda: transactional_producer(soak, "transactional-b"),
+        "member-a": lambda: group_member(soak, "member-a"),
+        "member-b": lambda: group_member(soak, "member-b"),
+        "aio-producer": lambda: asyncio.run(aiokafka_producer(soak, "aio-producer")),
+        "aio-reader": lambda: asyncio.run(aiokafka_reader(soak, "aio-reader")),
+    }
+
+    def guarded(name: str, job: Callable[[], object]) -> None:
+        try:
+            job()
+        except Exception as error:  # noqa: BLE001 - told at the end
+            soak.failures.append(f"{name}: {error!r}")
+
+    return [threading.Thread(target=guarded, args=one, name=one[0], daemon=True) for one in jobs.items()]
