@@ -187,7 +187,11 @@ class Cluster:
             if partition.topic_id in stored.deleting.get(partition.topic, ())
         ]
         for partition in doomed:
-            self._logs.delete(partition)
+            try:
+                self._logs.delete(partition)
+            except StorageFault as fault:
+                log.error("%r is deleted and can not be removed: %s", partition, fault)
+                self._logs.partitions.pop((partition.topic, partition.index), None)
         return bool(stored.deleting)
 
     def _adopt(self, stored: StoredCluster, overrides: Mapping[str, dict[str, str]]) -> bool:
@@ -215,11 +219,18 @@ class Cluster:
         if missing:
             log.warning("topic %s: partitions %s have no folder and start empty", name, missing[:20])
         for index in range(count):
-            partition = found.get(index) or self._logs.create(name, index, config, topic_id)
+            partition = found.get(index) or self._logs.create_or_offline(name, index, config, topic_id)
             if partition.topic_id is None and partition.fault is None:
-                self._logs.identify(partition, topic_id)
+                self._identify(partition, topic_id)
             topic.partitions.append(partition)
         self._register(topic)
+
+    def _identify(self, partition: Partition, topic_id: bytes) -> None:
+        """A full disk does not keep a partition from being served: its folder gets the id at the next start."""
+        try:
+            self._logs.identify(partition, topic_id)
+        except StorageFault as fault:
+            log.error("%r: the topic's id could not be written into its folder: %s", partition, fault)
 
     def _adopted_count(self, name: str, stored_count: int, found: Iterable[int]) -> int:
         """How many partitions a topic has by the file and its folders, without folders that cannot be its partitions."""

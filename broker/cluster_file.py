@@ -26,12 +26,15 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import logging
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from broker.log.storage import FileMissing, Storage
+from broker.log.storage import FileMissing, Storage, StorageFault
+
+log = logging.getLogger(__name__)
 
 FILE_NAME = "horolog-cluster"
 DAMAGED_SUFFIX = ".damaged"
@@ -112,8 +115,15 @@ class ClusterFile:
             return StoredCluster()
         stored = parse(bytes(data))
         if stored.damages:
-            self._storage.write_atomically(self._path + DAMAGED_SUFFIX, bytes(data))
+            self._keep(bytes(data))
         return stored
+
+    def _keep(self, data: bytes) -> None:
+        """Where there is no room for a copy there is none for a new file either: then the damaged one stays as it is."""
+        try:
+            self._storage.write_atomically(self._path + DAMAGED_SUFFIX, data)
+        except StorageFault as fault:
+            log.error("%s is damaged and can not be kept: %s", self._path, fault)
 
     def save(
         self,

@@ -10,6 +10,7 @@ Everything but the jobs that `checkpoint_job` and `removal_jobs` return belongs 
 
 import logging
 import re
+import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +21,7 @@ from typing import NamedTuple
 from broker.clock import Clock
 from broker.log import checkpoints, meta_properties
 from broker.log.checkpoints import CheckpointError
-from broker.log.meta_properties import MetaProperties
+from broker.log.meta_properties import MetaDamaged, MetaProperties
 from broker.log.opened import Resources
 from broker.log.partition import Partition
 from broker.log.recovery import Circumstances, create_partition, offline_partition, open_partition
@@ -64,15 +65,22 @@ class LogManager:
         self.resources = Resources(storage, settings.producer_id_expiration_ms, Random().random)  # noqa: S311 - jitter, no secret
         self._revival = Revival(clock.monotonic, self.open_again)
         self._doomed_folders: list[_DoomedFolder] = []
-        self._written_checkpoints: dict[str, bytes] = {}
+        self._written_checkpoints: dict[str, tuple[int, bytes]] = {}
+        self._checkpoint_guard = threading.Lock()
+        self._checkpoint_number = 0
         self._named_in_starts: set[TopicPartition] = set()
         self._make_folder()
         try:
             self._lock = storage.lock(f"{data_dir}/{LOCK_FILE}")
         except FolderInUse as error:
             raise DataFolderError(f"{data_dir} is in use by another broker: {error}") from error
+        except StorageFault as error:
+            raise DataFolderError(f"{data_dir} can not be used: {error}") from error
         try:
             self._meta = self._load_meta(settings)
+        except StorageFault as error:
+            self._lock.release()
+            raise DataFolderError(f"{data_dir} can not be used: {error}") from error
         except BaseException:
             self._lock.release()
             raise
@@ -104,8 +112,11 @@ class LogManager:
     def _load_meta(self, settings: Settings) -> MetaProperties:
         """What the folder says about itself, completed and written if something was missing."""
         path = f"{self.data_dir}/{meta_properties.FILE_NAME}"
+        damaged = False
         try:
             meta = meta_properties.load(self._storage, self.data_dir)
+        except MetaDamaged as damage:
+            meta, damaged = self._salvage_meta(path, damage), True
         except CheckpointError as damage:
             raise DataFolderError(f"{path}: {damage}; mend it, or remove it to have a new one written") from damage
         if meta is None:
@@ -115,7 +126,7 @@ class LogManager:
                 f"{path} belongs to node.id={meta.node_id}, but this broker has node.id={settings.node_id}:"
                 f" set node.id={meta.node_id}, or use another data folder"
             )
-        elif meta.node_id is not None and meta.cluster_id is not None:
+        elif meta.node_id is not None and meta.cluster_id is not None and not damaged:
             return meta
         else:
             meta = MetaProperties(
@@ -124,10 +135,21 @@ class LogManager:
         meta_properties.save(self._storage, self.data_dir, meta, self._clock.wall_ms())
         return meta
 
+    def _salvage_meta(self, path: str, damage: MetaDamaged) -> MetaProperties:
+        data = self._storage.read_all(path)
+        self._storage.write_atomically(path + meta_properties.DAMAGED_SUFFIX, data)
+        meta = meta_properties.salvage(data)
+        message = "%s is damaged (%s) and kept as %s; node.id=%s, cluster.id=%s could be read, the rest is new"
+        log.error(message, path, damage, meta_properties.DAMAGED_SUFFIX, meta.node_id, meta.cluster_id)
+        return meta
+
     def open(self, config_of: Callable[[str], TopicConfig]) -> None:
         """Open every partition's folder, each with its topic's configuration."""
-        was_clean = checkpoints.take_clean_shutdown(self._storage, self.data_dir)
-        starts = checkpoints.load_offsets(self._storage, f"{self.data_dir}/{checkpoints.LOG_START_OFFSETS}")
+        was_clean = self._take_clean_shutdown()
+        points = self._load_checkpoint(checkpoints.RECOVERY_POINTS)
+        if points.fault is not None:
+            log.warning("%s; where partitions ended is not known from there", points.fault)
+        starts = self._load_checkpoint(checkpoints.LOG_START_OFFSETS)
         if starts.fault is not None:
             log.warning("%s; partitions start at their first segment", starts.fault)
         self._named_in_starts.update(starts.offsets)
@@ -142,8 +164,22 @@ class LogManager:
             key = partition_of(name)
             if key is None or not self._storage.is_dir(f"{self.data_dir}/{name}"):
                 continue
-            known = Circumstances(was_clean, starts.offsets.get(key, 0), now_ms)
+            known = Circumstances(was_clean, starts.offsets.get(key, 0), now_ms, points.offsets.get(key, 0))
             self.partitions[key] = self._open_partition(key, name, config_of(key[0]), known)
+
+    def _take_clean_shutdown(self) -> bool:
+        """A mark that can not be removed would still be there after a crash: it is not believed."""
+        try:
+            return checkpoints.take_clean_shutdown(self._storage, self.data_dir)
+        except StorageFault as fault:
+            log.error("%s: the stop counts as a crash: %s", self.data_dir, fault)
+            return False
+
+    def _load_checkpoint(self, name: str) -> checkpoints.Loaded:
+        try:
+            return checkpoints.load_offsets(self._storage, f"{self.data_dir}/{name}")
+        except StorageFault as fault:
+            return checkpoints.Loaded(fault=str(fault))
 
     def _open_partition(self, key: TopicPartition, name: str, config: TopicConfig, known: Circumstances) -> Partition:
         directory = f"{self.data_dir}/{name}"
@@ -153,6 +189,17 @@ class LogManager:
             log.error("%s can not be opened and is offline: %s", name, fault)
             offline = offline_partition(*key, directory, config, self.resources, str(fault))
             offline.log_start_offset = known.log_start_offset
+            return offline
+
+    def create_or_offline(self, topic: str, index: int, config: TopicConfig, topic_id: bytes) -> Partition:
+        """A partition that is on record and has no folder: a new one, or one that is offline because none can be made."""
+        try:
+            return self.create(topic, index, config, topic_id)
+        except StorageFault as fault:
+            log.error("%s-%s has no folder and none can be made, it is offline: %s", topic, index, fault)
+            directory = f"{self.data_dir}/{topic}-{index}"
+            offline = offline_partition(topic, index, directory, config, self.resources, str(fault))
+            self.partitions[topic, index] = offline
             return offline
 
     def open_again(self, partition: Partition) -> bool:
@@ -264,11 +311,11 @@ class LogManager:
         """
         for partition in self.partitions.values():
             partition.note_progress()
-        files = self._checkpoints()
+        number, files = self._checkpoints()
 
         def write() -> None:
             for name, data in files.items():
-                self._write_checkpoint(name, data)
+                self._write_checkpoint(name, data, number)
 
         return write
 
@@ -283,13 +330,16 @@ class LogManager:
         for partition in self.partitions.values():
             if partition.fault is None and partition.recovery_point < partition.log_start_offset:
                 partition.sync()
-        self._write_checkpoint(checkpoints.LOG_START_OFFSETS, self._checkpoints()[checkpoints.LOG_START_OFFSETS])
+        number, files = self._checkpoints()
+        self._write_checkpoint(checkpoints.LOG_START_OFFSETS, files[checkpoints.LOG_START_OFFSETS], number)
 
-    def _checkpoints(self) -> dict[str, bytes]:
+    def _checkpoints(self) -> tuple[int, dict[str, bytes]]:
+        """What the files are to say now, and a number: what has a lower one is older."""
+        self._checkpoint_number += 1
         usable = {key: one for key, one in self.partitions.items() if one.fault is None}
         starts = {key: one.log_start_offset for key, one in self.partitions.items() if one.starts_inside_segment}
         self._named_in_starts.update(starts)
-        return {
+        return self._checkpoint_number, {
             checkpoints.RECOVERY_POINTS: checkpoints.encode_offsets(
                 {key: one.recovery_point for key, one in usable.items()}
             ),
@@ -299,10 +349,15 @@ class LogManager:
             checkpoints.LOG_START_OFFSETS: checkpoints.encode_offsets(starts),
         }
 
-    def _write_checkpoint(self, name: str, data: bytes) -> None:
-        if self._written_checkpoints.get(name) != data:
-            self._storage.write_atomically(f"{self.data_dir}/{name}", data)
-            self._written_checkpoints[name] = data
+    def _write_checkpoint(self, name: str, data: bytes, number: int) -> None:
+        """A worker that comes late must not put what is older over what has been answered for."""
+        with self._checkpoint_guard:
+            written_number, written = self._written_checkpoints.get(name, (0, None))
+            if number < written_number:
+                return
+            if written != data:
+                self._storage.write_atomically(f"{self.data_dir}/{name}", data)
+            self._written_checkpoints[name] = number, data
 
     def disk_space(self) -> tuple[int, int]:
         """Bytes of the file system that the data folder is on: all, and those still to be had."""

@@ -11,6 +11,9 @@ The format is Java's properties: `#` comments, `key=value` lines, backslash esca
 
 Version 0 (0.9 to 2.x, and 3.x beside ZooKeeper) says `broker.id` for `node.id`; it may lack the cluster id (before 0.10.1)
 and the directory id (before 3.7).
+
+A file that a power cut or a full disk has left empty, cut or garbled does not keep a broker from its data: it is kept as
+`meta.properties.damaged`, what can be read of it still counts, and a new one is written. Only a version that is not known is refused.
 """
 
 import re
@@ -22,9 +25,11 @@ from broker.log.checkpoints import CheckpointError
 from broker.log.storage import FileMissing, Storage
 
 FILE_NAME = "meta.properties"
+DAMAGED_SUFFIX = ".damaged"
 NODE_KEY = MappingProxyType({0: "broker.id", 1: "node.id"})
 LARGEST_NODE_ID = 2**31 - 1
 
+_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _SEPARATOR = re.compile(r"(?<!\\)(?:[ \t\f]*[=:][ \t\f]*|[ \t\f]+)")
 _ESCAPED_CHARACTERS = MappingProxyType({"t": "\t", "n": "\n", "r": "\r", "f": "\f"})
@@ -55,12 +60,18 @@ def encode(meta: MetaProperties, now_ms: int) -> bytes:
     return "\n".join(["#", f"#{when:%a %b %d %H:%M:%S UTC %Y}", *lines, ""]).encode("latin-1", "backslashreplace")
 
 
+class MetaDamaged(CheckpointError):
+    """The file lacks what every version of it has: something has happened to it."""
+
+
 def decode(data: bytes) -> MetaProperties:
-    """The values; raises CheckpointError where a version, a node id or, in version 1, a cluster id is not to be found."""
+    """The values; raises MetaDamaged where a version, a node id or, in version 1, a cluster id is not to be found."""
     values = _properties(data.decode("latin-1"))
     version = values.pop("version", "")
-    if version not in {"0", "1"}:
+    if version.isascii() and version.isdigit() and version not in {"0", "1"}:
         raise CheckpointError(f"version {version!r} is neither 0 nor 1")
+    if version not in {"0", "1"}:
+        raise MetaDamaged(f"version {version[:20]!r} is no version")
     meta = MetaProperties(
         int(version),
         _node_id(values.pop(NODE_KEY[int(version)], None)),
@@ -69,8 +80,19 @@ def decode(data: bytes) -> MetaProperties:
         values,
     )
     if meta.version == 1 and (meta.node_id is None or meta.cluster_id is None):
-        raise CheckpointError("version 1 without node.id or cluster.id")
+        raise MetaDamaged("version 1 without node.id or cluster.id")
     return meta
+
+
+def salvage(data: bytes) -> MetaProperties:
+    """What can be read of a damaged file: ids that look like ids."""
+    values = _properties(data.decode("latin-1"))
+    try:
+        node_id = _node_id(values.get(NODE_KEY[1], values.get(NODE_KEY[0])))
+    except CheckpointError:
+        node_id = None
+    ids = {key: value for key, value in values.items() if _ID.fullmatch(value)}
+    return MetaProperties(1, node_id, ids.get("cluster.id"), ids.get("directory.id"))
 
 
 def load(storage: Storage, data_dir: str) -> MetaProperties | None:
@@ -89,7 +111,7 @@ def _node_id(text: str | None) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= LARGEST_NODE_ID):
-        raise CheckpointError(f"{text[:40]!r} is no node id")
+        raise MetaDamaged(f"{text[:40]!r} is no node id")
     return int(text)
 
 

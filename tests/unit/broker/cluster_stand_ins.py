@@ -102,6 +102,9 @@ class FakeLogs:
         partition = self.partitions[topic, index] = FakePartition(topic, index, config, topic_id)
         return partition
 
+    def create_or_offline(self, topic, index, config, topic_id):
+        return self.create(topic, index, config, topic_id)
+
     def identify(self, partition, topic_id):
         self.folders[partition.topic, partition.index] = partition.topic_id = topic_id
 
