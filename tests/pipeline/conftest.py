@@ -1,10 +1,12 @@
 """What the tests of the pipeline share: one Spark session for the whole run, sized for two cores, and nothing without the extra."""
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
 
+from benchmarks import pipeline_jars
 from tests.support import golden
 
 MISSING = [name for name in ("pyarrow", "numpy") if importlib.util.find_spec(name) is None]
@@ -33,9 +35,20 @@ def golden_root(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def spark():
+def connector_jars() -> list[Path]:
+    """Spark's own connector, where Maven can bring it; without it the tests beside it are skipped."""
+    try:
+        return pipeline_jars.jars()
+    except pipeline_jars.NoConnectorError as fault:
+        sys.stderr.write(f"no Kafka connector beside ours: {fault}\n")
+        return []
+
+
+@pytest.fixture(scope="session")
+def spark(connector_jars):
     from pipeline import session
 
-    running = session("local[2]", "horolog tests", quick=True, **{"spark.sql.shuffle.partitions": 2})
+    settings = {"spark.sql.shuffle.partitions": 2, "spark.jars": ",".join(map(str, connector_jars))}
+    running = session("local[2]", "horolog tests", quick=True, **settings)
     yield running
     running.stop()

@@ -1,0 +1,112 @@
+"""The same queries through Spark's own Kafka connector, against the same broker, give the same rows."""
+
+import pytest
+
+from tests.pipeline import samples
+from tests.pipeline.clusters import SETTINGS, fill, shown
+from tests.support import golden
+from tests.support.broker_process import BrokerProcess
+
+CASES = [name for name, stage in golden.names() if stage == "clean" and "retention" not in name]
+SECOND = samples.BASE_MS + 1000 * 200
+COUNT = 900
+
+
+@pytest.fixture(scope="module")
+def adopted(golden_root, tmp_path_factory):
+    """A broker that has taken over every golden folder, each as a topic of its own, and one topic of today."""
+    data = tmp_path_factory.mktemp("adopted") / "data"
+    for name in CASES:
+        golden.Case(name, golden_root).copy("clean", data, name)
+    for checkpoint in golden.CHECKPOINTS:
+        (data / checkpoint).unlink(missing_ok=True)  # each case has left its own; none is needed
+    broker = BrokerProcess(data, SETTINGS).start()
+    fill(broker, "today", count=COUNT)
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture
+def connector(connector_jars):
+    if not connector_jars:
+        pytest.skip("Spark's own connector could not be fetched")
+
+
+def ours(spark, broker, **options):
+    return shown(frame(spark, "horolog", broker, options))
+
+
+def theirs(spark, broker, **options):
+    return shown(frame(spark, "kafka", broker, options))
+
+
+def frame(spark, kind, broker, options):
+    settings = {"kafka.bootstrap.servers": broker.address, "includeHeaders": "true", **options}
+    return spark.read.format(kind).options(**settings).load()
+
+
+def test_every_format_of_every_broker_is_read_alike(spark, adopted, connector):
+    for level in ("read_uncommitted", "read_committed"):
+        options = {"subscribePattern": "v[012].*", "kafka.isolation.level": level}
+        rows = ours(spark, adopted, **options)
+        assert len({row[2] for row in rows}) > 30
+        assert rows == theirs(spark, adopted, **options), level
+
+
+def test_every_format_is_read_offline_as_online(spark, adopted):
+    for level in ("read_uncommitted", "read_committed"):
+        options = {"subscribePattern": "v[012].*", "kafka.isolation.level": level}
+        files = spark.read.format("horolog").options(includeHeaders="true", **options).load(str(adopted.data))
+        assert shown(files) == ours(spark, adopted, **options), level
+
+
+QUERIES = [
+    {"subscribe": "today"},
+    {"assign": '{"today":[0,2]}'},
+    {"subscribe": "today", "startingTimestamp": str(SECOND)},
+    {"subscribe": "today", "startingTimestamp": str(SECOND), "endingTimestamp": str(SECOND + 20_000)},
+    {"subscribe": "today", "endingTimestamp": str(SECOND)},
+    {"subscribe": "today", "startingOffsetsByTimestamp": f'{{"today":{{"0":{SECOND},"1":0,"2":{SECOND + 5000}}}}}'},
+    {"subscribe": "today", "startingOffsets": '{"today":{"0":-2,"1":7,"2":290}}'},
+    {"subscribe": "today", "endingOffsets": '{"today":{"0":-1,"1":7,"2":290}}'},
+    {"subscribe": "today", "minPartitions": "10"},
+    {"subscribe": "today", "startingTimestamp": "1d", "horolog": "1d", "theirs": str(SECOND * 2)},
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_options_mean_the_same(spark, adopted, connector, query):
+    own = {name: value for name, value in query.items() if name not in {"horolog", "theirs"}}
+    other = {**own, **({"startingTimestamp": query["theirs"]} if "theirs" in query else {})}
+    expected = theirs(spark, adopted, startingOffsetsByTimestampStrategy="latest", **other)
+    assert ours(spark, adopted, **own) == expected
+
+
+@pytest.mark.parametrize("query", QUERIES[:4])
+def test_schemas_are_the_same(spark, adopted, connector, query):
+    for headers in ("true", "false"):
+        options = {**query, "includeHeaders": headers}
+        own, other = (frame(spark, kind, adopted, options).schema for kind in ("horolog", "kafka"))
+        assert [(one.name, one.dataType.simpleString()) for one in own] == [
+            (one.name, one.dataType.simpleString()) for one in other
+        ]
+
+
+def test_a_stream_can_change_its_source_and_keep_its_checkpoint(spark, adopted, connector, tmp_path):
+    """Offsets are kept in the connector's own JSON, so what it has read up to is readable by ours, and the reverse."""
+    options = {"kafka.bootstrap.servers": adopted.address, "subscribe": "today", "startingOffsets": "earliest"}
+    ends = {}
+    for kind in ("kafka", "horolog"):
+        query = (
+            spark.readStream.format(kind)
+            .options(**options)
+            .load()
+            .writeStream.format("noop")
+            .option("checkpointLocation", str(tmp_path / kind))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(60)
+        newest = max((tmp_path / kind / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+        ends[kind] = newest.read_text().splitlines()[-1].replace(" ", "")
+    assert ends["kafka"] == ends["horolog"]
