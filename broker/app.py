@@ -35,7 +35,8 @@ from broker.log.manager import DataFolderError, LogManager
 from broker.log.mending import Mender, Task
 from broker.log.scrub import Scrub
 from broker.log.seals import Seal
-from broker.log.storage import RealStorage, Storage
+from broker.log.storage import RealStorage, Storage, StorageFault
+from broker.log.suspects import BeingMended
 from broker.metrics import Metrics
 from broker.network.descriptors import raise_limit
 from broker.network.dispatch import Dispatcher
@@ -58,6 +59,7 @@ EXIT_OK, EXIT_CANNOT_START = 0, 1
 DISK_WORKERS = 4
 GC_YOUNG_OBJECTS = 20_000  # requests leave no cycles behind, so looking for them often only costs time
 HOUSEKEEPING_MS = 1_000
+MOST_MENDED_AT_START = 1_000
 REVIVAL_MS = 250
 COMPACTION_FILES = 16
 LEAST_BACKOFF_MS = 100
@@ -134,7 +136,7 @@ class Broker:
     async def start(self) -> None:
         await self._start_watchman()
         self.cluster.open(self.clock.wall_ms())
-        self.transactions.open()
+        self._open_transactions()
         self._load_groups(self.groups.load())
         dispatcher = Dispatcher(self)
         for address in listen_addresses(self.settings):
@@ -174,6 +176,20 @@ class Broker:
         self.logs.close()
         if self.watchman is not None:
             self.watchman.stop()
+
+    def _open_transactions(self) -> None:
+        """What is found damaged on the way is mended at once: nothing else has begun, and nothing may begin without this."""
+        for _ in range(MOST_MENDED_AT_START):
+            try:
+                self.transactions.open()
+                return
+            except BeingMended as damage:
+                log.warning("%s", damage)
+                while (task := self._mender.next_task(self.clock.wall_ms())) is not None:
+                    seal = self._mender.run(task)
+                    if seal is not None:
+                        self._mender.finish(task, seal)
+        raise DataFolderError(f"{TRANSACTION_STATE} can not be read, and mending it did not help: see the log")
 
     def _settings_changed(self, settings: Settings) -> None:
         self.settings = settings
@@ -296,6 +312,8 @@ class Broker:
         seal = None if done.cancelled() else done.result()
         if seal is not None and self._mender.finish(task, seal):
             self.waiting.changed([task.partition])
+            if task.partition.topic == GROUP_OFFSETS:
+                self.groups.mended(task.partition.index)
 
     def _scrubbed(self, done: asyncio.Future[None]) -> None:
         self._scrubbing = False
@@ -327,7 +345,7 @@ def run(settings: Settings, warnings: Iterable[str]) -> int:
     loop = new_event_loop()
     try:
         return loop.run_until_complete(_serve(settings, loop, logs))
-    except (DataFolderError, OSError) as error:
+    except (DataFolderError, StorageFault, OSError) as error:
         print(f"horolog: {error}", file=sys.stderr)  # noqa: T201 - what a command line does
         return EXIT_CANNOT_START
     finally:

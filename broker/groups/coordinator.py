@@ -31,6 +31,7 @@ from broker.groups.timers import Timer, Timers
 from broker.groups.topic_patterns import TopicPatterns
 from broker.log.partition import Partition
 from broker.log.storage import StorageFault
+from broker.log.suspects import BeingMended
 from protocol.errors import ErrorCode
 from protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from protocol.messages.coordinator_records import MemberMetadata
@@ -98,6 +99,9 @@ class GroupCoordinator:
             for piece in self._journal.read(shard):
                 folded.take(piece)
                 yield
+        except BeingMended as damage:
+            log.warning("partition %s of the group topic is read once it is mended: %s", shard, damage)
+            return
         except StorageFault as fault:
             log.error("partition %s of the group topic could not be read to its end: %s", shard, fault)
         self._loader.load(shard, folded)
@@ -147,6 +151,11 @@ class GroupCoordinator:
     def reopened(self, shard: int) -> None:
         """A partition of the log is back that could not be read before. What is known of groups in memory is newer than it."""
         if not any(True for _ in self.registry.of_shard(shard)):
+            self._reload(shard)
+
+    def mended(self, shard: int) -> None:
+        """A partition that was found damaged while it was loaded can be read now."""
+        if shard in self.registry.loading:
             self._reload(shard)
 
     # -- the classic protocol

@@ -351,12 +351,15 @@ class Partition:
         log.error("%s-%s takes no appends until its disk works again: %s", self.topic, self.index, reason)
 
     def _write_completed(self) -> None:
-        """Put aborted transactions into the index of the segment that has their marker."""
-        for completed in self._completed:
-            segment = self.segments[segment_for(self.segments, completed.last_offset)]
-            self._aborted_in(segment.base_offset).append(completed.index_entry())
-            self._aborted_in(segment.base_offset).flush()
-        self._completed.clear()
+        """Put aborted transactions into the index of their marker's segment; what can not be written now is before the next sync."""
+        completed, self._completed = self._completed, []
+        for one in completed:
+            index = self._aborted_in(self.segments[segment_for(self.segments, one.last_offset)].base_offset)
+            index.append(one.index_entry())
+            try:
+                index.flush()
+            except StorageFault as fault:
+                log.error("%s-%s: %s", self.topic, self.index, fault)
 
     # -- syncing
 
@@ -386,6 +389,7 @@ class Partition:
         if self.stopped is not None:
             raise self._stopped_fault()
         try:
+            transaction_index.flush_all(tuple(self._aborted.values()))
             self._durability.sync(self.segments, self.high_watermark)
         except StorageFault as fault:
             if self.fault != DELETED:

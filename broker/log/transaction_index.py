@@ -15,6 +15,7 @@ rules, and what fails them is rebuilt from the log.
 """
 
 import struct
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -82,6 +83,10 @@ def overlapping(
     return found
 
 
+_guard = threading.RLock()
+"""Of flushes: one that failed on the loop's thread is repeated by a worker's sync."""
+
+
 class TransactionIndex:
     """The aborted transactions of one segment: in memory, and in a file as soon as there is one.
 
@@ -129,16 +134,18 @@ class TransactionIndex:
 
     def flush(self) -> None:
         """Write and sync what was appended; creates the file with its first entry."""
-        if self._written == len(self.entries):
-            return
-        is_new = not self._storage.exists(self.path)
-        file = self._storage.create(self.path) if is_new else self._storage.open(self.path)
-        file.pwritev([encode(self.entries[self._written :])], self._written * ENTRY_BYTES)
-        file.datasync()
-        file.close()
-        if is_new:
-            self._storage.sync_dir(parent_of(self.path))
-        self._written = len(self.entries)
+        with _guard:
+            start, end = self._written, len(self.entries)
+            if start >= end:
+                return
+            is_new = not self._storage.exists(self.path)
+            file = self._storage.create(self.path) if is_new else self._storage.open(self.path)
+            file.pwritev([encode(self.entries[start:end])], start * ENTRY_BYTES)
+            file.datasync()
+            file.close()
+            if is_new:
+                self._storage.sync_dir(parent_of(self.path))
+            self._written = max(self._written, end)
 
     def reset(self) -> None:
         """Forget everything, on disk too: the index is about to be rebuilt from the log."""
@@ -146,3 +153,9 @@ class TransactionIndex:
         self._written = 0
         if self._storage.exists(self.path):
             self._storage.remove(self.path)
+
+
+def flush_all(indexes: Iterable[TransactionIndex]) -> None:
+    """Write what earlier attempts could not."""
+    for index in indexes:
+        index.flush()

@@ -15,6 +15,7 @@ from broker.committer import Committer, Failures
 from broker.java_hash import partition_for
 from broker.log.partition import Partition
 from broker.log.storage import StorageFault
+from broker.log.suspects import BeingMended
 from broker.log.validate import Refused
 from broker.topic_names import TRANSACTION_STATE
 from broker.transactions import records
@@ -148,7 +149,13 @@ class Journal:
         """Every record in order; what cannot be read is logged and left out."""
         for partition in self.partitions:
             if partition.fault is None:
-                yield from self.read_partition(partition)
+                try:
+                    yield from self.read_partition(partition)
+                except BeingMended:
+                    raise
+                except StorageFault as fault:
+                    partition.fault = f"it can not be read: {fault}"
+                    log.error("%r: %s", partition, fault)
 
     @staticmethod
     def read_partition(partition: Partition) -> Iterator[tuple[str, Transaction | None]]:

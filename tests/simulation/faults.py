@@ -21,6 +21,9 @@ TRUNCATED_TO_BYTES = (0, 1, 30, 61, 90)
 JUMPS_MS = (-86_400_000, -3_600_000, -5_000, 5_000, 3_600_000)
 DAMAGED_KINDS = (
     ".log",
+    ".log",
+    ".log",
+    ".log",
     ".index",
     ".timeindex",
     ".snapshot",
@@ -43,6 +46,8 @@ class Chaos:
         self._chance = simulation.world.chance
         self.active = False
         """Whether the disk may be failing."""
+        self.has_jumped = False
+        """Ahead: what is old by such a clock is not deleted at once."""
         self.latest_ms = 0
         """The latest time that the clock has shown before a jump."""
 
@@ -85,6 +90,7 @@ class Chaos:
     def jump(self) -> None:
         by_ms = self._chance.choice(JUMPS_MS)
         self._world.note("clock jumps", by_ms)
+        self.has_jumped |= by_ms > 0
         self.latest_ms = max(self.latest_ms, self._world.clock.wall_ms())
         self._world.clock.set_wall_ms(self._world.clock.wall_ms() + by_ms)
 

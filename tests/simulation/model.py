@@ -129,7 +129,7 @@ class PartitionModel:
     def started(self) -> None:
         """A start has been looked at: what was not found then must not come later."""
         for attempt in self.attempts:
-            if attempt.level == Level.UNKNOWN:
+            if attempt.level == Level.UNKNOWN and attempt.base_offset not in self.damaged:
                 attempt.level = Level.GONE
         self.after_power_cut = self.start_is_unknown = False
 

@@ -220,7 +220,14 @@ class Reader:
     def _committed_offset(self, key: OffsetKey) -> int | None:
         topic: TopicModel = key.topic
         asked = OffsetFetchRequestTopic(name=topic.name, partition_indexes=[key.partition])
-        answer = self._world.ask(OffsetFetchRequest(group_id=key.group, topics=[asked]), self._chance.choice((2, 5)))
+        request = OffsetFetchRequest(group_id=key.group, topics=[asked])
+        version = self._chance.choice((2, 5))
+        answer = self._world.ask(request, version)
+        for _ in range(REPAIRS):
+            if answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                self._world.loop.advance(REPAIR_MS)
+                self._world.loop.settle()
+                answer = self._world.ask(request, version)
         if answer.error_code:
             if not self._simulation.may_fail(None):
                 self._simulation.fail(f"offsets of {key.group}: {ErrorCode(answer.error_code).name}")

@@ -22,6 +22,7 @@ LEDGER = "ledger"
 LEDGER_CONFIGS = {**ALWAYS, "segment.bytes": "900", "retention.ms": "-1"}
 FIRST_CONFIGS = {**ALWAYS, "segment.bytes": "500", "retention.ms": "20000", "file.delete.delay.ms": "0"}
 MOST_STARTS = 20
+DAMAGE_CHANCE = 0.25
 
 
 class Simulation:
@@ -132,6 +133,10 @@ class Simulation:
         taken_back = (message or "").startswith("write ") and self.real(partition).fault is None
         return code not in STORAGE_ERRORS or taken_back
 
+    @property
+    def clock_has_jumped(self) -> bool:
+        return self._chaos.has_jumped
+
     def fail(self, reason: str) -> NoReturn:
         raise SimulationFailure(reason)
 
@@ -201,7 +206,7 @@ class Simulation:
     def _start_again(self, *, power: bool, clean: bool) -> None:
         """Start on what is left, however often the broker ends while it starts; then look at everything."""
         self._ended(power=power, clean=clean)
-        if self.world.chance.random() < 0.15:
+        if self.world.chance.random() < DAMAGE_CHANCE:
             self._chaos.damage()
         for _ in range(MOST_STARTS):
             try:

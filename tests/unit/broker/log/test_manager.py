@@ -419,3 +419,16 @@ def test_a_log_whose_start_was_moved_never_ends_before_it(machine):
     machine.storage.crash()
     partition = machine.start().partitions["t", 0]
     assert (partition.log_start_offset, partition.high_watermark) == (3, 3)
+
+
+def test_checkpoints_that_a_worker_writes_late_do_not_undo_newer_ones(machine):
+    logs = machine.start()
+    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
+    for _ in range(3):
+        append(partition)
+    late = logs.checkpoint_job()
+    partition.delete_records_before(2)
+    logs.write_log_starts()
+    late()
+    machine.storage.crash()
+    assert machine.start().partitions["t", 0].log_start_offset == 2

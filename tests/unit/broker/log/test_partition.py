@@ -7,12 +7,14 @@ import threading
 import pytest
 
 from broker.log import seals
+from broker.log.markers import append_marker
 from broker.log.memory_storage import ALL
 from broker.log.partition import OffsetOutOfRange
 from broker.log.storage import StorageFault
 from broker.log.verdict import Refused
 from protocol.errors import ErrorCode
 from protocol.records.batch import encode_batch
+from protocol.records.control import Marker
 from protocol.records.record import Record
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, read_all, small_config
 
@@ -518,3 +520,21 @@ def test_reading_a_bad_sector_is_a_fault_of_that_read_only(model):
         model.partition.read(0, 100)
     model.storage.heal()
     assert model.partition.read(0, 100)
+
+
+def test_an_index_of_aborted_transactions_that_can_not_be_written_is_before_the_next_sync(model):
+    """Its markers are in the log by then, so nothing is refused, and nothing is forgotten."""
+    for number in range(3):
+        records = [Record(0, 100, 0, b"k", b"v")]
+        data = encode_batch(records, attributes=16, producer_id=7, producer_epoch=0, base_sequence=number)
+        model.partition.append(bytes(data), NOW_MS, produce_version=NEW)
+        model.flush()
+        model.storage.fail("create" if not number else "write", ".txnindex", times=number < 2)
+        append_marker(model.partition, 7, 0, Marker(False, 0), NOW_MS)
+        model.flush()
+    model.storage.heal()
+    expected = [(7, 0), (7, 2), (7, 4)]
+    assert model.partition.aborted_transactions(0, 6) == expected
+    model.sync()
+    model.close_and_open()
+    assert model.partition.aborted_transactions(0, 6) == expected

@@ -1,0 +1,225 @@
+"""Bugs that are planted into the broker one at a time, each a mistake that someone could make: the simulation must find every one.
+
+Most are one missing step; the rest get a comparison or an order wrong. `PLANTED` names them, `plant` puts one in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from broker.cluster_file import ClusterFile
+from broker.committer import Committer, Failures
+from broker.groups.journal import Journal as GroupJournal
+from broker.handlers.produce import Produced
+from broker.log import retention, survey
+from broker.log.manager import LogManager
+from broker.log.memory_storage import MemoryStorage
+from broker.log.offset_map import OffsetMap
+from broker.log.partition import Partition
+from broker.log.producer_state import ProducerStates
+from broker.log.scan import Damage
+from broker.log.seals import IndexSum
+from broker.log.segment import Segment
+from broker.log.time_search import TimeSearch
+from broker.transactions.coordinator import TransactionCoordinator
+from broker.transactions.journal import Journal as TransactionJournal
+
+Planting = Callable[[], contextlib.AbstractContextManager[Any]]
+
+
+def nothing(*_: object, **__: object) -> None:
+    """What is left of a step that someone forgot."""
+
+
+def skips_file_syncs() -> contextlib.AbstractContextManager[Any]:
+    return patch.object(Segment, "datasync", nothing)
+
+
+def skips_folder_syncs() -> contextlib.AbstractContextManager[Any]:
+    return patch.object(MemoryStorage, "sync_dir", nothing)
+
+
+def renames_without_sync() -> contextlib.AbstractContextManager[Any]:
+    def write(storage: MemoryStorage, path: str, data: bytes) -> None:
+        storage.create(path + ".tmp").pwritev([data], 0)
+        storage.rename(path + ".tmp", path)
+        storage.sync_dir(path.rpartition("/")[0])
+
+    return patch.object(MemoryStorage, "write_atomically", write)
+
+
+def trusts_indexes() -> contextlib.AbstractContextManager[Any]:
+    return patch.object(IndexSum, "__eq__", lambda _, other: isinstance(other, IndexSum))
+
+
+def cuts_at_damage() -> contextlib.AbstractContextManager[Any]:
+    original = survey.scan
+
+    def scan(read: Any, size: int, **known: Any) -> Iterator[Any]:
+        for span in original(read, size, **known):
+            if isinstance(span, Damage):
+                yield replace(span, end=size)
+                return
+            yield span
+
+    return patch.object(survey, "scan", scan)
+
+
+def believes_any_checksum() -> contextlib.AbstractContextManager[Any]:
+    class Any32(int):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        def __ne__(self, other: object) -> bool:
+            return False
+
+        __hash__ = int.__hash__
+
+    return patch("broker.log.scan.crc32c", lambda *_: Any32())
+
+
+class Silent:
+    """The partitions of a commit, to be written without anybody being told."""
+
+    durable = False
+
+    def __init__(self, partitions: Sequence[Partition]) -> None:
+        self.partitions = partitions
+
+    def finish(self, failures: Failures) -> None:
+        pass
+
+
+def acknowledges_before_the_write() -> contextlib.AbstractContextManager[Any]:
+    original = Committer.submit
+
+    def submit(committer: Committer, commit: Any) -> None:
+        if isinstance(commit, Produced):
+            original(committer, Silent(commit.partitions))
+            commit.finish({})
+        else:
+            original(committer, commit)
+
+    return patch.object(Committer, "submit", submit)
+
+
+def acknowledges_before_the_sync() -> contextlib.AbstractContextManager[Any]:
+    original = Committer.submit
+
+    def submit(committer: Committer, commit: Any) -> None:
+        if isinstance(commit, Produced):
+            commit.durable = False
+        original(committer, commit)
+
+    return patch.object(Committer, "submit", submit)
+
+
+def forgets_to_roll_back() -> contextlib.AbstractContextManager[Any]:
+    return patch.object(Segment, "roll_back", nothing)
+
+
+@contextlib.contextmanager
+def forgets_producers_at_the_start() -> Iterator[None]:
+    with patch.object(ProducerStates, "replay", nothing), patch.object(ProducerStates, "restore", nothing):
+        yield
+
+
+def marks_before_the_decision() -> contextlib.AbstractContextManager[Any]:
+    original = TransactionCoordinator._decide
+
+    def decide(coordinator: TransactionCoordinator, entry: Any, prepared: Any, done: Any = None) -> None:
+        coordinator._marking.mark(prepared, prepared.partitions, 0, nothing)
+        original(coordinator, entry, prepared, done)
+
+    return patch.object(TransactionCoordinator, "_decide", decide)
+
+
+def decides_without_sync() -> contextlib.AbstractContextManager[Any]:
+    original = TransactionJournal.commit
+
+    def commit(journal: TransactionJournal, transaction: Any, done: Callable[[bool], None]) -> None:
+        journal.write(transaction)
+        original(journal, transaction, nothing)
+        done(True)
+
+    return patch.object(TransactionJournal, "commit", commit)
+
+
+def commits_offsets_without_sync() -> contextlib.AbstractContextManager[Any]:
+    original = GroupJournal.append
+
+    def append(journal: GroupJournal, *arguments: Any, **options: Any) -> None:
+        original(journal, *arguments, **{**options, "durable": False})
+
+    return patch.object(GroupJournal, "append", append)
+
+
+def retains_a_moment_too_little() -> contextlib.AbstractContextManager[Any]:
+    original = retention.decide
+    return patch.object(
+        retention, "decide", lambda ages, config, now, **known: original(ages, config, now + 1, **known)
+    )
+
+
+def finds_only_later_times() -> contextlib.AbstractContextManager[Any]:
+    original = TimeSearch.first_at_or_after
+    return patch.object(
+        TimeSearch, "first_at_or_after", lambda search, timestamp, *offsets: original(search, timestamp + 1, *offsets)
+    )
+
+
+def forgets_starts() -> contextlib.AbstractContextManager[Any]:
+    return patch.object(LogManager, "write_log_starts", nothing)
+
+
+def keeps_topics_in_memory() -> contextlib.AbstractContextManager[Any]:
+    return patch.object(ClusterFile, "save", nothing)
+
+
+def compacts_the_newest_away() -> contextlib.AbstractContextManager[Any]:
+    original = OffsetMap.put
+    return patch.object(OffsetMap, "put", lambda offsets, key, offset: original(offsets, key, offset + 1))
+
+
+def shows_open_transactions() -> contextlib.AbstractContextManager[Any]:
+    return patch.object(Partition, "last_stable_offset", property(lambda partition: partition.high_watermark))
+
+
+def shows_aborted_transactions() -> contextlib.AbstractContextManager[Any]:
+    return patch.object(Partition, "aborted_transactions", lambda *_: [])
+
+
+PLANTED: dict[str, Planting] = {
+    planting.__name__.replace("_", " "): planting
+    for planting in (
+        skips_file_syncs,
+        skips_folder_syncs,
+        renames_without_sync,
+        trusts_indexes,
+        cuts_at_damage,
+        believes_any_checksum,
+        acknowledges_before_the_write,
+        acknowledges_before_the_sync,
+        forgets_to_roll_back,
+        forgets_producers_at_the_start,
+        marks_before_the_decision,
+        decides_without_sync,
+        commits_offsets_without_sync,
+        retains_a_moment_too_little,
+        finds_only_later_times,
+        forgets_starts,
+        keeps_topics_in_memory,
+        compacts_the_newest_away,
+        shows_open_transactions,
+        shows_aborted_transactions,
+    )
+}
+
+
+def plant(name: str) -> contextlib.AbstractContextManager[Any]:
+    """The broker with this bug in it, for as long as the context lasts."""
+    return PLANTED[name]()
