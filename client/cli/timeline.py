@@ -30,11 +30,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "Draw how many records there are at which time. With --dir the time indexes of a data folder are read, and\n"
         "nothing else: the counts are right to one index interval (4 KiB of records). Without, a broker is asked for the\n"
         "offset at the border of every bucket: the counts are exact if times are in order.",
-        "horolog timeline --topic orders --since 24h",
-        "horolog timeline --topic orders --dir /var/lib/horolog --bucket 1h",
-        "horolog timeline --topic orders --since monday --png orders.png",
+        "horolog timeline orders --since 24h",
+        "horolog timeline orders --dir /var/lib/horolog --bucket 1h",
+        "horolog timeline orders --since monday --png orders.png",
     )
-    parser.add_argument("--topic", required=True, metavar="NAME", help="the topic")
+    parser.add_argument("topic", metavar="TOPIC", help="the topic")
     parser.add_argument("--dir", metavar="DIR", help="read this data folder instead of asking a broker")
     parser.add_argument("--partition", type=partitions, metavar="N", help="these partitions only: 0,3,5-7")
     parser.add_argument("--since", metavar="TIME", help="begin at this time (the first record's)")

@@ -17,7 +17,7 @@ def folder(golden_root, tmp_path, name, stage="clean"):
 
 
 def timeline(horolog, data, *words):
-    ended = horolog("timeline", "--topic", "topic", "--dir", data, "--tz", "UTC", "-o", "json", *words)
+    ended = horolog("timeline", "topic", "--dir", data, "--tz", "UTC", "-o", "json", *words)
     assert ended.code == 0, ended
     return json.loads(ended.out)
 
@@ -61,7 +61,7 @@ def test_a_record_of_the_future_is_told_and_does_not_stretch_the_picture(golden_
     assert document["largest_timestamp"] == 4_102_444_800_000
     assert document["buckets"][-1]["timestamp"] < T0 + 1000
     assert document["disorder"][0]["behind_ms"] > 10**12
-    assert "future: up to" in horolog("timeline", "--topic", "topic", "--dir", data).out
+    assert "future: up to" in horolog("timeline", "topic", "--dir", data).out
 
 
 def test_a_gap_is_told(tmp_path, horolog):
@@ -74,7 +74,7 @@ def test_a_gap_is_told(tmp_path, horolog):
     document = timeline(horolog, data, "--bucket", "1h")
     assert len(document["gaps"]) == 1
     assert document["gaps"][0]["to_timestamp"] - document["gaps"][0]["from_timestamp"] >= 19 * 3_600_000
-    shown = horolog("timeline", "--topic", "topic", "--dir", data, "--bucket", "1h", "--tz", "UTC").out
+    shown = horolog("timeline", "topic", "--dir", data, "--bucket", "1h", "--tz", "UTC").out
     assert "┆ no records for 20h" in shown
     assert "gap: 2020-09-13T22:00:00.000+00:00 to 2020-09-14T18:00:00.000+00:00, 20h" in shown
 
@@ -84,7 +84,7 @@ def test_records_without_a_time_are_untold(golden_root, tmp_path, horolog):
     document = timeline(horolog, data)
     assert (document["records"], document["buckets"]) == (0, [])
     assert document["partitions"][0]["records_untold"] == 55
-    assert "no records of topic with a time" in horolog("timeline", "--topic", "topic", "--dir", data).out
+    assert "no records of topic with a time" in horolog("timeline", "topic", "--dir", data).out
 
 
 def test_bounds_and_bucket_are_as_asked_for(golden_root, tmp_path, horolog):
@@ -98,9 +98,7 @@ def test_bounds_and_bucket_are_as_asked_for(golden_root, tmp_path, horolog):
 def test_text_has_a_line_per_bucket_in_the_width(golden_root, tmp_path, horolog, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     data = folder(golden_root, tmp_path, "v2-multiseg")
-    lines = horolog(
-        "timeline", "--topic", "topic", "--dir", data, "--tz", "Asia/Tokyo", "--bucket", "100ms"
-    ).out.splitlines()
+    lines = horolog("timeline", "topic", "--dir", data, "--tz", "Asia/Tokyo", "--bucket", "100ms").out.splitlines()
     assert lines[0].startswith("2020-09-13 21:26:40.0")
     assert all(len(line) <= 60 for line in lines[:6])
     assert "60 records, 100ms a bar, from time indexes" in lines
@@ -109,20 +107,20 @@ def test_text_has_a_line_per_bucket_in_the_width(golden_root, tmp_path, horolog,
 def test_a_picture_is_written(golden_root, tmp_path, horolog):
     data = folder(golden_root, tmp_path, "v2-multiseg")
     target = tmp_path / "topic.png"
-    assert horolog("timeline", "--topic", "topic", "--dir", data, "--png", target).code == 0
+    assert horolog("timeline", "topic", "--dir", data, "--png", target).code == 0
     assert target.read_bytes().startswith(b"\x89PNG")
-    assert horolog("timeline", "--topic", "topic", "--dir", data, "--png", tmp_path / "no" / "folder.png").code == 4
+    assert horolog("timeline", "topic", "--dir", data, "--png", tmp_path / "no" / "folder.png").code == 4
 
 
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (["--topic", "none"], 4),
-        (["--topic", "topic", "--partition", "7"], 4),
-        (["--topic", "topic", "--since", "soon"], 2),
-        (["--topic", "topic", "--since", "2020-09-14", "--until", "2020-09-13"], 2),
-        (["--topic", "topic", "--bucket", "0s"], 2),
-        (["--topic", "topic", "--bucket", "1ms", "--since", "2020-09-13", "--until", "2020-09-14"], 2),
+        (["none"], 4),
+        (["topic", "--partition", "7"], 4),
+        (["topic", "--since", "soon"], 2),
+        (["topic", "--since", "2020-09-14", "--until", "2020-09-13"], 2),
+        (["topic", "--bucket", "0s"], 2),
+        (["topic", "--bucket", "1ms", "--since", "2020-09-13", "--until", "2020-09-14"], 2),
         ([], 2),
     ],
 )
@@ -132,4 +130,4 @@ def test_what_cannot_be_drawn(golden_root, tmp_path, horolog, words, code):
 
 
 def test_no_folder(horolog, tmp_path):
-    assert horolog("timeline", "--topic", "topic", "--dir", tmp_path / "nothing").code == 4
+    assert horolog("timeline", "topic", "--dir", tmp_path / "nothing").code == 4
