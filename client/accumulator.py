@@ -174,6 +174,13 @@ class Accumulator:
         self._queues[batch.partition].extendleft(reversed(parts))
         self.used_bytes += sum(part.size_bytes for part in parts) - batch.size_bytes
 
+    def abandon(self) -> list[Batch]:
+        """Forget everything, also what is on its way; what was forgotten."""
+        on_their_way = list(self._on_their_way.values())
+        self._on_their_way.clear()
+        self.used_bytes -= sum(batch.size_bytes for batch in on_their_way)
+        return on_their_way + self.drop_all()
+
     def drop_all(self) -> list[Batch]:
         """Forget what waits and is not on its way; what was forgotten."""
         dropped = [batch for queue in self._queues.values() for batch in queue]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from client.admin_base import AdminBase
 from client.cluster_view import Node
-from client.errors import check
+from client.errors import check, first, only_partition
 from client.requests import Versioned
 from client.types import TopicPartition
 from client.versions import BrokerVersions
@@ -108,9 +108,9 @@ class ClusterAdmin(AdminBase):
             topics=[TopicRequest(name=partition.topic, partition_indexes=[partition.partition])]
         )
         response = await self._ask(
-            request, leader_of=partition, code_of=lambda answer: answer.topics[0].partitions[0].error_code
+            request, leader_of=partition, code_of=lambda answer: only_partition(answer).error_code
         )
-        answer = response.topics[0].partitions[0]
+        answer = only_partition(response)
         check(answer.error_code, answer.error_message)
         return [
             ActiveProducer(
@@ -152,9 +152,9 @@ class ClusterAdmin(AdminBase):
             response = await self._ask(
                 DescribeTransactionsRequest(transactional_ids=[transactional_id]),
                 coordinator_of=("transaction", transactional_id),
-                code_of=lambda answer: answer.transaction_states[0].error_code,
+                code_of=lambda answer: first(answer.transaction_states, "transaction states").error_code,
             )
-            each = response.transaction_states[0]
+            each = first(response.transaction_states, "transaction states")
             check(each.error_code)
             found[transactional_id] = TransactionDescription(
                 each.transactional_id,

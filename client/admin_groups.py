@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from client.admin_base import AdminBase, collect
-from client.errors import check
+from client.errors import check, first
 from client.group_wire import decode_assignment, decode_subscription
 from client.requests import Versioned
 from client.types import Committed, TopicPartition
@@ -89,9 +89,9 @@ class GroupAdmin(AdminBase):
         response = await self._ask(
             DescribeGroupsRequest(groups=[group]),
             coordinator_of=("group", group),
-            code_of=lambda answer: answer.groups[0].error_code,
+            code_of=lambda answer: first(answer.groups, "groups").error_code,
         )
-        each = response.groups[0]
+        each = first(response.groups, "groups")
         if each.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not each.error_code and each.group_state == "Dead"):
             newer = await self._describe_consumer_group(group)
             return newer or GroupDescription(group, "Dead", "", "", ())
@@ -116,9 +116,9 @@ class GroupAdmin(AdminBase):
         response = await self._ask(
             ConsumerGroupDescribeRequest(group_ids=[group]),
             coordinator_of=("group", group),
-            code_of=lambda answer: answer.groups[0].error_code,
+            code_of=lambda answer: first(answer.groups, "groups").error_code,
         )
-        each = response.groups[0]
+        each = first(response.groups, "groups")
         if each.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
             return None
         check(each.error_code, each.error_message)
@@ -145,7 +145,7 @@ class GroupAdmin(AdminBase):
             response = await self._ask(
                 DeleteGroupsRequest(groups_names=[group]),
                 coordinator_of=("group", group),
-                code_of=lambda answer: answer.results[0].error_code,
+                code_of=lambda answer: first(answer.results, "results").error_code,
             )
             results += [(each.group_id, each.error_code, None, None) for each in response.results]
         collect(results)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from client.admin_base import AdminBase, collect
 from client.cluster_view import TopicView
-from client.errors import KafkaError, PartialFailure, error_of
+from client.errors import KafkaError, PartialFailure, error_of, only_partition
 from client.offsets import list_offsets
 from client.requests import Versioned
 from client.types import Found, TopicPartition
@@ -140,9 +140,9 @@ class TopicAdmin(AdminBase):
                 response = await self._ask(
                     request,
                     leader_of=partition,
-                    code_of=lambda answer: answer.topics[0].partitions[0].error_code,
+                    code_of=lambda answer: only_partition(answer).error_code,
                 )
-                answer = response.topics[0].partitions[0]
+                answer = only_partition(response)
                 if answer.error_code:
                     raise error_of(answer.error_code)
             except KafkaError as error:

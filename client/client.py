@@ -11,7 +11,7 @@ from broker.clock import Clock, SystemClock
 from client.addresses import parse_addresses
 from client.cluster_view import ClusterView, Node, TopicView
 from client.connection import Connection, connect
-from client.errors import Closed, ConnectionFailed, KafkaError, check
+from client.errors import Closed, ConnectionFailed, KafkaError, check, first
 from client.fetch import DEFAULT_MAX_BYTES, RawFetch, fetch_once
 from client.handshake import open_connection
 from client.requests import Request, Versioned
@@ -321,7 +321,7 @@ class Client:
         if self.view.controller_id not in self.view.nodes or self._leaders_stale:
             await self._refresh([])
         if self.view.controller_id < 0:  # brokers of the first versions do not say
-            return next(iter(self.view.nodes.values()))
+            return first(list(self.view.nodes.values()), "brokers")
         return self.view.controller()
 
     async def _node_once(self, node_id: int) -> Node:

@@ -1,9 +1,11 @@
 """What the client library raises: one family, each with a code of the protocol and whether trying again may help."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from protocol.errors import ErrorCode
+
+T = TypeVar("T")
 
 _CODES: dict[int, ErrorCode] = {int(code): code for code in ErrorCode}
 
@@ -82,6 +84,18 @@ def error_of(number: int, message: str | None = None) -> KafkaError:
     if number != code:
         message = f"error code {number}" + (f": {message}" if message else "")
     return KafkaError(code, message)
+
+
+def first(items: Sequence[T], what: str) -> T:
+    """The one that an answer about one thing has; brokers that leave it out are broken."""
+    if not items:
+        raise MalformedAnswer(f"an answer without any {what}")
+    return items[0]
+
+
+def only_partition(answer: Any) -> Any:
+    """What an answer says about the one partition that was asked about."""
+    return first(first(answer.topics, "topics").partitions, "partitions")
 
 
 def check(number: int, message: str | None = None) -> None:

@@ -70,7 +70,6 @@ class Producer:
             transactional_id=transactional_id,
             gate=self._transactions,
         )
-        self._task: asyncio.Task[None] | None = None
         self._closed = False
 
     async def __aenter__(self) -> Self:
@@ -89,9 +88,6 @@ class Producer:
             await self.flush()
         self._closed = True
         await self._sender.stop(Closed("producer"))
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
         if self._owns_client:
             await self.client.close()
 
@@ -109,7 +105,7 @@ class Producer:
             raise Closed("producer")
         if self._transactions is not None:
             self._transactions.check_open()
-        self._start()
+        self._sender.start()
         head = tuple(headers)
         size_bytes = size_of(key, value, head)
         if partition is None:
@@ -197,10 +193,6 @@ class Producer:
             await transactions.end(commit=False)
         except KafkaError as error:
             self.client.learn_from(error)
-
-    def _start(self) -> None:
-        if self._task is None:
-            self._task = asyncio.create_task(self._sender.run())
 
     async def _wait_for_room(self, size_bytes: int) -> None:
         try:

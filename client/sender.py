@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from client.accumulator import Accumulator, Batch
 from client.cluster_view import Node
 from client.connection import Connection
-from client.errors import Closed, KafkaError, MalformedAnswer, RecordRefused, error_of
+from client.errors import KafkaError, MalformedAnswer, RecordRefused, error_of
 from client.produce import build_produce, encode_records
 from client.sequences import Sequences
 from client.types import Sent, TopicPartition
@@ -65,14 +65,14 @@ class Sender:
         self._wake = asyncio.Event()
         self.settled = asyncio.Event()  # set whenever something was settled: room may be there, a flush may be done
         self.retries = True
+        self._task: asyncio.Task[None] | None = None
         self._node_slots: dict[int, asyncio.Semaphore] = {}
         self._requests: set[asyncio.Task[None]] = set()
 
     def wake(self) -> None:
         self._wake.set()
 
-    async def run(self) -> None:
-        """Until cancelled."""
+    async def _run(self) -> None:
         clock = self._client.clock
         while True:
             self._wake.clear()
@@ -88,12 +88,17 @@ class Sender:
             except TimeoutError:
                 continue
 
+    def start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+
     async def stop(self, why: KafkaError) -> None:
         """End what is under way; all records that are not settled fail."""
-        for task in list(self._requests):
+        tasks = [*self._requests, *([self._task] if self._task is not None else [])]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._requests, return_exceptions=True)
-        for batch in self._accumulator.drop_all():
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for batch in self._accumulator.abandon():
             self._tell(batch, why)
         self.settled.set()
 
@@ -142,10 +147,6 @@ class Sender:
             self._client.learn_from(error)
             for batch in batches:
                 self._again_or_fail(batch, error)
-        except asyncio.CancelledError:
-            for batch in batches:
-                self._fail(batch, Closed("producer"))
-            raise
         self._wake.set()
 
     async def _send_now(self, node: Node, batches: list[Batch]) -> None:

@@ -4,11 +4,19 @@ import asyncio
 import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import cast
+from typing import Any, cast
 
-from protocol.apis import API
-from protocol.compile import encode
+from protocol.apis import API, ApiKey
+from protocol.compile import decode, encode
 from protocol.framing import FrameReader, encode_response, read_request_header
+from protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from protocol.messages.groups import Coordinator, FindCoordinatorResponse
+from protocol.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from protocol.wire import Message
 
 SIZE = struct.Struct(">i")
@@ -150,3 +158,56 @@ async def go_between(broker_host: str, broker_port: int, cuts: Callable[[int, bo
         own_port = int(address.rpartition(":")[2])
         yield address
         await asyncio.gather(*dials)
+
+
+class Scripted:
+    """A broker of one topic whose answers a test changes: `scripts[api key]` is called with the decoded request."""
+
+    def __init__(self, topic: str = "t", partitions: int = 1) -> None:
+        self.topic = topic
+        self.partitions = partitions
+        self.port = 0
+        self.asked: list[ApiKey] = []
+        self.versions: dict[int, tuple[int, int]] = {
+            key: (api.min_version, api.max_version) for key, api in API.items()
+        }
+        self.scripts: dict[int, Callable[[Any], bytes | Message | None]] = {
+            ApiKey.API_VERSIONS: self.api_versions,
+            ApiKey.METADATA: self.metadata,
+            ApiKey.FIND_COORDINATOR: lambda request: self.coordinator(request.coordinator_keys),
+        }
+
+    def answer(self, key: int, version: int, _correlation_id: int, body: memoryview) -> bytes | Message | None:
+        self.asked.append(ApiKey(key))
+        if key not in self.scripts:
+            raise HangUp
+        return self.scripts[key](decode(API[key].request, version, body))
+
+    def count(self, key: ApiKey) -> int:
+        return self.asked.count(key)
+
+    def api_versions(self, _request: Any) -> Message:
+        keys = [
+            ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in self.versions.items()
+        ]
+        return ApiVersionsResponse(api_keys=keys)
+
+    def metadata(self, _request: Any) -> Message:
+        partitions = [MetadataResponsePartition(partition_index=each, leader_id=1) for each in range(self.partitions)]
+        return MetadataResponse(
+            brokers=[MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self.port)],
+            controller_id=1,
+            topics=[MetadataResponseTopic(name=self.topic, partitions=partitions)],
+        )
+
+    def coordinator(self, keys: list[str], error_code: int = 0) -> Message:
+        found = [
+            Coordinator(key=key, node_id=1, host="127.0.0.1", port=self.port, error_code=error_code) for key in keys
+        ]
+        return FindCoordinatorResponse(coordinators=found)
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[str]:
+        async with fake_broker(self.answer) as address:
+            self.port = int(address.rpartition(":")[2])
+            yield address
