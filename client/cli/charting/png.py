@@ -1,4 +1,4 @@
-"""Draws a timeline as a PNG picture, without a library: bars, lines at fourths of the height, times below, the largest count above.
+"""Draws counts as a PNG picture, without a library: bars, lines at fourths of the height, times below, the largest count above.
 
 A PNG is a signature and chunks (length, name, data, crc32): the head IHDR, a palette PLTE, the rows IDAT as one zlib stream
 with a filter byte 0 before each row, and the end IEND. A pixel is one byte here, an index into the palette.
@@ -78,9 +78,21 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 def picture(counts: Sequence[int], marked: Sequence[bool], labels: Sequence[str]) -> bytes:
     """The picture of these counts; `marked` ones are red, `labels` (one for each count) stand below some of them."""
-    canvas = Canvas(WIDTH, HEIGHT)
-    canvas.box(0, 0, WIDTH, HEIGHT, WHITE)
-    bottom, height, width = HEIGHT - BOTTOM, HEIGHT - TOP - BOTTOM, WIDTH - LEFT - RIGHT
+    return pictures([(counts, marked, labels)])
+
+
+def pictures(charts: Sequence[tuple[Sequence[int], Sequence[bool], Sequence[str]]]) -> bytes:
+    """Several charts, one below the other, in one picture."""
+    canvas = Canvas(WIDTH, HEIGHT * len(charts))
+    canvas.box(0, 0, WIDTH, HEIGHT * len(charts), WHITE)
+    for number, (counts, marked, labels) in enumerate(charts):
+        _bars(canvas, HEIGHT * number, counts, marked, labels)
+    return encode(canvas)
+
+
+def _bars(canvas: Canvas, above: int, counts: Sequence[int], marked: Sequence[bool], labels: Sequence[str]) -> None:
+    """One chart in the stretch of the canvas that begins below `above`."""
+    bottom, height, width = above + HEIGHT - BOTTOM, HEIGHT - TOP - BOTTOM, WIDTH - LEFT - RIGHT
     largest = max(counts, default=0)
     for fourth in range(5):
         y = bottom - height * fourth // 4
@@ -91,9 +103,8 @@ def picture(counts: Sequence[int], marked: Sequence[bool], labels: Sequence[str]
         left, right = LEFT + width * number // len(counts), LEFT + width * (number + 1) // len(counts)
         top = bottom - max(1, round(height * count / largest))
         canvas.box(left, top, max(right - (right - left > 3), left + 1), bottom, RED if marked[number] else BLUE)
-    canvas.text(LEFT, 8, f"{largest:,}", DARK)
+    canvas.text(LEFT, above + 8, f"{largest:,}", DARK)
     for number in range(0, len(labels), -(-len(labels) // LABELS)) if labels else ():
         x = LEFT + width * number // len(labels)
         canvas.box(x, bottom, x + 1, bottom + 5, DARK)
         canvas.text(min(x, WIDTH - text_width(labels[number])), bottom + 10, labels[number], DARK)
-    return encode(canvas)

@@ -1,0 +1,53 @@
+"""Lag in records and time, and when a group will have caught up."""
+
+import time
+
+import pytest
+
+from client.cli.online.lagging import Lag
+from client.types import TopicPartition
+from pipeline.jobs.lag import compare
+from tests.support.names import unique
+
+PLACE = TopicPartition("t", 0)
+NOW_MS = time.time_ns() // 1_000_000
+
+
+def look(committed, end):
+    records = None if committed is None else end - committed
+    return Lag("g", PLACE, committed, end, records, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ((0, 100), (20, 100), 8.0),  # reads 10/s, 80 are left
+        ((0, 100), (20, 110), 18.0),  # reads 10/s, grows by 5/s, 90 are left
+        ((0, 100), (10, 110), None),  # grows as fast as it is read
+        ((0, 100), (0, 100), None),  # nobody reads
+        ((100, 100), (110, 110), 0.0),  # has caught up
+        ((None, 100), (None, 100), None),  # nothing is committed
+    ],
+)
+def test_when_a_group_has_caught_up(before, after, expected):
+    assert compare(look(*before), look(*after), 2.0).seconds_to_catch_up == expected
+
+
+def test_a_partition_that_is_new_has_no_rate():
+    found = compare(None, look(5, 10), 2.0)
+    assert (found.read_per_second, found.seconds_to_catch_up) == (0.0, None)
+
+
+def test_the_command(run, produce):
+    topic, group = unique("lagging"), unique("group")
+    produce(topic, [{"value": str(n), "timestamp": NOW_MS - 3_600_000 + n} for n in range(5)])
+    assert run(topic, "--group", group, "--max", "2", command=("consume",)).code == 0
+    words = ("lag", "--group", group, "--over", "100ms")
+    ended = run(*words, "--alert", "5m", "-o", "json")
+    (found,) = ended.json["partitions"]
+    assert (ended.code, ended.json["alert"]) == (3, True)
+    assert (found["lag_records"], found["seconds_to_catch_up"]) == (3, None)
+    assert found["lag_seconds"] == pytest.approx(3600, abs=120)
+    assert run(*words, "--alert", "2h").code == 0
+    assert "never" in run(*words, "--topic", topic).out
+    assert run("lag", "--group", unique("none"), "--over", "1ms").code == 4
