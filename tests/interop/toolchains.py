@@ -11,6 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 BUILD_TIMEOUT_SECONDS = 280
 KAFKA_GROUP = "org.apache.kafka"
+CLIENTS = "kafka-clients"
 
 
 class BuildFailedError(Exception):
@@ -42,13 +43,11 @@ def whole_folder(target: Path, fill: Callable[[Path], None]) -> Path:
     return target
 
 
-def java_jars(version: str) -> Path:
-    """kafka-clients of one release with what it depends on."""
+def java_jars(version: str, artifact: str = CLIENTS) -> Path:
+    """An artifact of one release of Kafka with what it depends on."""
 
     def fetch(folder: Path) -> None:
-        dependency = (
-            f"<groupId>{KAFKA_GROUP}</groupId><artifactId>kafka-clients</artifactId><version>{version}</version>"
-        )
+        dependency = f"<groupId>{KAFKA_GROUP}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
         pom = folder / "pom.xml"
         pom.write_text(
             "<project><modelVersion>4.0.0</modelVersion><groupId>local</groupId><artifactId>clients</artifactId>"
@@ -67,16 +66,18 @@ def java_jars(version: str) -> Path:
             folder,
         )
 
-    return whole_folder(cache_dir() / "java" / version, fetch)
+    return whole_folder(cache_dir() / "java" / (version if artifact == CLIENTS else f"{artifact}-{version}"), fetch)
 
 
-def java_program(version: str, main: str) -> Callable[[Path], list[str]]:
+def java_program(
+    version: str, main: str, artifact: str = CLIENTS, needs: Sequence[str] = ("Member", "Checks")
+) -> Callable[[Path], list[str]]:
     """Compiles the sources that a main class needs against one release."""
 
     def command(scratch: Path) -> list[str]:
-        jars = java_jars(version)
+        jars = java_jars(version, artifact)
         classes = scratch / "classes"
-        sources = [str(HERE / "java" / f"{name}.java") for name in ("Plan", "Report", "Member", "Checks", main)]
+        sources = [str(HERE / "java" / f"{name}.java") for name in ("Plan", "Report", *needs, main)]
         build(["javac", "-nowarn", "-d", str(classes), "-cp", f"{jars}/*", *sources], HERE)
         return ["java", "-Xmx192m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{classes}:{jars}/*", main]
 
