@@ -56,16 +56,23 @@ class Piece(NamedTuple):
 
 @dataclass(slots=True)
 class Plan:
-    """What an offline read reads and skips. `looked_at_bytes` is what planning itself has read: indexes, seals, unsealed logs."""
+    """What an offline read reads and skips; a part is what `minPartitions` and such make one task of.
+
+    `looked_at_bytes` is what planning itself has read: indexes, seals, unsealed logs.
+    """
 
     ranges: list[OffsetRange] = field(default_factory=list)
-    pieces: list[Piece] = field(default_factory=list)
+    parts: list[list[Piece]] = field(default_factory=list)
     segments_read: int = 0
     segments_skipped: int = 0
     bytes_read: int = 0
     bytes_skipped: int = 0
     looked_at_bytes: int = 0
     damaged_bytes: int = 0
+
+    @property
+    def pieces(self) -> list[Piece]:
+        return [piece for part in self.parts for piece in part]
 
     def __str__(self) -> str:
         return (
@@ -113,7 +120,8 @@ def make_plan(options: ReadOptions, not_before_ms: int | None = None) -> Plan:
     try:
         partitions = open_partitions(options.path, options.selection, storage)
         made = _plan_partitions(partitions, options, not_before_ms)
-        made.pieces = [one._replace(patches=tuple(storage.patches.get(one.path, ()))) for one in made.pieces]
+        for part in made.parts:
+            part[:] = [one._replace(patches=tuple(storage.patches.get(one.path, ()))) for one in part]
     except FileMissing as error:
         raise DataLoss(f"{options.path}: {error}; a broker has removed it meanwhile, so try again") from error
     made.looked_at_bytes = storage.lookings.bytes
@@ -127,14 +135,13 @@ def _plan_partitions(
     files = Files(partitions, options.isolation)
     made = Plan(ranges=_ranges(files, options, not_before_ms))
     wanted = {one.partition: one for one in made.ranges}
-    pieces_of = split(made.ranges, options.min_partitions, options.max_records_per_partition)
     for name, partition in partitions.items():
         for segment in partition.segments:
             _count(made, segment, wanted[name])
-    for one in pieces_of:
-        made.pieces += _pieces(partitions[one.partition], one, options)
-    made.bytes_read = sum(piece.size_bytes for piece in made.pieces)
+            made.bytes_read += sum(piece.size_bytes for piece in _segment_pieces(segment, wanted[name], options))
     made.bytes_skipped = sum(one.size_bytes for each in partitions.values() for one in each.segments) - made.bytes_read
+    for one in split(made.ranges, options.min_partitions, options.max_records_per_partition):
+        made.parts.append(list(_pieces(partitions[one.partition], one, options)))
     return made
 
 
@@ -182,24 +189,27 @@ def _check_damage(options: ReadOptions, made: Plan) -> None:
 
 def _pieces(partition: Partition, wanted: OffsetRange, options: ReadOptions) -> Iterator[Piece]:
     """The pieces of one range, none much larger than a task is to be."""
-    name = wanted.partition
     for segment in partition.segments:
-        if segment.base_offset >= wanted.end or segment.next_offset <= wanted.start or not segment.size_bytes:
-            continue
-        start = 0 if wanted.start <= segment.base_offset else reader.find(segment, wanted.start)
-        end = segment.size_bytes if wanted.end >= segment.next_offset else _end_position(segment, wanted.end)
-        if start is None:
-            continue
-        path = segment.path(LOG_SUFFIX)
-        for good_start, good_end in reader.good_ranges(segment, start):
-            for piece_start, piece_end in _cut(segment, good_start, min(good_end, end), options.task_bytes):
-                piece = Piece(name, path, piece_start, piece_end, wanted.start, wanted.end)
-                yield piece if options.isolation != "read_committed" else _with_aborted(piece, segment, partition)
+        for piece in _segment_pieces(segment, wanted, options):
+            yield piece if options.isolation != "read_committed" else _with_aborted(piece, segment, partition)
 
 
-def _end_position(segment: Segment, end_offset: int) -> int:
-    """Where to stop for offsets below `end_offset`: behind the batch that holds it, as it may begin before."""
-    position = reader.find(segment, end_offset)
+def _segment_pieces(segment: Segment, wanted: OffsetRange, options: ReadOptions) -> Iterator[Piece]:
+    if wanted.size <= 0 or segment.base_offset >= wanted.end or segment.next_offset <= wanted.start:
+        return
+    start = 0 if wanted.start <= segment.base_offset else reader.find(segment, wanted.start)
+    if start is None or not segment.size_bytes:
+        return
+    end = segment.size_bytes if wanted.end >= segment.next_offset else _end_position(segment, wanted.end - 1)
+    path = segment.path(LOG_SUFFIX)
+    for good_start, good_end in reader.good_ranges(segment, start):
+        for piece_start, piece_end in _cut(segment, good_start, min(good_end, end), options.task_bytes):
+            yield Piece(wanted.partition, path, piece_start, piece_end, wanted.start, wanted.end)
+
+
+def _end_position(segment: Segment, last_offset: int) -> int:
+    """Where to stop when nothing behind `last_offset` is wanted: behind the batch that holds it or would hold it."""
+    position = reader.find(segment, last_offset)
     return segment.size_bytes if position is None else position + reader.batch_size(segment, position)
 
 
@@ -224,17 +234,24 @@ def _with_aborted(piece: Piece, segment: Segment, partition: Partition) -> Piece
     return piece._replace(aborted=tuple(partition.aborted_transactions(first, piece.end_offset)))
 
 
+def tasks(made: Plan, options: ReadOptions) -> list[list[Piece]]:
+    """What each task reads: parts as they were asked for, or else pieces put together to a good size."""
+    if options.min_partitions or options.max_records_per_partition:
+        return [task for part in made.parts for task in tasks_of(part, options.task_bytes)]
+    return tasks_of(made.pieces, options.task_bytes)
+
+
 def tasks_of(pieces: Iterable[Piece], task_bytes: int) -> list[list[Piece]]:
     """Pieces put together until a task has enough to do."""
-    tasks: list[list[Piece]] = []
+    put_together: list[list[Piece]] = []
     size = task_bytes
     for piece in pieces:
         if size + piece.size_bytes > task_bytes:
-            tasks.append([])
+            put_together.append([])
             size = 0
-        tasks[-1].append(piece)
+        put_together[-1].append(piece)
         size += piece.size_bytes
-    return tasks
+    return put_together
 
 
 def read_pieces(pieces: Iterable[Piece], *, include_headers: bool, fail_on_data_loss: bool) -> Iterator[pa.RecordBatch]:
@@ -290,4 +307,4 @@ def _needed(piece: Piece, data: bytes, position: int) -> int:
     return needed
 
 
-__all__ = ["DataLoss", "OptionError", "Piece", "Plan", "make_plan", "plan", "read_pieces", "tasks_of"]
+__all__ = ["DataLoss", "OptionError", "Piece", "Plan", "make_plan", "plan", "read_pieces", "tasks"]

@@ -26,7 +26,7 @@ from pipeline.positions import (
 BOOTSTRAP = "kafka.bootstrap.servers"
 ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 DEFAULT_FETCH_BYTES = 8 << 20
-DEFAULT_TASK_BYTES = 64 << 20
+DEFAULT_TASK_BYTES = 32 << 20
 _LARGEST_FETCH_BYTES = 256 << 20
 
 _SELECTIONS = ("subscribe", "subscribePattern", "assign")

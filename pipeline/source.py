@@ -27,7 +27,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pipeline.offline import Piece, make_plan, read_pieces, tasks_of
+from pipeline.offline import Piece, make_plan, read_pieces, tasks
 from pipeline.options import ReadOptions, parse_read, parse_write
 from pipeline.positions import OptionError
 
@@ -131,12 +131,7 @@ class FilesReader(DataSourceReader):
     def partitions(self) -> list[FilesTask]:
         plan = make_plan(self.options, self.not_before_ms)
         say(f"horolog: {self.options.path}: {plan}")
-        pieces = sorted(plan.pieces, key=lambda piece: (piece.partition, piece.path, piece.start))
-        return [FilesTask(task) for task in tasks_of(pieces, self._task_bytes(plan.bytes_read))] or [FilesTask([])]
-
-    def _task_bytes(self, total: int) -> int:
-        least = self.options.min_partitions
-        return min(self.options.task_bytes, max(1, total // least)) if least else self.options.task_bytes
+        return [FilesTask(task) for task in tasks(plan, self.options)] or [FilesTask([])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, FilesTask)

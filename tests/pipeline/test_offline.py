@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from pipeline import plan
-from pipeline.offline import make_plan, read_pieces, tasks_of
+from pipeline.offline import make_plan, read_pieces, tasks
 from pipeline.options import parse_read
 from pipeline.positions import DataLoss, OptionError
 from protocol.records.batch import encode_batch
@@ -183,15 +183,16 @@ def test_a_log_that_changes_after_planning_is_told(tmp_path):
 @pytest.mark.parametrize("task_bytes", [1, 5000, 40_000, 10**9])
 def test_pieces_of_any_size_hold_everything_once(tmp_path, task_bytes):
     data, count = log_of(tmp_path, segments=3)
-    made = make_plan(parse_read({"path": str(data), "maxBytesPerTask": str(task_bytes)}, NOW_MS))
-    tasks = tasks_of(made.pieces, task_bytes)
+    options = parse_read({"path": str(data), "maxBytesPerTask": str(task_bytes)}, NOW_MS)
+    made = make_plan(options)
+    put_together = tasks(made, options)
     rows = [
         row[4]
-        for task in tasks
+        for task in put_together
         for row in samples.rows_in(read_pieces(task, include_headers=False, fail_on_data_loss=True))
     ]
     assert rows == list(range(count))
-    assert len(tasks) >= made.bytes_read / max(task_bytes, 10_000) / 2
+    assert len(put_together) >= made.bytes_read / max(task_bytes, 10_000) / 2
 
 
 @pytest.mark.parametrize(
@@ -241,3 +242,13 @@ def test_a_topic_that_is_not_there_is_refused(tmp_path):
     data, _ = log_of(tmp_path, segments=1)
     with pytest.raises(OptionError, match="nothing there of orders; there is topic"):
         plan(str(data), subscribe="orders")
+
+
+def test_tasks_are_as_many_as_asked_for_and_no_byte_counts_twice(tmp_path):
+    data, count = log_of(tmp_path, segments=3)
+    for asked, least in (({"minPartitions": "9"}, 9), ({"maxRecordsPerPartition": "50"}, count // 50)):
+        options = parse_read({"path": str(data), **asked}, NOW_MS)
+        made = make_plan(options)
+        assert least <= len(tasks(made, options)) <= least + 3
+        assert made.bytes_skipped == 0
+        assert made.bytes_read == sum(path.stat().st_size for path in (data / "topic-0").glob("*.log"))
