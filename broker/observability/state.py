@@ -33,6 +33,12 @@ UNANSWERED = Described(
 )
 WAITING = Described("waiting_fetches", GAUGE, "Fetches that wait for new data.")
 SYNCING = Described("syncing_partitions", GAUGE, "Partitions with requests that wait for a sync.")
+PEER_MEMORY = Described(
+    "peer_memory_bytes",
+    GAUGE,
+    "What peers make the broker hold: requests to be written, requests begun, answers not taken.",
+    ("kind",),
+)
 TOPICS = Described("topics", GAUGE, "Topics, internal ones included.")
 PARTITIONS = Described("partitions", GAUGE, "Partitions, by whether they can be served.", ("state",))
 OFFLINE_INFO = Described(
@@ -105,7 +111,7 @@ LOG_FAMILIES = {
     for each in fields(LogCounters)
 }
 FAMILIES = (
-    *(PHASE, CONNECTIONS, UNANSWERED, WAITING, SYNCING, TOPICS, PARTITIONS, OFFLINE_INFO),
+    *(PHASE, CONNECTIONS, UNANSWERED, WAITING, SYNCING, PEER_MEMORY, TOPICS, PARTITIONS, OFFLINE_INFO),
     *(STOPPED_INFO, START, END, SIZE, SEGMENTS),
     *(AGE, AHEAD, APPENDED, RECORDS, GROUPS, MEMBERS, LAG_RECORDS, LAG_SECONDS, TRANSACTIONS, LEFT_OUT),
     *LOG_FAMILIES.values(),
@@ -139,6 +145,13 @@ class State:
         yield UNANSWERED, [((), sum(each.unanswered_count for each in broker.listeners))]
         yield WAITING, [((), len(broker.waiting))]
         yield SYNCING, [((), broker.committer.waiting_for_sync)]
+        memory = broker.limits.memory
+        held = {
+            "requests": memory.requests.held_bytes,
+            "unfinished": memory.unfinished.total_bytes,
+            "answers": memory.answers.total_bytes,
+        }
+        yield PEER_MEMORY, [((kind,), size_bytes) for kind, size_bytes in held.items()]
 
     def _partitions(self, limit: int, left_out: list[tuple[tuple[str, ...], float]]) -> Iterator[Collected]:
         topics = sorted(self._broker.cluster.topics.values(), key=lambda each: (each.internal, each.name))

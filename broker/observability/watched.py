@@ -4,7 +4,7 @@ from enum import Enum
 from typing import Protocol
 
 from broker.handlers.context import BrokerView
-from broker.network.listener import Listener
+from broker.network.listener import ConnectionLimits, Listener
 
 
 class Phase(Enum):
@@ -20,4 +20,5 @@ class Watched(BrokerView, Protocol):
 
     phase: Phase
     listeners: list[Listener]
+    limits: ConnectionLimits
     started_ms: int

@@ -19,10 +19,12 @@ FOLDER_IN_MEMORY = "/horolog"
 TEST_SETTINGS: Mapping[str, str] = {
     "listeners": "PLAINTEXT://127.0.0.1:0",
     "group.initial.rebalance.delay.ms": "0",
+    "horolog.clock.jump.wait.ms": "0",
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
 }
-"""What differs from a broker's defaults: a free port, groups that do not wait for more members, small internal topics."""
+"""What differs from a broker's defaults: a free port, groups that do not wait for more members, small internal topics,
+and a clock that is believed whatever it says."""
 
 
 class EmbeddedBroker:

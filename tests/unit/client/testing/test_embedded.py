@@ -96,6 +96,14 @@ async def test_the_clock_moves_retention():
         assert await first_offset(broker, "t") == 2
 
 
+async def test_a_clock_that_is_set_far_ahead_is_believed():
+    async with horolog_broker(clock=T0) as broker:
+        broker.create_topic("t", retention_ms=60_000, message_timestamp_type="LogAppendTime")
+        await produce(broker, "t", b"a")
+        broker.clock.set(T0 + 365 * 86_400_000)
+        assert await first_offset(broker, "t") == 1
+
+
 async def test_a_folder_keeps_its_data(tmp_path):
     async with horolog_broker(storage=tmp_path / "data") as broker:
         await produce(broker, "t", b"kept")
