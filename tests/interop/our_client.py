@@ -256,22 +256,32 @@ async def transactions(address: str) -> None:
         topic, group = await new_topic(client, partitions=2), new_name("group")
         source = TopicPartition(topic, 0)
         async with Producer(client, transactional_id=new_name("txn"), batch_bytes=500) as producer:
-            for part, fails in enumerate((False, True, False)):
-                try:
-                    async with producer.transaction():
-                        for index in range(50):
-                            await producer.send(topic, b"%d" % (part * 50 + index), partition=index % 2)
-                        await producer.send_offsets(group, {source: 10 * (part + 1)})
-                        if fails:
-                            raise RuntimeError("changed my mind")
-                except RuntimeError:
-                    assert fails
+            await one_transaction(producer, topic, range(50), group, {source: 10})
+            with pytest.raises(RuntimeError, match="changed my mind"):
+                await one_transaction(producer, topic, range(50, 100), group, {source: 20}, RuntimeError("changed my mind"))
+            await one_transaction(producer, topic, range(100, 150), group, {source: 30})
             committed = await read_all(client, topic, 2, isolation="read_committed")
             everything = await read_all(client, topic, 2)
         assert sorted(int(each.value) for each in committed) == [*range(50), *range(100, 150)]
         assert len(everything) >= 100  # of the aborted one, what had been sent
         assert {int(each.value) for each in committed} <= {int(each.value) for each in everything}
         assert (await Admin(client).group_offsets(group, [source]))[source].offset == 30
+
+
+async def one_transaction(
+    producer: Producer,
+    topic: str,
+    values: range,
+    group: str,
+    offsets: dict[TopicPartition, int],
+    fails: Exception | None = None,
+) -> None:
+    async with producer.transaction():
+        for value in values:
+            await producer.send(topic, b"%d" % value, partition=value % 2)
+        await producer.send_offsets(group, offsets)
+        if fails is not None:
+            raise fails
 
 
 async def fenced(address: str) -> None:

@@ -10,7 +10,7 @@ from client import Admin, Client, Consumer, Producer, TopicPartition
 from client.errors import ConnectionFailed, KafkaError
 from client.retry import RetryPolicy
 from protocol.apis import ApiKey
-from tests.interop.our_client import BASE_MS, connected, new_name, new_topic, read, read_all, until
+from tests.interop.our_client import BASE_MS, connected, new_name, new_topic, one_transaction, read, read_all, until
 from tests.support.broker_process import BrokerProcess
 from tests.support.fake_peer import go_between
 from tests.support.fixtures import BrokerStarter
@@ -42,17 +42,16 @@ async def test_transactions_go_through_whatever_connections_do(session_broker: B
         return key in steps and rng.random() < 0.2
 
     async with go_between(session_broker.host, session_broker.port, cuts) as address, connected(address, 5) as client:
-        topic, group = await new_topic(client), new_name("group")
+        topic, group = await new_topic(client, partitions=2), new_name("group")
         async with Producer(client, transactional_id=new_name("txn")) as producer:
             for part in range(8):
-                async with producer.transaction():
-                    for index in range(10):
-                        await producer.send(topic, b"%d" % (part * 10 + index))
-                    await producer.send_offsets(group, {TopicPartition(topic, 0): part + 1})
+                offsets = {TopicPartition(topic, 0): part + 1}
+                await one_transaction(producer, topic, range(part * 10, part * 10 + 10), group, offsets)
         async with connected(session_broker.address) as direct:
-            got = await read_all(direct, topic, isolation="read_committed")
+            got = await read_all(direct, topic, 2, isolation="read_committed")
             offsets = await Admin(direct).group_offsets(group)
-    assert [int(each.value) for each in got] == list(range(80))
+    assert [int(each.value) for each in got if each.partition == 0] == list(range(0, 80, 2))
+    assert [int(each.value) for each in got if each.partition == 1] == list(range(1, 80, 2))
     assert offsets[TopicPartition(topic, 0)].offset == 8
 
 
