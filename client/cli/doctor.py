@@ -54,11 +54,12 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
             "a broker runs on this folder: it is only looked at, and what is being written just now may look torn"
         )
     reports, others = _examine(folder, arguments.topic, console)
+    stamp = datetime.fromtimestamp(console.now_ms() / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
     if not in_use:
-        _rehearse(folder, reports)
+        _rehearse(folder, reports, stamp)
     document = _document(folder, in_use, reports, others)
     if arguments.repair and _is_damaged(reports, others):
-        document = _repair(folder, arguments.topic, reports, others, document, console)
+        document = _repair(folder, arguments.topic, reports, others, document, stamp, console)
     if console.as_json:
         console.json(document)
     else:
@@ -100,7 +101,7 @@ def _examine(folder: str, topics: list[str], console: Console) -> "tuple[list[Pa
     return reports, check_small_files(storage, folder)
 
 
-def _rehearse(folder: str, reports: "list[PartitionReport]") -> None:
+def _rehearse(folder: str, reports: "list[PartitionReport]", stamp: str) -> None:
     from client.cli.common.read_only import ReadOnlyStorage
     from client.cli.examining.rehearsal import circumstances, configurations, rehearse
 
@@ -108,7 +109,7 @@ def _rehearse(folder: str, reports: "list[PartitionReport]") -> None:
     config_of, known = configurations(storage, folder), circumstances(storage, folder)
     for report in reports:
         if report.is_damaged:
-            rehearse(report, config_of(report.topic), known(report.topic, report.index))
+            rehearse(report, config_of(report.topic), known(report.topic, report.index), stamp)
 
 
 def _is_damaged(reports: "list[PartitionReport]", others: "list[Item]") -> bool:
@@ -121,13 +122,13 @@ def _repair(
     reports: "list[PartitionReport]",
     others: "list[Item]",
     before: dict[str, Any],
+    stamp: str,
     console: Console,
 ) -> dict[str, Any]:
     """Mend, look again, and say what was and what is."""
     from broker.log.storage import StorageFault
     from client.cli.examining.rehearsal import repair
 
-    stamp = datetime.fromtimestamp(console.now_ms() / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
     try:
         repair(folder, reports, others, stamp)
     except StorageFault as error:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from broker.clock import SystemClock
 from broker.log import checkpoints, seals, set_aside
+from broker.log.leader_epochs import LeaderEpochs
 from broker.log.manager import LOCK_FILE
 from broker.log.opened import Resources
 from broker.log.recovery import Circumstances, open_partition
@@ -19,7 +20,7 @@ from broker.settings import Settings
 from broker.topic_settings import TopicConfig, resolve
 from client.cli.dumping.items import Item
 from client.cli.dumping.kinds import BY_NAME, kind_of
-from client.cli.examining.folder_check import PartitionReport
+from client.cli.examining.folder_check import PartitionReport, check_small_files
 from client.cli.examining.overlay import Changed, OverlayStorage
 
 ASIDE = ".aside"
@@ -59,14 +60,11 @@ def circumstances(storage: Storage, data_folder: str) -> Callable[[str, int], Ci
     return known
 
 
-def rehearse(report: PartitionReport, config: TopicConfig, known: Circumstances) -> None:
+def rehearse(report: PartitionReport, config: TopicConfig, known: Circumstances, stamp: str) -> None:
     """Try recovery out and add to the report what it does and says."""
     storage = OverlayStorage()
     try:
-        distrust(storage, report)
-        with listening(report.messages):
-            partition = open_partition(report.topic, report.index, report.directory, config, Resources(storage), known)
-            partition.close()
+        _recover(storage, report, config, known, stamp)
         report.actions = list(actions(storage))
     except StorageFault as fault:
         report.messages.append(f"{report.name} can not be opened: {fault}")
@@ -96,6 +94,8 @@ def actions(storage: OverlayStorage) -> Iterator[Item]:
         name = path.rpartition("/")[2]
         if name in BY_NAME:
             continue
+        if content is None and any(one.startswith(f"{path}.") and one.endswith(ASIDE) for one in storage.changed):
+            continue
         action = _removed(name) if content is None else _action(storage, path, name, content)
         if action is not None:
             yield {"file": path, **action}
@@ -109,6 +109,8 @@ def _action(storage: OverlayStorage, path: str, name: str, content: Changed) -> 
     told = set_aside.parse_name(name)
     if told is not None:
         return {"action": "set aside", "size_bytes": content.size_bytes, "position": told.position}
+    if name.endswith(ASIDE):
+        return {"action": "set aside", "size_bytes": content.size_bytes, "position": 0}
     old = _on_disk(path)
     if old is None:
         return None if kind_of(name) == "snapshot" else {"action": "made", "size_bytes": content.size_bytes}
@@ -150,7 +152,8 @@ def repair(data_folder: str, reports: list[PartitionReport], others: list[Item],
         _forget_clean_stop(storage, data_folder)
         for report in reports:
             if report.is_damaged:
-                _mend(storage, report, config_of(report.topic), known(report.topic, report.index), stamp)
+                _keep_what_is_removed(storage, report, stamp)
+                _recover(storage, report, config_of(report.topic), known(report.topic, report.index), stamp)
         for finding in others:
             if kind_of(finding["file"]) == "offset-checkpoint":
                 storage.rename(finding["file"], f"{finding['file']}.{stamp}{ASIDE}")
@@ -159,13 +162,23 @@ def repair(data_folder: str, reports: list[PartitionReport], others: list[Item],
         lock.release()
 
 
-def _mend(storage: Storage, report: PartitionReport, config: TopicConfig, known: Circumstances, stamp: str) -> None:
-    _keep_what_is_removed(storage, report, stamp)
+def _recover(storage: Storage, report: PartitionReport, config: TopicConfig, known: Circumstances, stamp: str) -> None:
+    """Recovery as the broker does it; then what it has no use for, and left as it is, goes out of the way."""
     distrust(storage, report)
     report.messages.clear()
     with listening(report.messages):
         partition = open_partition(report.topic, report.index, report.directory, config, Resources(storage), known)
         partition.close()
+    for finding in check_small_files(storage, report.directory):
+        path = finding["file"]
+        storage.rename(path, f"{path}.{stamp}{ASIDE}")
+        if kind_of(path) == "leader-epochs":
+            epochs = LeaderEpochs()
+            for epoch, start_offset in (one for segment in report.segments for one in segment.epochs):
+                if epoch > epochs.latest:
+                    epochs.append(epoch, start_offset)
+            epochs.save(storage, report.directory)
+    storage.sync_dir(report.directory)
 
 
 def _forget_clean_stop(storage: Storage, data_folder: str) -> None:

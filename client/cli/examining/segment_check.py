@@ -30,6 +30,8 @@ class SegmentReport:
     next_offset: int = 0
     latest: int = -1
     latest_offset: int = -1
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+    """Leader epochs that its batches carry, each with the first offset of it."""
     findings: list[Item] = field(default_factory=list)
 
 
@@ -97,6 +99,8 @@ class _SegmentCheck:
         report = self.report
         report.next_offset = batch.last_offset + 1
         self._time = batch.timestamp
+        if batch.leader_epoch >= 0 and (not report.epochs or batch.leader_epoch > report.epochs[-1][0]):
+            report.epochs.append((batch.leader_epoch, batch.base_offset))
         if batch.timestamp > report.latest:
             report.latest, report.latest_offset = batch.timestamp, batch.last_offset
         for kind, check in checks:
