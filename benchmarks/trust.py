@@ -1,0 +1,203 @@
+"""What durability costs: syncs in a second and records that share one, and starts after a clean stop and after SIGKILL.
+
+    python -m benchmarks.trust [--quick] [--json FILE] [--write-docs]
+
+Producers of `acks=all` send one record each and wait; the broker's own metrics say how many syncs there were. Starts run from the
+start of the process to the first answer that names every partition. After SIGKILL a start is measured on logs of two sizes, none
+of it synced by the producer (`acks=1`); what 1 and 10 GB would take is the line through both.
+"""
+
+import argparse
+import selectors
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import brokers, fill, frames, process, pump, report
+from benchmarks.brokers import HOROLOG, Running
+from benchmarks.peer import BrokerError, Peer
+
+TOPIC = "topic"
+RECORD_BYTES, BATCH_BYTES = 100, 100_000
+ACKS_ALL = -1
+CLEAN_STOP = ".kafka_cleanshutdown"
+MEBIBYTE, GIGABYTE = 1 << 20, 10**9
+MANY_PARTITIONS = 3_500
+SETTINGS = {"log.retention.ms": "-1"}
+DEFAULT_JSON = Path("build/benchmarks/trust.json")
+
+Row = tuple[str, str]
+Plan = tuple[float, list[int], int, int]  # seconds a load, producers, partitions, bytes of the smaller log
+FULL: Plan = (5.0, [1, 8, 64, 256], MANY_PARTITIONS, 256 * MEBIBYTE)
+QUICK: Plan = (2.0, [1, 64], 350, 32 * MEBIBYTE)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.trust", description="What durability costs.")
+    parser.add_argument("--quick", action="store_true", help="under a minute: smaller logs, fewer partitions")
+    parser.add_argument("--json", type=Path, default=DEFAULT_JSON)
+    parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/performance.md")
+    chosen = parser.parse_args(arguments)
+    rows = list(measure(*(QUICK if chosen.quick else FULL)))
+    report.save(chosen.json, {"machine": report.machine(), "figures": dict(rows)})
+    lines = report.table(["", "measured"], rows)
+    print("\n".join(lines))
+    if chosen.write_docs:
+        report.replace(report.PAGE, "trust", [f"{report.machine()}.", "", *lines])
+    return 0
+
+
+def measure(seconds: float, producers: list[int], partitions: int, log_bytes: int) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory(prefix="horolog-trust-") as folder:
+        root = Path(folder)
+        yield from syncs(root / "syncs", seconds, producers)
+        yield from starts_with_many(root / "many", partitions)
+        yield from starts_with_one(root / "one", log_bytes)
+
+
+# -- syncs
+
+
+def syncs(root: Path, seconds: float, producers: list[int]) -> Iterator[Row]:
+    port = process.free_ports(1)[0]
+    broker = brokers.start(HOROLOG, root, SETTINGS | {"horolog.http.listen": f"127.0.0.1:{port}"})
+    try:
+        with Peer(broker.address) as peer:
+            peer.create_topics([TOPIC], 1, {})
+        for count in producers:
+            before = sync_count(port)
+            records = produce_for(broker.address, count, seconds)
+            made = sync_count(port) - before
+            name = "1 producer" if count == 1 else f"{count} producers"
+            yield f"syncs/s, {name}", f"{made / seconds:,.0f}"
+            yield f"records a sync, {name}", f"{records / max(1, made):,.1f}"
+            yield f"records/s on the disk, {name}, one a request", f"{records / seconds:,.0f}"
+    finally:
+        broker.stop()
+        shutil.rmtree(root)
+
+
+def sync_count(port: int) -> int:
+    """How many syncs the broker has counted."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+        lines = answer.read().decode().splitlines()
+    return sum(int(float(line.split()[-1])) for line in lines if line.startswith("horolog_sync_seconds_count"))
+
+
+def produce_for(address: str, producers: int, seconds: float) -> int:
+    """Every producer sends a record when its last one is acknowledged; how many were."""
+    frame = frames.produce(
+        3, TOPIC, frames.batch(frames.payloads(RECORD_BYTES, 1), int(time.time() * 1000)), acks=ACKS_ALL
+    )
+    acknowledged = 0
+    with selectors.DefaultSelector() as waiting:
+        links = [pump.connect(address) for _ in range(producers)]
+        try:
+            for link in links:
+                waiting.register(link, selectors.EVENT_READ)
+                link.sendall(frame)
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                for key, _ in waiting.select(1.0):
+                    assert isinstance(key.fileobj, socket.socket)
+                    take_answer(key.fileobj)
+                    acknowledged += 1
+                    key.fileobj.sendall(frame)
+        finally:
+            for link in links:
+                link.close()
+    return acknowledged
+
+
+def take_answer(link: socket.socket) -> None:
+    head = link.recv(4, socket.MSG_WAITALL)
+    answer = head + link.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
+    at = frames.produce_error_at(TOPIC)
+    if answer[at : at + 2] != b"\0\0":
+        raise BrokerError(f"refused: {answer!r}")
+
+
+# -- starts
+
+
+def starts_with_many(root: Path, partitions: int) -> Iterator[Row]:
+    broker = brokers.start(HOROLOG, root, SETTINGS)
+    with Peer(broker.address) as peer:
+        peer.create_topics([TOPIC], partitions, {})
+        records = frames.batch(frames.payloads(RECORD_BYTES, 1), fill.FIRST_TIMESTAMP)
+        for partition in range(partitions):
+            peer.call(frames.produce(3, TOPIC, records, partition=partition))
+    broker.stop()
+    if not (broker.data / CLEAN_STOP).exists():
+        raise BrokerError(
+            f"{partitions} partitions are not on the disk within {process.STOP_TIMEOUT_SECONDS} s of SIGTERM"
+        )
+    name = f"{partitions:,} partitions of one record"
+    broker = brokers.start(HOROLOG, root, SETTINGS, partitions=partitions)
+    yield f"start after a clean stop, {name}", seconds_of(broker)
+    with Peer(broker.address) as peer:
+        for partition in range(partitions):
+            peer.call(frames.produce(3, TOPIC, records, partition=partition))
+    kill(broker)
+    broker = brokers.start(HOROLOG, root, SETTINGS, partitions=partitions)
+    yield f"start after SIGKILL, {name}, each written to", seconds_of(broker)
+    broker.stop()
+    shutil.rmtree(root)
+
+
+def starts_with_one(root: Path, log_bytes: int) -> Iterator[Row]:
+    """The log grows from one size to twice that, and the broker is killed at both."""
+    points: list[tuple[int, float]] = []
+    for times in (1, 2):
+        folder = root / str(times)
+        broker = brokers.start(HOROLOG, folder, SETTINGS)
+        records = times * log_bytes // (RECORD_BYTES + fill.RECORD_OVERHEAD)
+        fill.ensure(
+            broker.address,
+            TOPIC,
+            records,
+            size_bytes=RECORD_BYTES,
+            batch_bytes=BATCH_BYTES,
+            settings={"segment.bytes": str(2**31 - 1)},
+        )
+        kill(broker)
+        size = sum(path.stat().st_size for path in folder.glob(f"**/{TOPIC}-0/*.log"))
+        broker = brokers.start(HOROLOG, folder, SETTINGS, partitions=1)
+        yield f"start after SIGKILL, one partition of {size / MEBIBYTE:,.0f} MiB in one segment", seconds_of(broker)
+        points.append((size, broker.ready_seconds))
+        broker.stop()
+        if times == 2:
+            broker = brokers.start(HOROLOG, folder, SETTINGS, partitions=1)
+            yield f"start after a clean stop, one partition of {size / MEBIBYTE:,.0f} MiB", seconds_of(broker)
+            broker.stop()
+        shutil.rmtree(folder)
+    yield from extrapolated(points)
+
+
+def extrapolated(points: list[tuple[int, float]]) -> Iterator[Row]:
+    """The line through two measurements; a log that is longer is not said to be quicker."""
+    (size, took), (larger, took_larger) = points
+    slope = max(0.0, (took_larger - took) / (larger - size))
+    for target in (GIGABYTE, 10 * GIGABYTE):
+        what = f"start after SIGKILL, {target // GIGABYTE} GB that nothing vouches for (from these)"
+        yield what, f"{took + slope * (target - size):.2f} s"
+
+
+def seconds_of(broker: Running) -> str:
+    return f"{broker.ready_seconds:.2f} s"
+
+
+def kill(broker: Running) -> None:
+    assert broker.process is not None
+    broker.process.send_signal(signal.SIGKILL)
+    broker.process.wait(20)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
