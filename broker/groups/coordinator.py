@@ -156,7 +156,7 @@ class GroupCoordinator:
     def mended(self, shard: int) -> None:
         """A partition that was found damaged while it was loaded can be read now."""
         if shard in self.registry.loading:
-            self._reload(shard)
+            self._read_on(self._load(shard))
 
     # -- the classic protocol
 

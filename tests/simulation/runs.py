@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tests.simulation.simulation import Simulation
 
-STEPS = 200
+STEPS = 120
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,6 +212,7 @@ class World:
 
     def lose_clients(self) -> None:
         """Every connection ends with the broker."""
+        self.counts["loop goes on during a sync"] += self.loop.overlaps
         clients, self._clients = self._clients, []
         for client in clients:
             client.lose()

@@ -1,0 +1,86 @@
+"""The simulation finds nothing wrong, does the same for the same seed everywhere, exercises everything, and finds planted bugs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from tests.simulation.faults import DAMAGED_KINDS
+from tests.simulation.planted import PLANTED, plant
+from tests.simulation.runs import run_seed, shrink
+
+SEEDS = 50
+STEPS = 120
+PARTS = 5
+SEEDS_FOR_A_PLANTED_BUG = 150
+EXERCISED = (
+    "produce v0", "produce v1", "produce v2", "produce idempotent", "idempotent retry", "produce transactional", "acks=-1", "acks=0",
+    "acks=1", "produce refused", "produce unanswered", "commit", "abort", "fenced", "offset in transaction", "commit offset", "join",
+    "sync", "leave", "create topic", "delete topic", "add partitions", "alter configs", "delete records", "retention deletes",
+    "compaction shrinks", "look-up by time", "checked", "offset checked", "clean stop", "power cut", "process ended", "end is set",
+    "hangs up", "clock jumps", "loop goes on during a sync", "fault: write", "fault: torn write", "fault: sync", "fault: lost pages",
+    "fault: sync_dir", "fault: read", "fault: rename", "fault: create", "fault: full", "healed", "bit flip",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_nothing_goes_wrong(part: int) -> None:
+    for seed in range(part, SEEDS, PARTS):
+        result = run_seed(seed, STEPS)
+        assert result.problem is None, "\n".join((*result.lines[-40:], result.summary))
+
+
+@pytest.mark.slow
+def test_every_kind_of_thing_happens() -> None:
+    """What never happens is not tested: a check on the simulation itself."""
+    counts: Counter[str] = Counter()
+    for seed in range(1000, 1150):
+        counts += run_seed(seed, STEPS).counts
+    missing = [kind for kind in (*EXERCISED, *(f"bit flip: {kind}" for kind in DAMAGED_KINDS)) if not counts[kind]]
+    assert not missing, missing
+
+
+def test_a_seed_is_the_same_history_every_time() -> None:
+    """In this process twice, and in others whose strings hash differently."""
+    hashes = {run_seed(3, STEPS).trace_hash for _ in range(2)}
+    code = f"from tests.simulation.runs import run_seed; print(run_seed(3, {STEPS}).trace_hash)"
+    for hash_seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=60
+        )
+        hashes.add(done.stdout.strip())
+    assert len(hashes) == 1
+    assert run_seed(4, STEPS).trace_hash not in hashes
+
+
+def found_at(name: str, seeds: range) -> int | None:
+    """The first seed that fails because of a planted bug, and passes without it."""
+    for seed in seeds:
+        with plant(name):
+            problem = run_seed(seed, STEPS).problem
+        if problem is not None and run_seed(seed, STEPS).problem is None:
+            return seed
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_bugs_are_found(name: str) -> None:
+    assert found_at(name, range(SEEDS_FOR_A_PLANTED_BUG)) is not None
+
+
+def test_a_failing_seed_names_the_line_that_replays_it() -> None:
+    name = "finds only later times"
+    seed = found_at(name, range(10))
+    assert seed is not None
+    with plant(name):
+        steps = shrink(seed, STEPS)
+        result = run_seed(seed, steps)
+        assert run_seed(seed, steps - 1).problem is None
+    assert f"python -m tests.simulation --seed {seed} --steps {steps}" in result.summary
+    assert result.lines
