@@ -42,9 +42,10 @@ format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The settings table, written out for people.
+# The tables of settings and metrics, written out for people.
 config: $(VENV)/runtime.stamp
 	$(BIN)/python -m broker.server_properties > config/server.properties
+	$(BIN)/python -m broker.observability.page docs/operations.md
 
 # Locks hold for Python 3.11 to 3.14 on every platform; `make lock ARGS=--upgrade` takes newer releases.
 lock: $(VENV)-lock/uv.stamp

@@ -52,7 +52,3 @@ def table() -> str:
         for one in sorted(CATALOGUE, key=lambda each: each.shown)
     ]
     return "\n".join(rows) + "\n"
-
-
-if __name__ == "__main__":
-    print(table(), end="")  # noqa: T201 - docs/operations.md has this table

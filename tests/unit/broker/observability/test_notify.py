@@ -1,4 +1,4 @@
-"""systemd is told when the broker is ready and when it stops, and its silence is no fault."""
+"""The supervisor (systemd) is told when the broker is ready and when it stops, and its silence is no fault."""
 
 import socket
 
