@@ -204,9 +204,14 @@ def _show(document: dict[str, Any], console: Console, *, verbose: bool) -> None:
             _show_partition(one, console, verbose=verbose)
     summary = document["summary"]
     console.print(
-        f"\n{summary['partitions']} partitions, {summary['segments']} segments, {summary['size_bytes']} bytes read:"
+        f"\n{_counted(summary['partitions'], 'partition')}, {_counted(summary['segments'], 'segment')},"
+        f" {summary['size_bytes']} bytes read:"
         f" {summary['damaged'] or 'none'} damaged"
     )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _show_partition(one: dict[str, Any], console: Console, *, verbose: bool) -> None:

@@ -233,7 +233,7 @@ def test_text_says_it_in_sentences(data, horolog):
     )
     assert "written after 2020-09-13T12:26:40.020+00:00 and before 2020-09-13T12:26:40.040+00:00" in shown
     assert "recovery would: set 113 bytes aside in " in shown
-    assert "1 partitions, 5 segments, 6780 bytes read: 1 damaged" in shown
+    assert "1 partition, 5 segments, 6780 bytes read: 1 damaged" in shown
 
 
 def test_the_file_of_topics_is_checked_line_by_line(data, horolog):

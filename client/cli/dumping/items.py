@@ -12,6 +12,8 @@ TROUBLE = ("damage", "problem")
 """Items that make the command end with ALERT."""
 _INDENTED = {"record": "| ", "damage": "!! ", "problem": "!! "}
 _UNSAID_IN_TEXT = {"type", "timestamp_type", "batch_position", "entry"}
+_KEPT_EMPTY = ("header_keys",)
+"""Other empty lists are left out of the text."""
 _KAFKAS_NAMES = {"is_valid": "isvalid", "codec": "compresscodec", "size_bytes": "size", "value": "payload"}
 
 
@@ -22,7 +24,12 @@ def text_line(item: Item, show_time: Callable[[int], str]) -> str:
         return f"Dumping {item['path']} ({item['kind']}, {item['size_bytes']} bytes)"
     head = _INDENTED.get(kind, "")
     lead = f"{kind} " if kind in {"damage", "problem", "summary", "padding"} else ""
-    pairs = [_pair(name, value, item, show_time) for name, value in item.items() if name not in _UNSAID_IN_TEXT]
+    said = (
+        (name, value)
+        for name, value in item.items()
+        if name not in _UNSAID_IN_TEXT and (value != [] or name in _KEPT_EMPTY)
+    )
+    pairs = [_pair(name, value, item, show_time) for name, value in said]
     return head + lead + " ".join(pairs)
 
 
