@@ -16,7 +16,7 @@ from tests.simulation.runs import run_seed, shrink
 SEEDS = 50
 STEPS = 120
 PARTS = 5
-SEEDS_FOR_A_PLANTED_BUG = 150
+SEEDS_FOR_A_PLANTED_BUG = 400
 EXERCISED = (
     "produce v0", "produce v1", "produce v2", "produce idempotent", "idempotent retry", "produce transactional", "acks=-1", "acks=0",
     "acks=1", "produce refused", "produce unanswered", "commit", "abort", "fenced", "offset in transaction", "commit offset", "join",
@@ -35,6 +35,7 @@ def test_nothing_goes_wrong(part: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_every_kind_of_thing_happens() -> None:
     """What never happens is not tested: a check on the simulation itself."""
     counts: Counter[str] = Counter()
@@ -69,6 +70,7 @@ def found_at(name: str, seeds: range) -> int | None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_bugs_are_found(name: str) -> None:
     assert found_at(name, range(SEEDS_FOR_A_PLANTED_BUG)) is not None
