@@ -21,11 +21,12 @@ from broker.log.clean_plan import Plan, SegmentFacts, group, segment_time, tombs
 from broker.log.cleaned_transactions import CleanedTransactions
 from broker.log.offset_map import OffsetMap
 from broker.log.scan import Batch, Damage, scan
-from broker.log.seals import Seal
+from broker.log.seals import IndexSum, Seal
 from broker.log.segment import HAS_PRODUCERS, Segment, SegmentFolder
 from broker.log.swap_files import CLEANED, LOG, discard, segment_path
 from broker.log.transaction_index import SUFFIX as TRANSACTION_INDEX_SUFFIX
 from broker.log.transaction_index import AbortedTransaction, TransactionIndex
+from broker.log.transaction_index import encode as encode_aborted
 from broker.topic_settings import TopicConfig
 from protocol.records.batch import iter_batch, read_header
 from protocol.records.message_set import iter_message, read_message
@@ -180,6 +181,7 @@ class _Pass:
         finally:
             target.close()
         self._save_transactions(base_offset, reindex)
+        seal = replace(seal, transaction_index=IndexSum.of(encode_aborted(reindex)))
         return CleanedSegment(base_offset, tuple(one.base_offset for one in members), seal, tuple(reindex))
 
     def _copy(self, segment: SegmentFacts, target: Segment, reindex: list[AbortedTransaction]) -> None:

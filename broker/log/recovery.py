@@ -18,7 +18,7 @@ An active segment that is as its seal says is not opened at all: a partition cos
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from broker.log import checkpoints, leader_epochs, reader, seals, snapshot_file, swap_files, transaction_index
 from broker.log.checkpoints import CheckpointError
@@ -28,11 +28,11 @@ from broker.log.partition import Partition
 from broker.log.producer_batches import producer_batch
 from broker.log.producer_state import ProducerStates
 from broker.log.scan import LARGEST_RELATIVE_OFFSET, Batch, scan
-from broker.log.seals import Contents, Seal, SealsDamaged, fingerprint
+from broker.log.seals import Contents, IndexSum, Seal, SealsDamaged, fingerprint
 from broker.log.segment import HAS_PRODUCERS, LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, Segment, SegmentFolder
 from broker.log.storage import FileMissing, Storage, StorageFault
 from broker.log.survey import Known
-from broker.log.transaction_index import TransactionIndex, TransactionIndexError
+from broker.log.transaction_index import AbortedTransaction, TransactionIndex, TransactionIndexError
 from broker.topic_settings import TopicConfig
 
 log = logging.getLogger(__name__)
@@ -124,6 +124,9 @@ class _Opening:
         self.epochs_seen: list[tuple[int, int]] = []
         self.scanned: set[int] = set()
         self.recorded_epochs: LeaderEpochs | None = None
+        self.vouching: dict[int, Seal] = {}
+        self.abort_markers: list[int] = []
+        self.transactions_lost = False
 
     def open(self) -> Partition:
         names = self._tidy(self.storage.list_dir(self.directory))
@@ -240,8 +243,11 @@ class _Opening:
         end_offset = _last_possible(base_offset) if following is None else following
         fits = seal is not None and seal.contents.next_offset <= end_offset
         if seal is not None and fits and self._is_sealed(seal, size_bytes, modified_ns):
+            self.vouching[base_offset] = seal
             return Segment(self.folder, base_offset, seal.contents, self.config, seal.created_ms, seal=seal)
         prefix = seal if seal is not None and fits and self._begins_as_sealed(seal, size_bytes) else None
+        if prefix is not None:
+            self.vouching[base_offset] = prefix
         created_ms = self.known.now_ms if seal is None else seal.created_ms
         segment = Segment(self.folder, base_offset, Contents(0, base_offset), self.config, created_ms)
         self.scanned.add(base_offset)
@@ -287,6 +293,10 @@ class _Opening:
         return ends == seal.fingerprint
 
     def _observe(self, batch: Batch) -> None:
+        if batch.is_control:
+            marker = producer_batch(batch)
+            if marker is not None and marker.marker is not None and not marker.marker.committed:
+                self.abort_markers.append(batch.last_offset)
         if batch.leader_epoch >= 0 and (not self.epochs_seen or batch.leader_epoch > self.epochs_seen[-1][0]):
             self.epochs_seen.append((batch.leader_epoch, batch.base_offset))
 
@@ -321,23 +331,42 @@ class _Opening:
     # -- step 4
 
     def _transactions(self, names: set[str], segments: Iterable[Segment]) -> dict[int, TransactionIndex]:
-        """The aborted transactions of segments that were not scanned; those of the others are about to be found."""
+        """The aborted transactions that are on record; those behind the newest snapshot are about to be found."""
         aborted: dict[int, TransactionIndex] = {}
         for segment in segments:
             name = f"{segment.base_offset:020d}{transaction_index.SUFFIX}"
-            if name not in names:
-                continue
             path = f"{self.directory}/{name}"
+            data = self.storage.read_all(path) if name in names else b""
+            index = TransactionIndex(self.storage, path, segment.base_offset)
             try:
-                index = TransactionIndex.load(self.storage, path, segment.base_offset)
+                index = TransactionIndex(self.storage, path, segment.base_offset, self._checked(segment, data))
                 index.truncate(segment.next_offset)  # a marker that went with a torn tail has ended nothing
-                aborted[segment.base_offset] = index
             except TransactionIndexError as damage:
                 log.warning("%s: %s: %s; made anew", self.name, path, damage)
-                aborted[segment.base_offset] = TransactionIndex(self.storage, path, segment.base_offset)
-                aborted[segment.base_offset].reset()
+                self.resources.counters.indexes_rebuilt.value += 1
+                index.reset()
+                self.transactions_lost = True
                 self.scanned.add(segment.base_offset)
+            if index.entries or name in names:
+                aborted[segment.base_offset] = index
         return aborted
+
+    def _checked(self, segment: Segment, data: bytes) -> list[AbortedTransaction]:
+        """The entries of a transaction index if it is the one that was sealed, or fits the markers that the log has."""
+        seal = self.vouching.get(segment.base_offset)
+        if seal is not None:
+            expected = seal.transaction_index
+            grown = segment.base_offset in self.scanned
+            if IndexSum.of(data[: expected.size_bytes]) != expected or not (grown or len(data) == expected.size_bytes):
+                raise TransactionIndexError("it is not the one that was sealed")
+            return transaction_index.decode(
+                data[: len(data) - len(data) % transaction_index.ENTRY_BYTES], segment.base_offset
+            )
+        entries = transaction_index.decode(data, segment.base_offset)
+        markers = {offset for offset in self.abort_markers if segment.base_offset <= offset < segment.next_offset}
+        if {one.last_offset for one in entries} != markers:
+            raise TransactionIndexError("its entries are not those of the log's abort markers")
+        return entries
 
     def _producers(
         self, names: set[str], segments: list[Segment], start_offset: int, aborted: dict[int, TransactionIndex]
@@ -346,7 +375,7 @@ class _Opening:
         end_offset = segments[-1].next_offset
         has_snapshots = any(name.endswith(snapshot_file.SUFFIX) for name in names)
         from_offset = start_offset
-        if has_snapshots:
+        if has_snapshots and not self.transactions_lost:
             found = snapshot_file.load_newest(
                 self.storage, self.directory, not_before=segments[0].base_offset, not_after=end_offset
             )
@@ -363,6 +392,9 @@ class _Opening:
         for segment in segments:
             if segment.magics & HAS_PRODUCERS and segment.next_offset > from_offset:
                 self._replay(segment, from_offset, aborted)
+        for segment in segments:
+            if segment.base_offset in self.scanned and segment.seal is not None:
+                segment.seal = replace(segment.seal, transaction_index=segment.sum_of_transactions())
 
     def _replay(self, segment: Segment, from_offset: int, aborted: dict[int, TransactionIndex]) -> None:
         index = aborted.get(segment.base_offset)

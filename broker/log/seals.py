@@ -10,11 +10,11 @@ Text, lines ended by a newline, fields parted by a space, numbers decimal unless
     <segment>                       one line per segment, base offsets ascending
     checksum <crc32c of everything before this line, 8 hex digits>
 
-A segment's line has these 16 fields:
+A segment's line has these 18 fields:
 
     base offset · log size in bytes · log's mtime in ns · crc32c of the log's first and last 4096 bytes (hex)
     next offset · largest timestamp · its offset · first record's timestamp · magics (bit n: format n occurs; bit 7: producer ids do)
-    created at (ms) · offset index size · its crc32c (hex) · time index size · its crc32c (hex)
+    created at (ms) · offset index size · its crc32c (hex) · time index size · its crc32c (hex) · the same of the transaction index
     holes: damaged ranges of the log, `start-end` joined by commas, `-` if there are none
     sums of the log's blocks of 1 MiB (crc32c, 8 hex digits each, joined; see `block_sums`), `-` for an empty log
 
@@ -44,7 +44,7 @@ SEALS = "horolog-seals"
 FINGERPRINT_BYTES = 4096
 _HEAD = "horolog-seals 2"
 _CHECKSUM = "checksum "
-_FIELDS = 16
+_FIELDS = 18
 
 
 class SealsDamaged(ValueError):
@@ -91,6 +91,8 @@ class Seal:
     created_ms: int
     offset_index: IndexSum
     time_index: IndexSum
+    transaction_index: IndexSum = IndexSum(0, 0)
+    """Nothing where there is no such file."""
     block_sums: bytes = b""
     """As `block_sums.BlockSums.encode` gives them."""
 
@@ -115,7 +117,8 @@ def _line(seal: Seal) -> str:
         f"{seal.base_offset} {holds.size_bytes} {seal.modified_ns} {seal.fingerprint:08x}"
         f" {holds.next_offset} {holds.max_timestamp} {holds.max_timestamp_offset} {holds.first_timestamp} {holds.magics}"
         f" {seal.created_ms} {seal.offset_index.size_bytes} {seal.offset_index.crc:08x}"
-        f" {seal.time_index.size_bytes} {seal.time_index.crc:08x} {holes}"
+        f" {seal.time_index.size_bytes} {seal.time_index.crc:08x}"
+        f" {seal.transaction_index.size_bytes} {seal.transaction_index.crc:08x} {holes}"
         f" {seal.block_sums.hex() or '-'}"
     )
 
@@ -156,6 +159,7 @@ def _parse(line: str) -> Seal:
         int(created),
         IndexSum(int(sums[0]), int(sums[1], 16)),
         IndexSum(int(sums[2]), int(sums[3], 16)),
+        IndexSum(int(sums[4]), int(sums[5], 16)),
         block_sums,
     )
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from broker.log import losses, offset_index, time_index
+from broker.log import losses, offset_index, time_index, transaction_index
 from broker.log.block_sums import BLOCK_BYTES, BlockSums, blocks_in, extend_from
 from broker.log.counters import LogCounters
 from broker.log.index_cache import IndexCache
@@ -331,11 +331,19 @@ class Segment:
             self.created_ms,
             IndexSum.of(offsets.entries),
             IndexSum.of(times.entries),
+            self.sum_of_transactions() if self.seal is None else self.seal.transaction_index,
             self.sums.encode(),
         )
 
+    def sum_of_transactions(self) -> IndexSum:
+        """Of the file as it is: it is synced with every entry."""
+        path = self.path(transaction_index.SUFFIX)
+        return IndexSum.of(self._folder.storage.read_all(path) if self._folder.storage.exists(path) else b"")
+
     def take_over(self, seal: Seal) -> None:
         """Go on with what someone else has found in the log, complete and synced."""
+        if self.seal is not None:
+            seal = replace(seal, transaction_index=self.seal.transaction_index)
         self._folder.indexes.forget(self)
         self.drop_indexes()
         self.number = next(_numbers)  # nothing that is remembered of the old contents counts
@@ -384,14 +392,27 @@ class Segment:
         sums = seal.offset_index, seal.time_index
         entries: list[bytes] = []
         for path, expected in zip(paths, sums, strict=True):
-            data = storage.read_all(path) if storage.exists(path) else None
-            sealed = b"" if data is None else data[: expected.size_bytes]
-            if data is None or IndexSum.of(sealed) != expected or not (grown or len(data) == len(sealed)):
+            sealed = self._start_of(path, expected.size_bytes, grown=grown)
+            if sealed is None or IndexSum.of(sealed) != expected:
                 return None
             entries.append(sealed)
         self._offsets = OffsetIndex(storage, paths[0], self.index_max_bytes, entries[0])
         self._times = TimeIndex(storage, paths[1], self.index_max_bytes, entries[1])
         return self._offsets, self._times
+
+    def _start_of(self, path: str, size_bytes: int, *, grown: bool) -> bytes | None:
+        """So much of a file, None if it is not as large; and no more, for the rest of an active segment's index is megabytes of zeros."""
+        storage = self._folder.storage
+        if not storage.exists(path):
+            return None
+        there_bytes, _ = storage.stat(path)
+        if there_bytes < size_bytes or (there_bytes > size_bytes and not grown):
+            return None
+        file = storage.open(path)
+        try:
+            return file.pread(size_bytes, 0) if size_bytes else b""
+        finally:
+            file.close()
 
     def suspected(self, reason: str) -> BeingMended:
         """Report the segment, to be read again by a worker; what to raise meanwhile."""

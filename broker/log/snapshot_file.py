@@ -121,13 +121,21 @@ def load_newest(storage: Storage, directory: str, *, not_before: int, not_after:
             continue
         path = f"{directory}/{file_name(offset)}"
         try:
-            return Found(offset, decode(storage.read_all(path)), tuple(faults))
+            return Found(offset, _of_offset(decode(storage.read_all(path)), offset), tuple(faults))
         except SnapshotError as damage:
             faults.append(f"{path}: {damage}")
             storage.remove(path)
         except FileMissing as missing:
             faults.append(str(missing))
     return Found(-1, [], tuple(faults))
+
+
+def _of_offset(entries: list[SnapshotEntry], offset: int) -> list[SnapshotEntry]:
+    """Raises SnapshotError if the entries know of anything behind the offset that the name says: another's file, or a stale name."""
+    ahead = [one for one in entries if max(one.last_offset, one.current_txn_first_offset) >= offset]
+    if ahead:
+        raise SnapshotError(f"it knows of offset {max(one.last_offset for one in ahead)}, behind {offset}")
+    return entries
 
 
 def save(storage: Storage, directory: str, offset: int, entries: Iterable[SnapshotEntry]) -> None:

@@ -25,13 +25,21 @@ def whole_seals(draw):
     holds = draw(contents)
     blocks = draw(block_sums(holds))
     base, modified, created = draw(st.integers(0, 2**63 - 1)), draw(numbers), draw(numbers)
-    return Seal(base, holds, modified, draw(crcs), created, draw(sums), draw(sums), blocks)
+    return Seal(base, holds, modified, draw(crcs), created, draw(sums), draw(sums), draw(sums), blocks)
 
 
 seals = whole_seals()
 
 ONE = Seal(
-    7, Contents(100, 12, 5, 9, 3, 4, ((10, 20),)), 1, 2, 3, IndexSum(8, 1), IndexSum(12, 2), bytes([0, 0, 0, 10])
+    7,
+    Contents(100, 12, 5, 9, 3, 4, ((10, 20),)),
+    1,
+    2,
+    3,
+    IndexSum(8, 1),
+    IndexSum(12, 2),
+    IndexSum(34, 3),
+    bytes([0, 0, 0, 10]),
 )
 
 
@@ -58,7 +66,7 @@ def test_any_cut_is_noticed(size):
 def test_the_format_is_the_one_of_the_docstring():
     lines = encode([ONE]).decode().splitlines()
     assert lines[0] == "horolog-seals 2"
-    assert lines[1] == "7 100 1 00000002 12 5 9 3 4 3 8 00000001 12 00000002 10-20 0000000a"
+    assert lines[1] == "7 100 1 00000002 12 5 9 3 4 3 8 00000001 12 00000002 34 00000003 10-20 0000000a"
     assert lines[2].startswith("checksum ")
 
 

@@ -47,15 +47,21 @@ def test_no_changed_byte_and_no_cut_is_believed(some, data):
 
 
 def test_the_newest_usable_snapshot_in_range_is_found_and_damaged_ones_go(storage):
-    for offset in (0, 10, 20, 30):
-        snapshot_file.save(storage, "/p", offset, ONE if offset == 10 else [])
+    for offset in (0, 15, 20, 30):
+        snapshot_file.save(storage, "/p", offset, ONE if offset == 15 else [])
     storage.write_atomically("/p/00000000000000000020.snapshot", b"\0" * 10)
     storage.write_atomically("/p/20.snapshot", b"not one of ours")
     found = snapshot_file.load_newest(storage, "/p", not_before=0, not_after=25)
-    assert (found.offset, found.entries) == (10, ONE)
+    assert (found.offset, found.entries) == (15, ONE)
     assert len(found.faults) == 1
-    assert snapshot_file.offsets_in(storage, "/p") == [0, 10, 30]
-    assert snapshot_file.load_newest(storage, "/p", not_before=11, not_after=29).offset == -1
+    assert snapshot_file.offsets_in(storage, "/p") == [0, 15, 30]
+    assert snapshot_file.load_newest(storage, "/p", not_before=16, not_after=29).offset == -1
+
+
+def test_a_snapshot_that_knows_of_offsets_behind_its_name_is_another_ones(storage):
+    snapshot_file.save(storage, "/p", 10, ONE)
+    found = snapshot_file.load_newest(storage, "/p", not_before=0, not_after=25)
+    assert (found.offset, len(found.faults)) == (-1, 1)
 
 
 def test_snapshots_outside_of_the_log_are_removed(storage):
