@@ -88,15 +88,16 @@ class Consumer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.close()
+        await self.close(commit=kind is None)
 
-    async def close(self) -> None:
+    async def close(self, *, commit: bool = True) -> None:
+        """Leave the group and end; with `auto_commit_ms`, positions are committed first unless told not to."""
         if self._closed:
             return
         self._closed = True
         self._fetcher.arrived.set()
         if self._session is not None:
-            await self._session.close()
+            await self._session.close(commit=commit)
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

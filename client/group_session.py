@@ -152,11 +152,11 @@ class GroupSession:
         if due:
             await self._commit_quietly(due, CLOSING_COMMIT_MS)
 
-    async def close(self) -> None:
+    async def close(self, *, commit: bool) -> None:
         if self._rebalance is not None:
             self._rebalance.cancel()
             await asyncio.gather(self._rebalance, return_exceptions=True)
-        if not self._client.closed:
+        if commit and not self._client.closed:
             await self._commit_before_giving_up()
         if self._commit_task is not None:
             self._commit_task.cancel()

@@ -258,7 +258,9 @@ async def transactions(address: str) -> None:
         async with Producer(client, transactional_id=new_name("txn"), batch_bytes=500) as producer:
             await one_transaction(producer, topic, range(50), group, {source: 10})
             with pytest.raises(RuntimeError, match="changed my mind"):
-                await one_transaction(producer, topic, range(50, 100), group, {source: 20}, RuntimeError("changed my mind"))
+                await one_transaction(
+                    producer, topic, range(50, 100), group, {source: 20}, RuntimeError("changed my mind")
+                )
             await one_transaction(producer, topic, range(100, 150), group, {source: 30})
             committed = await read_all(client, topic, 2, isolation="read_committed")
             everything = await read_all(client, topic, 2)

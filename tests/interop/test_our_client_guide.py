@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.support.broker_process import BrokerProcess
+from tests.support.fixtures import BrokerStarter
 from tests.support.style import PROJECT
 
 ADDRESS = "127.0.0.1:9092"
@@ -30,7 +31,8 @@ async def run(program: str, address: str) -> str:
     return out.decode()
 
 
-async def test_the_guide(broker: BrokerProcess) -> None:
+async def test_the_guide(start_broker: BrokerStarter) -> None:
+    broker = start_broker(group__initial__rebalance__delay__ms=0)
     found = BLOCKS.findall((PROJECT / "docs" / "client.md").read_text("utf-8"))
     assert len(found) >= 7
     for program, expected in found:
