@@ -111,7 +111,9 @@ class Broker:
         )
         self._group_timers = LoopTimers(clock, loop)
         self.groups = GroupCoordinator(self.cluster, self.committer, clock, self._group_timers, self._expiry_clock)
-        self.fetch_sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, clock)
+        self.fetch_sessions = FetchSessions(
+            settings.max_incremental_fetch_session_cache_slots, clock, settings.horolog_fetch_session_partitions_max
+        )
         self._endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()))
         self.limits = ConnectionLimits.of(settings)
         self.listeners: list[Listener] = []

@@ -277,6 +277,11 @@ class Settings:
         55 * 2**20, "The most record data in one Fetch answer, above its first batch.", low=1024
     )
     max_incremental_fetch_session_cache_slots: int = integer(1000, "Fetch sessions that are remembered.", low=0)
+    horolog_fetch_session_partitions_max: int = integer(
+        500_000,
+        "Partitions in all of these sessions together; a client beyond that is served without a session.",
+        low=0,
+    )
 
     # Groups and their offsets
     group_min_session_timeout_ms: int = integer(6_000, "The shortest session that a group member may ask for.", low=0)

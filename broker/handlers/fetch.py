@@ -155,15 +155,13 @@ def handle(broker: BrokerView, request: FetchRequest, context: RequestContext) -
     positions, session = planned
     fetch = PendingFetch(broker, request, context, positions, session)
     collected = fetch.collect()
+    if collected.done or request.max_wait_ms <= 0:
+        return fetch.respond(collected)
     waiting = broker.waiting
-    if (
-        collected.done
-        or request.max_wait_ms <= 0
-        or waiting.held_bytes > broker.settings.horolog_fetch_waiting_max_bytes
-    ):
+    wait = Wait(collected.watched, fetch.check, fetch.expire, len(positions))
+    if waiting.held_bytes + wait.size_bytes > broker.settings.horolog_fetch_waiting_max_bytes:
         return fetch.respond(collected)
     request.topics, request.forgotten_topics_data = [], []  # the positions say it, too; one copy waits
-    wait = Wait(collected.watched, fetch.check, fetch.expire, len(positions))
     waiting.add(wait, request.max_wait_ms)
     context.on_abandoned = lambda: waiting.remove(wait)
     return None

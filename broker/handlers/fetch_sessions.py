@@ -2,7 +2,8 @@
 
 A session remembers its partitions in the order in which they are answered, and what the client was last told of each.
 The cache is bounded by `max.incremental.fetch.session.cache.slots`; the session used longest ago gives way after
-`MIN_EVICTION_MS`, and when none may, the client is served without a session.
+`MIN_EVICTION_MS`, and when none may, the client is served without a session. So it is when the partitions of all
+sessions together pass `horolog.fetch.session.partitions.max`.
 """
 
 from __future__ import annotations
@@ -59,12 +60,13 @@ Positions = dict[PartitionKey, FetchPosition]
 class FetchSession:
     """One client's remembered fetch."""
 
-    __slots__ = ("epoch", "id", "last_used_s", "positions")
+    __slots__ = ("counted", "epoch", "id", "last_used_s", "positions")
 
     def __init__(self, session_id: int, positions: Positions, now_s: float) -> None:
         self.id = session_id
         self.epoch = 1
         self.positions = positions
+        self.counted = len(positions)  # when it was last looked at
         self.last_used_s = now_s
 
     def __repr__(self) -> str:
@@ -94,8 +96,10 @@ class FetchSession:
 class FetchSessions:
     """The bounded cache of sessions."""
 
-    def __init__(self, max_sessions: int, clock: Clock) -> None:
+    def __init__(self, max_sessions: int, clock: Clock, max_partitions: int) -> None:
         self._max_sessions = max_sessions
+        self._max_partitions = max_partitions
+        self.partition_count = 0
         self._clock = clock
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
 
@@ -109,6 +113,11 @@ class FetchSessions:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         if session.epoch != epoch:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        self.partition_count += len(session.positions) - session.counted
+        session.counted = len(session.positions)
+        if self.partition_count > self._max_partitions:
+            self.close(session_id)
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         session.advance()
         session.last_used_s = self._clock.monotonic()
         self._sessions.move_to_end(session_id)
@@ -119,6 +128,9 @@ class FetchSessions:
         now_s = self._clock.monotonic()
         if len(self._sessions) >= self._max_sessions and not self._evict_one(now_s):
             return None
+        if self.partition_count + len(positions) > self._max_partitions:
+            return None
+        self.partition_count += len(positions)
         session_id = _random_id()
         while session_id in self._sessions:
             session_id = _random_id()
@@ -127,7 +139,9 @@ class FetchSessions:
         return session
 
     def close(self, session_id: int) -> None:
-        self._sessions.pop(session_id, None)
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self.partition_count -= session.counted
 
     def _evict_one(self, now_s: float) -> bool:
         if not self._sessions:
@@ -135,7 +149,7 @@ class FetchSessions:
         oldest = next(iter(self._sessions.values()))
         if (now_s - oldest.last_used_s) * 1000 < MIN_EVICTION_MS:
             return False
-        del self._sessions[oldest.id]
+        self.close(oldest.id)
         return True
 
 

@@ -63,3 +63,16 @@ async def test_a_removed_wait_is_forgotten() -> None:
     waiting.changed(["a", "b"])
     await asyncio.sleep(0.03)
     assert (asker.looks, asker.expired) == (0, 0)
+
+
+async def test_what_waits_is_counted_until_it_ends_in_whatever_way() -> None:
+    waiting = Waiting(asyncio.get_running_loop())
+    waits = [Wait(["a"], lambda: True, lambda: None, places) for places in (0, 10, 1000)]  # type: ignore[list-item]
+    for wait in waits:
+        waiting.add(wait, 60_000)
+    assert waiting.held_bytes == sum(wait.size_bytes for wait in waits) > 1010 * 100
+    waiting.remove(waits[2])
+    waiting.remove(waits[2])
+    assert waiting.held_bytes == waits[0].size_bytes + waits[1].size_bytes
+    waiting.changed(["a"])  # type: ignore[list-item]
+    assert waiting.held_bytes == 0

@@ -301,3 +301,20 @@ def test_only_the_ways_of_the_table_are_gone(world):
                 with pytest.raises(AssertionError):
                     group.go_to(to, 0)
             world.coordinator.registry.groups.clear()
+
+
+def test_the_state_of_a_group_has_a_bound_above_that_of_its_topic():
+    world = GroupWorld({"horolog.group.state.max.bytes": 4096})
+    world.topic()
+    world.cluster.settings = world.settings
+    partition = world.coordinator.offsets_partition("g")
+    world.cluster.alter_topic_configs({"__consumer_offsets": {"max.message.bytes": "200", "cleanup.policy": "compact"}})
+    fits = ClassicClient(world)
+    fits.join()
+    assert fits.sync({fits.id: bytes(2000)}).error_code == 0, "more than the topic takes from others"
+    end = partition.log_end_offset
+    fits.join()
+    assert fits.sync({fits.id: bytes(8000)}).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert partition.log_end_offset == end, "nothing of it is written"
+    fits.join()
+    assert fits.sync({fits.id: bytes(100)}).error_code == 0

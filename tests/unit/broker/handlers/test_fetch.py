@@ -124,6 +124,32 @@ async def test_a_client_that_goes_away_no_longer_waits() -> None:
         assert len(memory.broker.waiting) == 0
 
 
+async def test_fetches_beyond_the_bound_on_waiting_ones_are_answered_at_once() -> None:
+    async with MemoryBroker(horolog_fetch_waiting_max_bytes=10_000) as memory:
+        memory.topic()
+        client, other = memory.connect(), memory.connect()
+        request = fetch(("t", 0, 0), wait_ms=30_000)
+        while len(memory.broker.waiting) < 4:
+            client.send(request, 4)
+            assert client.answers() == 0
+        assert values(only(await other.ask(request, 4))) == []
+        assert memory.broker.waiting.held_bytes <= 10_000
+        client.connection.connection_lost(None)
+        other.send(request, 4)
+        assert other.answers() == 0
+
+
+async def test_when_answers_pile_up_a_fetch_gets_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with MemoryBroker() as memory:
+        memory.topic()
+        client = memory.connect()
+        for _ in range(3):
+            await put(client, batch(b"v"))
+        assert values(only(await client.ask(fetch(("t", 0, 0)), 4))) == [b"v"] * 3
+        monkeypatch.setattr("broker.network.connection.Connection.room_for_answer_bytes", 0)
+        assert values(only(await client.ask(fetch(("t", 0, 0)), 4))) == [b"v"]
+
+
 async def test_deleting_the_topic_ends_the_wait_with_its_error() -> None:
     async with MemoryBroker() as memory:
         memory.topic()

@@ -16,7 +16,7 @@ def position(offset: int = 0) -> FetchPosition:
 
 
 def test_epochs_must_follow_each_other() -> None:
-    sessions = FetchSessions(10, ManualClock())
+    sessions = FetchSessions(10, ManualClock(), 100)
     session = sessions.open({("t", 0): position()})
     assert session is not None
     assert sessions.resume(session.id, 5) is ErrorCode.INVALID_FETCH_SESSION_EPOCH
@@ -50,7 +50,7 @@ def test_who_was_served_goes_last() -> None:
 
 def test_a_full_cache_gives_up_only_old_sessions() -> None:
     clock = ManualClock()
-    sessions = FetchSessions(2, clock)
+    sessions = FetchSessions(2, clock, 100)
     first, second = sessions.open({}), sessions.open({})
     assert first is not None
     assert second is not None
@@ -63,4 +63,23 @@ def test_a_full_cache_gives_up_only_old_sessions() -> None:
 
 
 def test_no_slots_means_no_sessions() -> None:
-    assert FetchSessions(0, ManualClock()).open({}) is None
+    assert FetchSessions(0, ManualClock(), 100).open({}) is None
+
+
+def test_the_partitions_of_all_sessions_are_bounded() -> None:
+    clock = ManualClock()
+    sessions = FetchSessions(10, clock, 5)
+    first = sessions.open({("t", n): position() for n in range(3)})
+    assert first is not None
+    assert sessions.open({("t", n): position() for n in range(3)}) is None
+    second = sessions.open({("t", n): position() for n in range(2)})
+    assert second is not None
+    first.apply({("u", 0): position()}, [])
+    assert sessions.resume(first.id, 1) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND, "it grew beyond the bound"
+    assert sessions.resume(second.id, 1) is second
+    assert sessions.partition_count == 2
+    second.apply({}, [("t", 0)])
+    sessions.resume(second.id, 2)
+    sessions.close(second.id)
+    sessions.close(second.id)
+    assert sessions.partition_count == 0
