@@ -1,7 +1,7 @@
 """`horolog timeline`: how many records there are at which time, from time indexes or look-ups alone; no record is read."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,21 +48,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_zone(parser)
 
 
-async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+def run(arguments: argparse.Namespace, console: Console) -> ExitCode | Coroutine[Any, Any, ExitCode]:
+    """Reading a folder needs no event loop, which costs time to import."""
     if arguments.bucket == 0:
         raise UsageError("--bucket: a bucket of no length holds nothing")
-    document = _from_folder(arguments, console) if arguments.dir is not None else await _from_broker(arguments, console)
+    if arguments.dir is None:
+        return _ask(arguments, console)
+    return _finish(arguments, console, _from_folder(arguments, console))
+
+
+async def _ask(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    return _finish(arguments, console, await _from_broker(arguments, console))
+
+
+def _finish(arguments: argparse.Namespace, console: Console, document: dict[str, Any]) -> ExitCode:
     if arguments.png is not None:
-        _write(arguments.png, _picture(document, console.zone))
+        Path(arguments.png).write_bytes(_picture(document, console.zone))
     if console.as_json:
         console.json(document)
     else:
         _show(document, console, bars=arguments.png is None)
     return ExitCode.OK
-
-
-def _write(path: str, data: bytes) -> None:
-    Path(path).write_bytes(data)
 
 
 # -- where the counts come from
