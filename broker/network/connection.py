@@ -54,6 +54,7 @@ class Connection(asyncio.Protocol):
         "_listener",
         "_memory",
         "_paused",
+        "_paused_at",
         "_reader",
         "_requests",
         "_transport",
@@ -80,6 +81,7 @@ class Connection(asyncio.Protocol):
         self._requests = limits.memory.requests
         self._backlog: deque[memoryview] | None = None
         self._paused = False
+        self._paused_at = 0.0
         self._write_blocked = False
         self.is_active = True  # since the listener's last sweep
         self.unfinished_bytes = 0
@@ -310,6 +312,7 @@ class Connection(asyncio.Protocol):
     def _pause(self) -> None:
         if not self._paused:
             self._paused = True
+            self._paused_at = monotonic()
             if self._transport is not None:
                 self._transport.pause_reading()
 
@@ -321,6 +324,7 @@ class Connection(asyncio.Protocol):
             self._requests.stop(self)
             return
         self._paused = False
+        self._limits.pauses.observe(monotonic() - self._paused_at)
         frames, self._backlog = self._backlog, None
         if frames:
             self._serve(frames)

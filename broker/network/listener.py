@@ -8,6 +8,7 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from broker.metrics import Histogram
 from broker.network.admission import Admission
 from broker.network.connection import Connection
 from broker.network.memory import PeerMemory
@@ -35,6 +36,8 @@ class ConnectionLimits:
     receive_buffer_bytes: int
     admission: Admission
     memory: PeerMemory
+    pauses: Histogram
+    """For how long connections were not read from."""
 
     @classmethod
     def of(cls, settings: Settings) -> ConnectionLimits:
@@ -53,6 +56,7 @@ class ConnectionLimits:
                 settings.horolog_unfinished_requests_max_bytes,
                 settings.horolog_fetch_memory_max_bytes,
             ),
+            Histogram(),
         )
 
 

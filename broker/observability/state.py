@@ -33,6 +33,11 @@ UNANSWERED = Described(
 )
 WAITING = Described("waiting_fetches", GAUGE, "Fetches that wait for new data.")
 SYNCING = Described("syncing_partitions", GAUGE, "Partitions with requests that wait for a sync.")
+PAUSES = Described(
+    "connection_pause_seconds",
+    Kind.HISTOGRAM,
+    "For how long connections were not read from, because they or all together had too much unanswered; their requests queue meanwhile.",
+)
 PEER_MEMORY = Described(
     "peer_memory_bytes",
     GAUGE,
@@ -111,7 +116,7 @@ LOG_FAMILIES = {
     for each in fields(LogCounters)
 }
 FAMILIES = (
-    *(PHASE, CONNECTIONS, UNANSWERED, WAITING, SYNCING, PEER_MEMORY, TOPICS, PARTITIONS, OFFLINE_INFO),
+    *(PHASE, CONNECTIONS, UNANSWERED, WAITING, SYNCING, PAUSES, PEER_MEMORY, TOPICS, PARTITIONS, OFFLINE_INFO),
     *(STOPPED_INFO, START, END, SIZE, SEGMENTS),
     *(AGE, AHEAD, APPENDED, RECORDS, GROUPS, MEMBERS, LAG_RECORDS, LAG_SECONDS, TRANSACTIONS, LEFT_OUT),
     *LOG_FAMILIES.values(),
@@ -145,6 +150,7 @@ class State:
         yield UNANSWERED, [((), sum(each.unanswered_count for each in broker.listeners))]
         yield WAITING, [((), len(broker.waiting))]
         yield SYNCING, [((), broker.committer.waiting_for_sync)]
+        yield PAUSES, [((), broker.limits.pauses)]
         memory = broker.limits.memory
         held = {
             "requests": memory.requests.held_bytes,

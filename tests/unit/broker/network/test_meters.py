@@ -84,3 +84,13 @@ async def test_a_request_is_counted_from_frame_to_answer():
         assert sum(latency.counts) == 2
         assert dict(registry.samples(SENT))["Metadata",] > 0
         assert not list(registry.samples(ERRORS))
+
+
+async def test_the_time_for_which_a_connection_is_not_read_from_is_counted():
+    async with MemoryBroker() as machine:
+        connection = machine.connect().connection
+        connection.pause_writing()
+        assert sum(connection._limits.pauses.counts) == 0
+        connection.resume_writing()
+        assert sum(connection._limits.pauses.counts) == 1
+        assert connection._limits.pauses.sum >= 0
