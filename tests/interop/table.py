@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.interop.clients import CHECKS
+from tests.interop.test_kafka_streams import VERSION as STREAMS
 from tests.support.style import PROJECT
 
 PAGE = PROJECT / "docs" / "clients.md"
@@ -27,6 +28,7 @@ FILES = (
     "test_groups",
     "test_transactions",
     "test_java_clients",
+    "test_kafka_streams",
     "test_go_clients",
     "test_node_clients",
     "test_kcat_clients",
@@ -47,6 +49,8 @@ COLUMNS: dict[str, list[str]] = {
     "admin: topics, configurations": ["admin_topics"],
     "admin: groups": ["admin_groups"],
 }
+CHECKS_OF_STREAMS = ("group_resume", "idempotent", "transactions", "transaction_offsets")
+"""What exactly-once processing through kills cannot do without."""
 PYTHON_CLIENTS = {"confluent": "confluent-kafka", "aiokafka": "aiokafka", "kafka_python": "kafka-python"}
 CHECKS_OF_TEST: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"test_(what_is_produced_is_consumed|lines_come_back)", ("codec_{0}",)),
@@ -67,7 +71,8 @@ HEAD = """# Which clients run on horolog
 
 Unmodified clients against a broker process; written by `python -m tests.interop.table` from a run of `tests/interop`, not by hand.
 "yes": every test of this passed; a number is how many of the client's codecs did; "no": a test failed, or is expected to until a fault of the
-broker is mended; "not run": the toolchain was not there; "-": nothing the client can do, or not tested.
+broker is mended; "not run": the toolchain was not there; "-": nothing the client can do, or not tested. The high-level consumer of 0.8 keeps its groups in
+ZooKeeper and cannot run on a broker alone: what is tested of 0.8 are its producer and its SimpleConsumer.
 
 """
 TOOLS_HEAD = """
@@ -101,6 +106,9 @@ def outcomes(cases: Iterable[ET.Element]) -> Iterator[Outcome]:
         result = result_of(case)
         if file == "test_kafka_tools":
             yield Outcome("tools", name.removeprefix("test_").replace("_", " "), result)
+        elif file == "test_kafka_streams":
+            for check in CHECKS_OF_STREAMS:
+                yield Outcome(f"kafka-streams-{STREAMS}", check, result)
         elif found := re.fullmatch(r"test_a_client_passes_a_check\[(.*)-(\w+)\]", name):
             yield Outcome(found[1], found[2], result)
         elif client := python_client(file, name):
