@@ -181,6 +181,9 @@ class Administrator:
                 partition = self._simulation.real(model)
                 before[model] = partition, partition.log_start_offset, partition.size_bytes, model.may_start
                 model.may_start = max(model.may_start, partition.high_watermark)
+        for topic in self._simulation.topics:
+            for model in topic.partitions:
+                model.start_is_unknown |= not topic.must_exist
         now_ms = self._world.clock.wall_ms()
         self._world.broker._apply_retention()
         for model, (partition, start, size_bytes, may_start) in before.items():

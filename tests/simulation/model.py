@@ -139,6 +139,8 @@ class PartitionModel:
         """What is wrong with all that a reader gets; the model learns from what it sees."""
         if self.start_is_unknown:
             self.must_start = self.may_start = start
+        if self.damaged.issuperset(range(start, self.must_start)):
+            self.must_start = min(self.must_start, start)  # the log ends where its last batch was damaged
         if not self.must_start <= start <= self.may_start:
             yield f"{self}: starts at {start}, not in {self.must_start} to {self.may_start}"
         if any(after.offset <= before.offset for before, after in pairwise(rows)):

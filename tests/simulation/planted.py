@@ -25,8 +25,10 @@ from broker.log.scan import Damage
 from broker.log.seals import IndexSum
 from broker.log.segment import Segment
 from broker.log.time_search import TimeSearch
+from broker.transactions import records as transaction_records
 from broker.transactions.coordinator import TransactionCoordinator
 from broker.transactions.journal import Journal as TransactionJournal
+from broker.transactions.journal import _Write as TransactionWrite
 
 Planting = Callable[[], contextlib.AbstractContextManager[Any]]
 
@@ -139,12 +141,9 @@ def marks_before_the_decision() -> contextlib.AbstractContextManager[Any]:
 
 
 def decides_without_sync() -> contextlib.AbstractContextManager[Any]:
-    original = TransactionJournal.commit
-
     def commit(journal: TransactionJournal, transaction: Any, done: Callable[[bool], None]) -> None:
-        journal.write(transaction)
-        original(journal, transaction, nothing)
-        done(True)
+        partition = journal._append(transaction.id, transaction_records.value_bytes(transaction))
+        journal._committer.submit(TransactionWrite(partition, done, durable=False))
 
     return patch.object(TransactionJournal, "commit", commit)
 

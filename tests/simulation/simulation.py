@@ -123,14 +123,14 @@ class Simulation:
         if self._chaos.active:
             return True
         if partition is not None:
-            return self.real(partition).fault is not None
-        return any(one.fault is not None for one in self.world.broker.logs.partitions.values())
+            return not self.real(partition).takes_appends
+        return any(not one.takes_appends for one in self.world.broker.logs.partitions.values())
 
     def is_refused(self, partition: PartitionModel, attempt: Attempt, code: int, message: str | None) -> bool:
         """Whether an error means that nothing of it is in the log: what fails to be written is rolled back."""
         if attempt in self._sent_again:
             return False
-        taken_back = (message or "").startswith("write ") and self.real(partition).fault is None
+        taken_back = (message or "").startswith("write ") and self.real(partition).takes_appends
         return code not in STORAGE_ERRORS or taken_back
 
     @property
