@@ -22,6 +22,14 @@ class Job(NamedTuple):
 
 JOBS = (
     Job(
+        "archive",
+        "add what is new in topics to a table partitioned by event date, exactly once",
+        (
+            "horolog pipeline archive --topic logs --to /data/logs",
+            "horolog pipeline archive --topic logs --to /data/logs --format delta --since 7d --compact",
+        ),
+    ),
+    Job(
         "lag",
         "show how far a group is behind, in records and time, and when it will have caught up",
         ("horolog pipeline lag --group billing", "horolog pipeline lag --group billing --topic orders --alert 5m"),

@@ -1,0 +1,248 @@
+"""Archives hold every record once, under the date of its own time, whatever killed the job that wrote them."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from client.types import TopicPartition
+from pipeline.jobs.archive import steps
+from pipeline.tables import parquet
+from pipeline.tables.table import FORMATS, TableError, decode_offsets, encode_offsets, open_table
+from tests.support.names import unique
+from tests.support.style import PROJECT
+
+DAY_MS = 86_400_000
+BASE_MS = 1_763_337_600_000  # 2025-11-17 00:00 UTC
+PLACE, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def days_of_records(count, seed=1, partitions=2):
+    """Records of three days, out of order, of all shapes."""
+    rng = random.Random(seed)
+    for number in range(count):
+        yield {
+            "key": rng.choice([None, f"k{number}"]),
+            "value": rng.choice([None, "", f"value {number}" * rng.randrange(1, 5)]),
+            "timestamp": BASE_MS + rng.randrange(3 * DAY_MS),
+            "headers": [{"key": "n", "value": str(number)}] * rng.randrange(3),
+            "partition": rng.randrange(partitions),
+        }
+
+
+def archived(spark, kind, folder):
+    """What the table holds, as consume would write it, in order."""
+    rows = open_table(kind, str(folder), spark).rows().orderBy("topic", "partition", "offset").collect()
+    found = []
+    for row in rows:
+        time_ms = round(row["timestamp"].timestamp() * 1000)
+        assert str(row["date"]) == time.strftime("%Y-%m-%d", time.gmtime(time_ms / 1000))
+        headers = [(each["key"], bytes(each["value"])) for each in row["headers"] or ()]
+        key, value = (None if row[name] is None else bytes(row[name]) for name in ("key", "value"))
+        found.append((row["topic"], row["partition"], row["offset"], time_ms, key, value, headers))
+    return found
+
+
+def consumed(run, topic):
+    """The same from a plain consumer."""
+    ended = run(topic, "-o", "json", command=("consume",))
+    records = [json.loads(line) for line in ended.out.splitlines()]
+
+    def data(text):
+        return None if text is None else text.encode()
+
+    return sorted(
+        (
+            each["topic"],
+            each["partition"],
+            each["offset"],
+            each["timestamp"],
+            data(each["key"]),
+            data(each["value"]),
+            [(header["key"], data(header["value"])) for header in each["headers"]],
+        )
+        for each in records
+    )
+
+
+# -- pure
+
+
+@pytest.mark.parametrize(
+    ("wanted", "most", "expected"),
+    [
+        ({PLACE: (0, 0)}, 10, []),
+        ({PLACE: (5, 3)}, 10, []),
+        ({PLACE: (0, 10)}, 10, [{PLACE: (0, 10)}]),
+        ({PLACE: (0, 25)}, 10, [{PLACE: (0, 10)}, {PLACE: (10, 20)}, {PLACE: (20, 25)}]),
+        ({PLACE: (0, 7), OTHER: (3, 9)}, 10, [{PLACE: (0, 7), OTHER: (3, 6)}, {OTHER: (6, 9)}]),
+    ],
+)
+def test_steps(wanted, most, expected):
+    assert list(steps(wanted, most)) == expected
+
+
+def test_offsets_are_written_and_read():
+    offsets = {PLACE: 7, OTHER: 0, TopicPartition("u", 12): 2**40}
+    assert decode_offsets(json.loads(json.dumps(encode_offsets(offsets)))) == offsets
+    for nonsense in ([], {"t": 1}, {"t": {"x": 1}}, {"t": {"0": None}}):
+        with pytest.raises(TableError):
+            decode_offsets(nonsense)
+
+
+# -- every kind of table
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_topic_is_archived_once_in_steps_and_goes_on_where_it_ended(spark, run, produce, tmp_path, kind):
+    topic, folder = unique("archived"), tmp_path / "table"
+    words = ("archive", "--topic", topic, "--to", folder, "--format", kind, "--step", "70", "-o", "json")
+    produce(topic, list(days_of_records(150)), partitions=2)
+    first = run(*words)
+    assert (first.code, first.json["records"], first.json["commits"]) == (0, 150, 3)
+    again = run(*words)
+    assert (again.code, again.json["records"], again.json["commits"]) == (0, 0, 0)
+    produce(topic, list(days_of_records(30, seed=2)), partitions=2)
+    third = run(*words, "--compact")
+    assert (third.code, third.json["records"]) == (0, 30)
+    assert third.json["files_compacted_away"] > 0
+    assert archived(spark, kind, folder) == consumed(run, topic)
+    after_compaction = run(*words)
+    assert after_compaction.json["records"] == 0
+    since = BASE_MS + DAY_MS + 5
+    rows = open_table(kind, str(folder), spark).rows(since, since + DAY_MS)
+    expected = [each for each in consumed(run, topic) if since <= each[3] < since + DAY_MS]
+    assert rows.count() == len(expected)
+
+
+def test_a_range_of_time(spark, run, produce, tmp_path):
+    topic = unique("range")
+    produce(topic, [{"value": str(n), "timestamp": BASE_MS + n * DAY_MS} for n in range(5)])
+    words = ("archive", "--topic", topic, "--to", tmp_path / "table")
+    ended = run(*words, "--since", f"@{BASE_MS + DAY_MS}ms", "--until", f"@{BASE_MS + 3 * DAY_MS}ms", "-o", "json")
+    assert ended.json["records"] == 2
+    assert sorted(path.name for path in (tmp_path / "table").glob("date=*")) == ["date=2025-11-18", "date=2025-11-19"]
+
+
+def test_what_retention_took_first_is_an_error_until_it_is_accepted(spark, run, produce, tmp_path):
+    topic = unique("trimmed")
+    records = [{"value": str(n), "timestamp": BASE_MS} for n in range(10)]
+    produce(topic, records)
+    words = ("archive", "--topic", topic, "--to", tmp_path / "table")
+    assert run(*words).code == 0
+    produce(topic, records)
+    assert run("trim", topic, "--offset", "15", "--yes", command=("topics",)).code == 0
+    ended = run(*words)
+    assert (ended.code, "5 offsets are gone" in ended.err) == (1, True)
+    assert run(*words, "--skip-lost", "-o", "json").json["records"] == 5
+    assert run("delete", topic, "--yes", command=("topics",)).code == 0
+    produce(topic, records[:1])
+    ended = run(*words)
+    assert (ended.code, "made anew" in ended.err) == (1, True)
+
+
+def test_what_cannot_be_archived_is_said(spark, run, produce, tmp_path):
+    topic = unique("refused")
+    produce(topic, [{"value": "v", "timestamp": BASE_MS}])
+    assert run("archive", "--to", tmp_path).code == 2
+    assert run("archive", "--topic", unique("none"), "--to", tmp_path).code == 4
+    foreign = tmp_path / "foreign" / "date=2025-01-01"
+    foreign.mkdir(parents=True)
+    (foreign / "x.parquet").touch()
+    ended = run("archive", "--topic", topic, "--to", foreign.parent)
+    assert (ended.code, "no log of commits" in ended.err) == (1, True)
+    (tmp_path / "file").touch()
+    assert run("archive", "--topic", topic, "--to", tmp_path / "file").code == 1
+    assert run("archive", "--topic", topic, "--to", tmp_path / "d", "--format", "delta", "--checkpoint", "x").code == 2
+
+
+# -- crashes
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+def test_a_parquet_table_survives_a_crash_at_every_step_of_a_commit(spark, tmp_path, monkeypatch):
+    """The commit is interrupted before its n-th rename, unlink or sync, for every n; then the job runs again."""
+    rows = (
+        spark.createDataFrame(
+            [("t", 0, number, None, 0, None, b"v", None) for number in range(6)],
+            "topic string, partition int, offset long, timestamp timestamp, timestampType int, key binary, value binary, headers string",
+        )
+        .selectExpr("*", "timestamp_millis(1763337600000 + offset * 40000000) as time")
+        .drop("timestamp")
+    )
+    rows = rows.withColumnRenamed("time", "timestamp")
+    counts = {"left": 0}
+
+    def falling(original):
+        def call(*arguments, **named):
+            counts["left"] -= 1
+            if counts["left"] < 0:
+                raise Crash
+            return original(*arguments, **named)
+
+        return call
+
+    crashed = 0
+    for survived in range(100):
+        folder = tmp_path / f"table-{survived}"
+        with monkeypatch.context() as patch:
+            counts["left"] = survived
+            for name in ("rename", "unlink"):
+                patch.setattr(Path, name, falling(getattr(Path, name)))
+            patch.setattr(parquet, "_sync", falling(parquet._sync))
+            table = open_table("parquet", str(folder), spark)
+            try:
+                table.append(rows, {PLACE: 6})
+                done = True
+            except Crash:
+                done = False
+        crashed += not done
+        table = open_table("parquet", str(folder), spark)
+        if not table.offsets():
+            table.append(rows, {PLACE: 6})
+        assert table.offsets() == {PLACE: 6}
+        offsets = [row["offset"] for row in table.rows().orderBy("offset").collect()]
+        assert offsets == list(range(6)), survived
+        assert not list((folder / "_horolog" / "staging").glob("*"))
+        if done:
+            break
+    assert crashed > 10
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_a_job_that_is_killed_again_and_again_archives_everything_once(spark, run, produce, session_broker, tmp_path):
+    topic, folder = unique("killed"), tmp_path / "table"
+    produce(topic, list(days_of_records(3000, seed=3)), partitions=2)
+    command = [sys.executable, "-m", "client.cli", "pipeline", "archive", "--topic", topic, "--to", str(folder)]
+    command += ["--step", "150", "--bootstrap", session_broker.address, "--master", "local[2]"]
+    rng = random.Random(int(os.environ.get("HOROLOG_SEED", "1")))
+    kills = 0
+    for _ in range(12):
+        job = subprocess.Popen(
+            command, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        began = len(list(folder.glob("_horolog/commits/*.json")))
+        deadline = time.monotonic() + 90
+        while job.poll() is None and len(list(folder.glob("_horolog/commits/*.json"))) == began:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(rng.random() * 1.5)
+        if job.poll() is None:
+            os.killpg(job.pid, signal.SIGKILL)
+            kills += 1
+        if job.wait() == 0 or kills == 4:
+            break
+    assert kills >= 2
+    assert run("archive", "--topic", topic, "--to", folder).code == 0
+    assert archived(spark, "parquet", folder) == consumed(run, topic)
