@@ -6,6 +6,7 @@ from typing import NamedTuple
 from client.cli.commands import COMMANDS
 from client.cli.common.arguments import describe
 from client.cli.common.console import Console
+from client.cli.common.errors import CommandError
 from client.cli.common.exit_codes import ExitCode
 
 FILE_METAVARS = ("FILE", "DIR", "DATA_FOLDER", "PATH")
@@ -53,7 +54,10 @@ def all_specs() -> list[Spec]:
     top = Spec((), "", (), tuple(command.name for command in COMMANDS), takes_files=False)
     found = [top]
     for command in COMMANDS:
-        found.extend(specs(parser_of(command), (command.name,), command.sentence))
+        try:
+            found.extend(specs(parser_of(command), (command.name,), command.sentence))
+        except CommandError:  # it needs what is not installed: there is nothing to complete but its name
+            found.append(Spec((command.name,), command.sentence, (), (), takes_files=False))
     return found
 
 

@@ -22,25 +22,43 @@ exit codes: 0 done, 1 failed, 2 wrong usage, 3 found what it watches for (lag, d
 """
 
 
+OUR_PACKAGES = frozenset({"broker", "client", "protocol"})
+"""What is always there; anything else that is missing comes with an extra."""
+
+
 def main(argv: Sequence[str] | None = None, console: Console | None = None) -> int:
     """The exit code. Arguments that cannot be read, `--help` and `--version` end with SystemExit, as argparse does it."""
     words = list(sys.argv[1:] if argv is None else argv)
-    console = console or Console()
+    return int(_guarded(words, console or Console()))
+
+
+def _run(words: list[str], console: Console) -> ExitCode:
     command = BY_NAME.get(words[0]) if words else None
     if command is None:
         _no_command(words)
-    parser = parser_of(command)
-    arguments = parser.parse_args(words[1:])
+    console.command = f"horolog {command.name}"
+    arguments = parser_of(command).parse_args(words[1:])
     console.command = _spoken(command, arguments)
     console.as_json = getattr(arguments, "output", "") == "json"
     console.zone_name = getattr(arguments, "tz", None)
-    return int(_guarded(command, arguments, console))
+    result: ExitCode | Coroutine[Any, Any, ExitCode] = import_module(command.module).run(arguments, console)
+    if isinstance(result, Coroutine):
+        from client.cli.common.running import run_until_done
+
+        return run_until_done(result)
+    return result
 
 
 def parser_of(command: Command) -> argparse.ArgumentParser:
-    """The parser of one command; imports its module."""
+    """The parser of one command; imports its module. CommandError if that needs what is not installed."""
     parser = Parser(prog=f"horolog {command.name}")
-    import_module(command.module).configure(parser)
+    try:
+        import_module(command.module).configure(parser)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in OUR_PACKAGES:
+            raise
+        advice = f"pip install 'horolog[{command.name}]' brings what it needs"
+        raise CommandError(f"{error.name} is not installed", advice) from error
     return parser
 
 
@@ -74,12 +92,13 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _guarded(command: Command, arguments: argparse.Namespace, console: Console) -> ExitCode:
+def _guarded(words: list[str], console: Console) -> ExitCode:
     """Run the command; every end that is no fault of ours is one sentence and a code."""
     try:
-        code = _run(command, arguments, console)
-        console.out.flush()
-        return code
+        try:
+            return _run(words, console)
+        finally:
+            console.out.flush()  # while a broken pipe can still be told from a fault
     except CommandError as error:
         console.error(str(error))
         return error.code
@@ -91,15 +110,6 @@ def _guarded(command: Command, arguments: argparse.Namespace, console: Console) 
     except OSError as error:
         console.error(_about(error))
         return ExitCode.NOT_FOUND if isinstance(error, FileNotFoundError) else ExitCode.FAILED
-
-
-def _run(command: Command, arguments: argparse.Namespace, console: Console) -> ExitCode:
-    result: ExitCode | Coroutine[Any, Any, ExitCode] = import_module(command.module).run(arguments, console)
-    if isinstance(result, Coroutine):
-        from client.cli.common.running import run_until_done
-
-        return run_until_done(result)
-    return result
 
 
 def _about(error: OSError) -> str:
