@@ -489,8 +489,9 @@ class Segment:
             self.sums = sealed_sums(prefix) if known.start else BlockSums()
         extend_from(self.sums, self.log, self.size_bytes)
         offsets, times = self.indexes()
-        offsets.rewrite()
-        times.rewrite()
+        if not known.start:  # else the files have what was sealed, and the rest follows when the segment is completed
+            offsets.rewrite()
+            times.rewrite()
         return found
 
     def _read_and_sum(self, size_bytes: int, position: int) -> bytes:
