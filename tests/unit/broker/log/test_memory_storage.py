@@ -141,6 +141,27 @@ def test_a_failed_sync_forgets_what_it_should_have_synced(storage):
     assert storage.read_all("/d/a") == b"1"
 
 
+def test_what_a_failed_sync_has_forgotten_no_later_sync_brings_back(storage):
+    file = synced_file(storage, b"1")
+    file.pwritev([b"2"], 1)
+    storage.fail("sync")
+    with pytest.raises(StorageFault):
+        file.datasync()
+    file.pwritev([b"3"], 2)
+    file.datasync()
+    storage.crash()
+    assert storage.read_all("/d/a") == b"1\0" + b"3"
+
+
+def test_a_failing_sync_may_take_it_out_of_the_cache_too(storage):
+    file = synced_file(storage, b"1")
+    file.pwritev([b"2"], 1)
+    storage.fail("sync", evicting=True)
+    with pytest.raises(StorageFault):
+        file.datasync()
+    assert storage.read_all("/d/a") == b"1\0"
+
+
 def test_a_full_disk_takes_what_fits_and_refuses_the_rest(storage):
     file = synced_file(storage, b"12345")
     storage.capacity_bytes = 8

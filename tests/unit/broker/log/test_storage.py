@@ -204,3 +204,40 @@ def test_a_fault_tells_what_happened_to_which_file():
 @pytest.mark.parametrize(("path", "parent"), [("/a/b", "/a"), ("/a", "/"), ("a/b", "a"), ("a", ".")])
 def test_where_a_path_lies(path, parent):
     assert parent_of(path) == parent
+
+
+def test_idle_files_give_way_when_there_are_no_descriptors_left(tmp_path, monkeypatch):
+    storage = RealStorage()
+    files = [storage.create(f"{tmp_path}/{n}") for n in range(20)]
+    for file in files:
+        file.pwritev([b"x"], 0)
+    full = []
+    real_open = os.open
+
+    def open_if_there_is_room(*arguments, **more):
+        if storage.open_files >= len(files) - 1:
+            full.append(1)
+            raise OSError(errno.EMFILE, "too many open files")
+        return real_open(*arguments, **more)
+
+    monkeypatch.setattr(os, "open", open_if_there_is_room)
+    late = storage.create(f"{tmp_path}/late")
+    assert full
+    late.pwritev([b"y"], 0)
+    assert [file.pread(1, 0) for file in files] == [b"x"] * 20, "those that gave way are opened again"
+
+
+def test_a_file_that_was_opened_apart_is_closed_by_nobody_else(tmp_path):
+    storage = RealStorage(2)
+    storage.create(f"{tmp_path}/a").pwritev([b"abc"], 0)
+    apart = storage.open_apart(f"{tmp_path}/a")
+    for n in range(10):
+        storage.create(f"{tmp_path}/{n}").pwritev([b"x"], 0)
+    (tmp_path / "a").rename(tmp_path / "b")
+    assert apart.pread(3, 0) == b"abc", "it has not been opened anew"
+    apart.pwritev([b"d"], 3)
+    apart.datasync()
+    apart.close()
+    with pytest.raises(FileMissing):
+        storage.open_apart(f"{tmp_path}/a")
+    assert storage.read_all(f"{tmp_path}/b") == b"abcd"
