@@ -89,6 +89,7 @@ class _Writing:
 
     def __init__(self, options: WriteOptions) -> None:
         self._options = options
+        self._topics: set[str] = set()
         self._records = 0
         self._rejected = 0
 
@@ -113,8 +114,10 @@ class _Writing:
             await self._settle(producer, sent)
         return Written(self._records, self._rejected)
 
-    @staticmethod
-    async def _send(producer: Producer, row: Row) -> "asyncio.Future[Sent]":
+    async def _send(self, producer: Producer, row: Row) -> "asyncio.Future[Sent]":
+        if row.topic not in self._topics:
+            await producer.client.topic(row.topic, create=True)
+            self._topics.add(row.topic)
         return await producer.send(row.topic, row.value, row.key, row.headers, row.timestamp_ms, row.partition)
 
     async def _settle(self, producer: Producer, sent: list[tuple[Row, "asyncio.Future[Sent]"]]) -> None:
