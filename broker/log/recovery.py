@@ -156,6 +156,10 @@ class _Opening:
             unsealed=bool(self.scanned),
             recovery_point=min(self.scanned, default=None),
         )
+        if len(segments) == 1 and not segments[0].size_bytes:
+            # Whoever made the folder may have left it to whoever writes the first data to have it on the disk.
+            small_files = (checkpoints.LEADER_EPOCHS, checkpoints.PARTITION_METADATA)
+            opened.new_files = [f"{self.directory}/{name}" for name in small_files if name in names]
         return Partition(opened, self.config, self.resources, self.folder)
 
     # -- step 1

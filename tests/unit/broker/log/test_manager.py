@@ -432,3 +432,15 @@ def test_checkpoints_that_a_worker_writes_late_do_not_undo_newer_ones(machine):
     late()
     machine.storage.crash()
     assert machine.start().partitions["t", 0].log_start_offset == 2
+
+
+def test_the_first_records_of_a_partition_that_was_left_empty_survive_a_power_cut(machine):
+    """A clean stop leaves an empty partition's folder to the page cache."""
+    logs = machine.start()
+    logs.create("t", 0, CONFIG, TOPIC_ID)
+    logs.close()
+    partition = machine.start().partitions["t", 0]
+    append(partition)
+    partition.sync()
+    machine.storage.crash()
+    assert machine.start().partitions["t", 0].high_watermark == 1
