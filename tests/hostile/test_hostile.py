@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from benchmarks.hostile import Watched, endure
 from benchmarks.hostile_peers import (
@@ -142,6 +143,17 @@ def test_an_address_may_have_a_bound_of_its_own(start_broker: BrokerStarter) -> 
     broker = start_broker(max__connections__per__ip=1000, max__connections__per__ip__overrides="127.0.0.1:5")
     with connections(broker.address, 10) as held:
         until(lambda: closed(held) == 5)
+
+
+def test_the_bound_may_change_while_it_runs(broker: BrokerProcess) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
+    change = ConfigEntry("max.connections", "30", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[change])
+    (told,) = admin.incremental_alter_configs([resource]).values()
+    told.result(WAIT_SECONDS)
+    with connections(broker.address, 60) as held:
+        until(lambda: closed(held) >= 30)
+        assert not answers(broker.address)
 
 
 def test_idle_connections_are_closed_and_busy_ones_are_not(start_broker: BrokerStarter) -> None:
