@@ -163,8 +163,9 @@ class OverlayStorage(ReadOnlyStorage):
     def rename(self, old: str, new: str) -> None:
         if self.is_dir(old):
             raise refused("rename", old)
-        self.changed[new] = self.changing(old)
+        content = self.changing(old)
         self.changed[old] = None
+        self.changed[new] = content
 
     def remove(self, path: str) -> None:
         self.changing(path)

@@ -1,0 +1,104 @@
+"""Records of the internal topics are decoded, whatever cannot be is a problem, and bytes that are no text are in base64."""
+
+import pytest
+
+from broker.groups import records as group_records
+from broker.log.scan import scan
+from broker.log.storage import File
+from broker.transactions import records as transaction_records
+from broker.transactions.states import State, Transaction
+from client.cli.dumping.logs import Asked, dump_log
+from client.cli.dumping.records import DECODERS
+from protocol.messages.coordinator_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from protocol.records.batch import encode_batch
+from protocol.records.record import Record
+
+
+class Bytes(File):
+    """A log file in memory, for reading."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def pread(self, size: int, position: int) -> bytes:
+        return self.data[position : position + size]
+
+
+def items(entries, **asked):
+    """What is shown of a log with these keys and values."""
+    records = [Record(offset, 1000 + offset, 0, key, value) for offset, (key, value) in enumerate(entries)]
+    data = bytes(encode_batch(records))
+    return list(dump_log(Bytes(data), len(data), 0, Asked(deep=True, **asked)))
+
+
+def decoded(name, *entries):
+    return [item["decoded"] for item in items(entries, decode=DECODERS[name]) if item["type"] == "record"]
+
+
+def test_offsets_and_groups():
+    key = OffsetCommitKey(group="g", topic="t", partition=3)
+    value = OffsetCommitValue(offset=7, leader_epoch=1, metadata="m", commit_timestamp=99)
+    member = MemberMetadata(member_id="one", client_id="c", client_host="h", subscription=b"\xff", assignment=b"")
+    group = GroupMetadataValue(protocol_type="consumer", generation=2, protocol="range", leader="one", members=[member])
+    found = decoded(
+        "offsets",
+        group_records.entry(key, value),
+        group_records.entry(GroupMetadataKey(group="g"), group),
+        group_records.entry(key, None),
+        (b"\x7f\xff", b"later"),
+    )
+    assert (found[0]["kind"], found[0]["key"], found[0]["value"]["offset"]) == (
+        "OffsetCommitKey",
+        {"group": "g", "topic": "t", "partition": 3},
+        7,
+    )
+    assert (found[1]["kind"], found[1]["value"]["members"][0]["subscription"]) == ("GroupMetadataKey", "/w==")
+    assert (found[2]["key"], found[2]["value"]) == (found[0]["key"], None)
+    assert found[3] is None
+
+
+def test_transactions():
+    transaction = Transaction("id", 5, 2, 60_000, State.PREPARE_COMMIT, frozenset({("t", 1), ("t", 0)}), 10, 20)
+    key = transaction_records.key_bytes("id")
+    found = decoded(
+        "transactions", (key, transaction_records.value_bytes(transaction)), (key, None), (b"\x00\x09x", b"")
+    )
+    assert found[0]["value"] == {
+        "producer_id": 5,
+        "producer_epoch": 2,
+        "state": "PREPARE_COMMIT",
+        "partitions": ["t-0", "t-1"],
+        "timeout_ms": 60_000,
+        "started_timestamp": 10,
+        "updated_timestamp": 20,
+    }
+    assert (found[1]["key"], found[1]["value"]) == ({"transactional_id": "id"}, None)
+    assert found[2] is None
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_what_cannot_be_decoded_is_a_problem(name):
+    found = items([(b"\x00\x00\x7f", b"\x00\x01")], decode=DECODERS[name])
+    (problem,) = [item for item in found if item["type"] == "problem"]
+    assert "the checksum is right, the records can not be read" in problem["problem"]
+
+
+def test_bytes_that_are_no_text_are_in_base64():
+    (record,) = [item for item in items([(b"\xff\x00", None)], with_data=True) if item["type"] == "record"]
+    assert (record["key_base64"], record["value"], record["key_size"], record["value_size"]) == ("/wA=", None, 2, -1)
+    assert "key" not in record
+
+
+def test_sequences_go_on_from_0_behind_the_largest():
+    records = [Record(offset, 1, 0, None, b"") for offset in range(3)]
+    data = bytes(encode_batch(records, producer_id=9, producer_epoch=0, base_sequence=2**31 - 2))
+    found = list(dump_log(Bytes(data), len(data), 0, Asked(deep=True)))
+    assert [item["sequence"] for item in found if item["type"] == "record"] == [2**31 - 2, 2**31 - 1, 0]
+    assert found[0]["last_sequence"] == 0
+    assert next(iter(scan(Bytes(data).pread, len(data), first_offset=0, end_offset=9))).count == 3
