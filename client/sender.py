@@ -99,14 +99,14 @@ class Sender:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for batch in self._accumulator.abandon():
-            self._tell(batch, why)
+            self._tell(batch, why, on_purpose=True)
         self.settled.set()
 
     def give_up_retrying(self, why: KafkaError) -> None:
         """What is not on its way fails now, and what is on its way has no second try until `retries` is set again."""
         self.retries = False
         for batch in self._accumulator.drop_all():
-            self._tell(batch, why)
+            self._tell(batch, why, on_purpose=True)
         self.settled.set()
 
     async def _dispatch(self, ready: list[TopicPartition]) -> None:
@@ -291,9 +291,11 @@ class Sender:
         self._tell(batch, error)
         self.settled.set()
 
-    def _tell(self, batch: Batch, error: KafkaError) -> None:
+    def _tell(self, batch: Batch, error: KafkaError, *, on_purpose: bool = False) -> None:
         if self._gate is not None:
             self._gate.failed(error)
         for record in batch.records:
             if not record.future.done():
                 record.future.set_exception(RecordRefused(error.code, error.message, record, retriable=error.retriable))
+                if on_purpose:
+                    record.future.exception()  # looked at: nobody has to be warned of what was asked for
