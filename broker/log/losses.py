@@ -9,8 +9,7 @@ from broker.log.counters import LogCounters
 from broker.log.set_aside import Range
 from broker.log.storage import File, Storage
 from broker.log.survey import Correction, Loss
-from protocol.errors import DecodeError
-from protocol.records.batch import HEADER_BYTES, read_header
+from protocol.records.batch import HEADER, HEADER_BYTES, BatchHeader
 
 log = logging.getLogger(__name__)
 
@@ -74,9 +73,8 @@ def own_words(file: File, loss: Loss) -> str:
     """What a damaged range says of itself, as far as it can be read."""
     if loss.end - loss.start < HEADER_BYTES:
         return "too short for a batch"
-    try:
-        header = read_header(file.pread(HEADER_BYTES, loss.start))
-    except DecodeError:
+    header = BatchHeader(*HEADER.unpack_from(file.pread(HEADER_BYTES, loss.start)))
+    if header.magic != 2:
         return "its header is unreadable"
     return (
         f"its header says offsets {header.base_offset} to {header.last_offset}, {header.count} records,"

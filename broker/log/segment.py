@@ -349,6 +349,7 @@ class Segment:
         self.number = next(_numbers)  # nothing that is remembered of the old contents counts
         self._adopt(seal.contents)
         self.sums = sealed_sums(seal)
+        self.synced_bytes = seal.contents.size_bytes
         self.seal, self.progress, self.unverified = seal, None, None
 
     @property

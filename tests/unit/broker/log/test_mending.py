@@ -6,7 +6,6 @@ from broker.log import segment as segment_module
 from broker.log import set_aside
 from broker.log.memory_storage import ALL
 from broker.log.mending import Mender
-from broker.log.scrub import Scrub
 from broker.log.suspects import BeingMended, Suspects
 from tests.support.log_model import DIRECTORY, NOW_MS, Model, read_all
 from tests.unit.broker.log.test_recovery import bases, fill, flip, log_path
@@ -31,21 +30,6 @@ def mend(model):
         seal = work.run(task)
         count += seal is not None and work.finish(task, seal)
     return count
-
-
-def scrub(model, bytes_per_second=1 << 30):
-    """A whole round; how many steps it took."""
-    now = iter(range(0, 100_000, 10))
-    partition = model.partition
-    folder = partition.folder
-    run = Scrub(folder.suspects, folder.counters, model.storage, lambda: float(next(now)))
-    steps = 0
-    while (job := run.step([partition], 1000, bytes_per_second)) is not None:
-        job()
-        steps += 1
-        if run._round is None:
-            break
-    return steps
 
 
 def damage(model, which, at=70):
@@ -109,34 +93,6 @@ def test_other_segments_are_served_meanwhile(model):
 
 def read_all_of(model, rows):
     return all(model.partition.read(offset, 1) for offset, _, _ in rows)
-
-
-def test_the_scrub_finds_what_nobody_reads(model):
-    damage(model, 0)
-    read_all(model.partition)  # written in this life: nothing looks, but the scrub
-    scrub(model)
-    assert mend(model) == 1
-    model.check()
-    assert scrub(model) == 1
-    assert mend(model) == 0, "what is set aside is no news"
-
-
-def test_the_scrub_is_paced_and_looks_at_everything(model):
-    segments = [one for one in model.partition.segments[:-1] if one.size_bytes]
-    steps = scrub(model, bytes_per_second=1)
-    counters = model.partition.folder.counters
-    assert counters.blocks_scrubbed.value == len(segments)
-    assert steps >= len(segments)
-
-
-def test_the_scrub_waits_for_its_time_and_can_be_off():
-    now = [0.0]
-    run = Scrub(Suspects(), None, None, lambda: now[0])
-    assert run.step([], 5000, 1) is None
-    now[0] = 4.9
-    assert run.step([], 5000, 1) is None
-    assert "waiting" in repr(run)
-    assert run.step([], -1, 1) is None
 
 
 def test_an_active_segment_is_closed_to_be_mended(model):
