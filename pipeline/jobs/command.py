@@ -30,6 +30,22 @@ JOBS = (
         ),
     ),
     Job(
+        "replay",
+        "send what an archive or segment files hold to a topic, with the times that it had",
+        (
+            "horolog pipeline replay --from /data/logs --topic again --since 3d --dry-run",
+            "horolog pipeline replay --from /data/logs --topic again --rate 5000",
+        ),
+    ),
+    Job(
+        "bootstrap",
+        "load a whole dump with its own times, then say where its last days begin",
+        (
+            "horolog pipeline bootstrap --from dump/ --topic orders --time-column created --key-column id",
+            "horolog pipeline bootstrap --from jdbc:postgresql://db/shop --table orders --topic orders --reprocess 3d --group billing",
+        ),
+    ),
+    Job(
         "lag",
         "show how far a group is behind, in records and time, and when it will have caught up",
         ("horolog pipeline lag --group billing", "horolog pipeline lag --group billing --topic orders --alert 5m"),

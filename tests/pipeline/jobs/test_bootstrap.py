@@ -1,0 +1,94 @@
+"""A dump becomes a topic with the dump's own times, and its last days can be read again from there."""
+
+import datetime as dt
+import json
+import time
+
+import pytest
+
+from tests.support.names import unique
+
+DAY_MS = 86_400_000
+NOW_MS = time.time_ns() // 1_000_000
+COUNT = 12
+TIMES = [NOW_MS - (COUNT - number) * DAY_MS for number in range(COUNT)]
+
+
+def consumed(run, topic, *words):
+    ended = run(topic, "-o", "json", *words, command=("consume",))
+    return [json.loads(line) for line in ended.out.splitlines()]
+
+
+@pytest.fixture
+def rows(spark):
+    return spark.createDataFrame(
+        [(n, f"item {n}", TIMES[n], dt.datetime.fromtimestamp(TIMES[n] / 1000, dt.UTC)) for n in range(COUNT)],
+        "id int, name string, at_ms long, created timestamp",
+    )
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "json", "csv", "orc"])
+def test_files_of_every_kind(run, produce, rows, tmp_path, file_format):
+    topic, dump = unique("dumped"), tmp_path / "dump"
+    produce(topic, [])
+    writer = rows.orderBy("id", ascending=False).write.format(file_format)
+    (writer.option("header", "true") if file_format == "csv" else writer).save(str(dump))
+    words = ("bootstrap", "--from", dump, "--topic", topic, "--key-column", "id", "--time-column", "created")
+    ended = run(*words, "-o", "json")
+    assert (ended.code, ended.json["records"]) == (0, COUNT)
+    records = consumed(run, topic)
+    assert [record["timestamp"] for record in records] == TIMES
+    assert [record["key"] for record in records] == [str(n) for n in range(COUNT)]
+    assert json.loads(records[3]["value"]) == {"name": "item 3", "at_ms": TIMES[3]}
+
+
+@pytest.mark.parametrize(("unit", "per_ms"), [("s", 1 / 1000), ("ms", 1), ("us", 1000), ("ns", 1_000_000)])
+def test_times_that_are_numbers_are_recognised_by_their_size(run, produce, spark, tmp_path, unit, per_ms):
+    topic, dump = unique("numbers"), tmp_path / "dump"
+    produce(topic, [])
+    time_ms = NOW_MS // 1000 * 1000
+    spark.createDataFrame([(int(time_ms * per_ms), "v")], "at long, value string").write.parquet(str(dump))
+    words = ("bootstrap", "--from", dump, "--topic", topic, "--time-column", "at", "--value-column", "value")
+    assert run(*words).code == 0, unit
+    assert [(each["timestamp"], each["value"]) for each in consumed(run, topic)] == [(time_ms, "v")]
+
+
+def test_a_database_and_its_last_days_for_a_group(spark, run, produce, rows, tmp_path):
+    topic, group, url = unique("database"), unique("group"), f"jdbc:derby:{tmp_path}/shop;create=true"
+    produce(topic, [], partitions=2)
+    rows.write.format("jdbc").option("url", url).option("dbtable", "items").save()
+    words = ("bootstrap", "--from", url, "--table", "items", "--topic", topic, "--time-column", "created")
+    ended = run(*words, "--key-column", "id", "--reprocess", "3d", "--group", group, "-o", "json")
+    assert (ended.code, ended.json["records"], ended.json["reprocess_records"]) == (0, COUNT, 4)
+    assert len(consumed(run, topic)) == COUNT
+    read = consumed(run, topic, "--group", group)
+    assert sorted(record["timestamp"] for record in read) == TIMES[-4:]
+
+
+def test_what_would_be_lost_is_said_first(run, produce, rows, tmp_path):
+    topic, dump = unique("short"), tmp_path / "dump"
+    produce(topic, [], f"retention.ms={11 * DAY_MS // 2}")
+    rows.write.parquet(str(dump))
+    words = ("bootstrap", "--from", dump, "--topic", topic, "--time-column", "created")
+    looked = run(*words, "--dry-run", "-o", "json")
+    assert (looked.code, looked.json["expired"]) == (3, 7)
+    assert run(*words).code == 1
+    assert consumed(run, topic) == []
+
+
+def test_what_cannot_be_loaded_is_said(spark, run, produce, rows, tmp_path):
+    topic, dump = unique("refused"), tmp_path / "dump"
+    produce(topic, [])
+    rows.write.parquet(str(dump))
+    words = ("bootstrap", "--topic", topic, "--from")
+    ended = run(*words, dump, "--time-column", "when")
+    assert (ended.code, "the dump has id, name, at_ms, created" in ended.err) == (2, True)
+    assert run(*words, tmp_path / "missing").code == 4
+    (tmp_path / "empty").mkdir()
+    assert run(*words, tmp_path / "empty").code == 2
+    assert run(*words, "jdbc:derby:x").code == 2
+    assert run(*words, dump, "--group", "g").code == 2
+    holes = spark.createDataFrame([(1, None), (2, NOW_MS)], "id int, at long")
+    holes.write.parquet(str(tmp_path / "holes"))
+    ended = run(*words, tmp_path / "holes", "--time-column", "at")
+    assert (ended.code, "1 rows have no time" in ended.err) == (1, True)

@@ -1,0 +1,107 @@
+"""What was archived goes to a topic again with the times that it had, and what would be lost is said before anything is sent."""
+
+import json
+import random
+import time
+
+import pytest
+
+from pipeline.tables.table import FORMATS
+from tests.support.names import unique
+
+DAY_MS = 86_400_000
+NOW_MS = time.time_ns() // 1_000_000
+
+
+def some_records(count, partitions=1):
+    rng = random.Random(5)
+    for number in range(count):
+        yield {
+            "key": f"k{number}",
+            "value": rng.choice([None, "", f"v{number}"]),
+            "timestamp": NOW_MS - 30 * DAY_MS + rng.randrange(5 * DAY_MS),
+            "headers": [{"key": "n", "value": str(number)}] * rng.randrange(2),
+            "partition": rng.randrange(partitions),
+        }
+
+
+def consumed(run, topic):
+    ended = run(topic, "-o", "json", command=("consume",))
+    found = [json.loads(line) for line in ended.out.splitlines()]
+    for record in found:
+        del record["topic"]
+    return sorted(found, key=lambda record: (record["partition"], record["offset"]))
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_an_archive_goes_back_as_it_was(spark, run, produce, tmp_path, kind):
+    topic, again, folder = unique("original"), unique("again"), tmp_path / "table"
+    produce(topic, list(some_records(60, 3)), partitions=3)
+    produce(again, [], partitions=3)
+    assert run("archive", "--topic", topic, "--to", folder, "--format", kind, "--step", "25").code == 0
+    ended = run("replay", "--from", folder, "--topic", again, "-o", "json")
+    assert (ended.code, ended.json["records"], ended.json["partitions_kept"]) == (0, 60, True)
+    assert consumed(run, again) == consumed(run, topic)
+
+
+def test_a_data_folder_goes_back_without_its_broker(spark, run, produce, session_broker):
+    topic, again = unique("files"), unique("again")
+    produce(topic, list(some_records(40, 2)), partitions=2)
+    produce(again, [], partitions=2)
+    ended = run("replay", "--from", session_broker.data, "--from-topic", topic, "--topic", again, "-o", "json")
+    assert (ended.code, ended.json["records"]) == (0, 40)
+    assert consumed(run, again) == consumed(run, topic)
+
+
+def test_a_range_at_a_rate(spark, run, produce, tmp_path):
+    topic, again, folder = unique("original"), unique("again"), tmp_path / "table"
+    records = [{"value": str(n), "timestamp": NOW_MS - n * DAY_MS} for n in range(10, 0, -1)]
+    produce(topic, records)
+    produce(again, [])
+    assert run("archive", "--topic", topic, "--to", folder).code == 0
+    words = ("replay", "--from", folder, "--topic", again, "--since", f"@{records[5]['timestamp']}ms", "--rate", "4")
+    ended = run(*words, "-o", "json")
+    assert (ended.code, ended.json["records"]) == (0, 5)
+    assert ended.json["seconds"] >= 0.9
+    assert [record["timestamp"] for record in consumed(run, again)] == [each["timestamp"] for each in records[5:]]
+
+
+def test_what_would_be_lost_is_said_and_not_sent(spark, run, produce, tmp_path):
+    topic, folder = unique("original"), tmp_path / "table"
+    produce(topic, [{"value": str(n), "timestamp": NOW_MS - n * DAY_MS} for n in range(10)])
+    assert run("archive", "--topic", topic, "--to", folder).code == 0
+
+    short = unique("short")
+    produce(short, [], f"retention.ms={5 * DAY_MS}", f"message.timestamp.before.max.ms={7 * DAY_MS}")
+    looked = run("replay", "--from", folder, "--topic", short, "--dry-run", "-o", "json")
+    assert (looked.code, looked.json["sent"], looked.json["records"]) == (3, False, 10)
+    assert (looked.json["expired"], looked.json["too_early"], looked.json["too_late"]) == (5, 3, 0)
+    refused = run("replay", "--from", folder, "--topic", short)
+    assert (refused.code, "nothing was sent" in refused.err, consumed(run, short)) == (1, True, [])
+    assert "older than the topic's retention" in refused.err
+
+    arrival = unique("arrival")
+    produce(arrival, [], "message.timestamp.type=LogAppendTime")
+    looked = run("replay", "--from", folder, "--topic", arrival, "--dry-run")
+    assert (looked.code, "all times would be lost" in looked.err) == (3, True)
+    assert run("replay", "--from", folder, "--topic", arrival, "--force").code == 0
+    assert len(consumed(run, arrival)) == 10
+
+    sound = unique("sound")
+    produce(sound, [])
+    looked = run("replay", "--from", folder, "--topic", sound, "--dry-run")
+    assert (looked.code, consumed(run, sound)) == (0, [])
+
+
+def test_what_cannot_be_replayed_is_said(spark, run, produce, tmp_path):
+    topic = unique("target")
+    produce(topic, [])
+    for folder in (tmp_path / "missing", tmp_path):
+        assert run("replay", "--from", folder, "--topic", topic).code == 1
+    two = tmp_path / "two"
+    for name in (unique("a"), unique("b")):
+        produce(name, [{"value": "v", "timestamp": NOW_MS}])
+        assert run("archive", "--topic", name, "--to", two).code == 0
+    ended = run("replay", "--from", two, "--topic", topic)
+    assert (ended.code, "--from-topic names one" in ended.err) == (2, True)
+    assert run("replay", "--from", two, "--from-topic", "none", "--topic", topic).code == 4
