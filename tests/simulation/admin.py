@@ -25,7 +25,7 @@ from protocol.messages.topics import (
     DeleteRecordsTopic,
     DeleteTopicsRequest,
 )
-from tests.simulation.model import PartitionModel, TopicModel
+from tests.simulation.model import Level, PartitionModel, TopicModel
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
@@ -206,7 +206,7 @@ class Administrator:
             if offset in times and not 0 <= config.retention_ms < now_ms - times[offset]
         ]
         by_size = config.retention_bytes >= 0 and size_bytes >= config.retention_bytes
-        if young and not by_size:
+        if young and not by_size and not model.was_compacted:
             self._simulation.fail(
                 f"{model}: {young} went before their time at {now_ms}: {[times[one] for one in young]}"
             )
@@ -249,8 +249,10 @@ class Administrator:
         found = {one.name: one for one in self._world.ask(MetadataRequest(topics=None), METADATA_WITH_IDS).topics}
         for topic in list(self._simulation.topics):
             there = found.get(topic.name)
+            if there is not None and self._may_be_forgotten(topic):
+                topic.id = there.topic_id  # its folder was there without saying whose it is
             if there is None or (topic.id is not None and there.topic_id != topic.id):
-                if topic.must_exist:
+                if topic.must_exist and not self._may_be_forgotten(topic):
                     self._simulation.fail(f"{topic} is not there any more")
                 self._world.note("topic gone", topic.name)
                 self._gone(topic)
@@ -263,6 +265,11 @@ class Administrator:
                 self._simulation.fail(
                     f"topic {name} is there: deleted before: {there.topic_id in self._simulation.dead_ids}"
                 )
+
+    def _may_be_forgotten(self, topic: TopicModel) -> bool:
+        """A topic without data may be nowhere but in the cluster file, and that was damaged."""
+        durable = (one.level == Level.DURABLE for partition in topic.partitions for one in partition.attempts)
+        return self._simulation.configs_may_be_lost and not any(durable)
 
     def _adopt_count(self, topic: TopicModel, count: int) -> None:
         if count not in topic.counts:
