@@ -71,7 +71,6 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         if arguments.create:
             await client.topic(arguments.topic, create=True)
         await partitions_of(client, arguments.topic, None if arguments.partition is None else [arguments.partition])
-        total_bytes = size_of(arguments.files)
         codec = None if arguments.codec == "none" else arguments.codec
         async with Producer(client, acks=arguments.acks, compression=codec) as producer:
             sending = Sending(
@@ -84,12 +83,17 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
                 null_empty=arguments.null_empty,
                 stop_at_error=arguments.on_error == "stop",
             )
-            with console.progress("bytes", total_bytes) as progress:
-                for path in arguments.files:
-                    if not await sending.file(path, console.stdin, read, progress.advance):
-                        break
-                await producer.flush()
+            await send_files(sending, arguments.files, read, console)
+            await producer.flush()
     return report(sending, arguments.topic, console)
+
+
+async def send_files(sending: "Sending", files: list[str], read: "Callable[[bytes], Line]", console: Console) -> None:
+    """File after file, until one of them says stop."""
+    with console.progress("bytes", size_of(files)) as progress:
+        for path in files:
+            if not await sending.file(path, console.stdin, read, progress.advance):
+                break
 
 
 def reader(arguments: argparse.Namespace, console: Console) -> "Callable[[bytes], Line]":

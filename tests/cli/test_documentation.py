@@ -1,4 +1,4 @@
-"""docs/cli.md says what is so: every command, exit code and item has its place there, and the output shown is what comes out."""
+"""What docs/cli.md says is so: every command, exit code and item has its place there, and the output shown is what comes out."""
 
 import re
 import shlex
