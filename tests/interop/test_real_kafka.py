@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import kafka
+from broker.log import set_aside
+from broker.log.set_aside import Range
 from protocol.records.entries import iter_records
 from protocol.records.record import Record
 from tests.support.broker_process import BrokerProcess
@@ -191,8 +193,13 @@ def test_a_folder_goes_from_kafka_to_horolog_and_back(release: str, tmp_path: Pa
         assert theirs[: len(begun)] == begun
         check_look_ups(wire, THEIRS, theirs)
         check_look_ups(wire, OURS, ours)
+    kept = []
     for topic in (THEIRS, OURS):
-        check_index_files(release, node / "logs" / f"{topic}-0")
+        folder = node / "logs" / f"{topic}-0"
+        check_index_files(release, folder)
+        kept += [folder / set_aside.file_name(Range(0, 5, 9, 3, last), 7) for last in (4, None)]
+    for path in kept:
+        path.write_bytes(b"kept")
     with real(release, node) as wire:
         assert read(wire, release, THEIRS) == theirs
         assert read(wire, release, OURS) == ours
@@ -202,5 +209,6 @@ def test_a_folder_goes_from_kafka_to_horolog_and_back(release: str, tmp_path: Pa
         if release == NEW:
             produce_idempotent(wire, THEIRS, range(6, 8))
         last = read(wire, release, OURS)
+    assert all(path.read_bytes() == b"kept" for path in kept), "what was set aside is nothing to Kafka"
     with horolog(release, node / "logs") as wire:
         assert read(wire, release, OURS) == last
