@@ -25,7 +25,17 @@ if TYPE_CHECKING:
 class Route:
     """How requests of one api and version are decoded, handled and answered."""
 
-    __slots__ = ("decode", "encode", "handle", "meter", "name", "requests", "response_header_version", "version")
+    __slots__ = (
+        "decode",
+        "encode",
+        "handle",
+        "meter",
+        "name",
+        "received",
+        "requests",
+        "response_header_version",
+        "version",
+    )
 
     def __init__(self, key: ApiKey, version: int, handler: Handler, requests: Counter, meter: ApiMeter) -> None:
         api = API[key]
@@ -37,6 +47,7 @@ class Route:
         self.response_header_version = api.response_header_version(version)
         self.requests = requests
         self.meter = meter
+        self.received = meter.received
 
 
 class Dispatcher:
@@ -57,7 +68,7 @@ class Dispatcher:
         size_bytes = len(frame)
         context = RequestContext(connection, route, header.correlation_id, header.client_id, size_bytes, monotonic())
         route.requests.value += 1
-        route.meter.received.value += size_bytes + SIZE_BYTES
+        route.received.value += size_bytes + SIZE_BYTES
         try:
             request, _ = route.decode(frame, header.body_start)
         except DecodeError as error:
