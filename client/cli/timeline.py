@@ -109,27 +109,18 @@ def _from_folder(arguments: argparse.Namespace, console: Console) -> dict[str, A
 
 def _read_folder(storage: Any, arguments: argparse.Namespace) -> "list[PartitionTimes]":
     from broker.log import checkpoints
-    from client.cli.charting.index_points import read_partition
-    from client.cli.examining.folder_check import partitions_in
+    from client.cli.charting.index_points import folders_of, read_partition
 
-    folder = arguments.dir.rstrip("/") or "/"
+    folder, topic, wanted = arguments.dir.rstrip("/") or "/", arguments.topic, arguments.partition
     if not storage.is_dir(folder):
         raise NotFoundError(f"{folder} is no folder", "name the folder that log.dirs names")
-    wanted = arguments.partition
-    chosen = [
-        one
-        for one in partitions_in(storage, folder)
-        if one[0] == arguments.topic and (wanted is None or one[1] in wanted)
-    ]
+    chosen = [one for one in folders_of(storage, folder, topic) if wanted is None or one[0] in wanted]
     if not chosen:
-        raise NotFoundError(f"no partition of topic {arguments.topic} is in {folder}", "horolog doctor lists what is")
+        raise NotFoundError(f"no partition of topic {topic} is in {folder}", "horolog doctor lists what is")
     names = (checkpoints.RECOVERY_POINTS, checkpoints.HIGH_WATERMARKS)
     points = [checkpoints.load_offsets(storage, f"{folder}/{name}").offsets for name in names]
     ends = {key: max(one.get(key, 0) for one in points) for one in points for key in one}
-    return [
-        read_partition(storage, f"{topic}-{index}", directory, ends.get((topic, index)))
-        for topic, index, directory in chosen
-    ]
+    return [read_partition(storage, f"{topic}-{index}", path, ends.get((topic, index))) for index, path in chosen]
 
 
 async def _from_broker(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:

@@ -4,15 +4,25 @@ An entry (timestamp, offset) says that the records up to that offset are not lat
 times are in order, of the time between them. What no index tells is counted apart: records of the last segment behind its last entry.
 """
 
+import re
 from dataclasses import dataclass, field
 
 from broker.log import seals
-from broker.log.recovery import is_segment_file
 from broker.log.seals import Seal, SealsDamaged
 from broker.log.storage import FileMissing, Storage
 from broker.log.time_index import ENTRY
 from client.cli.charting.buckets import Disorder, Stretch, with_starts
 from client.cli.dumping.indexes import split
+
+_LOG = re.compile(r"([0-9]{20})\.log")
+
+
+def folders_of(storage: Storage, data_folder: str, topic: str) -> list[tuple[int, str]]:
+    """The partitions of a topic and their folders, in order."""
+    pattern = re.compile(re.escape(topic) + r"-(0|[1-9][0-9]{0,9})")
+    found = map(pattern.fullmatch, storage.list_dir(data_folder))
+    folders = [(int(one[1]), f"{data_folder}/{one[0]}") for one in found if one is not None]
+    return sorted(one for one in folders if storage.is_dir(one[1]))
 
 
 @dataclass(slots=True)
@@ -37,7 +47,7 @@ def read_partition(storage: Storage, name: str, directory: str, end_offset: int 
     """From the indexes of one folder; `end_offset` is what the checkpoints say of the end, if anything."""
     times = PartitionTimes(name)
     sealed = _seals(storage, directory)
-    bases = sorted(int(one[:20]) for one in storage.list_dir(directory) if is_segment_file(one, ".log"))
+    bases = sorted(int(found[1]) for found in map(_LOG.fullmatch, storage.list_dir(directory)) if found is not None)
     times.segments = len(bases)
     for base_offset, following in zip(bases, [*bases[1:], None], strict=True):
         seal = sealed.get(base_offset)
