@@ -48,7 +48,11 @@ def connector_jars() -> list[Path]:
 def spark(connector_jars):
     from pipeline import session
 
-    settings = {"spark.sql.shuffle.partitions": 2, "spark.jars": ",".join(map(str, connector_jars))}
+    settings = {
+        "spark.sql.shuffle.partitions": 2,
+        "spark.jars": ",".join(map(str, connector_jars)),
+        "spark.driver.extraJavaOptions": "-Dderby.stream.error.file=/dev/null",  # read through JDBC, it leaves a log
+    }
     running = session("local[2]", "horolog tests", quick=True, **settings)
     yield running
     running.stop()
