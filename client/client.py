@@ -219,7 +219,9 @@ class Client:
         for host, port in places:
             try:
                 return await self._channel_to(lane, host, port)
-            except ConnectionFailed as error:
+            except KafkaError as error:
+                if not error.retriable:
+                    raise
                 failures.append(error.message)
         raise ConnectionFailed("; ".join(dict.fromkeys(failures)))
 

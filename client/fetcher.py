@@ -87,15 +87,23 @@ class Fetcher:
 
     async def _launch(self) -> None:
         by_leader: dict[Node, list[TopicPartition]] = {}
+        fault: KafkaError | None = None
         for partition in self._positions.to_fetch():
-            node = await self._client.leader_once(partition)
-            by_leader.setdefault(node, []).append(partition)
+            try:
+                node = await self._client.leader_once(partition)
+            except KafkaError as error:
+                fault = error
+            else:
+                by_leader.setdefault(node, []).append(partition)
         for node, partitions in by_leader.items():
             if node not in self._fetches:
                 # Positions may have changed while leaders were looked for.
-                wanted = [partition for partition in partitions if partition in set(self._positions.to_fetch())]
+                still = set(self._positions.to_fetch())
+                wanted = [partition for partition in partitions if partition in still]
                 if wanted:
                     self._fetches[node] = asyncio.create_task(self._fetch_from(node, wanted))
+        if fault is not None:
+            raise fault  # the others are on their way
 
     async def _fetch_from(self, node: Node, partitions: list[TopicPartition]) -> None:
         rounds = {partition: self._positions.get(partition).round for partition in partitions}

@@ -91,10 +91,12 @@ async def test_commits_go_by_themselves(session_broker: BrokerProcess) -> None:
             await consumer.subscribe([topic])
             while not await consumer.poll(500, max_records=10):
                 pass
-            assert await committed() == -1
-            assert len(await consumer.poll(5000, max_records=10)) == 10
+            assert await committed() in {-1, 0}, "what a poll gave is not dealt with before the next one"
+            consumer.pause([partition])
             while await committed() != 10:
-                pass  # the scenario's time is limited
+                assert await consumer.poll(10) == []
+            consumer.resume([partition])
+            assert len(await consumer.poll(5000, max_records=10)) == 10
         assert await committed() == 20
         with pytest.raises(RuntimeError, match="at 20"):
             await read_and_fail(Consumer(client, group=group, auto_commit_ms=60_000, **QUICK), topic)

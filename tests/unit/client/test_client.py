@@ -24,6 +24,8 @@ from protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from protocol.records.batch import encode_batch
+from protocol.records.record import Record
 from tests.support.fake_peer import HangUp, Scripted, response
 
 A = TopicPartition("t", 0)
@@ -230,6 +232,30 @@ async def test_an_answer_to_produce_that_leaves_something_out_fails_the_records(
             future = await producer.send("t", b"x")
         assert isinstance(future.exception(), KafkaError)
         assert future.exception().code == MalformedAnswer("").code
+
+
+async def test_a_partition_without_a_leader_does_not_keep_others_from_being_read():
+    broker = Scripted(partitions=2)
+
+    def metadata(request):
+        answer = broker.metadata(request)
+        answer.topics[0].partitions[0].leader_id = -1
+        return answer
+
+    data = encode_batch([Record(0, 7, 0, None, b"there", ())])
+    broker.scripts[ApiKey.METADATA] = metadata
+    broker.scripts[ApiKey.LIST_OFFSETS] = lambda _: offsets(0)
+    broker.scripts[ApiKey.FETCH] = lambda _: fetched(partition=1, records=bytes(data))
+    async with (
+        asyncio.timeout(30),
+        broker.serving() as address,
+        Client(address) as client,
+        Consumer(client) as consumer,
+    ):
+        consumer.assign([A, TopicPartition("t", 1)])
+        for partition in consumer.assignment:
+            consumer.seek(partition, 0)
+        assert [record.value for record in await consumer.poll(10_000)] == [b"there"]
 
 
 async def test_a_full_buffer_makes_the_sender_wait_and_then_says_so(time):
