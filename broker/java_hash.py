@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+REMEMBERED = 4096
+LONGEST_REMEMBERED = 128
+"""So many names, a group's with every commit, are known by their hash; long ones are not kept."""
+
 _SMALLEST = -(1 << 31)
 
 
@@ -14,7 +20,10 @@ def java_hash(text: str) -> int:
     return value - (1 << 32) if value >> 31 else value
 
 
+_remembered_hash = lru_cache(REMEMBERED)(java_hash)
+
+
 def partition_for(name: str, partition_count: int) -> int:
     """The partition of an internal topic that keeps what belongs to a name."""
-    value = java_hash(name)
+    value = _remembered_hash(name) if len(name) <= LONGEST_REMEMBERED else java_hash(name)
     return (0 if value == _SMALLEST else abs(value)) % partition_count
