@@ -17,6 +17,8 @@ from protocol.records.control import ControlType, control_type
 from protocol.records.entries import Entry, check_crc, iter_entries, records_of_entry
 from protocol.records.record import Record
 
+_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
+
 
 class Chunk:
     """The records of one fetch from one partition, from `position` on."""
@@ -107,7 +109,9 @@ class Chunk:
         topic, partition = self.partition
         position, epoch = self.position, entry.leader_epoch
         return [
-            ConsumerRecord(topic, partition, offset, timestamp, timestamp_type, key, value, headers, epoch)
+            _new_tuple(
+                ConsumerRecord, (topic, partition, offset, timestamp, timestamp_type, key, value, headers, epoch)
+            )
             for offset, timestamp, timestamp_type, key, value, headers in records_of_entry(data, entry)
             if offset >= position
         ]
