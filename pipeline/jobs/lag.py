@@ -79,7 +79,7 @@ def compare(before: "Lag | None", after: "Lag", seconds: float) -> PartitionLag:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-g", "--group", required=True, metavar="GROUP")
+    parser.add_argument("-g", "--group", required=True, metavar="GROUP", help="the group to look at")
     parser.add_argument(
         "--alert", type=duration, metavar="DURATION", help="exit code 3 if a partition is further behind"
     )
