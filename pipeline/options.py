@@ -77,7 +77,6 @@ _WRITE = {
     "kafka.acks",
     "kafka.compression.type",
     "kafka.batch.size",
-    "kafka.linger.ms",
     "kafka.request.timeout.ms",
     "kafka.delivery.timeout.ms",
     "kafka.client.id",
@@ -146,7 +145,6 @@ class WriteOptions:
     rejected_topic: str | None
     compression: str
     batch_bytes: int
-    linger_ms: int
     request_timeout_ms: int
     delivery_timeout_ms: int
     client_id: str
@@ -327,8 +325,7 @@ def parse_write(options: Mapping[str, str]) -> WriteOptions:
         given.text("topic"),
         given.text("rejectedTopic"),
         given.choice("kafka.compression.type", "none", ("none", "gzip", "snappy", "lz4", "zstd")),
-        given.whole("kafka.batch.size", 128 << 10),
-        given.whole("kafka.linger.ms", 5, least=0),
+        given.whole("kafka.batch.size", 256 << 10),
         given.whole("kafka.request.timeout.ms", 30_000),
         given.whole("kafka.delivery.timeout.ms", 120_000),
         given.text("kafka.client.id") or "horolog-spark",

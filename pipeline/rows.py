@@ -1,9 +1,10 @@
 """Rows of a data frame as records to be written: which columns count, and what they may hold."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -17,7 +18,9 @@ from pyspark.sql.types import (
 )
 
 from pipeline.columns import MICROSECONDS
+from pipeline.outgoing import Outgoing
 from pipeline.positions import OptionError
+from pipeline.varints import Array
 from protocol.records.record import Header
 
 _TEXT_OR_BYTES = (StringType, BinaryType)
@@ -30,15 +33,12 @@ _COLUMNS: dict[str, tuple[tuple[type[DataType], ...], str]] = {
 }
 
 
-class Row(NamedTuple):
-    """One record to be written."""
+class Rows(NamedTuple):
+    """The rows of one topic, and the partition of each where one is named."""
 
     topic: str
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[Header, ...]
-    timestamp_ms: int | None  # None: now
-    partition: int | None  # None: by the key
+    records: Outgoing
+    partitions: list[int | None]
 
 
 def check_columns(schema: StructType, topic: str | None) -> None:
@@ -69,47 +69,39 @@ def _are_headers(kind: DataType) -> bool:
     )
 
 
-def rows_of(batch: pa.RecordBatch, topic: str | None) -> Iterator[Row]:
-    """The rows of an Arrow batch; `topic` beats the column."""
-    count = batch.num_rows
-    nothing = [None] * count
+def rows_of(batch: pa.RecordBatch, topic: str | None, now_ms: int) -> list[Rows]:
+    """The rows of an Arrow batch by topic; the option `topic` beats the column. What has no time is of now."""
     columns = {name: batch.column(name) for name in batch.schema.names}
-    topics = [topic] * count if topic is not None else _values(columns, "topic", nothing)
-    if None in topics:
+    count = batch.num_rows
+    partitions = columns["partition"].to_pylist() if "partition" in columns else [None] * count
+    key, value = (_bytes(columns, name, count) for name in ("key", "value"))
+    records = Outgoing(key, value, _times(columns, count, now_ms), _headers(columns))
+    if topic is not None or not count:
+        return [Rows(topic or "", records, partitions)] if count else []
+    topics = columns["topic"]
+    if topics.null_count:
         raise OptionError("a row has no topic: the column `topic` is null and there is no option `topic`")
-    rows = zip(
-        topics,
-        _bytes(columns, "key", nothing),
-        _bytes(columns, "value", nothing),
-        _headers(columns, count),
-        _times(columns, nothing),
-        _values(columns, "partition", nothing),
-        strict=True,
-    )
-    return (Row(*row) for row in rows)
+    found = []
+    for name in topics.unique().to_pylist():
+        places = np.flatnonzero(np.array(pc.equal(topics, name)))
+        found.append(Rows(name, records.take(places), [partitions[place] for place in places]))
+    return found
 
 
-def _values(columns: dict[str, Any], name: str, nothing: list[None]) -> list[Any]:
-    return columns[name].to_pylist() if name in columns else nothing
+def _bytes(columns: dict[str, Any], name: str, count: int) -> pa.Array:
+    return columns[name].cast(pa.binary()) if name in columns else pa.nulls(count, pa.binary())
 
 
-def _bytes(columns: dict[str, Any], name: str, nothing: list[None]) -> list[Any]:
-    if name not in columns:
-        return nothing
-    column = columns[name]
-    return (column if pa.types.is_binary(column.type) else column.cast(pa.binary())).to_pylist()
-
-
-def _times(columns: dict[str, Any], nothing: list[None]) -> list[Any]:
+def _times(columns: dict[str, Any], count: int, now_ms: int) -> Array:
     if "timestamp" not in columns:
-        return nothing
-    micros = columns["timestamp"].cast(pa.timestamp("us", tz="UTC")).view(pa.int64()).to_pylist()
-    return [None if one is None else one // MICROSECONDS for one in micros]
+        return np.full(count, now_ms, np.int64)
+    micros = columns["timestamp"].cast(pa.timestamp("us", tz="UTC")).view(pa.int64())
+    return np.array(micros.fill_null(now_ms * MICROSECONDS), np.int64) // MICROSECONDS
 
 
-def _headers(columns: dict[str, Any], count: int) -> list[tuple[Header, ...]]:
-    if "headers" not in columns:
-        return [()] * count
+def _headers(columns: dict[str, Any]) -> list[tuple[Header, ...]] | None:
+    if "headers" not in columns or not len(columns["headers"].flatten()):
+        return None
     return [
         tuple((_name(header["key"]), header["value"]) for header in headers or ())
         for headers in columns["headers"].to_pylist()

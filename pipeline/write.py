@@ -1,13 +1,13 @@
 """Writes data frames to topics, each record with its own time.
 
-A task sends its rows through an idempotent producer, so that what is sent again within the task is written once; a task that Spark runs
-again writes again, as with Spark's own connector. A record that the broker refuses (for its time, say) fails the task with the
-broker's reason, or goes to the `rejectedTopic`: that record, not its neighbours. There it has its own key, value and headers, the
-present time, and these headers more:
+A record that the broker refuses (for its time, say) fails the task with the broker's reason, or goes to the `rejectedTopic`: that
+record, not its neighbours. There it has its own key, value and headers, the present time, and these headers more:
 
     horolog.rejected.reason     the broker's words
     horolog.rejected.topic      where it was to go
     horolog.rejected.timestamp  its own time, in milliseconds
+
+What a task sends again is written once (`sending`); a task that Spark runs again writes again, as with Spark's own connector.
 """
 
 import asyncio
@@ -15,23 +15,21 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from client.errors import KafkaError, RecordRefused
-from client.producer import Producer
-from client.types import Sent
+from client.client import Client
 from pipeline.options import WriteOptions
-from pipeline.rows import Row, check_columns, rows_of
-from protocol.errors import ErrorCode
+from pipeline.outgoing import Outgoing, by_partition
+from pipeline.rows import Rows, check_columns, rows_of
+from pipeline.sending import Refused, Sending, WriteFailed
+from protocol.records.record import Header
+
+__all__ = ["BatchWriter", "StreamWriter", "WriteFailed", "Written"]
 
 REASON, TOPIC, TIMESTAMP = b"horolog.rejected.reason", b"horolog.rejected.topic", b"horolog.rejected.timestamp"
-_REFUSALS = frozenset({ErrorCode.INVALID_TIMESTAMP, ErrorCode.INVALID_RECORD})
-
-
-class WriteFailed(Exception):
-    """A record was not written; the message has the broker's reason."""
 
 
 @dataclass
@@ -50,7 +48,7 @@ class BatchWriter(DataSourceArrowWriter):
         self.options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        return asyncio.run(_Writing(self.options).write(iterator))
+        return asyncio.run(_write(self.options, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         say_what_was_written(messages)
@@ -64,7 +62,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self.options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        return asyncio.run(_Writing(self.options).write(iterator))
+        return asyncio.run(_write(self.options, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002 - Spark's
         say_what_was_written(messages)
@@ -84,68 +82,80 @@ def say_what_was_written(messages: list[WriterCommitMessage | None]) -> None:
         )
 
 
-class _Writing:
-    """One task's rows on their way."""
+async def _write(options: WriteOptions, batches: Iterator[pa.RecordBatch]) -> Written:
+    async with Client(
+        options.bootstrap, client_id=options.client_id, request_timeout_ms=options.request_timeout_ms
+    ) as client:
+        return await _Writing(client, options).write(batches)
 
-    def __init__(self, options: WriteOptions) -> None:
+
+class _Writing:
+    """One task's rows on their way: while one Arrow batch is encoded, the one before is on the wire."""
+
+    def __init__(self, client: Client, options: WriteOptions) -> None:
+        self._client = client
         self._options = options
-        self._topics: set[str] = set()
-        self._records = 0
+        self._sending = Sending(client, options)
+        self._under_way: list[asyncio.Task[list[Refused]]] = []
         self._rejected = 0
 
     async def write(self, batches: Iterator[pa.RecordBatch]) -> Written:
-        options = self._options
-        producer = Producer(
-            options.bootstrap,
-            compression=options.compression,
-            linger_ms=options.linger_ms,
-            batch_bytes=options.batch_bytes,
-            delivery_timeout_ms=options.delivery_timeout_ms,
-            client_id=options.client_id,
-            request_timeout_ms=options.request_timeout_ms,
-        )
-        async with producer:
-            sent: list[tuple[Row, asyncio.Future[Sent]]] = []
+        await self._sending.begin()
+        try:
             for batch in batches:
-                sending = [(row, await self._send(producer, row)) for row in rows_of(batch, options.topic)]
-                await self._settle(producer, sent)
-                sent = sending
-            await producer.flush()
-            await self._settle(producer, sent)
-        return Written(self._records, self._rejected)
+                started = [
+                    task
+                    for rows in rows_of(batch, self._options.topic, self._now_ms())
+                    for task in await self._start(rows)
+                ]
+                await self._finish()
+                self._under_way = started
+            await self._finish()
+        finally:
+            for task in self._under_way:
+                task.cancel()
+        return Written(self._sending.written - self._rejected, self._rejected)
 
-    async def _send(self, producer: Producer, row: Row) -> "asyncio.Future[Sent]":
-        if row.topic not in self._topics:
-            await producer.client.topic(row.topic, create=True)
-            self._topics.add(row.topic)
-        return await producer.send(row.topic, row.value, row.key, row.headers, row.timestamp_ms, row.partition)
+    def _now_ms(self) -> int:
+        return self._client.clock.wall_ms()
 
-    async def _settle(self, producer: Producer, sent: list[tuple[Row, "asyncio.Future[Sent]"]]) -> None:
-        """Wait for what became of records, and see to those that were refused."""
-        if not sent:
+    async def _start(self, rows: Rows) -> list["asyncio.Task[list[Refused]]"]:
+        """Begin to send the rows of one topic, which is made if the broker makes topics."""
+        partitions = await self._client.topic(rows.topic, create=True)
+        targets = by_partition(rows.topic, rows.records, rows.partitions, partitions, self._client.random)
+        tasks = [asyncio.create_task(self._sending.send(*target)) for target in targets.items()]
+        await asyncio.sleep(0)
+        return tasks
+
+    async def _finish(self) -> None:
+        """Wait for what is on its way, and see to what was refused."""
+        results = await asyncio.gather(*self._under_way)
+        self._under_way = []
+        refused = [one for each in results for one in each]
+        if not refused:
             return
-        await asyncio.wait([future for _, future in sent])
-        refused = [(row, error) for row, future in sent if (error := future.exception()) is not None]
-        self._records += len(sent) - len(refused)
-        again = [await self._send(producer, self._rejection(row, error)) for row, error in refused]
-        if again:
-            await producer.flush()
-        for (row, _), future in zip(refused, again, strict=True):
-            error = future.exception()
-            if error is not None:
+        rejected_topic = self._options.rejected_topic
+        if rejected_topic is None:
+            first = refused[0]
+            key = first.record.keys[0].as_py()
+            raise WriteFailed(f"topic {first.topic}, key {key!r}: {first.code.name}: {first.reason}")
+        again = Rows(rejected_topic, rejection(refused, self._now_ms()), [None] * len(refused))
+        for task in await self._start(again):
+            for one in await task:
                 raise WriteFailed(
-                    f"topic {self._options.rejected_topic}, for a record of {row.topic}: {error}"
-                ) from error
+                    f"topic {rejected_topic}, for a record of {refused[0].topic}: {one.code.name}: {one.reason}"
+                )
         self._rejected += len(refused)
 
-    def _rejection(self, row: Row, error: BaseException) -> Row:
-        """The record for the rejected topic; WriteFailed if there is none, or if this is no matter of the record."""
-        reason = error.message if isinstance(error, KafkaError) else str(error)
-        rejected_topic = self._options.rejected_topic
-        if rejected_topic is None or not isinstance(error, RecordRefused) or error.code not in _REFUSALS:
-            code = error.code.name if isinstance(error, KafkaError) else type(error).__name__
-            raise WriteFailed(f"topic {row.topic}, key {row.key!r}: {code}: {reason}") from error
-        said = [(REASON, reason.encode()), (TOPIC, row.topic.encode())]
-        if row.timestamp_ms is not None:
-            said.append((TIMESTAMP, str(row.timestamp_ms).encode()))
-        return Row(rejected_topic, row.key, row.value, (*row.headers, *said), None, None)
+
+def rejection(refused: list[Refused], now_ms: int) -> Outgoing:
+    """The records for the rejected topic."""
+    keys = pa.concat_arrays([one.record.keys for one in refused])
+    values = pa.concat_arrays([one.record.values for one in refused])
+    return Outgoing(keys, values, np.full(len(refused), now_ms, np.int64), [_said(one) for one in refused])
+
+
+def _said(one: Refused) -> tuple[Header, ...]:
+    own = one.record.headers[0] if one.record.headers is not None else ()
+    time = str(int(one.record.times_ms[0])).encode()
+    return (*own, (REASON, one.reason.encode()), (TOPIC, one.topic.encode()), (TIMESTAMP, time))
