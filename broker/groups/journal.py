@@ -22,7 +22,7 @@ from broker.log.storage import StorageFault
 from broker.log.validate import Refused, check
 from broker.topic_names import GROUP_OFFSETS
 from protocol.errors import DecodeError, ErrorCode
-from protocol.records.batch import TRANSACTIONAL_BIT, encode_batch, iter_batch, read_header
+from protocol.records.batch import TRANSACTIONAL_BIT, encode_batch, is_cut, iter_batch, read_header
 from protocol.records.control import decode_marker
 from protocol.records.record import Record
 from protocol.records.timestamps import TimestampType
@@ -210,7 +210,7 @@ def _read_piece(data: bytes, partition: Partition, offset: int) -> tuple[list[St
     """What whole batches say, and the offset behind them."""
     piece: list[Stored | Marked] = []
     position = 0
-    while position < len(data):
+    while position < len(data) and not (position and is_cut(data, position)):
         header = read_header(data, position)
         try:
             records = list(iter_batch(data, position))

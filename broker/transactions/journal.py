@@ -21,7 +21,7 @@ from broker.topic_names import TRANSACTION_STATE
 from broker.transactions import records
 from broker.transactions.states import State, Transaction
 from protocol.errors import DecodeError, ErrorCode
-from protocol.records.batch import encode_batch, iter_batch, read_header
+from protocol.records.batch import encode_batch, is_cut, iter_batch, read_header
 from protocol.records.record import Record
 from protocol.records.timestamps import TimestampType
 
@@ -166,7 +166,7 @@ class Journal:
             if not data:
                 return
             position = 0
-            while position < len(data):
+            while position < len(data) and not (position and is_cut(data, position)):
                 header = read_header(data, position)
                 if not header.is_control:
                     yield from _read_batch(data, position, partition)

@@ -90,6 +90,12 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & CONTROL_BIT)
 
 
+def is_cut(data: Buffer, position: int) -> bool:
+    """Whether a slice of a log ends before the batch that begins here does."""
+    left = len(data) - position
+    return left < LENGTH_ENDS_AT or LENGTH_ENDS_AT + int.from_bytes(data[position + 8 : position + 12], "big") > left
+
+
 def read_header(data: Buffer, position: int = 0) -> BatchHeader:
     if len(data) - position < HEADER_BYTES:
         raise DecodeError(f"{len(data) - position} bytes are less than a batch header")

@@ -304,3 +304,13 @@ def test_pending_offsets_hold_up_expiry_and_go_with_deletion(world):
     assert delete_offset(world) == 0
     world.coordinator.complete_txn(7, True)
     assert committed(world).committed_offset == NO_OFFSET
+
+
+@pytest.mark.parametrize("piece_bytes", [70, 100, 257, 1000])
+def test_commits_are_found_again_wherever_the_pieces_end_in_which_they_are_read(world, monkeypatch, piece_bytes):
+    monkeypatch.setattr("broker.groups.journal.READ_BYTES", piece_bytes)
+    for number in range(40):
+        assert commit(world, number, group_id=f"g{number % 7}") == 0
+    before = [committed(world, group_id=f"g{number}").committed_offset for number in range(7)]
+    world.restart()
+    assert [committed(world, group_id=f"g{number}").committed_offset for number in range(7)] == before

@@ -390,3 +390,16 @@ async def test_offsets_of_an_open_or_only_decided_transaction_outlive_a_restart(
             assert await producer.end(commit=commit, version=5) == 0
         await memory.broker.committer.drain()
         assert await committed_offset(wire, "g", stable=True) == (42 if commit else -1, 0)
+
+
+@pytest.mark.parametrize("piece_bytes", [70, 100, 257, 1000])
+async def test_transactions_are_found_again_wherever_the_pieces_end_in_which_they_are_read(
+    monkeypatch: pytest.MonkeyPatch, piece_bytes: int
+) -> None:
+    monkeypatch.setattr("broker.transactions.journal.READ_BYTES", piece_bytes)
+    async with MemoryBroker(**SETTINGS) as memory:
+        for number in range(20):
+            await begin(memory, f"id-{number}")
+        before = {one.id: one for one in memory.broker.transactions}
+    async with MemoryBroker(memory.storage, **SETTINGS) as again:
+        assert {one.id for one in again.broker.transactions} == set(before)
