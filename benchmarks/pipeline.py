@@ -25,6 +25,7 @@ from tests.support.broker_process import BrokerProcess
 PARTITIONS = 4
 BASE_MS = 1_700_000_000_000
 PAYLOAD_BYTES = 90
+WRITTEN = 500_000
 SETTINGS = {"num.partitions": str(PARTITIONS), "log.retention.ms": "-1", "log.segment.bytes": str(16 << 20)}
 Way = Callable[[], Any]
 
@@ -128,7 +129,7 @@ def run(records: int, rounds: int) -> tuple[dict[str, list[tuple[float, float]]]
             jars = ",".join(map(str, pipeline_jars.jars()))
             spark = session("local[2]", "horolog benchmark", **{"spark.jars": jars, "spark.driver.memory": "2g"})
             found = measure(spark, broker, scratch, records, rounds)
-            lines = pruning(broker)
+            lines = [*writing(spark, broker, scratch, rounds), "", *pruning(broker)]
             spark.stop()
         finally:
             broker.kill()
@@ -155,6 +156,31 @@ def measure(
             found[name].append((wall_after - wall, cpu_after - cpu))
             print(f"{name}: {records / found[name][-1][0] / 1e3:.0f} k rows/s", flush=True)
     return found
+
+
+def writing(spark: Any, broker: BrokerProcess, scratch: Path, rounds: int) -> list[str]:
+    """Parquet to a topic, with either sink in turn."""
+    frame = (
+        spark.read.parquet(str(scratch / "parquet")).select("key", "value", "timestamp").limit(WRITTEN).repartition(2)
+    )
+    frame = frame.persist()
+    count = frame.count()
+    clock = Clock(spark.sparkContext._gateway.proc.pid, broker.pid)  # noqa: SLF001 - see `measure`
+    found: dict[str, list[tuple[float, float]]] = {"kafka": [], "horolog": []}
+    for number in range(rounds + 1):
+        for kind, runs in found.items():
+            wall, cpu = clock.read()
+            options = {"kafka.bootstrap.servers": broker.address, "topic": f"written-{kind}"}
+            frame.write.format(kind).options(**options).mode("append").save()
+            wall_after, cpu_after = clock.read()
+            if number:
+                runs.append((wall_after - wall, cpu_after - cpu))
+    names = {"kafka": "connector (times are lost)", "horolog": "horolog (times are kept)"}
+    rows = []
+    for kind, runs in found.items():
+        rates = [count / statistics.median(one[column] for one in runs) / 1e3 for column in (0, 1)]
+        rows.append([names[kind], *(f"{rate:.0f}" for rate in rates)])
+    return report.table([f"writing {count:,} rows", "k rows/s", "k rows per CPU s"], rows)
 
 
 def pruning(broker: BrokerProcess) -> list[str]:
