@@ -1,4 +1,8 @@
-"""Where horolog's answers differ from those of all recorded brokers, and why: the only cases of the prober that may fail."""
+"""Where horolog's answers differ from those of real brokers, and why.
+
+`CASES` differ from all recorded brokers: the only cases of the prober that may fail. `GROUPS_IN_3_9` are cases of groups and transactions that
+are as in Kafka 4.3 or 0.10.2, but not as in 3.9.
+"""
 
 AS_IT_CAME = "a v1 set is stored as it came; the brokers that serve this version of Fetch had made a v2 batch of it"
 INNER_BIT = (
@@ -18,5 +22,18 @@ CASES: dict[str, str] = {
     "v.range.ListOffsets": UNION,
     "v.range.OffsetCommit": UNION,
     "v.range.OffsetFetch": UNION,
+}
+"""Cases by name; one that holds must leave the table."""
+
+KIP_848 = "the consumer group protocol is served, as in 4.x; 3.9 as it is set up by default refuses it"
+
+GROUPS_IN_3_9: dict[str, str] = {
+    "f.k848.classic_on_consumer_group": KIP_848,
+    "f.k848.describe_classic": KIP_848,
+    "f.k848.invalid": KIP_848,
+    "f.k848.join": KIP_848,
+    "f.k848.two": KIP_848,
+    "f.oc.fetch_v0_unknown": "OffsetFetch v0 has a store, as brokers with ZooKeeper had; 3.9 without it refuses v0",
+    "f.od.flow": "a group that has lost its last offset is still known to OffsetDelete, as in 4.3; to 3.9 it is not",
 }
 """Cases by name; one that holds must leave the table."""
