@@ -24,7 +24,8 @@ class Durability:
 
     __slots__ = (
         "_directory",
-        "_directory_changed",
+        "_directory_changes",
+        "_directory_synced",
         "_failed",
         "_files_fail",
         "_guard",
@@ -44,7 +45,9 @@ class Durability:
         self._unsynced: deque[Segment] = deque()
         self._snapshots: deque[tuple[int, list[SnapshotEntry], int | None]] = deque()
         self._seals_changed = False
-        self._directory_changed = False
+        self._directory_changes = 0
+        self._directory_synced = 0
+        """How many of the changes a sync of the folder has covered."""
         self._new_files: list[str] = []
         self._failed: StorageFault | None = None
         self._files_fail = False
@@ -59,7 +62,7 @@ class Durability:
 
     def segments_changed(self) -> None:
         """Segments came or went: their names have to be on the disk, and the seals to be written anew."""
-        self._directory_changed = True
+        self._directory_changes += 1
         self._seals_changed = True
 
     def folder_created(self, files: list[str]) -> None:
@@ -71,8 +74,13 @@ class Durability:
         self._snapshots.append((offset, entries, replaces))
 
     @property
+    def names_are_unsynced(self) -> bool:
+        """Whether a power cut may bring back the names of segments as they were."""
+        return self._directory_synced < self._directory_changes
+
+    @property
     def has_work(self) -> bool:
-        return bool(self._unsynced or self._snapshots or self._seals_changed or self._directory_changed)
+        return bool(self._unsynced or self._snapshots or self._seals_changed or self.names_are_unsynced)
 
     @property
     def has_files_to_write(self) -> bool:
@@ -116,13 +124,10 @@ class Durability:
             self._sync_segment(self._unsynced.popleft())
         if self._new_files:
             self._sync_new_folder()
-        if self._directory_changed:
-            self._directory_changed = False
-            try:
-                self._storage.sync_dir(self._directory)
-            except StorageFault:
-                self._directory_changed = True
-                raise
+        if self.names_are_unsynced:
+            changes = self._directory_changes
+            self._storage.sync_dir(self._directory)
+            self._directory_synced = changes
 
     def _sync_segment(self, segment: Segment) -> None:
         segment.needs_sync = False

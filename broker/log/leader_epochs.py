@@ -20,7 +20,7 @@ from broker.log.checkpoints import (
     unframe_lines,
     whole_numbers,
 )
-from broker.log.storage import FileMissing, Storage
+from broker.log.storage import FileMissing, Storage, StorageFault
 
 UNDEFINED = (-1, -1)
 """Epoch and offset of the answer to a question about an epoch that this log knows nothing of."""
@@ -73,6 +73,15 @@ class LeaderEpochs:
         self._epochs.append(epoch)
         self._starts.append(start_offset)
         return True
+
+    def begin(self, epoch: int, start_offset: int, storage: Storage, directory: str) -> None:
+        """An epoch begins and is on record; if that fails it has not begun."""
+        if self.append(epoch, start_offset):
+            try:
+                self.save(storage, directory)
+            except StorageFault:
+                self.truncate_from_end(start_offset)
+                raise
 
     def epoch_of(self, offset: int) -> int:
         """The epoch in which an offset was written, -1 when it lies before all that is known."""

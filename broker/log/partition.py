@@ -25,7 +25,7 @@ from broker.log.repair import Unreadable
 from broker.log.seals import Seal
 from broker.log.segment import Segment, SegmentFolder, segment_for
 from broker.log.storage import NO_DESCRIPTORS, StorageFault, parent_of
-from broker.log.time_search import TimeSearch
+from broker.log.time_search import TimeSearch, newest_before
 from broker.log.transaction_index import AbortedTransaction, TransactionIndex
 from broker.log.validate import check
 from broker.log.verdict import Refused, Validated
@@ -162,7 +162,7 @@ class Partition:
     def last_stable_offset(self) -> int:
         """Up to where every transaction is decided."""
         first = self._producers.first_undecided_offset
-        return self.high_watermark if first is None else min(first, self.high_watermark)
+        return self.high_watermark if first is None else min(max(first, self.log_start_offset), self.high_watermark)
 
     # -- appending
 
@@ -258,8 +258,7 @@ class Partition:
         """Before the first append since the partition was opened: indexes grow again, and the epoch is on record."""
         if self._active.seal is not None:
             self._active.prepare_to_append()
-        if self._epochs.append(self.leader_epoch, self.log_end_offset):
-            self._epochs.save(self._resources.storage, self.directory)
+        self._epochs.begin(self.leader_epoch, self.log_end_offset, self._resources.storage, self.directory)
         self._ready = True
 
     def _roll_if_due(self, checked: Validated, now_ms: int) -> None:
@@ -467,20 +466,12 @@ class Partition:
         return self._times.largest(self.log_start_offset, self.high_watermark)
 
     def offsets_before(self, timestamp: int, max_count: int, now_ms: int) -> list[int]:
-        """ListOffsets v0: the base offsets of segments last written at or before a time, newest first.
-
-        The log's end counts as a segment written now, unless the active segment is empty. -1 asks for all, -2 for the earliest.
-        """
+        """ListOffsets v0: see `newest_before`. The log's end counts as a segment written now, unless the active segment is empty."""
         start = self.log_start_offset
         places = [(max(start, one.base_offset), one.modified_ms()) for one in self.segments]
         if self._active.size_bytes:
             places.append((self.high_watermark, now_ms))
-        if timestamp == -2:
-            places = places[:1]
-        elif timestamp != -1:
-            while places and places[-1][1] > timestamp:
-                places.pop()
-        return [offset for offset, _ in reversed(places)][:max_count]
+        return newest_before(places, timestamp, max_count)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """The largest known leader epoch not above `epoch` and where it ends; (-1, -1) if nothing is known of it."""
@@ -600,8 +591,8 @@ class Partition:
 
     @property
     def starts_inside_segment(self) -> bool:
-        """Whether the log's start is not told by the name of its first segment."""
-        return self.log_start_offset > self.segments[0].base_offset
+        """Whether the log's start is not told by the name of its first segment, which a power cut may bring back."""
+        return self.log_start_offset > (0 if self._durability.names_are_unsynced else self.segments[0].base_offset)
 
     # -- compaction
 

@@ -141,7 +141,7 @@ class _Opening:
         start_offset = max(segments[0].base_offset, min(self.known.log_start_offset, segments[-1].next_offset))
         epochs = self._epochs(segments[-1].next_offset)
         aborted = self._transactions(names, segments)
-        self._producers(names, segments, start_offset, aborted)
+        self._producers(names, segments, aborted)
         opened = Opened(
             self.topic,
             self.index,
@@ -372,13 +372,14 @@ class _Opening:
             raise TransactionIndexError("its entries are not those of the log's abort markers")
         return entries
 
-    def _producers(
-        self, names: set[str], segments: list[Segment], start_offset: int, aborted: dict[int, TransactionIndex]
-    ) -> None:
-        """Begin with the newest snapshot and go through the batches behind it."""
+    def _producers(self, names: set[str], segments: list[Segment], aborted: dict[int, TransactionIndex]) -> None:
+        """Begin with the newest snapshot and go through the batches behind it.
+
+        Without one, through all that is there, also before the log's start: what DeleteRecords hides tells of producers as before.
+        """
         end_offset = segments[-1].next_offset
         has_snapshots = any(name.endswith(snapshot_file.SUFFIX) for name in names)
-        from_offset = start_offset
+        from_offset = segments[0].base_offset
         if has_snapshots and not self.transactions_lost:
             found = snapshot_file.load_newest(
                 self.storage, self.directory, not_before=segments[0].base_offset, not_after=end_offset

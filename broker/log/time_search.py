@@ -13,6 +13,16 @@ from broker.log.lookup import Found
 from broker.log.segment import Segment
 
 
+def newest_before(places: list[tuple[int, int]], timestamp: int, max_count: int) -> list[int]:
+    """Of (offset, time) in order the offsets last written at or before a time, newest first. -1 asks for all, -2 for the earliest."""
+    if timestamp == -2:
+        places = places[:1]
+    elif timestamp != -1:
+        while places and places[-1][1] > timestamp:
+            places.pop()
+    return [offset for offset, _ in reversed(places)][:max_count]
+
+
 class TimeSearch:
     """Over the segments of one partition. `forget` must follow whenever segments come or go."""
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from broker.clock import Clock
 from broker.cluster import Cluster
@@ -87,6 +88,8 @@ class TransactionCoordinator:
         self._journal = Journal(cluster, committer, clock)
         self._marking = Marking(cluster, committer, clock, offsets_ended)
         self._entries: dict[str, _Entry] = {}
+        self._unrecorded: set[int] = set()
+        """Producers with a transaction that is open in some partition and on no record, which the disk did not let us change yet."""
 
     def __repr__(self) -> str:
         return f"<TransactionCoordinator of {len(self._entries)} transactional ids>"
@@ -124,6 +127,7 @@ class TransactionCoordinator:
 
         The records of ids and of decisions are on the disk, so nobody was told of a commit that is missing here.
         """
+        self._unrecorded = set()
         by_producer = {entry.transaction.producer_id: entry for entry in self._entries.values()}
         for producer, partition in list(self._marking.open_places()):
             place = (partition.topic, partition.index)
@@ -131,10 +135,21 @@ class TransactionCoordinator:
             if entry is not None and (entry.busy or (entry.transaction.state.is_prepared and place in entry.unmarked)):
                 continue
             if entry is not None:
-                version = entry.transaction.client_version
-                if self.add(entry.transaction.id, producer, [place], version) == ErrorCode.NONE:
+                code = self._join(entry, producer, [place], entry.transaction.client_version)
+                if code == ErrorCode.COORDINATOR_NOT_AVAILABLE:
+                    self._unrecorded.add(producer.id)
+                if code in (ErrorCode.NONE, ErrorCode.COORDINATOR_NOT_AVAILABLE):
                     continue
-            self._marking.abort_stray(producer, partition)
+            self._marking.abort_stray(producer, partition, partial(self._unrecorded.add, producer.id))
+
+    def _is_off_record(self, entry: _Entry) -> bool:
+        """Whether part of what this producer has written cannot be put back on record: its transaction stays as it is until then.
+
+        Whatever it did next would go without those records, or take them into the wrong transaction.
+        """
+        if entry.transaction.producer_id in self._unrecorded:
+            self._put_back_on_record()
+        return entry.transaction.producer_id in self._unrecorded
 
     def ensure_topic(self) -> ErrorCode:
         """Have the topic of transactions; clients ask for their coordinator before anything else."""
@@ -173,6 +188,8 @@ class TransactionCoordinator:
         """An error that is known at once, or None: `done` is told later."""
         if entry.busy:
             return ErrorCode.CONCURRENT_TRANSACTIONS
+        if self._is_off_record(entry):
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
         now_ms = self._clock.wall_ms()
         decision = decisions.initialize(entry.transaction, timeout_ms, expected, now_ms, self._cluster.next_producer_id)
         if isinstance(decision, ErrorCode):
@@ -222,6 +239,13 @@ class TransactionCoordinator:
         entry = self._entries.get(transactional_id)
         if entry is None:
             return self._unknown(transactional_id)
+        if self._is_off_record(entry):
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return self._join(entry, producer, partitions, client_version)
+
+    def _join(
+        self, entry: _Entry, producer: Producer, partitions: Iterable[TopicPartition], client_version: int
+    ) -> ErrorCode:
         if entry.busy:
             return ErrorCode.CONCURRENT_TRANSACTIONS
         now_ms = self._clock.wall_ms()
@@ -235,7 +259,7 @@ class TransactionCoordinator:
         try:
             self._journal.write(decision)
         except NotWritten as fault:
-            log.warning("%s: partitions could not be added: %s", transactional_id, fault)
+            log.warning("%s: partitions could not be added: %s", entry.transaction.id, fault)
             return fault.code
         entry.transaction = decision
         entry.age_ms(self._clock)
@@ -260,6 +284,9 @@ class TransactionCoordinator:
             return
         if entry.busy:
             done(ErrorCode.CONCURRENT_TRANSACTIONS, None)
+            return
+        if self._is_off_record(entry):
+            done(ErrorCode.COORDINATOR_NOT_AVAILABLE, None)
             return
         try:
             decision = decisions.end(
@@ -345,6 +372,8 @@ class TransactionCoordinator:
 
     def finish_prepared(self) -> None:
         """Carry out decisions whose markers are not all there: after a start, or when the disk refused some."""
+        if self._unrecorded:
+            self._put_back_on_record()
         for entry in self._entries.values():
             if entry.transaction.state.is_prepared and not entry.busy:
                 self._mark(entry)
@@ -353,6 +382,8 @@ class TransactionCoordinator:
         """Abort transactions that take longer than their producers said."""
         now_ms = self._clock.wall_ms()
         for entry in list(self._entries.values()):
+            if entry.transaction.producer_id in self._unrecorded:
+                continue
             if not entry.busy and decisions.is_timed_out(entry.transaction, entry.age_ms(self._clock)):
                 log.info("%r has taken longer than %s ms: aborted", entry, entry.transaction.timeout_ms)
                 self._decide(entry, decisions.time_out(entry.transaction, now_ms))

@@ -137,15 +137,25 @@ class Marking:
                 if partition.fault is None and partition.producers().first_undecided_offset is not None:
                     yield from ((producer, partition) for producer in _with_open_transactions(partition))
 
-    def abort_stray(self, producer: Producer, partition: Partition) -> None:
-        """Abort what no record knows."""
+    def abort_stray(self, producer: Producer, partition: Partition, failed: Callable[[], None]) -> None:
+        """Abort what no record knows; `failed` is called if the disk does not take it."""
         log.warning("%r: the open transaction of producer %s is on no record: aborted", partition, producer.id)
         try:
             self._append(partition, producer, NO_EPOCH, committed=False)
-        except (Refused, StorageFault) as error:
-            log.error("%r: producer %s could not be aborted: %s", partition, producer.id, error)
+        except Refused as refused:
+            log.error("%r: producer %s could not be aborted: %s", partition, producer.id, refused.message)
             return
-        self._submit([partition], lambda failures: self._tell([partition], failures, producer.id, committed=False))
+        except StorageFault as fault:
+            log.error("%r: producer %s could not be aborted yet: %s", partition, producer.id, fault)
+            failed()
+            return
+
+        def written(failures: Failures) -> None:
+            self._tell([partition], failures, producer.id, committed=False)
+            if failures:
+                failed()
+
+        self._submit([partition], written)
 
 
 def _with_open_transactions(partition: Partition) -> list[Producer]:

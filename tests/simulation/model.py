@@ -60,6 +60,8 @@ class Attempt:
     base_offset: int | None = None
     taken_back: bool = False
     """Written and rolled back, so far not on the disk: a power cut may bring it back."""
+    refused_from: int = 0
+    """If it was refused because a write of a segment failed: what lies before that one was written, in the same tick, and stays."""
     divisible: bool = False
     """Of messages that may survive a power cut one by one."""
     append_time: int | None = None
@@ -186,12 +188,13 @@ class PartitionModel:
                 yield f"{self}: {row} was acknowledged at {attempt.base_offset + place}"
         else:
             attempt.base_offset = row.offset - place
-        if attempt.level in (Level.REFUSED, Level.GONE):
+        refused = attempt.level == Level.REFUSED and row.offset >= attempt.refused_from
+        if refused or attempt.level == Level.GONE:
             yield f"{self}: {row} is there, {attempt} must not be"
         attempt.level = max(attempt.level, Level.DURABLE if self.after_power_cut else Level.WRITTEN)
 
     def _missing(self, seen: dict[bytes, int], rows: Sequence[Row], start: int) -> Iterator[str]:
-        latest = {row.key: row.offset for row in rows} if self.was_compacted else {}
+        latest = self._latest(rows) if self.was_compacted else {}
         for attempt in self.attempts:
             if attempt.level < Level.WRITTEN or attempt.base_offset is None:
                 continue
@@ -202,6 +205,15 @@ class PartitionModel:
                 if self.was_compacted and (sent.key is None or latest.get(sent.key, -1) > offset):
                     continue
                 yield f"{self}: {sent} of {attempt} at {offset} is not there"
+
+    def _latest(self, rows: Iterable[Row]) -> dict[bytes | None, int]:
+        """The newest offset of each key; a record that is damaged now may have been the reason to clean another away."""
+        latest = {row.key: row.offset for row in rows}
+        for attempt in self.attempts:
+            for offset, sent in enumerate(attempt.records, attempt.base_offset or 0):
+                if attempt.base_offset is not None and offset in self.damaged:
+                    latest[sent.key] = max(latest.get(sent.key, -1), offset)
+        return latest
 
     def _out_of_order(self, rows: Iterable[Row]) -> Iterator[str]:
         last: dict[str, int] = {}

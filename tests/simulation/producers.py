@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from protocol.errors import ErrorCode
@@ -24,6 +25,8 @@ FIRST_VERSION_WITH_MESSAGES = 8
 ANY_BEFORE_MS = (0, 0, 1000, 2000, 5000, 10_000, 30_000)
 KEYS = (b"a", b"b", b"c", b"d")
 FAR_FUTURE_MS = 40 * 86_400_000
+SEGMENT = re.compile(r"/(\d{20})\.")
+"""The base offset of the segment that a message of an error names."""
 STORAGE_ERRORS = {ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_LEADER_OR_FOLLOWER}
 
 
@@ -96,6 +99,8 @@ def note_answer(simulation: Simulation, partition: PartitionModel, attempt: Atte
         attempt.base_offset = told.base_offset
     elif attempt.level == Level.UNKNOWN and simulation.is_refused(partition, attempt, code, told.error_message):
         attempt.level, attempt.taken_back = Level.REFUSED, code in STORAGE_ERRORS
+        segment = SEGMENT.search(told.error_message or "")
+        attempt.refused_from = int(segment[1]) if segment else 0
         simulation.world.note("produce refused", attempt.number)
     return code
 

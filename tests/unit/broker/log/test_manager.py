@@ -421,6 +421,28 @@ def test_a_log_whose_start_was_moved_never_ends_before_it(machine):
     assert (partition.log_start_offset, partition.high_watermark) == (3, 3)
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_start_is_not_forgotten_before_the_segments_behind_it_are_gone_for_good(machine, is_killed):
+    """Retention has taken them out; until the folder is synced a power cut brings them back."""
+    logs = machine.start()
+    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
+    while len(partition.segments) < 3:
+        append(partition)
+    partition.sync()
+    start_offset = partition.segments[1].base_offset
+    partition.delete_records_before(start_offset)
+    logs.write_log_starts()
+    partition.apply_retention(NOW_MS)
+    assert partition.segments[0].base_offset == start_offset
+    if is_killed:
+        machine.storage.die()
+        logs = machine.start()
+    logs.write_checkpoints()
+    machine.storage.crash()
+    partition = machine.start().partitions["t", 0]
+    assert partition.log_start_offset == start_offset
+
+
 def test_checkpoints_that_a_worker_writes_late_do_not_undo_newer_ones(machine):
     logs = machine.start()
     partition = logs.create("t", 0, CONFIG, TOPIC_ID)

@@ -368,6 +368,24 @@ def test_an_open_transaction_holds_the_stable_offset():
         assert (model.partition.last_stable_offset, model.partition.high_watermark) == (1, 3)
 
 
+def test_producers_of_a_batch_that_the_start_divides_or_hides_are_known_again():
+    """Else a batch that is sent again is taken twice, and what an open transaction has written is shown."""
+    for start in (1, 2, 3):
+        model = Model(small_config(segment_bytes=1 << 20))
+        records = [Record(n, 50, 0, b"k", b"v") for n in range(2)]
+        data = bytes(
+            encode_batch(records, attributes=TRANSACTIONAL_BIT, producer_id=7, producer_epoch=0, base_sequence=0)
+        )
+        assert model.partition.append(data, NOW_MS, produce_version=NEW).base_offset == 0
+        fill(model, 1)
+        model.partition.delete_records_before(start)
+        assert model.partition.last_stable_offset == start
+        model.written = 3
+        model.kill_and_open()
+        assert model.partition.append(data, NOW_MS, produce_version=NEW).base_offset == 0
+        assert (model.partition.last_stable_offset, model.partition.log_end_offset) == (start, 3)
+
+
 def test_the_log_may_start_inside_a_segment(model):
     model.partition.delete_records_before(1)
     model.written = 12

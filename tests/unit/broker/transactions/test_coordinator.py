@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from broker.log.memory_storage import ALL
 from broker.transactions.states import VERSION_0, VERSION_2, Producer, State
 from protocol.errors import ErrorCode
 from tests.support.transaction_world import TransactionWorld
@@ -164,3 +165,30 @@ def test_records_whose_transaction_nobody_knows_are_aborted_at_the_start(world: 
     partition = world.partition(PLACES[0])
     assert partition.last_stable_offset == partition.high_watermark == 2
     assert world.read_committed(PLACES[0], 0) == ([], 2)
+
+
+@pytest.mark.parametrize("forgotten", [STATE, "/t-", ""])
+def test_what_cannot_be_put_back_on_record_at_the_start_is_when_the_disk_works(
+    world: TransactionWorld, producer: Producer, forgotten: str
+) -> None:
+    """The record of its partitions went with the power, and the disk takes no new one: nothing of it is lost or shown meanwhile."""
+    world.storage.crash()
+    for place in PLACES:
+        assert len(world.storage.read_all(f"/data/t-{place[1]}/{0:020d}.log")) > 0
+    world.storage.fail("rename", forgotten, times=ALL)
+    world.start()
+    world.settle()
+    ends_before = ends(world)
+    if forgotten != "/t-":
+        assert ends_before == [0, 0]
+        assert end(world, producer).code == NOT_NOW
+        assert initialize(world).code == NOT_NOW
+        assert world.coordinator.add("x", producer, [("t", 2)], VERSION_2) == NOT_NOW
+    world.storage.heal()
+    world.coordinator.finish_prepared()
+    world.settle()
+    assert end(world, producer).code == ErrorCode.NONE
+    assert state(world) == State.COMPLETE_COMMIT
+    assert ends(world) == [2, 2]
+    for place in PLACES:
+        assert len(world.read_committed(place, 0)[0]) == 1
