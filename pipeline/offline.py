@@ -172,9 +172,9 @@ def within(wanted: OffsetRange, first: int, last: int, options: ReadOptions) -> 
 def _count(made: Plan, segment: Segment, wanted: OffsetRange) -> None:
     if not segment.size_bytes:
         return
-    made.damaged_bytes += sum(end - start for start, end in segment.holes)
     if wanted.size > 0 and segment.base_offset < wanted.end and segment.next_offset > wanted.start:
         made.segments_read += 1
+        made.damaged_bytes += sum(end - start for start, end in segment.holes)
     else:
         made.segments_skipped += 1
 

