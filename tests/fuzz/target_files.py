@@ -1,7 +1,8 @@
-"""The small files beside a log: byte 0 picks the kind, the rest is its content. Each reader refuses with its own family of error."""
+"""The small files beside a log and in the data folder: byte 0 picks the kind, the rest is its content. Each reader refuses with its own family of error."""
 
 from collections.abc import Callable
 
+from broker import cluster_file
 from broker.log import checkpoints, leader_epochs, meta_properties, seals, snapshot_file, transaction_index
 from broker.log.offset_index import OffsetIndex, last_position_up_to, lookup
 from broker.log.time_index import TimeIndex, first_at_or_after
@@ -28,7 +29,12 @@ def aborted(data: bytes) -> object:
     return len(transaction_index.decode(data, 0))
 
 
-READERS: tuple[tuple[Reader, type[ValueError]], ...] = (
+def cluster(data: bytes) -> object:
+    stored = cluster_file.parse(data)
+    return len(stored.topics), len(stored.damages)
+
+
+READERS: tuple[tuple[Reader, type[Exception]], ...] = (
     (checkpoints.decode_offsets, checkpoints.CheckpointError),
     (checkpoints.decode_partition_metadata, checkpoints.CheckpointError),
     (checkpoints.decode_clean_shutdown, checkpoints.CheckpointError),
@@ -39,6 +45,7 @@ READERS: tuple[tuple[Reader, type[ValueError]], ...] = (
     (seals.decode, seals.SealsDamaged),
     (time_index, NeverRefused),
     (offset_index, NeverRefused),
+    (cluster, cluster_file.NewerClusterFile),
 )
 
 
