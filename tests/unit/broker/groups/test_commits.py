@@ -81,6 +81,14 @@ def test_wrong_commits_are_refused_each_by_itself(world):
     assert commit(world, 1, generation_id_or_member_epoch=5, group_id="new") == ErrorCode.ILLEGAL_GENERATION
 
 
+def test_how_long_a_note_may_be_is_a_setting():
+    world = GroupWorld({"offset.metadata.max.bytes": 10})
+    world.topic()
+    assert commit(world, 1, committed_metadata="x" * 11) == ErrorCode.OFFSET_METADATA_TOO_LARGE
+    assert committed(world).committed_offset == -1
+    assert commit(world, 1, committed_metadata="x" * 10) == 0
+
+
 def test_a_group_in_use_takes_commits_of_its_members_only(world):
     a = ClassicClient(world)
     stabilise(a)
