@@ -34,10 +34,18 @@ def test_a_golden_folder_holds_what_its_broker_would_read(name, stage, golden_ro
     before = contents(tmp_path)
     rows = {level: read(folder, **{"kafka.isolation.level": level}) for level in ("read_uncommitted", "read_committed")}
     assert contents(tmp_path) == before
-    with_broker = logs.open_logs(tmp_path).partitions["topic", 0]
+    manager = logs.open_logs(tmp_path)
+    with_broker = manager.partitions["topic", 0]
     there = samples.rows_of(logs.read_all(with_broker), "topic", 0, headers=True)
     assert rows["read_uncommitted"] == [row for row in there if row[4] >= with_broker.log_start_offset]
     assert {row[4] for row in rows["read_committed"]} <= {row[4] for row in there}
+    let_go(manager)
+
+
+def let_go(manager):
+    """Give the descriptors back without stopping cleanly: Spark's gateway cannot do with more than 1024 in this process."""
+    for partition in manager.partitions.values():
+        partition.close_files()
 
 
 @pytest.mark.parametrize("name", sorted({name for name, stage in golden.names() if stage == "clean"}))
@@ -76,6 +84,7 @@ def log_of(folder, *, segments=10, batches=10, per_batch=20, sealed=True):
     if sealed:
         partition.sync()
         manager.close()
+    let_go(manager)
     return data, offset
 
 
