@@ -23,6 +23,9 @@ from protocol.errors import ProtocolError
 
 log = logging.getLogger(__name__)
 
+UNKNOWN_ID = b""
+"""Of what the checkpoint says, until the partition has been seen."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pass:
@@ -41,13 +44,26 @@ class Compactor:
         self._path = f"{data_dir}/{checkpoints.CLEANER_OFFSETS}"
         self._stopping = False
         self._refused: set[tuple[str, int]] = set()
-        loaded = checkpoints.load_offsets(storage, self._path)
-        if loaded.fault is not None:
-            log.warning("%s; everything counts as not compacted", loaded.fault)
-        self._clean_up_to = loaded.offsets
+        self._known: dict[tuple[str, int], tuple[bytes | None, int]] | None = None
+        """Up to where partitions are clean, and the topic's id: an older topic of that name says nothing of a new one."""
 
     def __repr__(self) -> str:
-        return f"<Compactor of {len(self._clean_up_to)} partitions, {len(self._refused)} refused>"
+        return f"<Compactor of {len(self._known or ())} partitions, {len(self._refused)} refused>"
+
+    def _clean_up_to(self, partition: Partition) -> int | None:
+        """The file is read when it is first asked for: whatever was deleted until then is out of it."""
+        name = _name(partition)
+        if self._known is None:
+            loaded = checkpoints.load_offsets(self._storage, self._path)
+            if loaded.fault is not None:
+                log.warning("%s; everything counts as not compacted", loaded.fault)
+            self._known = {one: (UNKNOWN_ID, offset) for one, offset in loaded.offsets.items()}
+        topic_id, offset = self._known.get(name, (None, None))
+        if topic_id == UNKNOWN_ID and offset is not None:
+            self._known[name] = partition.topic_id, offset
+        elif topic_id != partition.topic_id:
+            return None
+        return offset
 
     def next_pass(self, partitions: Iterable[Partition], now_ms: int, memory_bytes: int) -> Pass | None:
         """The partition that is most in need: one that has waited too long, else the dirtiest; None if none is due."""
@@ -77,7 +93,7 @@ class Compactor:
             return clean_plan.plan(
                 segment_facts(partition),
                 partition.config,
-                checkpoint=self._clean_up_to.get(_name(partition)),
+                checkpoint=self._clean_up_to(partition),
                 log_start_offset=partition.log_start_offset,
                 last_stable_offset=partition.last_stable_offset,
                 now_ms=now_ms,
@@ -130,14 +146,16 @@ class Compactor:
             cleaned.bytes_before,
             cleaned.bytes_after,
         )
-        self._clean_up_to[_name(partition)] = cleaned.first_dirty_offset
+        known = self._known = self._known or {}
+        known[_name(partition)] = partition.topic_id, cleaned.first_dirty_offset
         return True
 
     def checkpoint_job(self, partitions: Iterable[Partition]) -> Callable[[], None]:
         """What writes the checkpoint as things are now, without partitions that are gone; may run in a worker."""
         there = {_name(partition) for partition in partitions}
-        self._clean_up_to = {name: offset for name, offset in self._clean_up_to.items() if name in there}
-        return partial(checkpoints.save_offsets, self._storage, self._path, dict(self._clean_up_to))
+        self._known = {name: known for name, known in (self._known or {}).items() if name in there}
+        offsets = {name: offset for name, (_, offset) in self._known.items()}
+        return partial(checkpoints.save_offsets, self._storage, self._path, offsets)
 
     def stop(self) -> None:
         """Have a pass end soon, without a result; nothing is put in place any more."""

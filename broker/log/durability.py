@@ -62,8 +62,12 @@ class Durability:
 
     def segments_changed(self) -> None:
         """Segments came or went: their names have to be on the disk, and the seals to be written anew."""
-        self._directory_changes += 1
+        self.names_changed()
         self._seals_changed = True
+
+    def names_changed(self) -> None:
+        """The names of files have to be on the disk with the next sync."""
+        self._directory_changes += 1
 
     def folder_created(self, files: list[str]) -> None:
         """The folder is new. That it exists is on record elsewhere, so it has to be on the disk only with its first data."""

@@ -164,7 +164,8 @@ class LogManager:
             key = partition_of(name)
             if key is None or not self._storage.is_dir(f"{self.data_dir}/{name}"):
                 continue
-            known = Circumstances(was_clean, starts.offsets.get(key, 0), now_ms, points.offsets.get(key, 0))
+            start_offset, recovery_point = starts.offsets.get(key, 0), points.offsets.get(key, 0)
+            known = Circumstances(was_clean, start_offset, now_ms, recovery_point, may_be_unsynced=not was_clean)
             self.partitions[key] = self._open_partition(key, name, config_of(key[0]), known)
 
     def _take_clean_shutdown(self) -> bool:
@@ -206,7 +207,10 @@ class LogManager:
         """Try to have an offline partition back as its folder is now. It takes appends once it is repaired."""
         key = partition.topic, partition.index
         known = Circumstances(
-            was_clean=False, log_start_offset=partition.log_start_offset, now_ms=self._clock.wall_ms()
+            was_clean=False,
+            log_start_offset=partition.log_start_offset,
+            now_ms=self._clock.wall_ms(),
+            may_be_unsynced=True,
         )
         partition.close_files()
         try:
@@ -266,8 +270,20 @@ class LogManager:
         name = f"{partition.topic}-{partition.index}.{uuid.uuid4().hex}{DELETED_FOLDER_SUFFIX}"
         partition.delete(f"{self.data_dir}/{name}")
         self.partitions.pop((partition.topic, partition.index), None)
+        if partition.config.compact:
+            self._forget_cleaned(partition)
         delay_ms = partition.config.file_delete_delay_ms
         self._doomed_folders.append(_DoomedFolder(name, self._clock.wall_ms(), delay_ms))
+
+    def _forget_cleaned(self, partition: Partition) -> None:
+        """How far it was compacted says nothing of the next partition of its name."""
+        path = f"{self.data_dir}/{checkpoints.CLEANER_OFFSETS}"
+        try:
+            offsets = dict(checkpoints.load_offsets(self._storage, path).offsets)
+            if offsets.pop((partition.topic, partition.index), None) is not None:
+                checkpoints.save_offsets(self._storage, path, offsets)
+        except StorageFault as fault:
+            log.error("%s still names %r: %s", path, partition, fault)
 
     # -- work that comes again and again
 

@@ -43,6 +43,8 @@ class Opened:
     aborted: dict[int, TransactionIndex] = field(default_factory=dict)
     unsealed: bool = False
     """Something was read from the logs themselves: the seals have to be written anew."""
+    names_unsynced: bool = False
+    """A power cut may still change what is in the folder."""
     recovery_point: int | None = None
     """Up to where the log is known to be on the disk, if that is not its end."""
     new_files: list[str] = field(default_factory=list)

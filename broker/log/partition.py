@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from broker.log import retention, rolling, seals, snapshot_file, swap_files, transaction_index
+from broker.log import repair, retention, rolling, seals, snapshot_file, swap_files, transaction_index
 from broker.log.cleaner import CleanedSegment
 from broker.log.durability import Durability
 from broker.log.log_reader import LogReader
@@ -126,15 +126,16 @@ class Partition:
         self._config = config
         self._roll_jitter_ms = 0
         self._set_roll_time()
+        if opened.names_unsynced:
+            self._durability.names_changed()
         if opened.unsealed:
             self._durability.segments_changed()
             for segment in opened.segments:
                 self._durability.segment_written(segment)
 
     def __repr__(self) -> str:
-        state = (
-            f", offline: {self.fault}" if self.fault else f", takes no appends: {self.stopped}" if self.stopped else ""
-        )
+        stopped = f", takes no appends: {self.stopped}" if self.stopped else ""
+        state = f", offline: {self.fault}" if self.fault else stopped
         return (
             f"<Partition {self.topic}-{self.index}: {len(self.segments)} segments,"
             f" offsets {self.log_start_offset} to {self.log_end_offset}{state}>"
@@ -451,7 +452,13 @@ class Partition:
             if self.log_start_offset <= offset <= self.log_end_offset:
                 return b""
             raise OffsetOutOfRange(f"{offset} is not in {self.log_start_offset} to {self.log_end_offset}")
-        return self._reader.read(offset, end_offset, self.high_watermark, max_bytes, at_least_one=at_least_one)
+        data = self._reader.read(offset, end_offset, self.high_watermark, max_bytes, at_least_one=at_least_one)
+        if self.stopped is None:
+            return data
+        whole = repair.sound(data, end_offset)
+        if at_least_one and data and not whole:
+            raise self._stopped_fault()
+        return whole
 
     # -- looking up
 
@@ -459,10 +466,16 @@ class Partition:
         """The first record, in offset order, with a timestamp at or after the given one; None if there is none."""
         self._resources.counters.lookups_by_time.value += 1
         end_offset = self.high_watermark if upto is None else min(upto, self.high_watermark)
-        return self._times.first_at_or_after(timestamp, self.log_start_offset, end_offset)
+        known_offset = end_offset if self.stopped is None else min(end_offset, self.recovery_point)
+        found = self._times.first_at_or_after(timestamp, self.log_start_offset, known_offset)
+        if found is None and known_offset < end_offset:
+            raise self._stopped_fault()  # it may lie where the page cache has lost what was written
+        return found
 
     def largest_timestamp(self) -> Found | None:
         """The first record with the largest timestamp of the log."""
+        if self.stopped is not None and self.recovery_point < self.high_watermark:
+            raise self._stopped_fault()
         return self._times.largest(self.log_start_offset, self.high_watermark)
 
     def offsets_before(self, timestamp: int, max_count: int, now_ms: int) -> list[int]:
@@ -555,31 +568,29 @@ class Partition:
             if not self._ready:
                 self._begin_appends()
             self._roll(now_ms)
-        for segment in [one for one in self.segments if one.base_offset in gone]:
-            log.info("%s-%s: segment %s expired (%s)", self.topic, self.index, segment, gone[segment.base_offset])
-            self.take_out(segment, now_ms)
-            self._resources.counters.segments_expired.value += 1
-        if self.segments[0].base_offset > self.log_start_offset:
-            self._move_start(self.segments[0].base_offset)
+        try:
+            for segment in [one for one in self.segments if one.base_offset in gone]:
+                log.info("%s-%s: segment %s expired (%s)", self.topic, self.index, segment, gone[segment.base_offset])
+                self.take_out(segment, now_ms)
+                self._resources.counters.segments_expired.value += 1
+        finally:  # also if a later one could not be renamed
+            if self.segments[0].base_offset > self.log_start_offset:
+                self._move_start(self.segments[0].base_offset)
 
     def take_out(self, segment: Segment, now_ms: int) -> None:
-        """Rename a segment's files to `.deleted`; they are removed after `file.delete.delay.ms`."""
+        """Rename a segment's files to `.deleted`; they are removed after `file.delete.delay.ms`. If that fails it stays."""
+        segment.rename(DELETED_SUFFIX)
         self.segments.remove(segment)
         segment.removed = True
-        segment.rename(DELETED_SUFFIX)
         self._doomed.append((now_ms + self._config.file_delete_delay_ms, segment))
         self._segments_changed()
         self._future_warnings.forget(segment.base_offset)
         storage = self._resources.storage
-        for path in self._companions(segment.base_offset):
-            if storage.exists(path):
-                storage.remove(path)
-        self._aborted.pop(segment.base_offset, None)
-
-    def _companions(self, base_offset: int) -> list[str]:
-        """The files that belong to a segment and are of no use without it."""
-        names = (snapshot_file.file_name(base_offset), f"{base_offset:020d}{transaction_index.SUFFIX}")
-        return [f"{self.directory}/{name}" for name in names]
+        base_offset = segment.base_offset
+        for name in (snapshot_file.file_name(base_offset), f"{base_offset:020d}{transaction_index.SUFFIX}"):
+            if storage.exists(f"{self.directory}/{name}"):  # of no use without the log
+                storage.remove(f"{self.directory}/{name}")
+        self._aborted.pop(base_offset, None)
 
     def take_doomed(self, now_ms: int) -> list[Segment]:
         """The segments that have been out of use for long enough: their files are to be removed."""

@@ -8,6 +8,8 @@ What is done, in order:
    is set aside, stays where it is and is passed over. Empty logs between others are nothing.
    Where the log ended when that was last put on record (seals; after a clean stop also the recovery point) no offset is given out
    again: if the end is damaged, a new segment begins there.
+   After a stop that was not clean, what is scanned is written again as it is (`repair.make_dirty`): the first sync has it on the disk
+   even if a sync of the last process has failed, and the names in the folder are synced with it.
 3. Leader epochs come from their checkpoint, cut to the log. After a stop that was not clean the epoch goes up by one: records that
    clients have seen may be gone, and that is how they can tell.
 4. Producers come from the newest usable snapshot and the batches behind it, aborted transactions from their index files or,
@@ -20,7 +22,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from broker.log import checkpoints, leader_epochs, reader, seals, snapshot_file, swap_files, transaction_index
+from broker.log import checkpoints, leader_epochs, reader, repair, seals, snapshot_file, swap_files, transaction_index
 from broker.log.checkpoints import CheckpointError
 from broker.log.leader_epochs import LeaderEpochs
 from broker.log.opened import Opened, Resources
@@ -51,6 +53,8 @@ class Circumstances:
     now_ms: int
     recovery_point: int = 0
     """After a clean stop: where the log ended. Otherwise it says nothing about the end."""
+    may_be_unsynced: bool = False
+    """What no seal speaks of may be in the page cache only: its process was killed, perhaps after a sync that failed."""
 
 
 def open_partition(
@@ -127,6 +131,7 @@ class _Opening:
         self.vouching: dict[int, Seal] = {}
         self.abort_markers: list[int] = []
         self.transactions_lost = False
+        self.synced_up_to = 0
 
     def open(self) -> Partition:
         names = self._tidy(self.storage.list_dir(self.directory))
@@ -137,6 +142,8 @@ class _Opening:
         bases = sorted(_base_of(name) for name in names if is_segment_file(name, LOG_SUFFIX))
         if self.known.was_clean:
             known_end = max(known_end, self.known.recovery_point)
+        if seals.SEALS not in names:  # the folder of a Kafka, whose word is all there is
+            self.synced_up_to = self.known.recovery_point
         segments = self._open_segments(bases, sealed, known_end)
         start_offset = max(segments[0].base_offset, min(self.known.log_start_offset, segments[-1].next_offset))
         epochs = self._epochs(segments[-1].next_offset)
@@ -154,12 +161,17 @@ class _Opening:
             start_offset,
             aborted,
             unsealed=bool(self.scanned),
+            names_unsynced=self.known.may_be_unsynced,
             recovery_point=min(self.scanned, default=None),
         )
-        if len(segments) == 1 and not segments[0].size_bytes:
+        is_new = len(segments) == 1 and (not segments[0].size_bytes or not sealed)
+        if is_new:
             # Whoever made the folder may have left it to whoever writes the first data to have it on the disk.
             small_files = (checkpoints.LEADER_EPOCHS, checkpoints.PARTITION_METADATA)
             opened.new_files = [f"{self.directory}/{name}" for name in small_files if name in names]
+            if self.known.may_be_unsynced:
+                for path in opened.new_files:
+                    repair.make_dirty(self.storage.open(path), 0, self.storage.stat(path)[0])
         return Partition(opened, self.config, self.resources, self.folder)
 
     # -- step 1
@@ -266,12 +278,20 @@ class _Opening:
             newest_epoch=epochs.latest if is_last and epochs is not None else None,
         )
         segment.recover(size_bytes, known, cut_tail=is_last, prefix=prefix, observe=self._observe)
+        if self.known.may_be_unsynced:
+            repair.make_dirty(segment.log, self._synced_bytes(segment), segment.size_bytes)
         segment.complete()
         self.resources.counters.segments_scanned.value += 1
         if following is not None and segment.next_offset < following and not self.config.compact:
             message = "%s: %s: nothing is there for offsets %s to %s"
             log.error(message, self.name, segment.log.path, segment.next_offset, following - 1)
         return segment
+
+    def _synced_bytes(self, segment: Segment) -> int:
+        """How much of a scanned segment is known to be on the disk."""
+        if segment.next_offset <= self.synced_up_to:
+            return segment.size_bytes
+        return max(segment.synced_bytes, self._position_of(segment, self.synced_up_to))
 
     def _is_set_aside(self, seal: Seal, names: set[str]) -> bool:
         """Whether every hole has its file: if there was no room for one the range is to be looked at again."""

@@ -2,7 +2,7 @@
 
 After a failed sync the kernel counts the pages that it could not write as clean: the next sync succeeds without having written
 them, and what a read shows may never have been on the disk. So nothing that the last successful sync did not cover is
-believed. Once a probe file can be written and synced in the folder, every such byte is read from the cache, written to
+believed: not while the process runs, and not by the next one, which has no note of it and writes all of it again (`make_dirty`). Once a probe file can be written and synced in the folder, every such byte is read from the cache, written to
 its place again (which makes its page dirty) and synced; and it has to be, batch for batch, what was appended. Then all of the
 log is on the disk, whatever its producers were told: what was acknowledged with `acks=1` is kept, what was refused is there too,
 and a producer that sends it again is told where it is, if it numbers its batches.
@@ -12,7 +12,7 @@ If the cache has given up what the disk never had, `Unreadable` says so: the fol
 
 from collections.abc import Iterable
 
-from broker.log.scan import LARGEST_RELATIVE_OFFSET, Damage, scan
+from broker.log.scan import CHUNK_BYTES, LARGEST_RELATIVE_OFFSET, Damage, scan
 from broker.log.segment import Segment
 from broker.log.storage import File, FileMissing, Storage
 
@@ -76,6 +76,28 @@ def _write_batches(file: File, segment: Segment, size_bytes: int) -> None:
 def _is_known(segment: Segment, start: int, end: int) -> bool:
     """Whether this damage was there when the segment was opened."""
     return any(first <= start and end <= last for first, last in segment.holes)
+
+
+def sound(data: bytes, end_offset: int) -> bytes:
+    """The good batches that a slice of a stopped partition begins with: the cache may have given up what the disk never had."""
+    good_bytes = 0
+    for span in scan(lambda size, at: data[at : at + size], len(data), first_offset=0, end_offset=end_offset):
+        if isinstance(span, Damage):
+            break
+        good_bytes = span.end
+    return data[:good_bytes]
+
+
+def make_dirty(file: File, start: int, end: int) -> None:
+    """Write again what is there, unchanged, so that the next sync has it on the disk whatever became of the last one.
+
+    At a start after a process that was killed: a sync of its may have failed, and the pages that it left count as clean.
+    """
+    position = start - start % PAGE_BYTES
+    while start < end and position < end:
+        data = file.pread(min(CHUNK_BYTES, end - position), position)
+        file.pwritev([data], position)
+        position += len(data)
 
 
 def write_small_files(storage: Storage, paths: Iterable[str]) -> None:

@@ -575,14 +575,23 @@ class Segment:
         self._folder.indexes.forget(self)
 
     def rename(self, suffix: str) -> None:
-        """Close the segment and give its files another suffix, such as `.deleted`."""
+        """Close the segment and give its files another suffix, such as `.deleted`. If the log keeps its name all do, and that is raised.
+
+        An index that keeps its name without its log is removed at the next start.
+        """
         self.close()
-        storage = self._folder.storage
+        storage, before = self._folder.storage, self._suffix
         old_paths = [self.path(kind) for kind in FILE_SUFFIXES]
         self._suffix = suffix
         for kind, old in zip(FILE_SUFFIXES, old_paths, strict=True):
-            if storage.exists(old):
-                storage.rename(old, self.path(kind))
+            try:
+                if storage.exists(old):
+                    storage.rename(old, self.path(kind))
+            except StorageFault as fault:
+                if kind == LOG_SUFFIX:
+                    self._suffix = before
+                    raise
+                log.warning("%s keeps its name for now: %s", old, fault)
 
     def remove_files(self) -> None:
         """Delete the files of a segment that has been closed; safe in a worker thread."""

@@ -157,6 +157,14 @@ def commits_offsets_without_sync() -> contextlib.AbstractContextManager[Any]:
     return patch.object(GroupJournal, "append", append)
 
 
+def believes_the_page_cache_of_the_last_process() -> contextlib.AbstractContextManager[Any]:
+    return patch("broker.log.repair.make_dirty", nothing)
+
+
+def shows_what_the_page_cache_has_lost() -> contextlib.AbstractContextManager[Any]:
+    return patch("broker.log.repair.sound", lambda data, _: data)
+
+
 def retains_a_moment_too_little() -> contextlib.AbstractContextManager[Any]:
     original = retention.decide
     return patch.object(
@@ -208,6 +216,8 @@ PLANTED: dict[str, Planting] = {
         marks_before_the_decision,
         decides_without_sync,
         commits_offsets_without_sync,
+        believes_the_page_cache_of_the_last_process,
+        shows_what_the_page_cache_has_lost,
         retains_a_moment_too_little,
         finds_only_later_times,
         forgets_starts,

@@ -122,8 +122,6 @@ class Reader:
         behind = offset
         for entry in self._entries(partition, data, offset):
             if not check_crc(data, entry.position, entry.size_bytes, entry.magic):
-                if self._simulation.may_fail(partition):
-                    raise Unreadable
                 if behind not in partition.damaged:
                     self._simulation.fail(f"{partition}: the batch at {entry.last_offset} has a wrong checksum")
                 return rows, self._behind_damage(partition, behind)
@@ -139,8 +137,6 @@ class Reader:
         try:
             yield from iter_entries(data)
         except ProtocolError as error:
-            if self._simulation.may_fail(partition):
-                raise Unreadable from error
             if not partition.damaged:
                 self._simulation.fail(f"{partition}: what a fetch of {offset} gives makes no sense: {error}")
 

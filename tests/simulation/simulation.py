@@ -220,9 +220,6 @@ class Simulation:
         self._look_at_everything()
 
     def _ended(self, *, power: bool, clean: bool) -> None:
-        power = (
-            power or self.syncs_fail
-        )  # what the page cache holds after a failed sync is not simulated across processes
         self.world.note("power cut" if power else "process ended")
         self.world.lose_clients()
         if power:

@@ -94,7 +94,7 @@ class Model:
 
     def reopen(self, *, was_clean: bool) -> None:
         start = self.partition.log_start_offset
-        known = Circumstances(was_clean, start, NOW_MS)
+        known = Circumstances(was_clean, start, NOW_MS, may_be_unsynced=not was_clean)
         self.partition = open_partition("t", 0, DIRECTORY, self.config, Resources(self.storage), known)
 
     def close_and_open(self) -> None:

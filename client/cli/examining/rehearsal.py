@@ -153,7 +153,8 @@ def repair(data_folder: str, reports: list[PartitionReport], others: list[Item],
         for report in reports:
             if report.is_damaged:
                 _keep_what_is_removed(storage, report, stamp)
-                _recover(storage, report, config_of(report.topic), known(report.topic, report.index), stamp)
+                there = replace(known(report.topic, report.index), may_be_unsynced=True)
+                _recover(storage, report, config_of(report.topic), there, stamp)
         for finding in others:
             if kind_of(finding["file"]) == "offset-checkpoint":
                 storage.rename(finding["file"], f"{finding['file']}.{stamp}{ASIDE}")

@@ -301,3 +301,18 @@ def test_an_abort_marker_that_was_lost_with_the_power_hides_nothing():
     end(world, committed=True)
     assert committed(world) == {b"key": b"value"}
     assert world.partition.last_stable_offset == world.partition.high_watermark
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_how_far_a_deleted_topic_was_compacted_says_nothing_of_the_next_of_its_name(world, restarts):
+    world.fill()
+    assert world.compact()
+    world.compactor.checkpoint_job(world.logs.partitions.values())()
+    assert world.next_pass() is None
+    world.logs.delete(world.partition)
+    if restarts:
+        world.crash()
+    else:
+        world.partition = world.logs.create("t", 0, world.config, bytes(range(16)))
+    world.fill()
+    assert world.compact()

@@ -3,6 +3,8 @@
 import errno
 import logging
 import threading
+from contextlib import suppress
+from itertools import count
 
 import pytest
 
@@ -395,6 +397,31 @@ def test_old_segments_go_from_the_front():
     with pytest.raises(OffsetOutOfRange):
         model.partition.read(1, 100)
     assert [row[0] for row in read_all(model.partition)] == [2, 3, 4]
+
+
+@pytest.mark.parametrize("renames", range(6))
+def test_segments_that_cannot_be_renamed_stay_and_nothing_is_missing_behind_the_start(renames):
+    model = Model(small_config(retention_ms=DAY_MS, segment_ms=1 << 60))
+    fill(model, [1, 2, NOW_MS])
+    rename, calls = model.storage.rename, count()
+
+    def failing(old, new):
+        if next(calls) >= renames:
+            raise StorageFault("no")
+        rename(old, new)
+
+    model.storage.rename = failing
+    with suppress(StorageFault):
+        model.partition.apply_retention(NOW_MS)
+    model.storage.rename = rename
+    start = model.partition.log_start_offset
+    assert start == (0 if renames == 0 else 1 if renames < 4 else 2)
+    assert [row[0] for row in read_all(model.partition)] == list(range(start, 3))
+    model.partition.apply_retention(NOW_MS)
+    assert [row[0] for row in read_all(model.partition)] == [2]
+    model.partition.sync()
+    model.kill_and_open()
+    assert model.partition.log_start_offset == 2
 
 
 def test_files_out_of_use_stay_for_a_while():

@@ -223,3 +223,46 @@ def test_a_sync_that_waited_for_one_that_failed_fails_too(model):
     waiting.join(10)
     assert len(late) == 1
     assert durability.recovery_point == 0
+
+
+@pytest.mark.parametrize("evicting", [False, True])
+def test_the_next_process_does_not_believe_the_page_cache_of_one_whose_sync_has_failed(model, evicting):
+    """What a reader is shown after the start, and everything acknowledged on top of it, is on the disk with the first sync."""
+    stopped(model, evicting=evicting)
+    model.storage.die()
+    model.reopen(was_clean=False)
+    shown = read_all(model.partition)
+    assert len(shown) == (3 if evicting else 6)
+    written(model, 1)
+    model.partition.sync()
+    assert after_power_cut(model)[:-1] == shown
+    assert len(read_all(model.partition)) == len(shown) + 1
+
+
+def test_nothing_that_a_seal_speaks_of_is_written_again():
+    model = Model()
+    written(model, 40)
+    model.partition.sync()
+    sealed = [segment.log.path for segment in model.partition.segments[:-1]]
+    assert len(sealed) > 1
+    before = {path: model.storage.file_node(path).mtime_ns for path in sealed}
+    model.storage._now_ns = lambda: 5
+    model.reopen(was_clean=False)
+    assert {path: model.storage.file_node(path).mtime_ns for path in sealed} == before
+    assert model.storage.file_node(model.partition.segments[-1].log.path).mtime_ns == 5
+
+
+def test_what_the_cache_has_lost_is_not_shown(model):
+    """Readers of a stopped partition get what is good, and an error that they try again for the rest."""
+    stopped(model, evicting=True)
+    partition = model.partition
+    good = partition.read(0, 1 << 20)
+    assert good.endswith(partition.read(2, 1 << 20) or b"nothing")
+    for offset in (3, 5):
+        with pytest.raises(StorageFault):
+            partition.read(offset, 1 << 20)
+    assert partition.first_at_or_after(5).offset == 0
+    with pytest.raises(StorageFault):
+        partition.first_at_or_after(6)
+    with pytest.raises(StorageFault):
+        partition.largest_timestamp()
