@@ -46,6 +46,14 @@ JOBS = (
         ),
     ),
     Job(
+        "mirror",
+        "copy a topic to another cluster with its times, and let groups go on there",
+        (
+            "horolog pipeline mirror --from old:9092 --to new:9092 --topic orders --group billing",
+            "horolog pipeline mirror --from old:9092 --to new:9092 --topic orders --since 7d --follow",
+        ),
+    ),
+    Job(
         "lag",
         "show how far a group is behind, in records and time, and when it will have caught up",
         ("horolog pipeline lag --group billing", "horolog pipeline lag --group billing --topic orders --alert 5m"),

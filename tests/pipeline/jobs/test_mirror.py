@@ -1,0 +1,581 @@
+"""A mirror holds every record of its topic once, whatever killed it; groups go on there, lose nothing, and read again what was counted."""
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client.admin import Admin
+from client.client import Client
+from client.consumer import Consumer
+from client.errors import KafkaError
+from client.produce import build_produce
+from client.producer import Producer
+from client.requests import Versioned
+from client.types import TopicPartition
+from pipeline.jobs.loading import TopicRules
+from pipeline.jobs.mirror import mirror
+from pipeline.jobs.mirror_copy import Link, Piece, Progress, copy_piece, fenced, rounds
+from pipeline.jobs.mirror_groups import Seen, Span, move
+from pipeline.jobs.mirror_target import Bounds, MirrorRefused, can_lose, go_on, stricter
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from tests.pipeline import samples
+from tests.support.names import unique
+from tests.support.style import PROJECT
+
+CODECS = (None, "gzip", "snappy", "lz4", "zstd")
+BASE_MS = 1_763_337_600_000
+MINUTE_MS = 60_000
+PARTITIONS = 3
+PLACE = TopicPartition("t", 0)
+KEEP = {"retention.ms": "-1"}
+
+
+@pytest.fixture
+def other(start_broker):
+    """Cluster B."""
+    return start_broker(group__initial__rebalance__delay__ms=0)
+
+
+# -- what the tests do with brokers
+
+
+def made(broker, topic, partitions=PARTITIONS, **settings):
+    configs = KEEP | {name.replace("__", "."): str(value) for name, value in settings.items()}
+
+    async def make():
+        async with Admin(broker.address) as admin:
+            await admin.create_topic(topic, partitions, configs=configs)
+
+    asyncio.run(make())
+    return topic
+
+
+def some_records(count, seed=1, partitions=PARTITIONS):
+    """(partition, key, value, headers, time) of all shapes, times out of order and some of them missing."""
+    rng = random.Random(seed)
+    for number in range(count):
+        headers = [(b"n", b"%d" % number), (b"\xff\xfe", None), (b"", b"")][: rng.randrange(4)]
+        yield (
+            rng.randrange(partitions),
+            rng.choice([None, b"", b"key %d" % number]),
+            rng.choice([None, b"", b"value %d " % number * rng.randrange(1, 9)]),
+            headers,
+            rng.choice([-1, BASE_MS + number * 1000 - rng.randrange(500_000), BASE_MS + number * 1000]),
+        )
+
+
+def feed(broker, topic, records, codec=None, *, abort=False, transactional=False):
+    """Write records, of an aborted transaction if so wanted."""
+
+    class Thrown(Exception):
+        pass
+
+    async def send_all(producer):
+        for partition, key, value, headers, time_ms in records:
+            await producer.send(topic, value, key, headers, time_ms, partition)
+        await producer.flush()
+        if abort:
+            raise Thrown
+
+    async def write():
+        name = unique("writer") if abort or transactional else None
+        async with Producer(broker.address, compression=codec, transactional_id=name, batch_bytes=2000) as producer:
+            if name is None:
+                await send_all(producer)
+                return
+            try:
+                async with producer.transaction():
+                    await send_all(producer)
+            except Thrown:
+                pass
+
+    asyncio.run(write())
+
+
+def feed_old_formats(broker, topic, partition):
+    """Sets of the formats v0 and v1, plain and compressed."""
+
+    async def write():
+        place = TopicPartition(topic, partition)
+        async with Client(broker.address) as client:
+            await client.topic(topic)
+            for magic, version in ((0, 1), (1, 2)):
+                for codec in samples.CODECS[magic]:
+                    records = [
+                        samples.Record(n, BASE_MS + n * 7 if magic else -1, 0, b"k%d" % n, b"old %d" % n, ())
+                        for n in range(20)
+                    ]
+                    data = bytes(samples.encoded(records, magic, codec))
+
+                    def build(_, data=data):
+                        return build_produce(
+                            [(type("Batch", (), {"partition": place})(), data)],
+                            acks=-1,
+                            timeout_ms=10_000,
+                            transactional_id=None,
+                        )
+
+                    answer = await client.request(
+                        Versioned(ApiKey.PRODUCE, build), leader_of=place, at_least=version, at_most=version
+                    )
+                    assert answer.responses[0].partition_responses[0].error_code == 0
+
+    asyncio.run(write())
+
+
+def content(broker, topic):
+    """Of each partition, what readers of committed records see: everything but offsets."""
+
+    async def read():
+        found = {}
+        async with Consumer(broker.address, isolation="read_committed") as consumer:
+            places = [TopicPartition(topic, number) for number in await consumer.client.topic(topic)]
+            consumer.assign(places)
+            for place in places:
+                consumer.seek(place, 0)
+                found[place.partition] = []
+            ends = await consumer.end_offsets(places)
+            while any([await consumer.position(place) < end for place, end in ends.items()]):
+                for each in await consumer.poll(500):
+                    kept = (each.timestamp_ms, each.key, each.value, each.headers)
+                    found[each.partition].append((each.offset, *kept))
+        return found
+
+    return asyncio.run(read())
+
+
+def without_offsets(found):
+    return {partition: [record[1:] for record in records] for partition, records in found.items()}
+
+
+def assert_equal(broker, other, topic):
+    ours, theirs = without_offsets(content(broker, topic)), without_offsets(content(other, topic))
+    assert {number: len(records) for number, records in theirs.items()} == {
+        number: len(records) for number, records in ours.items()
+    }
+    assert theirs == ours
+
+
+def commit(broker, group, offsets):
+    async def write():
+        async with Admin(broker.address) as admin:
+            await admin.alter_group_offsets(group, offsets)
+
+    asyncio.run(write())
+
+
+def committed(broker, group):
+    async def read():
+        async with Admin(broker.address) as admin:
+            return {place: each.offset for place, each in (await admin.group_offsets(group)).items()}
+
+    return asyncio.run(read())
+
+
+@pytest.fixture
+def mirrored(run, session_broker, other):
+    """`mirrored(topic, ...)`: the command from A to B."""
+
+    def run_it(topic, *words, code=0):
+        ended = run(
+            "mirror", "--from", session_broker.address, "--to", other.address, "--topic", topic, *words, "-o", "json"
+        )
+        assert ended.code == code, ended
+        return ended
+
+    return run_it
+
+
+# -- copying
+
+
+def test_a_mirror_has_all_and_goes_on_where_it_ended(spark, mirrored, session_broker, other):
+    topic = made(session_broker, unique("mirrored"), segment__bytes=20_000)
+    expected = 0
+    for number, codec in enumerate(CODECS):
+        feed(session_broker, topic, some_records(150, number), codec)
+        expected += 150
+    feed(session_broker, topic, some_records(20, 8), transactional=True)
+    feed(session_broker, topic, some_records(20, 9), abort=True)
+    feed_old_formats(session_broker, topic, 1)
+    expected += 20 + 2 * 4 * 20
+    first = mirrored(topic, "--step", 120).json
+    assert (first["records"], first["created"]) == (expected, True)
+    assert_equal(session_broker, other, topic)
+
+    assert mirrored(topic).json["records"] == 0
+    feed(session_broker, topic, some_records(20, 10), abort=True)
+    assert mirrored(topic).json["records"] == 0
+    feed(session_broker, topic, some_records(30, 11), "zstd")
+    again = mirrored(topic).json
+    assert (again["records"], again["created"]) == (30, False)
+    assert_equal(session_broker, other, topic)
+
+
+def test_the_topic_is_made_as_it_is_but_keeps_times(spark, mirrored, session_broker, other):
+    topic = made(
+        session_broker, unique("stamped"), 2, message__timestamp__type="LogAppendTime", cleanup__policy="compact,delete"
+    )
+    feed(session_broker, topic, [(n % 2, b"k", b"%d" % n, [], BASE_MS) for n in range(20)])
+    looked = mirrored(topic, "--dry-run").json
+    assert (looked["sent"], looked["would_create"], looked["records"]) == (False, True, 20)
+    assert looked["settings"] == {"retention.ms": "-1", "cleanup.policy": "compact,delete"}
+    assert mirrored(topic).json["records"] == 20
+    assert_equal(session_broker, other, topic)
+
+
+def test_since(spark, mirrored, session_broker, other):
+    topic = made(session_broker, unique("since"), 2)
+    feed(session_broker, topic, [(0, None, b"%d" % n, [], BASE_MS + n * MINUTE_MS) for n in range(10)])
+    mirrored(topic, "--since", f"@{BASE_MS + 6 * MINUTE_MS}ms")
+    feed(session_broker, topic, [(1, None, b"later", [], BASE_MS)])
+    mirrored(topic)
+    values = {
+        number: [each[2] for each in records] for number, records in without_offsets(content(other, topic)).items()
+    }
+    assert values == {0: [b"6", b"7", b"8", b"9"], 1: [b"later"]}
+
+
+def test_what_would_lose_or_repeat_records_is_refused(spark, mirrored, session_broker, other):
+    topic = unique("refused")
+    mirrored(topic, code=4)
+    made(session_broker, topic)
+    feed(session_broker, topic, some_records(30))
+    mirrored(topic, "--group", unique("nobody"), code=4)
+    ended = mirrored(topic, "--to", session_broker.address, code=1)
+    assert "cannot be mirrored to itself" in ended.err
+
+    few = made(session_broker, unique("few"), 3)
+    made(other, few, 2)
+    assert "has 3 partitions, and 2" in mirrored(few, code=1).err
+
+    arrival = made(session_broker, unique("arrival"), 1)
+    feed(session_broker, arrival, some_records(5, partitions=1))
+    made(other, arrival, 1, message__timestamp__type="LogAppendTime")
+    assert mirrored(arrival, "--dry-run", code=3).json["overwritten_times"]
+    assert "all times would be lost" in mirrored(arrival, code=1).err
+    assert content(other, arrival) == {0: []}
+    assert mirrored(arrival, "--force").json["records"] == 5
+
+    short = made(session_broker, unique("short"), 1)
+    feed(session_broker, short, [(0, None, b"old", [], BASE_MS), (0, None, b"new", [], time.time_ns() // 1_000_000)])
+    made(other, short, 1, retention__ms=3_600_000)
+    assert "1 records are older than the topic's retention" in mirrored(short, code=1).err
+    bounded = made(session_broker, unique("bounded"), 1)
+    feed(session_broker, bounded, [(0, None, b"old", [], BASE_MS)])
+    made(other, bounded, 1, message__timestamp__before__max__ms=3_600_000)
+    assert "would be refused" in mirrored(bounded, "--force", code=1).err
+    assert content(other, bounded) == {0: []}
+
+    filled = made(session_broker, unique("filled"), 1)
+    feed(session_broker, filled, some_records(5, partitions=1))
+    made(other, filled, 1)
+    feed(other, filled, some_records(2, partitions=1))
+    assert "no mirror has noted" in mirrored(filled, code=1).err
+    assert mirrored(filled, "--force").json["records"] == 5
+    assert mirrored(filled).json["records"] == 0
+
+
+def test_what_retention_took_first_is_refused(spark, mirrored, run, session_broker, other):
+    topic = made(session_broker, unique("trimmed"), 1)
+    feed(session_broker, topic, some_records(10, partitions=1))
+    mirrored(topic)
+    feed(session_broker, topic, some_records(10, partitions=1))
+    assert run("trim", topic, "--offset", "15", "--yes", command=("topics",)).code == 0
+    assert "5 offsets are gone" in mirrored(topic, code=1).err
+    assert mirrored(topic, "--force").json["records"] == 5
+
+
+async def test_who_comes_later_fences_who_was_there(session_broker, other):
+    topic = unique("fenced")
+    place = TopicPartition(topic, 0)
+    link = Link(session_broker.address, other.address, unique("mirror"))
+    for broker in (session_broker, other):
+        async with Admin(broker.address) as admin:
+            await admin.create_topic(topic, 1, configs=KEEP)
+    async with Producer(session_broker.address) as producer:
+        for number in range(10):
+            await producer.send(topic, b"%d" % number)
+    async with Client(other.address) as target:
+        async with fenced(target, link, place) as (zombie, have):
+            assert have is None
+            async with zombie.transaction():
+                await zombie.send_offsets(link.group, {place: Progress(0, 0).committed()})
+
+            async def go_on_too_late():
+                async with zombie.transaction():
+                    await zombie.send(topic, b"of a zombie", partition=0)
+                    await zombie.flush()
+                    copied = await copy_piece(link, Piece(place, 0, 10))  # fences, and takes back what was sent
+                    assert copied.records == 10
+                    await zombie.send_offsets(link.group, {place: Progress(5, 0).committed()})
+
+            with pytest.raises(KafkaError) as refused:
+                await go_on_too_late()
+            assert refused.value.code in {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH}
+        assert (await copy_piece(link, Piece(place, 0, 10))).records == 0
+        assert (await copy_piece(link, Piece(place, 4, 10))).records == 0
+    async with Consumer(other.address, isolation="read_committed") as consumer:
+        consumer.assign([place])
+        consumer.seek(place, 0)
+        found = []
+        while await consumer.position(place) < (await consumer.end_offsets([place]))[place]:
+            found += [record.value for record in await consumer.poll(500)]
+    assert found == [b"%d" % number for number in range(10)]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_mirror_that_is_killed_again_and_again_has_everything_once(spark, mirrored, session_broker, other):
+    topic = made(session_broker, unique("killed"))
+    feed(session_broker, topic, some_records(4000, 5))
+    command = [sys.executable, "-m", "client.cli", "pipeline", "mirror", "--from", session_broker.address]
+    command += ["--to", other.address, "--topic", topic, "--step", "100", "--master", "local[2]", "--timeout", "30s"]
+    rng = random.Random(int(os.environ.get("HOROLOG_SEED", "1")))
+    made(other, topic)
+    group = f"horolog-mirror-{cluster_id(session_broker)}"
+    kills = 0
+    for _ in range(8):
+        job = subprocess.Popen(
+            command, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        began = committed(other, group)
+        deadline = time.monotonic() + 120
+        while job.poll() is None and committed(other, group) == began:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(rng.random())
+        if job.poll() is None:
+            os.killpg(job.pid, signal.SIGKILL)
+            kills += 1
+        if job.wait() == 0 or kills == 4:
+            break
+    assert kills >= 2
+    mirrored(topic)
+    assert_equal(session_broker, other, topic)
+
+
+def cluster_id(broker):
+    async def read():
+        async with Client(broker.address) as client:
+            return (await client.metadata([])).cluster_id
+
+    return asyncio.run(read())
+
+
+# -- groups
+
+
+def test_a_group_goes_on_loses_nothing_and_reads_again_what_was_counted(spark, run, mirrored, session_broker, other):
+    topic, group = made(session_broker, unique("moved"), 4), unique("group")
+    rng = random.Random(4)
+    places = [TopicPartition(topic, number) for number in range(4)]
+    for part in range(6):  # a record each ten seconds, a minute out of order; some are of aborted transactions
+        some = [
+            (number, None, b"%d-%d" % (part, n), [], BASE_MS + (part * 50 + n) * 10_000 - rng.randrange(60_000))
+            for n in range(50)
+            for number in range(3)
+        ]
+        feed(session_broker, topic, some, abort=part == 2)
+    feed(session_broker, topic, [(3, None, b"%d" % n, [], -1) for n in range(9)])
+    everything = content(session_broker, topic)
+    at = {places[0]: 233, places[1]: everything[1][-1][0] + 1, places[2]: 0, places[3]: 4}
+    commit(session_broker, group, at)
+    ended = mirrored(topic, "--group", group, "--resume-by-time", "5m")
+    table = {each["partition"]: each for each in ended.json["groups"][group]}
+    there = content(other, topic)
+    goes_on = committed(other, group)
+    for place in places:
+        number = place.partition
+        unread = [record[3] for record in everything[number] if record[0] >= at[place]]
+        coming = [record[3] for record in there[number] if record[0] >= goes_on[place]]
+        assert coming[len(coming) - len(unread) :] == unread
+        assert table[number]["duplicates"] == len(coming) - len(unread)
+        assert (table[number]["offset_from"], table[number]["offset_to"]) == (at[place], goes_on[place])
+    assert 25 <= table[0]["duplicates"] <= 37
+    assert table[0]["timestamp"] - table[0]["duplicates_since"] <= 6 * MINUTE_MS
+    assert 25 <= table[1]["duplicates"] <= 37
+    assert (table[2]["duplicates"], table[3]["duplicates"]) == (0, 4)
+    assert "no record up to where it has read has a time" in ended.err
+    words = ("--from", session_broker.address, "--to", other.address, "--topic", topic, "--group", group)
+    text = run("mirror", *words, "--resume-by-time", "5m")
+    assert text.code == 0
+    assert all(str(each["offset_to"]) in text.out for each in table.values())
+
+
+def test_a_group_with_members_is_not_moved_over_their_heads(spark, mirrored, session_broker, other):
+    topic, group = made(session_broker, unique("busy"), 1), unique("group")
+    feed(session_broker, topic, some_records(10, partitions=1))
+    commit(session_broker, group, {TopicPartition(topic, 0): 5})
+
+    with member_of(session_broker, topic, group):
+        assert "has members on A still" in mirrored(topic, "--group", group).err
+    with member_of(other, topic, group):
+        assert "has members where it is to go" in mirrored(topic, "--group", group, code=1).err
+
+
+@contextmanager
+def member_of(broker, topic, group):
+    """A member in a thread of its own; Spark's session belongs to the test's."""
+    joined, over = threading.Event(), threading.Event()
+
+    async def stay():
+        async with Consumer(broker.address, group=group, start="earliest") as consumer:
+            await consumer.subscribe([topic])
+            while not over.is_set():
+                await consumer.poll(100)
+                if consumer.assignment:
+                    joined.set()
+
+    thread = threading.Thread(target=asyncio.run, args=(stay(),))
+    thread.start()
+    try:
+        assert joined.wait(30)
+        yield
+    finally:
+        over.set()
+        thread.join(30)
+
+
+def test_the_function_refuses_and_copies(spark, session_broker, other):
+    topic = made(session_broker, unique("function"), 2)
+    feed(session_broker, topic, some_records(40, partitions=2))
+    with pytest.raises(MirrorRefused):
+        mirror(spark, session_broker.address, session_broker.address, topic)
+    assert mirror(spark, session_broker.address, other.address, topic).records == 40
+    assert_equal(session_broker, other, topic)
+
+
+# -- pure
+
+
+def test_rounds():
+    other_place = TopicPartition("t", 1)
+    assert rounds({PLACE: (0, 25), other_place: (3, 9), TopicPartition("t", 2): (4, 4)}, 10) == [
+        [Piece(PLACE, 0, 10), Piece(other_place, 3, 9)],
+        [Piece(PLACE, 10, 20)],
+        [Piece(PLACE, 20, 25)],
+    ]
+
+
+def test_where_a_partition_goes_on():
+    there = Bounds(10, 20, 15, has_records_on_target=True)
+    empty = Bounds(10, 20, 15, has_records_on_target=False)
+    assert go_on(PLACE, None, empty, force=False) == (15, 15)
+    assert go_on(PLACE, Progress(12, 3), there, force=False) == (12, 3)
+    assert go_on(PLACE, Progress(20, 3), there, force=False) == (20, 3)
+    assert go_on(PLACE, Progress(5, 3), there, force=True) == (10, 3)
+    assert go_on(PLACE, None, there, force=True) == (15, 15)
+    for have in (None, Progress(5, 3)):
+        with pytest.raises(MirrorRefused):
+            go_on(PLACE, have, there, force=False)
+    for force in (True, False):
+        with pytest.raises(MirrorRefused):
+            go_on(PLACE, Progress(21, 3), there, force=force)
+
+
+def test_only_rules_that_are_stricter_count():
+    longest = 2**63 - 1
+
+    def rules(retention_ms=-1, retention_bytes=-1, deletes=True):
+        return TopicRules(retention_ms, retention_bytes, longest, longest, False, deletes, 1)
+
+    assert not can_lose(stricter(rules(7, 7), rules(7, 7)))
+    assert not can_lose(stricter(rules(8, 8), rules(7, 7)))
+    assert not can_lose(stricter(rules(), rules()))
+    assert stricter(rules(6, 8), rules(7, 7)).retention_ms == 6
+    assert can_lose(stricter(rules(7), rules()))
+    assert can_lose(stricter(rules(7), rules(7, deletes=False)))
+    assert not can_lose(stricter(rules(7, deletes=False), rules()))
+
+
+class MemoryLog:
+    """(time, or None for what readers do not see) by offset."""
+
+    def __init__(self, slots, first=0):
+        self.first, self.end = first, len(slots)
+        self.records = [Seen(n, ms) for n, ms in enumerate(slots) if ms is not None and n >= first]
+
+    async def next(self, offset):
+        return next((each for each in self.records if each.offset >= offset), None)
+
+    async def previous_with_time(self, offset):
+        return next((each for each in reversed(self.records) if each.offset < offset and each.time_ms >= 0), None)
+
+    async def at(self, time_ms):
+        return next((each for each in self.records if each.time_ms >= time_ms), None)
+
+    async def span(self, start, end):
+        some = [each for each in self.records if start <= each.offset < end]
+        times = [each.time_ms for each in some if each.time_ms >= 0]
+        return Span(len(some), min(times, default=None), max(times, default=None))
+
+
+@st.composite
+def moves(draw):
+    """A log, what of it was mirrored and how B's looks, where a group is, and a slack."""
+    slots = draw(st.lists(st.one_of(st.none(), st.just(-1), st.integers(0, 60)), max_size=25))
+    begun = draw(st.integers(0, len(slots)))
+    upto = draw(st.integers(begun, len(slots)))
+    first = draw(st.integers(0, begun))
+    there, numbers = [], []
+    for number in range(begun, upto):
+        for _ in range(draw(st.integers(0, 2)) if draw(st.booleans()) else 0):  # of transactions that were aborted
+            there.append(None)
+            numbers.append(None)
+        if slots[number] is not None:
+            there.append(slots[number])
+            numbers.append(number)
+    return slots, first, begun, upto, there, numbers, draw(st.integers(0, len(slots))), draw(st.integers(0, 30))
+
+
+@given(moves())
+def test_a_moved_group_reads_all_that_it_has_not_read_and_again_only_what_is_counted(given_move):
+    slots, first, begun, upto, there, numbers, at, slack = given_move
+    source, target = MemoryLog(slots, first), MemoryLog(there)
+    moved = asyncio.run(move(PLACE, source, target, at, slack, Progress(upto, begun)))
+    coming = [number for number in numbers[moved.offset_to :] if number is not None]
+    later = [n for n in range(upto, len(slots)) if slots[n] is not None]
+    reads = coming + later
+    unread = [n for n in range(max(at, begun), len(slots)) if slots[n] is not None]
+    assert set(unread) <= set(reads)
+    assert moved.again.records == len([n for n in reads if n < at])
+    assert reads == sorted(set(reads))
+    times = [slots[n] for n in range(max(at, first), len(slots)) if slots[n] is not None]
+    if moved.time_ms is not None and times and times[0] >= 0 and coming and moved.offset_to > 0:
+        assert slots[coming[0]] >= moved.time_ms - slack
+
+
+@given(moves(), st.integers(0, 25), st.integers(0, 25))
+def test_what_is_read_again_is_counted_where_one_of_the_two_has_dropped_its_first_records(given_move, cut, target_cut):
+    slots, first, begun, upto, there, numbers, at, slack = given_move
+    source = MemoryLog(slots, min(max(first, cut), len(slots)))
+    position = next((n for n, number in enumerate(numbers) if number is not None and number >= at), len(there))
+    target = MemoryLog(there, min(target_cut, position))
+    moved = asyncio.run(move(PLACE, source, target, at, slack, Progress(upto, begun)))
+    unread_at = max(at, source.first)
+    reads = [number for number in numbers[moved.offset_to :] if number is not None]
+    reads += [n for n in range(max(upto, source.first), len(slots)) if slots[n] is not None]
+    assert {n for n in range(max(unread_at, begun), len(slots)) if slots[n] is not None} <= set(reads)
+    assert moved.again.records == len([n for n in reads if n < unread_at])
+
+
+def test_a_broker_that_finds_nothing_where_something_is_makes_no_group_lose_anything():
+    class Blind(MemoryLog):
+        async def at(self, time_ms):
+            return None
+
+    source, target = MemoryLog([1, 2, 3, 4]), Blind([1, 2, 3, 4])
+    moved = asyncio.run(move(PLACE, source, target, 2, 0, Progress(4, 0)))
+    assert (moved.offset_to, moved.again.records) == (0, 2)
