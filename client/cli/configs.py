@@ -74,6 +74,11 @@ async def _require(admin: "Admin", arguments: argparse.Namespace) -> None:
         await partitions_of(admin.client, arguments.name)
     if arguments.kind == "broker" and not (arguments.name.isdigit() or arguments.name == ALL_BROKERS):
         raise UsageError(f"{arguments.name!r} is no broker", f"a number, or {ALL_BROKERS!r}, is expected")
+    if arguments.kind == "broker" and arguments.name != ALL_BROKERS:
+        brokers = (await admin.client.metadata([])).nodes
+        if int(arguments.name) not in brokers:
+            there = ", ".join(str(number) for number in sorted(brokers))
+            raise NotFoundError(f"there is no broker {arguments.name}", f"there is: {there}")
 
 
 def _name(arguments: argparse.Namespace) -> str:

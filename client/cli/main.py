@@ -18,7 +18,7 @@ EPILOG = """\
 `horolog COMMAND --help` tells more, with examples.
 
 exit codes: 0 done, 1 failed, 2 wrong usage, 3 found what it watches for (lag, damage), 4 no such thing,
-5 no broker answered, 130 interrupted
+5 no broker answered, 130 interrupted, 141 nobody reads the output, 143 terminated
 """
 
 

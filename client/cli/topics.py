@@ -141,7 +141,7 @@ async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode
         return ExitCode.OK
     for topic in described:
         settings = ", ".join(f"{key}={value}" for key, value in topic["configs"].items()) or "as the broker is set"
-        console.print(console.style("bold", topic["topic"]) + f"  id {topic['id']}  {settings}")
+        console.print(console.style("bold", topic["topic"]) + f"  id {topic['id'] or '-'}  {settings}")
         console.table(
             ("PARTITION", "LEADER", "REPLICAS", "FIRST", "END", "RECORDS", "BYTES", "LARGEST TIMESTAMP"),
             [_partition_row(each, console) for each in topic["partitions"]],
@@ -152,6 +152,7 @@ async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode
 async def _described(admin: "Admin", name: str) -> dict[str, Any]:
     from client.offsets import ends
     from client.types import EARLIEST, LATEST
+    from protocol.apis import ApiKey
 
     view = (await admin.client.metadata([name])).topics.get(name)
     if view is None or view.error_code:
@@ -159,12 +160,14 @@ async def _described(admin: "Admin", name: str) -> dict[str, Any]:
     places = await partitions_of(admin.client, name)
     first = await ends(admin.client, dict.fromkeys(places, EARLIEST))
     end = await ends(admin.client, dict.fromkeys(places, LATEST))
-    configs = await admin.describe_configs("topic", name)
-    sizes = {place: size for folder in await admin.log_dirs() for place, size in folder.sizes.items()}
+    serves = (await admin.client.versions()).serves  # a Kafka before 0.11 and 1.0 tells neither of the next two
+    configs = await admin.describe_configs("topic", name) if serves(ApiKey.DESCRIBE_CONFIGS, 0) else {}
+    folders = await admin.log_dirs() if serves(ApiKey.DESCRIBE_LOG_DIRS, 0) else []
+    sizes = {place: size for folder in folders for place, size in folder.sizes.items()}
     largest = await _largest_timestamps(admin, name)
     return {
         "topic": name,
-        "id": _uuid(view.id),
+        "id": _uuid(view.id) if any(view.id) else None,
         "internal": view.internal,
         "configs": {key: config.value for key, config in configs.items() if config.source == 1},
         "partitions": [

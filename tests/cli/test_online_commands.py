@@ -315,6 +315,12 @@ def test_settings_are_shown_with_where_they_come_from_and_changed(run, topic):
 # -- groups
 
 
+def test_a_broker_that_is_not_there_is_not_waited_for(run):
+    ended = run("configs", "list", "broker", "4711")
+    assert ended.code == 4
+    assert "there is no broker 4711; there is: " in ended.err
+
+
 def test_a_group_is_moved_by_time_after_a_look(run, hourly):
     group = unique("group")
     assert run("consume", hourly, "--group", group, "-o", "json").code == 0

@@ -8,17 +8,43 @@ if TYPE_CHECKING:
     from client.types import TopicPartition
 
 LATEST = -1
+BEYOND_ALL_MS = 1 << 62
+LARGEST_TIMESTAMP_VERSION = 7
 
 
 async def time_range(client: "Client", partitions: "Sequence[TopicPartition]") -> tuple[int, int] | None:
     """The time of the first record of any partition that has one, and the largest time of all; None without any."""
-    from client.offsets import LARGEST_TIMESTAMP, list_offsets
+    from client.offsets import LARGEST_TIMESTAMP
+    from protocol.apis import ApiKey
 
-    firsts = await list_offsets(client, dict.fromkeys(partitions, 0))
-    times = [one.timestamp_ms for one in firsts.values() if one is not None and one.timestamp_ms >= 0]
-    largest = await list_offsets(client, dict.fromkeys(partitions, LARGEST_TIMESTAMP))
-    latest = [one.timestamp_ms for one in largest.values() if one is not None and one.timestamp_ms >= 0]
-    return (min(times), max(*times, *latest)) if times and latest else None
+    times = await _times_found(client, partitions, 0)
+    if not times:
+        return None
+    if (await client.versions()).serves(ApiKey.LIST_OFFSETS, LARGEST_TIMESTAMP_VERSION):
+        latest = await _times_found(client, partitions, LARGEST_TIMESTAMP)
+    else:
+        latest = [await _largest_by_search(client, partitions, max(times))]
+    return min(times), max(*times, *latest)
+
+
+async def _times_found(client: "Client", partitions: "Sequence[TopicPartition]", time_ms: int) -> list[int]:
+    from client.offsets import list_offsets
+
+    found = await list_offsets(client, dict.fromkeys(partitions, time_ms))
+    return [one.timestamp_ms for one in found.values() if one is not None and one.timestamp_ms >= 0]
+
+
+async def _largest_by_search(client: "Client", partitions: "Sequence[TopicPartition]", known_ms: int) -> int:
+    """For brokers that cannot be asked for it, Kafka before 3.0: the latest time for which a look-up finds something."""
+    low, high = known_ms, BEYOND_ALL_MS
+    while low < high:
+        middle = (low + high + 1) // 2
+        later = await _times_found(client, partitions, middle)
+        if later:
+            low = max(middle, *later)
+        else:
+            high = middle - 1
+    return low
 
 
 async def offsets_at(

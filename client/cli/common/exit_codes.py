@@ -19,3 +19,5 @@ class ExitCode(IntEnum):
     """Ctrl-C, as shells have it."""
     BROKEN_PIPE = 141
     """Whoever read the output has stopped reading, as shells have it."""
+    TERMINATED = 143
+    """SIGTERM came, and what was open was closed; as shells have it."""

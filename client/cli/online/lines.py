@@ -23,14 +23,20 @@ async def lines_of(path: str, stdin: IO[Any]) -> AsyncIterator[list[bytes]]:
     """The lines without what ends them, as many at once as have come; the last need not be ended."""
     with ExitStack() as stack:
         read = _stdin_reader(stdin) if path == STDIN else _file_reader(stack.enter_context(_open(path)))
-        rest = b""
+        begun = (
+            bytearray()
+        )  # a line whose end has not come yet; grown in place, or a long one would cost its length squared
         async for chunk in _chunks(read):
-            *whole, rest = (rest + chunk).split(b"\n")
-            yield [line.removesuffix(b"\r") for line in whole]
-            if len(rest) > MAX_LINE_BYTES:
+            first, *others = chunk.split(b"\n")
+            begun += first
+            if len(begun) > MAX_LINE_BYTES:
                 raise LineTooLong
-        if rest:
-            yield [rest.removesuffix(b"\r")]
+            if others:
+                *whole, rest = (bytes(begun), *others)
+                yield [line.removesuffix(b"\r") for line in whole]
+                begun = bytearray(rest)
+        if begun:
+            yield [bytes(begun).removesuffix(b"\r")]
 
 
 def _open(path: str) -> IO[bytes]:

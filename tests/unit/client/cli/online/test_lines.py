@@ -46,6 +46,19 @@ def test_lines_of_a_pipe_come_when_they_are_written():
     asyncio.run(talk())
 
 
+def test_a_long_line_is_not_put_together_anew_for_each_piece(tmp_path, monkeypatch):
+    """With pieces of a few bytes, work that grows with the square of the length would take minutes."""
+    monkeypatch.setattr(lines, "CHUNK_BYTES", 64)
+    path = tmp_path / "long"
+    path.write_bytes(b"short\n" + b"x" * 4_000_000 + b"\r\nend\n\n")
+
+    async def go():
+        async with asyncio.timeout(40):
+            return await collect(str(path), io.StringIO())
+
+    assert asyncio.run(go()) == [b"short", b"x" * 4_000_000, b"end", b""]
+
+
 def test_a_line_without_end_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1000)
     path = tmp_path / "long"

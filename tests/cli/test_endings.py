@@ -1,0 +1,108 @@
+"""How commands that talk to a broker end when somebody ends them: a real process each, a broker, and what is left behind."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from client.cli.common.exit_codes import ExitCode
+from tests.support.broker_process import BrokerProcess
+from tests.support.names import unique
+from tests.support.style import PROJECT
+
+WAIT_SECONDS = 60
+ENDINGS = [(signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED)]
+
+pytestmark = pytest.mark.parametrize(("told", "code"), ENDINGS, ids=["ctrl-c", "sigterm"])
+
+
+@pytest.fixture
+def run(horolog, session_broker: BrokerProcess) -> Callable:
+    return lambda *words: horolog(*words, "--bootstrap", session_broker.address, "--timeout", "30s")
+
+
+@pytest.fixture
+def start(session_broker: BrokerProcess):
+    """A command as a process of its own; whatever happens, none is left."""
+    started = []
+
+    def begin(*words) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "client.cli", *words, "--bootstrap", session_broker.address]
+        pipe = subprocess.PIPE
+        started.append(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=PROJECT))
+        return started[-1]
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def topic(run) -> str:
+    name = unique("ends")
+    assert run("topics", "create", name).code == 0
+    return name
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    give_up = time.monotonic() + WAIT_SECONDS
+    while not condition():
+        assert time.monotonic() < give_up, "it did not come to that"
+        time.sleep(0.05)
+
+
+def end(process: subprocess.Popen[bytes], told: signal.Signals) -> tuple[int, bytes]:
+    process.send_signal(told)
+    _, errors = process.communicate(timeout=WAIT_SECONDS)
+    return process.returncode, errors
+
+
+def test_a_member_leaves_its_group(run, start, topic, tmp_path, told, code):
+    lines = tmp_path / "lines"
+    lines.write_text("one\n")
+    assert run("produce", topic, lines).code == 0
+    group = unique("group")
+    process = start("consume", topic, "--group", group, "--follow")
+    assert b"one" in process.stdout.readline()
+    wait_for(lambda: [each["committed"] for each in run("groups", "lag", group, "-o", "json").json] == [1])
+    assert end(process, told) == (code, b"")
+    (described,) = run("groups", "describe", group, "-o", "json").json
+    assert (described["state"], described["members"]) == ("Empty", [])
+
+
+def test_a_benchmark_takes_its_topic_away(run, start, told, code):
+    def topics() -> set[str]:
+        return {each["topic"] for each in run("topics", "list", "-o", "json").json if "bench" in each["topic"]}
+
+    before = topics()
+    process = start("bench", "produce", "--records", "100000000")
+    wait_for(lambda: topics() - before)
+    assert end(process, told) == (code, b"")
+    assert topics() == before
+
+
+def test_what_was_sent_before_is_written(run, start, topic, told, code):
+    """Standard input is still open: only the signal ends it."""
+    process = start("produce", topic)
+    process.stdin.write(b"first\nsecond\n")
+    process.stdin.flush()
+    wait_for(lambda: len(run("consume", topic, "-o", "json").lines) == 2)
+    process.send_signal(told)
+    errors = process.stderr.read()
+    assert (process.wait(WAIT_SECONDS), errors) == (code, b"")
+
+
+def test_a_command_in_another_thread_takes_no_signals(run, topic, told, code):
+    """Nobody may set handlers there: it works all the same, and those of the process stay as they were."""
+    before = signal.getsignal(told)
+    ended = []
+    thread = threading.Thread(target=lambda: ended.append(run("consume", topic, "-o", "json").code))
+    thread.start()
+    thread.join(WAIT_SECONDS)
+    assert ended == [0]
+    assert signal.getsignal(told) is before
