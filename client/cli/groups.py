@@ -356,7 +356,7 @@ async def _delete(arguments: argparse.Namespace, console: Console) -> ExitCode:
         for group in arguments.groups:
             await _require(admin, group)
         what = f"the offsets for {', '.join(arguments.topic)} of" if arguments.topic else "all offsets of"
-        if not confirmed(arguments, console, f"deleting {what} {', '.join(arguments.groups)}"):
+        if not await confirmed(arguments, console, f"deleting {what} {', '.join(arguments.groups)}"):
             return ExitCode.FAILED
         if arguments.topic:
             for group in arguments.groups:

@@ -266,7 +266,7 @@ async def _delete(arguments: argparse.Namespace, console: Console) -> ExitCode:
         for name in arguments.topics:
             if name not in known:
                 raise unknown_topic(name, known)
-        if not confirmed(arguments, console, f"deleting {', '.join(arguments.topics)} and all records"):
+        if not await confirmed(arguments, console, f"deleting {', '.join(arguments.topics)} and all records"):
             return ExitCode.FAILED
         try:
             await admin.delete_topics(arguments.topics)
@@ -309,7 +309,7 @@ async def _trim(arguments: argparse.Namespace, console: Console) -> ExitCode:
         cut = {place: max(offset, first[place]) for place, offset in cut.items()}
         removed = sum(cut[place] - first[place] for place in places)
         if not arguments.dry_run:
-            if not confirmed(arguments, console, f"removing {removed} offsets of {arguments.topic}"):
+            if not await confirmed(arguments, console, f"removing {removed} offsets of {arguments.topic}"):
                 return ExitCode.FAILED
             await admin.delete_records(cut)
     if console.as_json:

@@ -1,5 +1,7 @@
 """How commands that talk to a broker end when somebody ends them: a real process each, a broker, and what is left behind."""
 
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -17,7 +19,7 @@ from tests.support.style import PROJECT
 WAIT_SECONDS = 60
 ENDINGS = [(signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED)]
 
-pytestmark = pytest.mark.parametrize(("told", "code"), ENDINGS, ids=["ctrl-c", "sigterm"])
+each_ending = pytest.mark.parametrize(("told", "code"), ENDINGS, ids=["ctrl-c", "sigterm"])
 
 
 @pytest.fixture
@@ -62,6 +64,7 @@ def end(process: subprocess.Popen[bytes], told: signal.Signals) -> tuple[int, by
     return process.returncode, errors
 
 
+@each_ending
 def test_a_member_leaves_its_group(run, start, topic, tmp_path, told, code):
     lines = tmp_path / "lines"
     lines.write_text("one\n")
@@ -75,6 +78,7 @@ def test_a_member_leaves_its_group(run, start, topic, tmp_path, told, code):
     assert (described["state"], described["members"]) == ("Empty", [])
 
 
+@each_ending
 def test_a_benchmark_takes_its_topic_away(run, start, told, code):
     def topics() -> set[str]:
         return {each["topic"] for each in run("topics", "list", "-o", "json").json if "bench" in each["topic"]}
@@ -86,6 +90,7 @@ def test_a_benchmark_takes_its_topic_away(run, start, told, code):
     assert topics() == before
 
 
+@each_ending
 def test_what_was_sent_before_is_written(run, start, topic, told, code):
     """Standard input is still open: only the signal ends it."""
     process = start("produce", topic)
@@ -97,6 +102,40 @@ def test_what_was_sent_before_is_written(run, start, topic, told, code):
     assert (process.wait(WAIT_SECONDS), errors) == (code, b"")
 
 
+@pytest.fixture
+def ask(session_broker: BrokerProcess, topic):
+    """A deletion that asks at a terminal, and the terminal's other end; what it asked has been read."""
+    own, terminal = pty.openpty()
+    command = [sys.executable, "-m", "client.cli", "topics", "delete", topic, "--bootstrap", session_broker.address]
+    streams = {"stdin": terminal, "stdout": terminal, "stderr": terminal, "start_new_session": True}
+    process = subprocess.Popen(command, cwd=PROJECT, **streams)
+    os.close(terminal)
+    asked = b""
+    while not asked.endswith(b"[y/N] "):
+        asked += os.read(own, 1000)
+    yield process, own
+    process.kill()
+    process.wait()
+    os.close(own)
+
+
+@each_ending
+def test_a_question_is_no_trap(run, ask, topic, told, code):
+    process, _ = ask
+    process.send_signal(told)
+    assert process.wait(WAIT_SECONDS) == code
+    assert run("topics", "describe", topic).code == 0
+
+
+@pytest.mark.parametrize(("answer", "is_there"), [(b"\n", True), (b"n\n", True), (b"\x04", True), (b" Yes\n", False)])
+def test_only_a_yes_is_a_yes(run, ask, topic, answer, is_there):
+    process, terminal = ask
+    os.write(terminal, answer)
+    assert process.wait(WAIT_SECONDS) == (ExitCode.FAILED if is_there else ExitCode.OK)
+    assert (run("topics", "describe", topic).code == 0) is is_there
+
+
+@each_ending
 def test_a_command_in_another_thread_takes_no_signals(run, topic, told, code):
     """Nobody may set handlers there: it works all the same, and those of the process stay as they were."""
     before = signal.getsignal(told)

@@ -50,10 +50,14 @@ def assignments(texts: list[str] | None) -> dict[str, str]:
     return found
 
 
-def confirmed(arguments: argparse.Namespace, console: Console, what: str) -> bool:
-    """Whether to do something that cannot be undone: `--yes`, or a yes at the terminal."""
+async def confirmed(arguments: argparse.Namespace, console: Console, what: str) -> bool:
+    """Whether to do something that cannot be undone: `--yes`, or a yes at the terminal.
+
+    The answer is waited for beside the event loop: a read inside of it would hold up Ctrl-C, too.
+    """
     from client.cli.common.console import is_terminal
     from client.cli.common.errors import UsageError
+    from client.cli.online.lines import STDIN, lines_of
 
     if arguments.yes:
         return True
@@ -61,7 +65,9 @@ def confirmed(arguments: argparse.Namespace, console: Console, what: str) -> boo
         raise UsageError(f"{what} cannot be undone", "say --yes where nobody can be asked")
     console.err.write(f"{what}: go on? [y/N] ")
     console.err.flush()
-    return console.stdin.readline().strip().lower() in {"y", "yes"}
+    async for answers in lines_of(STDIN, console.stdin):
+        return answers[0].strip().lower() in {b"y", b"yes"}
+    return False
 
 
 def add_yes(parser: argparse.ArgumentParser) -> None:
