@@ -27,6 +27,9 @@ TOPIC = "topic"
 RECORD_BYTES, BATCH_BYTES = 100, 100_000
 ACKS_ALL = -1
 CLEAN_STOP = ".kafka_cleanshutdown"
+SEALS = "horolog-seals"
+STARTS_EACH = 5
+LONGEST_STOP_SECONDS = 600.0
 MEBIBYTE, GIGABYTE = 1 << 20, 10**9
 MANY_PARTITIONS = 3_500
 SETTINGS = {"log.retention.ms": "-1"}
@@ -34,7 +37,7 @@ DEFAULT_JSON = Path("build/benchmarks/trust.json")
 
 Row = tuple[str, str]
 Plan = tuple[float, list[int], int, int]  # seconds a load, producers, partitions, bytes of the smaller log
-FULL: Plan = (5.0, [1, 8, 64, 256], MANY_PARTITIONS, 256 * MEBIBYTE)
+FULL: Plan = (5.0, [1, 8, 64, 256], MANY_PARTITIONS, 512 * MEBIBYTE)
 QUICK: Plan = (2.0, [1, 64], 350, 32 * MEBIBYTE)
 
 
@@ -133,12 +136,8 @@ def starts_with_many(root: Path, partitions: int) -> Iterator[Row]:
         records = frames.batch(frames.payloads(RECORD_BYTES, 1), fill.FIRST_TIMESTAMP)
         for partition in range(partitions):
             peer.call(frames.produce(3, TOPIC, records, partition=partition))
-    broker.stop()
-    if not (broker.data / CLEAN_STOP).exists():
-        raise BrokerError(
-            f"{partitions} partitions are not on the disk within {process.STOP_TIMEOUT_SECONDS} s of SIGTERM"
-        )
     name = f"{partitions:,} partitions of one record"
+    yield f"clean stop, {name}, none of them synced before", f"{stop_cleanly(broker):.1f} s"
     broker = brokers.start(HOROLOG, root, SETTINGS, partitions=partitions)
     yield f"start after a clean stop, {name}", seconds_of(broker)
     with Peer(broker.address) as peer:
@@ -168,9 +167,10 @@ def starts_with_one(root: Path, log_bytes: int) -> Iterator[Row]:
         )
         kill(broker)
         size = sum(path.stat().st_size for path in folder.glob(f"**/{TOPIC}-0/*.log"))
-        broker = brokers.start(HOROLOG, folder, SETTINGS, partitions=1)
-        yield f"start after SIGKILL, one partition of {size / MEBIBYTE:,.0f} MiB in one segment", seconds_of(broker)
-        points.append((size, broker.ready_seconds))
+        broker, took = start_without_seals(folder)
+        name = f"one partition of {size / MEBIBYTE:,.0f} MiB in one segment that nothing vouches for"
+        yield f"start after SIGKILL, {name}", f"{took:.2f} s"
+        points.append((size, took))
         broker.stop()
         if times == 2:
             broker = brokers.start(HOROLOG, folder, SETTINGS, partitions=1)
@@ -180,13 +180,38 @@ def starts_with_one(root: Path, log_bytes: int) -> Iterator[Row]:
     yield from extrapolated(points)
 
 
+def start_without_seals(folder: Path) -> tuple[Running, float]:
+    """The broker runs; the quickest of a few starts that had to read all of the log, for whatever else runs makes them slower only."""
+    taken: list[float] = []
+    while True:
+        for path in folder.glob(f"**/{SEALS}"):
+            path.unlink()
+        broker = brokers.start(HOROLOG, folder, SETTINGS, partitions=1)
+        taken.append(broker.ready_seconds)
+        if len(taken) == STARTS_EACH:
+            return broker, min(taken)
+        kill(broker)
+
+
+def stop_cleanly(broker: Running) -> float:
+    """Seconds from SIGTERM to the end of the process."""
+    assert broker.process is not None
+    began = time.monotonic()
+    broker.process.send_signal(signal.SIGTERM)
+    broker.process.wait(LONGEST_STOP_SECONDS)
+    took = time.monotonic() - began
+    if not (broker.data / CLEAN_STOP).exists():
+        raise BrokerError("the stop was not clean")
+    return took
+
+
 def extrapolated(points: list[tuple[int, float]]) -> Iterator[Row]:
-    """The line through two measurements; a log that is longer is not said to be quicker."""
+    """The line through two measurements, if they differ: a log that is longer is not said to be as quick or quicker."""
     (size, took), (larger, took_larger) = points
-    slope = max(0.0, (took_larger - took) / (larger - size))
+    slope = (took_larger - took) / (larger - size)
     for target in (GIGABYTE, 10 * GIGABYTE):
-        what = f"start after SIGKILL, {target // GIGABYTE} GB that nothing vouches for (from these)"
-        yield what, f"{took + slope * (target - size):.2f} s"
+        what = f"start after SIGKILL, {target // GIGABYTE} GB that nothing vouches for (reckoned from these)"
+        yield what, f"{took + slope * (target - size):.2f} s" if slope > 0 else "the two do not differ"
 
 
 def seconds_of(broker: Running) -> str:

@@ -1,9 +1,12 @@
 """Medians, ratios and verdicts, and where they are written."""
 
+import re
+
 import pytest
 
 from benchmarks import report
 from benchmarks.scenarios import LIMITS, SCENARIOS, Target
+from tests.support.style import PROJECT
 
 
 def results(ours, theirs):
@@ -76,10 +79,18 @@ def test_only_what_stands_between_the_marks_is_replaced(tmp_path):
         report.replace(page, "footprint", ["x"])
 
 
+WRITTEN = re.compile(r'report\.replace\(\s*report\.PAGE, "([a-z-]+)"')
+NAMED_BY_VARIABLES = {"loads", "footprint", "second-loads"}
+
+
 def test_the_performance_page_has_a_place_for_every_table():
+    """Of every benchmark, by what its program says."""
     text = report.PAGE.read_text()
-    for name in ("loads", "footprint", "second-loads", "steps", "index-designs"):
-        assert text.count(f"<!-- {name}:begin -->") == text.count(f"<!-- {name}:end -->") == 1
+    programs = [path.read_text() for path in (PROJECT / "benchmarks").glob("*.py")]
+    names = {name for program in programs for name in WRITTEN.findall(program)}
+    assert {"groups", "hostile", "index-designs", "pipeline", "steps", "trust"} <= names
+    for name in names | NAMED_BY_VARIABLES:
+        assert text.count(f"<!-- {name}:begin -->") == text.count(f"<!-- {name}:end -->") == 1, name
 
 
 def test_scenarios_have_names_of_their_own():
