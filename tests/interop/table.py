@@ -63,6 +63,7 @@ CHECKS_OF_TEST: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"test_a_group_goes_on", ("group_resume",)),
     (r"test_transactions", ("transactions",)),
     (r"test_readers_see_what", ("transactions",)),
+    (r"test_confluent_transforms", ("transaction_offsets",)),
     (r"test_\w+_share_leave_and_resume\[consumer", ("group_protocol_consumer",)),
     (r"test_\w+_share_leave_and_resume", ("group_rebalance", "group_resume")),
     (r"test_\w+_(administers|looks_at_resets_and_removes)_groups", ("admin_groups",)),

@@ -189,7 +189,7 @@ def transform(
     return done
 
 
-def test_every_record_is_transformed_exactly_once_though_the_program_dies(session_broker: BrokerProcess) -> None:
+def test_confluent_transforms_every_record_exactly_once_though_the_program_dies(session_broker: BrokerProcess) -> None:
     address, source, target = session_broker.address, unique("source"), unique("target")
     group, transactional_id = unique("group"), unique("id")
     with_confluent(address, source, unique("id"))
