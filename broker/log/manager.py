@@ -19,7 +19,7 @@ from random import Random
 from typing import NamedTuple
 
 from broker.clock import Clock
-from broker.log import checkpoints, meta_properties
+from broker.log import checkpoints, log_starts, meta_properties
 from broker.log.checkpoints import CheckpointError
 from broker.log.meta_properties import MetaDamaged, MetaProperties
 from broker.log.opened import Resources
@@ -149,9 +149,9 @@ class LogManager:
         points = self._load_checkpoint(checkpoints.RECOVERY_POINTS)
         if points.fault is not None:
             log.warning("%s; where partitions ended is not known from there", points.fault)
-        starts = self._load_checkpoint(checkpoints.LOG_START_OFFSETS)
+        starts = log_starts.load(self._storage, self.data_dir)
         if starts.fault is not None:
-            log.warning("%s; partitions start at their first segment", starts.fault)
+            log.warning("%s; %s partitions start inside of their first segment", starts.fault, len(starts.offsets))
         self._named_in_starts.update(starts.offsets)
         if not was_clean:
             # Folders that the last process has made may be known to the page cache only, and no partition asks for it again.
@@ -347,7 +347,8 @@ class LogManager:
             if partition.fault is None and partition.recovery_point < partition.log_start_offset:
                 partition.sync()
         number, files = self._checkpoints()
-        self._write_checkpoint(checkpoints.LOG_START_OFFSETS, files[checkpoints.LOG_START_OFFSETS], number)
+        for name in (log_starts.LOG_STARTS, checkpoints.LOG_START_OFFSETS):
+            self._write_checkpoint(name, files[name], number)
 
     def _checkpoints(self) -> tuple[int, dict[str, bytes]]:
         """What the files are to say now, and a number: what has a lower one is older."""
@@ -362,6 +363,7 @@ class LogManager:
             checkpoints.HIGH_WATERMARKS: checkpoints.encode_offsets(
                 {key: one.high_watermark for key, one in usable.items()}
             ),
+            log_starts.LOG_STARTS: log_starts.encode(starts),
             checkpoints.LOG_START_OFFSETS: checkpoints.encode_offsets(starts),
         }
 

@@ -28,6 +28,7 @@ DAMAGED_KINDS = (
     ".timeindex",
     ".snapshot",
     "horolog-seals",
+    "horolog-log-starts",
     "leader-epoch-checkpoint",
     "recovery-point-offset-checkpoint",
     "replication-offset-checkpoint",
@@ -115,10 +116,6 @@ class Chaos:
         self._world.storage.corrupt(path, position, mask)
         if kind == "horolog-cluster":
             self._simulation.configs_may_be_lost = True
-        if kind == "log-start-offset-checkpoint":
-            for topic in self._simulation.topics:
-                for partition in topic.partitions:
-                    partition.start_is_lost()
 
     @staticmethod
     def _is_fair(path: str, kind: str) -> bool:

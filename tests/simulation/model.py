@@ -90,7 +90,6 @@ class PartitionModel:
     by_value: dict[bytes, tuple[Attempt, int]] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     """What was read last."""
-    start_is_unknown: bool = False
     must_start: int = 0
     may_start: int = 0
     damaged: set[int] = field(default_factory=set)
@@ -121,26 +120,17 @@ class PartitionModel:
             if attempt.level == Level.WRITTEN:
                 attempt.level = Level.UNKNOWN
 
-    def start_is_lost(self) -> None:
-        """Where the log starts may be forgotten: what was before comes back."""
-        self.start_is_unknown = True
-        for attempt in self.attempts:
-            if attempt.level == Level.GONE:
-                attempt.level = Level.UNKNOWN
-
     def started(self) -> None:
         """A start has been looked at: what was not found then must not come later."""
         for attempt in self.attempts:
             if attempt.level == Level.UNKNOWN and attempt.base_offset not in self.damaged:
                 attempt.level = Level.GONE
-        self.after_power_cut = self.start_is_unknown = False
+        self.after_power_cut = False
 
     # -- what was read
 
     def check(self, rows: list[Row], start: int, end: int) -> Iterator[str]:
         """What is wrong with all that a reader gets; the model learns from what it sees."""
-        if self.start_is_unknown:
-            self.must_start = self.may_start = start
         if self.damaged.issuperset(range(start, self.must_start)):
             self.must_start = min(self.must_start, start)  # the log ends where its last batch was damaged
         if not self.must_start <= start <= self.may_start:

@@ -4,6 +4,7 @@ import re
 from pathlib import PurePath
 
 from broker.log import checkpoints, meta_properties, set_aside
+from broker.log.log_starts import LOG_STARTS
 from broker.log.seals import SEALS
 
 CLUSTER = "horolog-cluster"
@@ -20,6 +21,7 @@ BY_NAME = {
     checkpoints.CLEAN_SHUTDOWN: "clean-shutdown",
     meta_properties.FILE_NAME: "meta-properties",
     SEALS: "seals",
+    LOG_STARTS: "log-starts",
     CLUSTER: "cluster",
     f"{CLUSTER}.damaged": "cluster",
 }

@@ -3,7 +3,15 @@
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
-from broker.log import checkpoints, leader_epochs, meta_properties, seals, snapshot_file, transaction_index
+from broker.log import (
+    checkpoints,
+    leader_epochs,
+    log_starts,
+    meta_properties,
+    seals,
+    snapshot_file,
+    transaction_index,
+)
 from client.cli.dumping.items import Item
 
 
@@ -30,7 +38,15 @@ def _snapshot(data: bytes, _: int) -> Iterator[Item]:
 
 
 def _offsets(data: bytes, _: int) -> Iterator[Item]:
-    for (topic, partition), offset in checkpoints.decode_offsets(data).items():
+    yield from _entries(checkpoints.decode_offsets(data))
+
+
+def _log_starts(data: bytes, _: int) -> Iterator[Item]:
+    yield from _entries(log_starts.decode(data))
+
+
+def _entries(offsets: dict[tuple[str, int], int]) -> Iterator[Item]:
+    for (topic, partition), offset in offsets.items():
         yield {"type": "entry", "topic": topic, "partition": partition, "offset": offset}
 
 
@@ -101,6 +117,7 @@ _READERS: dict[str, Callable[[bytes, int], Iterator[Item]]] = {
     "transaction-index": _transactions,
     "snapshot": _snapshot,
     "offset-checkpoint": _offsets,
+    "log-starts": _log_starts,
     "leader-epochs": _epochs,
     "partition-metadata": _partition_metadata,
     "clean-shutdown": _clean_shutdown,

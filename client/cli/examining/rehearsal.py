@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from broker.clock import SystemClock
-from broker.log import checkpoints, seals, set_aside
+from broker.log import checkpoints, log_starts, seals, set_aside
 from broker.log.leader_epochs import LeaderEpochs
 from broker.log.manager import LOCK_FILE
 from broker.log.opened import Resources
@@ -49,7 +49,7 @@ def configurations(storage: Storage, data_folder: str) -> Callable[[str], TopicC
 
 def circumstances(storage: Storage, data_folder: str) -> Callable[[str, int], Circumstances]:
     """What the checkpoints say of every partition."""
-    starts = checkpoints.load_offsets(storage, f"{data_folder}/{checkpoints.LOG_START_OFFSETS}").offsets
+    starts = log_starts.load(storage, data_folder).offsets
     ends = checkpoints.load_offsets(storage, f"{data_folder}/{checkpoints.RECOVERY_POINTS}").offsets
     was_clean = storage.exists(f"{data_folder}/{checkpoints.CLEAN_SHUTDOWN}")
     now_ms = SystemClock().wall_ms()
