@@ -6,6 +6,7 @@ What the kernel and the loop cost is left out, so the figure is the product's ow
 """
 
 import asyncio
+import math
 import sys
 import tempfile
 import time
@@ -17,6 +18,7 @@ from benchmarks import fill, frames
 from broker.app import Broker
 from broker.clock import SystemClock
 from broker.log.storage import RealStorage
+from broker.network import connection as connections
 from broker.network.connection import Connection
 from broker.network.dispatch import Dispatcher
 from broker.network.listener import ConnectionLimits, Listener
@@ -64,6 +66,9 @@ class Sink:
     def set_write_buffer_limits(self, **_limits: int) -> None:
         return None
 
+    def pause_reading(self) -> None:
+        raise ConnectionError("the broker wants to hear no more for now")
+
     def close(self) -> None:
         raise ConnectionAbortedError("the broker closed the connection")
 
@@ -81,6 +86,7 @@ class Inside:
         dispatcher = Dispatcher(self.broker)
         limits = ConnectionLimits.of(settings)
         listener = Listener("PLAINTEXT", "127.0.0.1", 0, dispatcher, self.broker.clock, limits)
+        connections.TURN_S = math.inf  # nobody else waits to be served
         self.connection = Connection(listener, dispatcher, limits)
         self.connection.connection_made(cast("asyncio.Transport", self.sink))
 

@@ -1,7 +1,9 @@
 """The kept corpus runs through every target, and each target survives two seconds of mutations in a process with bounded memory."""
 
+import logging
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -10,6 +12,17 @@ from tests.fuzz.targets import TARGETS, load
 from tests.support.broker_process import PROJECT
 
 SMOKE_SECONDS = 2
+
+
+@pytest.fixture(autouse=True)
+def quiet_only_here() -> Iterator[None]:
+    """Targets silence the broker's log for good: they are made for processes of their own."""
+    loggers = [logging.getLogger(name) for name in ("broker", "broker.log")]
+    before = [(one.level, one.propagate) for one in loggers]
+    yield
+    for one, (level, propagate) in zip(loggers, before, strict=True):
+        one.setLevel(level)
+        one.propagate = propagate
 
 
 @pytest.mark.parametrize("name", TARGETS)
