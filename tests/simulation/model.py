@@ -5,7 +5,7 @@ Every record's value is unique, so that whatever is read can be told from everyt
     REFUSED   the broker said that it did not take it: it must never be read
     UNKNOWN   no answer, or an error that leaves it open: it may be read, once
     WRITTEN   acknowledged with acks=1, or shown to a reader: survives the end of the process
-    DURABLE   acknowledged with acks=all, or found after a power cut: survives everything but damage
+    DURABLE   acknowledged with acks=all or before what was, or found after a power cut: survives everything but damage
     GONE      a start has not found it: it must never come back
 """
 
@@ -90,6 +90,7 @@ class PartitionModel:
     by_value: dict[bytes, tuple[Attempt, int]] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     """What was read last."""
+    start_is_unknown: bool = False
     must_start: int = 0
     may_start: int = 0
     damaged: set[int] = field(default_factory=set)
@@ -114,6 +115,12 @@ class PartitionModel:
                 attempt.level = Level.DURABLE
         self.after_power_cut = power
 
+    def synced_before(self, offset: int) -> None:
+        """What is acknowledged with acks=all is on the disk with all that lies before it."""
+        for attempt in self.attempts:
+            if attempt.level == Level.WRITTEN and attempt.base_offset is not None and attempt.base_offset < offset:
+                attempt.level = Level.DURABLE
+
     def disk_failed(self) -> None:
         """A sync has failed: what was only written may be gone."""
         for attempt in self.attempts:
@@ -125,12 +132,14 @@ class PartitionModel:
         for attempt in self.attempts:
             if attempt.level == Level.UNKNOWN and attempt.base_offset not in self.damaged:
                 attempt.level = Level.GONE
-        self.after_power_cut = False
+        self.after_power_cut = self.start_is_unknown = False
 
     # -- what was read
 
     def check(self, rows: list[Row], start: int, end: int) -> Iterator[str]:
         """What is wrong with all that a reader gets; the model learns from what it sees."""
+        if self.start_is_unknown:
+            self.must_start = self.may_start = start
         if self.damaged.issuperset(range(start, self.must_start)):
             self.must_start = min(self.must_start, start)  # the log ends where its last batch was damaged
         if not self.must_start <= start <= self.may_start:

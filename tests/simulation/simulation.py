@@ -23,6 +23,8 @@ LEDGER_CONFIGS = {**ALWAYS, "segment.bytes": "900", "retention.ms": "-1"}
 FIRST_CONFIGS = {**ALWAYS, "segment.bytes": "500", "retention.ms": "20000", "file.delete.delay.ms": "0"}
 MOST_STARTS = 20
 DAMAGE_CHANCE = 0.25
+LOOK_AT_STOPPED_CHANCE = 0.3
+END_STOPPED_CHANCE = 0.15
 
 
 class Simulation:
@@ -160,11 +162,22 @@ class Simulation:
             self._finish()
 
     def _step(self) -> None:
+        if self.syncs_fail:
+            self._look_and_perhaps_end()
         operations, weights = self._operations
         self.world.chance.choices(operations, weights)[0]()
         for _ in range(self.world.chance.choice((0, 1, 2, 4, 8))):
             self.world.loop.step()
         self.world.deliver()
+
+    def _look_and_perhaps_end(self) -> None:
+        """While a sync has failed: what the disk may not have is looked at, and left to another process, more often than chance would."""
+        stopped = [one for one in self._all_partitions() if self.real(one).stopped is not None]
+        if stopped and self.world.chance.random() < LOOK_AT_STOPPED_CHANCE:
+            self.world.note("looks at stopped", len(stopped))
+            self._check(stopped)
+        if stopped and self.world.chance.random() < END_STOPPED_CHANCE:
+            raise PowerCut
 
     def _pass_time(self) -> None:
         by_ms = self.world.chance.choice((500, 500, 1000, 1000, 2000, 5000, 10_000))
