@@ -1,6 +1,7 @@
 """A mirror holds every record of its topic once, whatever killed it; groups go on there, lose nothing, and read again what was counted."""
 
 import asyncio
+import json
 import os
 import random
 import signal
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks import kafka
 from client.admin import Admin
 from client.client import Client
 from client.consumer import Consumer
@@ -372,6 +374,89 @@ def cluster_id(broker):
             return (await client.metadata([])).cluster_id
 
     return asyncio.run(read())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_mirror_that_follows_takes_records_and_groups_along_until_it_is_interrupted(session_broker, other, tmp_path):
+    topic, group = made(session_broker, unique("followed"), 2), unique("group")
+    place = TopicPartition(topic, 0)
+    now_ms = time.time_ns() // 1_000_000
+    feed(session_broker, topic, [(n % 2, None, b"%d" % n, [], now_ms) for n in range(20)])
+    commit(session_broker, group, {place: 4})
+    command = [sys.executable, "-m", "client.cli", "pipeline", "mirror", "--from", session_broker.address]
+    command += ["--to", other.address, "--topic", topic, "--group", group]
+    command += ["--follow", "--master", "local[1]", "-o", "json"]
+    said = tmp_path / "said"
+    with said.open("wb") as err:
+        job = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=err, start_new_session=True)
+    try:
+        wait_until(job, lambda: committed(other, group) == {place: 0})
+        feed(session_broker, topic, [(n % 2, None, b"%d" % n, [], now_ms) for n in range(20, 60)])
+        wait_until(job, lambda: ": 60 records" in said.read_text())
+        assert_equal(session_broker, other, topic)
+        os.kill(job.pid, signal.SIGINT)
+        out, _ = job.communicate(timeout=60)
+    finally:
+        if job.poll() is None:
+            os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+    assert job.returncode == 0, said.read_text()
+    summary = json.loads(out)
+    assert summary["records"] == 60
+    assert summary["groups"][group][0]["duplicates"] == 4
+    assert "s behind" in said.read_text()
+
+
+def wait_until(job, holds):
+    deadline = time.monotonic() + 120
+    while not holds():
+        assert job.poll() is None, job.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+# -- real Kafkas
+
+
+@pytest.mark.kafka_jars
+@pytest.mark.java
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("release", ["0.10.2.2", "3.9.2"])
+def test_a_topic_and_a_group_come_from_a_real_kafka(spark, mirrored, other, release):
+    try:
+        kafka.libs(release)
+    except kafka.MissingJarsError as error:
+        pytest.skip(f"no jars of Kafka {release}: {error}")
+    topic, group = unique("real"), unique("group")
+    old = release.startswith("0.10")
+    with kafka.running(release) as node:
+        made(node, topic, 2)
+        if old:  # it cannot tell its topics' settings
+            made(other, topic, 2)
+        for number, codec in enumerate(CODECS[: 4 if old else 5]):
+            records = some_records(60, number, 2)
+            feed(node, topic, [(*each[:3], [] if old else each[3], max(0, each[4])) for each in records], codec)
+        if not old:
+            feed(node, topic, some_records(30, 8, 2), abort=True)
+            feed(node, topic, some_records(30, 9, 2), transactional=True)
+        everything = content(node, topic)
+        unread_at = everything[0][100][0]
+        commit(node, group, {TopicPartition(topic, 0): unread_at})
+        ended = mirrored(topic, "--from", node.address, "--group", group, "--resume-by-time", "1m")
+        assert ended.json["created"] is not old
+        assert_equal(node, other, topic)
+        assert mirrored(topic, "--from", node.address).json["records"] == 0
+        (row,) = ended.json["groups"][group]
+        goes_on = committed(other, group)[TopicPartition(topic, 0)]
+        coming = [each[0] for each in content(other, topic)[0] if each[0] >= goes_on]
+        assert len(coming) == len(everything[0]) - 100 + row["duplicates"]
+        if not old:
+            back = unique("back")
+            made(other, back, 2)
+            feed(other, back, some_records(100, 7, 2), "lz4")
+            assert mirrored(back, "--from", other.address, "--to", node.address).json["records"] == 100
+            assert_equal(other, node, back)
 
 
 # -- groups
