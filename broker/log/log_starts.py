@@ -1,7 +1,8 @@
 """Where logs start, kept so that damage is seen: `horolog-log-starts`, beside Kafka's `log-start-offset-checkpoint`.
 
 Kafka's file has no checksum: a digit that flips is believed, and hides records or shows deleted ones. So the same is
-written to a file of ours first, one per data folder. Text, lines ended by a newline, fields parted by a space:
+written to a file of ours, one per data folder, once Kafka's is on the disk: where that is damaged and can not be written, ours
+goes on telling what it was. Text, lines ended by a newline, fields parted by a space:
 
     horolog-log-starts 1
     <topic> <partition> <offset>    one line per partition whose start the name of its first segment does not tell

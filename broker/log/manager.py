@@ -347,7 +347,7 @@ class LogManager:
             if partition.fault is None and partition.recovery_point < partition.log_start_offset:
                 partition.sync()
         number, files = self._checkpoints()
-        for name in (log_starts.LOG_STARTS, checkpoints.LOG_START_OFFSETS):
+        for name in (checkpoints.LOG_START_OFFSETS, log_starts.LOG_STARTS):
             self._write_checkpoint(name, files[name], number)
 
     def _checkpoints(self) -> tuple[int, dict[str, bytes]]:
@@ -363,8 +363,8 @@ class LogManager:
             checkpoints.HIGH_WATERMARKS: checkpoints.encode_offsets(
                 {key: one.high_watermark for key, one in usable.items()}
             ),
-            log_starts.LOG_STARTS: log_starts.encode(starts),
             checkpoints.LOG_START_OFFSETS: checkpoints.encode_offsets(starts),
+            log_starts.LOG_STARTS: log_starts.encode(starts),
         }
 
     def _write_checkpoint(self, name: str, data: bytes, number: int) -> None:
@@ -383,9 +383,16 @@ class LogManager:
 
     # -- the end
 
-    def close(self) -> None:
-        """Complete, sync and seal every partition, write the checkpoints, and last of all say that the stop was clean."""
-        failed = [one for one in list(self.partitions.values()) if not _close(one)]
+    def close(self, each: Callable[[Callable[[Partition], bool], list[Partition]], Iterable[bool]] = map) -> None:
+        """Complete, sync and seal every partition, write the checkpoints, and last of all say that the stop was clean.
+
+        The disk is waited for in `each`, which may be a pool's map: one after the other, thousands of partitions take minutes.
+        """
+        everything = list(self.partitions.values())
+        closed = [one for one in everything if _tried(one, Partition.complete)]
+        settled = list(each(_settle, closed))
+        closed = [one for one, done in zip(closed, settled, strict=True) if done and _tried(one, Partition.let_go)]
+        failed = len(closed) < len(everything) or not all(one.takes_appends for one in everything)
         try:
             self.write_checkpoints()
             if not failed:
@@ -401,13 +408,17 @@ class LogManager:
         self._lock.release()
 
 
-def _close(partition: Partition) -> bool:
+def _settle(partition: Partition) -> bool:
+    return _tried(partition, Partition.settle)
+
+
+def _tried(partition: Partition, step: Callable[[Partition], None]) -> bool:
     try:
-        partition.close()
+        step(partition)
     except StorageFault as fault:
         log.error("%r could not be closed cleanly: %s", partition, fault)
         return False
-    return partition.takes_appends
+    return True
 
 
 def partition_of(folder_name: str) -> TopicPartition | None:

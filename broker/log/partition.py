@@ -214,7 +214,7 @@ class Partition:
             self._roll_if_due(checked, now_ms)
             active = self._active
         elif size_bytes > self._config.segment_bytes:
-            raise _too_large(size_bytes, self._config)
+            raise too_large(size_bytes, self._config)
         if checked.max_timestamp > now_ms:
             self._resources.counters.appends_from_future.value += 1
         if checked.max_timestamp < active.max_timestamp:
@@ -274,7 +274,7 @@ class Partition:
         )
         incoming = rolling.Incoming(checked.size_bytes, checked.last_offset, checked.max_timestamp)
         if checked.size_bytes > self._config.segment_bytes:
-            raise _too_large(checked.size_bytes, self._config)
+            raise too_large(checked.size_bytes, self._config)
         reason = rolling.should_roll(state, incoming, self._config, now_ms)
         if reason is not None:
             log.info("%s-%s: new segment at %s (%s)", self.topic, self.index, self.log_end_offset, reason)
@@ -659,21 +659,34 @@ class Partition:
 
     def close(self) -> None:
         """Write, complete, sync and seal everything. A partition that nothing has happened to costs nothing."""
-        if self.takes_appends:
-            self.flush()
-            if self._active.seal is None:
-                untouched = len(self.segments) == 1 and not self._active.end_bytes and not self._durability.has_work
-                seal = self._active.complete()
-                if untouched:
-                    seals.save_unsynced(self._resources.storage, self.directory, [seal])
-                else:
-                    self._durability.segment_written(self._active)
-                    self._durability.segments_changed()
-                    self._save_snapshot()
+        self.complete()
+        self.settle()
+        self.let_go()
+
+    def complete(self) -> None:
+        """The first part of closing: write everything and say what there is to be sealed."""
+        if not self.takes_appends:
+            return
+        self.flush()
+        if self._active.seal is None:
+            untouched = len(self.segments) == 1 and not self._active.end_bytes and not self._durability.has_work
+            seal = self._active.complete()
+            if untouched:
+                seals.save_unsynced(self._resources.storage, self.directory, [seal])
+            else:
+                self._durability.segment_written(self._active)
+                self._durability.segments_changed()
+                self._save_snapshot()
+
+    def settle(self) -> None:
+        """The second: wait for the disk. May run in a worker thread."""
+        if self.takes_appends and self._durability.has_work:
+            self.sync()
             if self._durability.has_work:
-                self.sync()
-                if self._durability.has_work:
-                    raise StorageFault("its seals could not be written", path=self.directory)
+                raise StorageFault("its seals could not be written", path=self.directory)
+
+    def let_go(self) -> None:
+        """The last: remove what waits for it, and give the descriptors back."""
         for _, doomed in self._doomed:
             doomed.remove_files()
         self._doomed.clear()
@@ -693,8 +706,3 @@ class Partition:
         self._doomed.clear()
         self._resources.storage.rename(self.directory, aside)
         self._resources.storage.sync_dir(parent_of(aside))
-
-
-def _too_large(size_bytes: int, config: TopicConfig) -> Refused:
-    message = f"a set of {size_bytes} bytes does not fit a segment of {config.segment_bytes}"
-    return Refused(ErrorCode.RECORD_LIST_TOO_LARGE, message)

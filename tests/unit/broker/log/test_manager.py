@@ -312,6 +312,26 @@ def test_a_start_inside_a_segment_is_durable_once_it_is_written(machine):
     assert machine.start().partitions["t", 0].log_start_offset == 3
 
 
+def test_a_damaged_start_that_can_not_be_written_again_is_still_told(machine):
+    logs = machine.start()
+    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
+    for _ in range(5):
+        append(partition)
+    partition.delete_records_before(3)
+    logs.write_log_starts()
+    logs.abandon()
+    path = f"/srv/data/{checkpoints.LOG_START_OFFSETS}"
+    machine.storage.corrupt(path, machine.storage.read_all(path).index(b"t"), 1)
+    logs = machine.start()
+    assert logs.partitions["t", 0].log_start_offset == 3
+    logs.partitions["t", 0].delete_records_before(4)
+    machine.storage.fail("rename", checkpoints.LOG_START_OFFSETS, times=ALL)
+    with pytest.raises(StorageFault):
+        logs.write_log_starts()
+    machine.storage.crash()
+    assert machine.start().partitions["t", 0].log_start_offset == 3
+
+
 def test_checkpoints_are_written_when_something_has_changed(machine):
     logs = machine.start()
     partition = logs.create("t", 0, CONFIG, TOPIC_ID)
