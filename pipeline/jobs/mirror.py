@@ -7,6 +7,7 @@ Progress is kept on B, in the transactions that hold the records, so a run that 
 
 import argparse
 import asyncio
+import re
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -37,6 +38,7 @@ RESUME_BY_TIME_MS = 1_800_000
 POLL_SECONDS = 1.0
 GROUPS_EVERY_SECONDS = 30.0
 """While following, groups are moved again after so long, so that whoever has to switch to B finds them near."""
+LONGEST_PAUSE_SECONDS = 30.0
 _SETTLED_AT_ONCE = 16
 _COPIED = "records long, size_bytes long, last_ms long"
 
@@ -258,6 +260,18 @@ def run_round(spark: "SparkSession", link: "Link", pieces: "Sequence[Piece]") ->
     return [Copied(*row) for row in numbers.mapInArrow(copy_each, _COPIED).collect()]
 
 
+def passing(error: Exception) -> str | None:
+    """What went wrong, if it is of a kind that passes; a task's own error is the last that Spark's text tells of it."""
+    from client.errors import KafkaError
+    from protocol.errors import ErrorCode
+
+    if isinstance(error, KafkaError):
+        return str(error) if error.retriable else None
+    passes = "|".join(code.name for code in ErrorCode if code.retriable)
+    found = re.findall(rf"^[\w.]+: (?:\S+: )?((?:{passes}): .*)$", str(error), re.MULTILINE)
+    return str(found[-1]) if found else None
+
+
 def move(clusters: Clusters, group: str, slack_ms: int) -> "list[Moved]":
     from pipeline.jobs.mirror_groups import move_group
 
@@ -335,6 +349,7 @@ class _Run:
         self._arguments = arguments
         self._console = console
         self._force = arguments.force
+        self._move_at = 0.0
         self._progress = JobProgress(console, None)
         self._summary = Summary("mirror", details={"topic": clusters.topic})
 
@@ -409,19 +424,40 @@ class _Run:
             pass
 
     def _follow(self, spark: "SparkSession", wanted: "dict[TopicPartition, tuple[int, int]]") -> None:
-        moved_at = -GROUPS_EVERY_SECONDS
+        """Until Ctrl-C; what passes is waited for, with growing pauses."""
+        from pyspark.errors import PySparkException
+
+        from client.errors import KafkaError
+
+        pause, coming = POLL_SECONDS, wanted
         while True:
-            ends = sum(end - start for start, end in wanted.values())
-            if ends:
-                self._copy_now(spark, wanted)
-                self._say_where()
-            if self._arguments.group and time.monotonic() - moved_at >= GROUPS_EVERY_SECONDS:
-                self._move()
-                moved_at = time.monotonic()
-            wanted = news(self._clusters, force=self._force)
-            if all(start >= end for start, end in wanted.values()):
-                time.sleep(POLL_SECONDS)
-                wanted = news(self._clusters, force=self._force)
+            try:
+                coming = self._follow_once(spark, coming)
+                pause = POLL_SECONDS
+            except (KafkaError, PySparkException) as error:
+                reason = passing(error)
+                if reason is None:
+                    raise
+                self._progress.clear()
+                self._console.warn(f"{reason}; trying again in {pause:.0f} s")
+                time.sleep(pause)
+                pause, coming = min(2 * pause, LONGEST_PAUSE_SECONDS), {}
+
+    def _follow_once(
+        self, spark: "SparkSession", wanted: "dict[TopicPartition, tuple[int, int]]"
+    ) -> "dict[TopicPartition, tuple[int, int]]":
+        """Copy what there is, else wait a moment; what is to be copied next. Nothing at all: nobody knows how far the copy has come."""
+        if not wanted:
+            wanted = settle(self._clusters, self._since_ms, force=self._force)
+        if any(start < end for start, end in wanted.values()):
+            self._copy_now(spark, wanted)
+            self._say_where()
+        else:
+            time.sleep(POLL_SECONDS)
+        if self._arguments.group and time.monotonic() >= self._move_at:
+            self._move()
+            self._move_at = time.monotonic() + GROUPS_EVERY_SECONDS
+        return news(self._clusters, force=self._force)
 
     def _say_where(self) -> None:
         """A line for each round that copied something: how far behind is the age of what was copied last."""

@@ -25,7 +25,7 @@ from client.producer import Producer
 from client.requests import Versioned
 from client.types import TopicPartition
 from pipeline.jobs.loading import TopicRules
-from pipeline.jobs.mirror import mirror
+from pipeline.jobs.mirror import mirror, passing
 from pipeline.jobs.mirror_copy import Link, Piece, Progress, copy_piece, fenced, rounds
 from pipeline.jobs.mirror_groups import Seen, Span, move
 from pipeline.jobs.mirror_target import Bounds, MirrorRefused, can_lose, go_on, stricter
@@ -394,6 +394,11 @@ def test_a_mirror_that_follows_takes_records_and_groups_along_until_it_is_interr
         wait_until(job, lambda: committed(other, group) == {place: 0})
         feed(session_broker, topic, [(n % 2, None, b"%d" % n, [], now_ms) for n in range(20, 60)])
         wait_until(job, lambda: ": 60 records" in said.read_text())
+        other.kill()
+        feed(session_broker, topic, [(n % 2, None, b"%d" % n, [], now_ms) for n in range(60, 70)])
+        wait_until(job, lambda: "trying again" in said.read_text())
+        other.start()
+        wait_until(job, lambda: ": 70 records" in said.read_text())
         assert_equal(session_broker, other, topic)
         os.kill(job.pid, signal.SIGINT)
         out, _ = job.communicate(timeout=60)
@@ -403,7 +408,7 @@ def test_a_mirror_that_follows_takes_records_and_groups_along_until_it_is_interr
             job.wait()
     assert job.returncode == 0, said.read_text()
     summary = json.loads(out)
-    assert summary["records"] == 60
+    assert summary["records"] == 70
     assert summary["groups"][group][0]["duplicates"] == 4
     assert "s behind" in said.read_text()
 
@@ -583,6 +588,15 @@ def test_only_rules_that_are_stricter_count():
     assert can_lose(stricter(rules(7), rules()))
     assert can_lose(stricter(rules(7), rules(7, deletes=False)))
     assert not can_lose(stricter(rules(7, deletes=False), rules()))
+
+
+def test_only_what_passes_is_waited_for():
+    assert passing(KafkaError(ErrorCode.NETWORK_EXCEPTION, "gone")) == "NETWORK_EXCEPTION: gone"
+    assert passing(KafkaError(ErrorCode.PRODUCER_FENCED)) is None
+    of_a_task = "PythonException: Traceback\n  File x\n%s: %s: no answer\n\nJVM stacktrace:\nat org.apache"
+    for name in ("client.errors.RequestTimedOut", "pipeline.jobs.mirror_copy.MirrorFailed: t-0"):
+        assert passing(Exception(of_a_task % (name, "REQUEST_TIMED_OUT"))) == "REQUEST_TIMED_OUT: no answer"
+        assert passing(Exception(of_a_task % (name, "INVALID_PRODUCER_EPOCH"))) is None
 
 
 class MemoryLog:
