@@ -57,6 +57,8 @@ log = logging.getLogger(__name__)
 
 EXIT_OK, EXIT_CANNOT_START = 0, 1
 DISK_WORKERS = 4
+CLOSING_WORKERS = 16
+"""A sync is nearly all waiting, and the file system takes many in one go."""
 GC_YOUNG_OBJECTS = 20_000  # requests leave no cycles behind, so looking for them often only costs time
 HOUSEKEEPING_MS = 1_000
 MOST_MENDED_AT_START = 1_000
@@ -175,7 +177,11 @@ class Broker:
         for listener in self.listeners:
             listener.close_connections()
         self.workers.shutdown(wait=True)
-        self.logs.close()
+        if isinstance(self.logs.resources.storage, RealStorage):
+            with ThreadPoolExecutor(CLOSING_WORKERS, thread_name_prefix="close") as pool:
+                self.logs.close(pool.map)
+        else:
+            self.logs.close()
         if self.watchman is not None:
             self.watchman.stop()
 

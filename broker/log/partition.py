@@ -12,7 +12,6 @@ import logging
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from broker.log import repair, retention, rolling, seals, snapshot_file, swap_files, transaction_index
 from broker.log.cleaner import CleanedSegment
@@ -28,9 +27,8 @@ from broker.log.storage import NO_DESCRIPTORS, StorageFault, parent_of
 from broker.log.time_search import TimeSearch, newest_before
 from broker.log.transaction_index import AbortedTransaction, TransactionIndex
 from broker.log.validate import check
-from broker.log.verdict import Refused, Validated
+from broker.log.verdict import AppendResult, Refused, Validated, too_large
 from broker.topic_settings import TopicConfig
-from protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
@@ -46,16 +44,6 @@ _new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constru
 
 class OffsetOutOfRange(Exception):
     """The log does not reach there."""
-
-
-class AppendResult(NamedTuple):
-    """Where records went; `append_time` is -1 when they keep their own times. A tuple: one is made for every append."""
-
-    base_offset: int
-    last_offset: int
-    append_time: int
-    log_start_offset: int
-    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody misses here
 
 
 class Partition:
@@ -214,7 +202,7 @@ class Partition:
             self._roll_if_due(checked, now_ms)
             active = self._active
         elif size_bytes > self._config.segment_bytes:
-            raise too_large(size_bytes, self._config)
+            raise too_large(size_bytes, self._config.segment_bytes)
         if checked.max_timestamp > now_ms:
             self._resources.counters.appends_from_future.value += 1
         if checked.max_timestamp < active.max_timestamp:
@@ -274,7 +262,7 @@ class Partition:
         )
         incoming = rolling.Incoming(checked.size_bytes, checked.last_offset, checked.max_timestamp)
         if checked.size_bytes > self._config.segment_bytes:
-            raise too_large(checked.size_bytes, self._config)
+            raise too_large(checked.size_bytes, self._config.segment_bytes)
         reason = rolling.should_roll(state, incoming, self._config, now_ms)
         if reason is not None:
             log.info("%s-%s: new segment at %s (%s)", self.topic, self.index, self.log_end_offset, reason)

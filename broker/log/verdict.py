@@ -65,3 +65,18 @@ def refuse_records(code: ErrorCode, errors: list[RecordError]) -> Refused:
     index, text = errors[0]
     message = f"record {index}: {text}" + (f"; {len(errors) - 1} more records are refused" if len(errors) > 1 else "")
     return Refused(code, message, errors[:MOST_RECORD_ERRORS])
+
+
+class AppendResult(NamedTuple):
+    """Where records went; `append_time` is -1 when they keep their own times. A tuple: one is made for every append."""
+
+    base_offset: int
+    last_offset: int
+    append_time: int
+    log_start_offset: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody misses here
+
+
+def too_large(size_bytes: int, segment_bytes: int) -> Refused:
+    message = f"a set of {size_bytes} bytes does not fit a segment of {segment_bytes}"
+    return Refused(ErrorCode.RECORD_LIST_TOO_LARGE, message)
