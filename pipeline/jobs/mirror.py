@@ -272,11 +272,11 @@ def passing(error: Exception) -> str | None:
     return str(found[-1]) if found else None
 
 
-def move(clusters: Clusters, group: str, slack_ms: int) -> "list[Moved]":
+def move(clusters: Clusters, group: str, slack_ms: int, moved_before: "Sequence[Moved] | None" = None) -> "list[Moved]":
     from pipeline.jobs.mirror_groups import move_group
 
     return clusters.ask(
-        lambda source, target: move_group(source, target, clusters.link, group, clusters.topic, slack_ms)
+        lambda source, target: move_group(source, target, clusters.link, group, clusters.topic, slack_ms, moved_before)
     )
 
 
@@ -349,6 +349,8 @@ class _Run:
         self._arguments = arguments
         self._console = console
         self._force = arguments.force
+        self._to_move: list[str] = list(arguments.group)
+        self._moved: dict[str, list[Moved]] = {}
         self._move_at = 0.0
         self._progress = JobProgress(console, None)
         self._summary = Summary("mirror", details={"topic": clusters.topic})
@@ -372,7 +374,8 @@ class _Run:
         self._progress.clear()
         self._summary.seconds = self._progress.seconds
         self._summary.details["created"] = prepared.made
-        show(self._summary, self._move(), console)
+        self._move()
+        show(self._summary, self._moved, console)
         return ExitCode.OK
 
     def _say(self, prepared: Prepared) -> None:
@@ -454,7 +457,7 @@ class _Run:
             self._say_where()
         else:
             time.sleep(POLL_SECONDS)
-        if self._arguments.group and time.monotonic() >= self._move_at:
+        if self._to_move and time.monotonic() >= self._move_at:
             self._move()
             self._move_at = time.monotonic() + GROUPS_EVERY_SECONDS
         return news(self._clusters, force=self._force)
@@ -472,9 +475,19 @@ class _Run:
 
     # Groups
 
-    def _move(self) -> "dict[str, list[Moved]]":
-        arguments = self._arguments
-        return {group: move(self._clusters, group, arguments.resume_by_time) for group in arguments.group}
+    def _move(self) -> None:
+        """Move the groups; once moved, one that goes on on B is left alone from then on."""
+        from pipeline.jobs.mirror_groups import GroupTaken
+
+        for group in list(self._to_move):
+            before = self._moved.get(group)
+            try:
+                self._moved[group] = move(self._clusters, group, self._arguments.resume_by_time, before)
+            except GroupTaken as error:
+                if before is None:
+                    raise
+                self._console.warn(str(error))
+                self._to_move.remove(group)
 
 
 def show(summary: Summary, groups: "dict[str, list[Moved]]", console: Console) -> None:

@@ -185,14 +185,25 @@ async def copy_piece(link: Link, piece: Piece) -> Copied:
         async with fenced(target, link, place, compression) as (producer, have):
             if have is None or have.offset < start:
                 raise MirrorFailed(f"{place}: offsets before {start} are not copied yet: another mirror is at work")
-            position, copied = have.offset, Copied(0, 0, -1)
-            async with aclosing(visible(source, place, position, end)) as chunks:
-                while position < end:
-                    async with producer.transaction():
-                        position, copied = await _send_some(producer, place, chunks, position, copied)
-                        progress = Progress(position, have.begun)
-                        await producer.send_offsets(link.group, {place: progress.committed()})
-            return copied
+            async with aclosing(visible(source, place, have.offset, end)) as chunks:
+                return await _send_all(producer, link, piece, have, chunks)
+
+
+async def _send_all(
+    producer: Producer,
+    link: Link,
+    piece: Piece,
+    have: Progress,
+    chunks: AsyncGenerator[tuple[list[ConsumerRecord], int], None],
+) -> Copied:
+    """A transaction after the other, up to the end of the piece."""
+    position, copied = have.offset, Copied(0, 0, -1)
+    while position < piece.end:
+        async with producer.transaction():
+            position, copied = await _send_some(producer, piece.place, chunks, position, copied)
+            progress = have._replace(offset=position)
+            await producer.send_offsets(link.group, {piece.place: progress.committed()})
+    return copied
 
 
 async def _send_some(

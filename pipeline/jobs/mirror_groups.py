@@ -9,6 +9,7 @@ that record and `c`: times of the last `slack`, and as much more as times are ou
 the same holds. If none has, the group begins where B begins.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -217,26 +218,49 @@ class BrokerLog:
 # -- groups
 
 
+class GroupTaken(CommandError):
+    """The group goes on on B already; to set its offsets would take it back."""
+
+
 async def check_groups(source: Admin, target: Admin, groups: list[str], topic: str) -> list[str]:
     """The groups that still have members on A; raises if one has read nothing there, or has members on B."""
-    busy = []
-    on_source, on_target = await source.describe_groups(groups), await target.describe_groups(groups)
+    described = await source.describe_groups(groups)
     for group in groups:
         if not any(place.topic == topic for place in await source.group_offsets(group)):
             raise NotFoundError(
                 f"group {group!r} has committed nothing of {topic}", "`horolog groups list` names groups"
             )
-        if on_target[group].members:
-            raise CommandError(
-                f"group {group!r} has members where it is to go", "what they read now would be overwritten: stop them"
-            )
-        if on_source[group].members:
-            busy.append(group)
-    return busy
+        await _check_free(target, group, None)
+    return [group for group in groups if described[group].members]
 
 
-async def move_group(source: Admin, target: Admin, link: Link, group: str, topic: str, slack_ms: int) -> list[Moved]:
-    """Set where the group goes on on B, in every partition of which it has read something on A."""
+async def _check_free(target: Admin, group: str, expected: dict[TopicPartition, int] | None) -> None:
+    if (await target.describe_groups([group]))[group].members:
+        raise GroupTaken(
+            f"group {group!r} has members where it is to go", "what they read now would be overwritten: stop them"
+        )
+    if expected is None:
+        return
+    found = await target.group_offsets(group, expected)
+    if any(each is not None and each.offset != expected[place] for place, each in found.items()):
+        raise GroupTaken(f"group {group!r} has gone on where it is to go since it was moved", "it is left alone")
+
+
+async def move_group(
+    source: Admin,
+    target: Admin,
+    link: Link,
+    group: str,
+    topic: str,
+    slack_ms: int,
+    moved_before: Sequence[Moved] | None = None,
+) -> list[Moved]:
+    """Set where the group goes on on B, in every partition of which it has read something on A.
+
+    GroupTaken if it has members on B, or has committed something there since it was moved before.
+    """
+    expected = None if moved_before is None else {each.partition: each.offset_to for each in moved_before}
+    await _check_free(target, group, expected)
     committed = {
         place: each.offset
         for place, each in (await source.group_offsets(group)).items()

@@ -400,6 +400,7 @@ def test_a_mirror_that_follows_takes_records_and_groups_along_until_it_is_interr
         other.start()
         wait_until(job, lambda: ": 70 records" in said.read_text())
         assert_equal(session_broker, other, topic)
+        commit(other, group, {place: 3})  # the group reads on B now
         os.kill(job.pid, signal.SIGINT)
         out, _ = job.communicate(timeout=60)
     finally:
@@ -411,6 +412,7 @@ def test_a_mirror_that_follows_takes_records_and_groups_along_until_it_is_interr
     assert summary["records"] == 70
     assert summary["groups"][group][0]["duplicates"] == 4
     assert "s behind" in said.read_text()
+    assert ("it is left alone" in said.read_text(), committed(other, group)) == (True, {place: 3})
 
 
 def wait_until(job, holds):
