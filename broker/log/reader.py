@@ -54,7 +54,10 @@ def good_end(segment: Segment, position: int) -> int:
 def _walk_to(segment: Segment, position: int, end: int, offset: int) -> int | None:
     pread = segment.log.pread
     while position < end:
-        chunk = _piece(pread(min(WALK_BYTES, end - position), position), end - position)
+        size = min(WALK_BYTES, end - position)
+        if segment.unverified is not None:
+            segment.verify(position, position + size)  # a size that is wrong would lead past what is looked for
+        chunk = _piece(pread(size, position), end - position)
         limit = len(chunk) - _START_BYTES
         at = 0
         while at <= limit:

@@ -7,7 +7,7 @@ from broker.log import set_aside
 from broker.log.memory_storage import ALL
 from broker.log.mending import Mender
 from broker.log.suspects import BeingMended, Suspects
-from tests.support.log_model import DIRECTORY, NOW_MS, Model, read_all
+from tests.support.log_model import DIRECTORY, NOW_MS, Model, read_all, small_config
 from tests.unit.broker.log.test_recovery import bases, fill, flip, log_path
 
 
@@ -162,3 +162,17 @@ def test_partitions_that_are_gone_are_passed_over():
     assert len(suspects) == 1
     assert Mender(suspects, None, lambda _: None).next_task(NOW_MS) is None
     assert not len(suspects)
+
+
+@pytest.mark.parametrize("at", [7, 8, 9, 10, 11, 16, 26])
+def test_a_header_that_flipped_leads_nobody_past_what_is_looked_for(at):
+    """The walk to an offset goes from size to size: a wrong one would lead out of the segment."""
+    model = Model(small_config(segment_bytes=1 << 20, index_interval_bytes=100_000))
+    fill(model, 10)
+    before = read_all(model.partition, start=5)
+    model.close_and_open()
+    flip(model, log_path(0), at)
+    with pytest.raises(BeingMended):
+        model.partition.read(5, 1 << 20)
+    assert mend(model) == 1
+    assert read_all(model.partition, start=5) == before
