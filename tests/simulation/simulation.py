@@ -24,7 +24,7 @@ FIRST_CONFIGS = {**ALWAYS, "segment.bytes": "500", "retention.ms": "20000", "fil
 MOST_STARTS = 20
 DAMAGE_CHANCE = 0.25
 LOOK_AT_STOPPED_CHANCE = 0.3
-END_STOPPED_CHANCE = 0.15
+END_STOPPED_CHANCE = 0.4
 
 
 class Simulation:
@@ -177,7 +177,7 @@ class Simulation:
             self.world.note("looks at stopped", len(stopped))
             self._check(stopped)
         if stopped and self.world.chance.random() < END_STOPPED_CHANCE:
-            raise PowerCut
+            self._start_again(power=self.world.chance.random() < 0.2, clean=False)
 
     def _pass_time(self) -> None:
         by_ms = self.world.chance.choice((500, 500, 1000, 1000, 2000, 5000, 10_000))
