@@ -174,6 +174,15 @@ class Accumulator:
         self._queues[batch.partition].extendleft(reversed(parts))
         self.used_bytes += sum(part.size_bytes for part in parts) - batch.size_bytes
 
+    def drop_older(self, partition: TopicPartition, created_until: float) -> list[Batch]:
+        """Forget what waits behind the batch of this partition that is on its way, and began no later; what was forgotten."""
+        queue = self._queues[partition]
+        dropped = []
+        while queue and queue[0].created_at <= created_until:
+            dropped.append(queue.popleft())
+        self.used_bytes -= sum(batch.size_bytes for batch in dropped)
+        return dropped
+
     def abandon(self) -> list[Batch]:
         """Forget everything, also what is on its way; what was forgotten."""
         on_their_way = list(self._on_their_way.values())

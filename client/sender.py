@@ -267,6 +267,8 @@ class Sender:
         if gives_up or not (error.retriable or anew):
             if batch.producer is not None and self._transactional_id is None:
                 self._forget_producer(batch)  # it may have been written or not: its numbers are never used again
+            if error.retriable and elapsed_ms >= self._delivery_timeout_ms:
+                self._fail_what_is_as_late(batch, error, now)
             self._fail(batch, error)
             return
         if anew:
@@ -275,6 +277,11 @@ class Sender:
         batch.retry_at = now + policy.delay_ms(batch.attempts, self._client.random) / 1000
         self._accumulator.put_back(batch, [batch])
         self._wake.set()
+
+    def _fail_what_is_as_late(self, batch: Batch, error: KafkaError, now: float) -> None:
+        """What waits behind a batch and is out of time like it: an attempt for each of thousands would take minutes more."""
+        for late in self._accumulator.drop_older(batch.partition, now - self._delivery_timeout_ms / 1000):
+            self._tell(late, error)
 
     def _written(self, batch: Batch, base_offset: int, append_time_ms: int) -> None:
         topic, partition = batch.partition

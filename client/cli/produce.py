@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 STDIN = "-"
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 SHOWN_REFUSALS = 20
+PATIENCE_MS = 30_000
+"""How long at least a record is tried for when the broker goes away meanwhile: it may only be starting anew."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +74,10 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
             await client.topic(arguments.topic, create=True)
         await partitions_of(client, arguments.topic, None if arguments.partition is None else [arguments.partition])
         codec = None if arguments.codec == "none" else arguments.codec
-        async with Producer(client, acks=arguments.acks, compression=codec) as producer:
+        patience_ms = max(arguments.timeout, PATIENCE_MS)
+        async with Producer(
+            client, acks=arguments.acks, compression=codec, delivery_timeout_ms=patience_ms
+        ) as producer:
             sending = Sending(
                 producer,
                 arguments.topic,
@@ -134,6 +139,7 @@ def report(sending: "Sending", topic: str, console: Console) -> ExitCode:
             {
                 "topic": topic,
                 "written": sending.written,
+                "refused_count": sending.refused,
                 "refused": [each._asdict() for each in refusals],
                 "bytes": sending.written_bytes,
                 "seconds": round(sending.seconds, 3),
@@ -142,14 +148,14 @@ def report(sending: "Sending", topic: str, console: Console) -> ExitCode:
     else:
         for each in refusals[:SHOWN_REFUSALS]:
             console.error(f"{each.source}, line {each.line}: {each.reason}")
-        if len(refusals) > SHOWN_REFUSALS:
-            console.error(f"and {len(refusals) - SHOWN_REFUSALS} more")
-        console.note(summary(sending, len(refusals)))
+        if sending.refused > SHOWN_REFUSALS:
+            console.error(f"and {sending.refused - SHOWN_REFUSALS} more")
+        console.note(summary(sending))
     return ExitCode.FAILED if refusals else ExitCode.OK
 
 
-def summary(sending: "Sending", refused: int) -> str:
-    words = f"{sending.written} written, {refused} refused"
+def summary(sending: "Sending") -> str:
+    words = f"{sending.written} written, {sending.refused} refused"
     if sending.stopped_early:
         words += "; stopped there, so later lines were not sent (--on-error continue goes on)"
     return words

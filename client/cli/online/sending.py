@@ -14,7 +14,7 @@ from client.types import Sent
 
 LINES_BETWEEN_YIELDS = 500
 """The event loop must turn now and then, so that answers are taken while a large file is read."""
-MAX_REFUSALS = 100_000
+MAX_REFUSALS = 10_000
 """How many refusals are remembered; the rest is counted."""
 
 
@@ -49,6 +49,7 @@ class Sending:
         self._stop_at_error = stop_at_error
         self._refusals: list[Refusal] = []
         self._began = time.monotonic()
+        self.refused = 0
         self.written = 0
         self.written_bytes = 0
         self.stopped_early = False
@@ -63,7 +64,7 @@ class Sending:
 
     @property
     def _must_stop(self) -> bool:
-        return bool(self._refusals) and (self._stop_at_error or len(self._refusals) >= MAX_REFUSALS)
+        return self.refused > 0 and self._stop_at_error
 
     async def file(
         self, path: str, stdin: IO[Any], read: Callable[[bytes], Line], advance: Callable[[int], Any]
@@ -119,4 +120,6 @@ class Sending:
             self.written_bytes += size_bytes
 
     def _refuse(self, source: str, number: int, reason: str) -> None:
-        self._refusals.append(Refusal(source, number, reason))
+        self.refused += 1
+        if len(self._refusals) < MAX_REFUSALS:
+            self._refusals.append(Refusal(source, number, reason))

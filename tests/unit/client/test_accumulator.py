@@ -143,3 +143,21 @@ def test_order_and_room_are_kept_whatever_happens(steps):
     assert box.used_bytes == 0
     with pytest.raises(KeyError):
         box.take(A)
+
+
+def test_what_is_as_late_as_the_batch_before_it_goes_with_it():
+    box = accumulator(batch_bytes=10)
+    for created_at in (0.0, 1.0, 2.0, 3.0):
+        box.append(A, record(), created_at)
+        box.append(B, record(B), created_at)
+    first = box.take(A)
+    assert [batch.created_at for batch in box.drop_older(A, 2.0)] == [1.0, 2.0]
+    box.settle(first)
+    assert box.used_bytes == 5 * 10
+    assert [batch.created_at for batch in box.drop_all()] == [3.0, 0.0, 1.0, 2.0, 3.0]
+    assert box.used_bytes == 0
+    box.append(A, record(), 4.0)
+    last = box.take(A)
+    assert box.drop_older(A, 9.0) == []
+    box.settle(last)
+    assert box.oldest() is None
