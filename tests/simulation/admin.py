@@ -249,8 +249,9 @@ class Administrator:
         found = {one.name: one for one in self._world.ask(MetadataRequest(topics=None), METADATA_WITH_IDS).topics}
         for topic in list(self._simulation.topics):
             there = found.get(topic.name)
-            if there is not None and self._may_be_forgotten(topic):
+            if there is not None and there.topic_id != topic.id and self._may_be_forgotten(topic):
                 topic.id = there.topic_id  # its folder was there without saying whose it is
+                self._simulation.offsets.forget(topic)  # they know topics by their ids
             if there is None or (topic.id is not None and there.topic_id != topic.id):
                 if topic.must_exist and not self._may_be_forgotten(topic):
                     self._simulation.fail(f"{topic} is not there any more")
