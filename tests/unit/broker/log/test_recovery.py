@@ -10,6 +10,7 @@ from broker.log.recovery import is_segment_file
 from broker.log.storage import StorageFault
 from protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
 from protocol.records.control import Marker, encode_marker
+from protocol.records.entries import iter_entries
 from protocol.records.record import Record
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, read_all, small_config
 
@@ -178,6 +179,23 @@ def test_what_no_checksum_covers_is_put_right(model, which, at):
     assert counters(model).damaged_bytes.value == counters(model).torn_bytes_cut.value == 0
     assert model.storage.read_all(path) == good
     model.check()
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize("is_synced", [False, True])
+def test_an_offset_that_flipped_is_put_right_wherever_its_batch_lies(count, is_synced):
+    """The first and the last batch of the log have neighbours on one side only."""
+    for which in range(count):
+        for bit in (0, 1, 6, 31, 62, 63):
+            model = Model(small_config(segment_bytes=1 << 20))
+            fill(model, count)
+            if is_synced:
+                model.sync()
+            rows = read_all(model.partition)
+            entry = list(iter_entries(model.storage.read_all(log_path(0))))[which]
+            model.storage.corrupt(log_path(0), entry.position + 7 - bit // 8, 1 << bit % 8)
+            model.reopen(was_clean=False)
+            assert read_all(model.partition) == rows
 
 
 def test_a_stale_message_at_the_tail_does_not_stop_the_start(model):
