@@ -6,7 +6,7 @@ that comes after `c` on A comes after it on B. So nothing is lost, in whatever o
 that record and `c`: times of the last `slack`, and as much more as times are out of order there.
 
 `c` may have no such time to look for. Then `t` is the time of the last record before `c` that has one, and as that record comes before `c`,
-the same holds. If none has, the group begins where B begins.
+the same holds. If none has, or B was not given it, the group begins where B begins.
 """
 
 from collections.abc import Sequence
@@ -59,8 +59,8 @@ class Log(Protocol):
         """The last record with a time before an offset."""
         ...
 
-    async def at(self, time_ms: int) -> Seen | None:
-        """The first record of this time or later."""
+    async def at(self, time_ms: int, start: int = 0) -> Seen | None:
+        """The first record of this time or later, at or after an offset."""
         ...
 
     async def span(self, start: int, end: int) -> Span: ...
@@ -105,7 +105,10 @@ async def move(
     unread = await source.next(unread_at)
     goes_by = unread if unread is not None and unread.time_ms >= 0 else await source.previous_with_time(unread_at)
     since_ms = None if goes_by is None else max(0, goes_by.time_ms - slack_ms)
-    offset = await _offset_on(target, unread, since_ms, progress)
+    if goes_by is None or since_ms is None or not _is_on(target, unread, goes_by, progress):
+        offset = target.first
+    else:
+        offset = await _offset_on(target, unread, since_ms, progress)
     return Moved(
         place,
         committed,
@@ -117,12 +120,13 @@ async def move(
     )
 
 
-async def _offset_on(target: Log, unread: Seen | None, since_ms: int | None, progress: Progress) -> int:
-    """The first record of that time, if that is safe to go by; else the start, or the end where nothing is that was not read."""
-    if unread is not None and unread.offset < progress.begun:
-        return target.first  # it was not mirrored, so its time says nothing of those that were
-    if since_ms is None:
-        return target.first
+def _is_on(target: Log, unread: Seen | None, goes_by: Seen, progress: Progress) -> bool:
+    """Whether B was given the record, and has it still if it is needed in place of one without a time."""
+    return goes_by.offset >= progress.begun and (unread is None or unread is goes_by or target.first == 0)
+
+
+async def _offset_on(target: Log, unread: Seen | None, since_ms: int, progress: Progress) -> int:
+    """The first record of that time or later; the end where nothing is that was not read."""
     found = await target.at(since_ms)
     if found is not None:
         return found.offset
@@ -134,24 +138,15 @@ async def _offset_on(target: Log, unread: Seen | None, since_ms: int | None, pro
 async def _read_again(
     source: Log, target: Log, unread_at: int, offset: int, since_ms: int | None, progress: Progress
 ) -> Span:
-    """What the group has read on A and will read on B: a count of A's records, which has to be B's where one has dropped some."""
+    """What the group has read on A and will read on B. Where one of them has dropped its first records, A's of that time need not be B's."""
     if offset == target.end:
         return await source.span(max(progress.offset, source.first), unread_at)
-    found = None if since_ms is None or offset == target.first else await source.at(since_ms)
-    begin = progress.begun if found is None else max(found.offset, progress.begun)
+    found = None if since_ms is None or offset == target.first else await source.at(since_ms, progress.begun)
+    begin = progress.begun if found is None else found.offset
     again = await source.span(begin, unread_at)
-    dropped = target.first > 0 or source.first > progress.begun
-    if found is None or (dropped and await _may_differ(source, target, begin, offset)):
+    if found is None or target.first > 0 or source.first > progress.begun:
         return again._replace(records=await _by_difference(source, target, offset, unread_at, progress))
     return again
-
-
-async def _may_differ(source: Log, target: Log, begin: int, offset: int) -> bool:
-    """Whether one of the two has nothing before the first that is read again, so that the other may have more of them."""
-    first_of_source, first_of_target = await source.next(source.first), await target.next(target.first)
-    return (first_of_source is None or first_of_source.offset >= begin) or (
-        first_of_target is None or first_of_target.offset >= offset
-    )
 
 
 async def _by_difference(source: Log, target: Log, offset: int, unread_at: int, progress: Progress) -> int:
@@ -199,10 +194,10 @@ class BrokerLog:
             high, width = low, width * _WIDER
         return None
 
-    async def at(self, time_ms: int) -> Seen | None:
+    async def at(self, time_ms: int, start: int = 0) -> Seen | None:
         """A look-up may find a record of an aborted transaction; from there on the first that is seen and late enough counts."""
         found = (await list_offsets(self._client, {self._place: time_ms}, isolation=1))[self._place]
-        return None if found is None else await self._next(found.offset, time_ms)
+        return None if found is None else await self._next(max(found.offset, start), time_ms)
 
     async def span(self, start: int, end: int) -> Span:
         records, times = 0, []

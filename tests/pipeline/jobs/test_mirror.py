@@ -12,7 +12,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmarks import kafka
@@ -614,8 +614,8 @@ class MemoryLog:
     async def previous_with_time(self, offset):
         return next((each for each in reversed(self.records) if each.offset < offset and each.time_ms >= 0), None)
 
-    async def at(self, time_ms):
-        return next((each for each in self.records if each.time_ms >= time_ms), None)
+    async def at(self, time_ms, start=0):
+        return next((each for each in self.records if each.time_ms >= time_ms and each.offset >= start), None)
 
     async def span(self, start, end):
         some = [each for each in self.records if start <= each.offset < end]
@@ -641,6 +641,9 @@ def moves(draw):
     return slots, first, begun, upto, there, numbers, draw(st.integers(0, len(slots))), draw(st.integers(0, 30))
 
 
+@example(([0, -1, 0], 0, 1, 3, [-1, 0], [1, 2], 1, 0))  # the time to go by is of a record that B was not given
+@example(([0, -1, 0], 0, 1, 3, [-1, 0], [1, 2], 2, 0))
+@settings(max_examples=500)
 @given(moves())
 def test_a_moved_group_reads_all_that_it_has_not_read_and_again_only_what_is_counted(given_move):
     slots, first, begun, upto, there, numbers, at, slack = given_move
@@ -658,6 +661,9 @@ def test_a_moved_group_reads_all_that_it_has_not_read_and_again_only_what_is_cou
         assert slots[coming[0]] >= moved.time_ms - slack
 
 
+@example(([0, -1, 0], 0, 0, 3, [0, -1, 0], [0, 1, 2], 1, 0), 0, 1)  # or that B has dropped
+@example(([-1, 0, -1, 0], 0, 0, 2, [-1, 0], [0, 1], 3, 0), 2, 0)  # A has dropped the record with which B begins
+@settings(max_examples=500)
 @given(moves(), st.integers(0, 25), st.integers(0, 25))
 def test_what_is_read_again_is_counted_where_one_of_the_two_has_dropped_its_first_records(given_move, cut, target_cut):
     slots, first, begun, upto, there, numbers, at, slack = given_move
@@ -674,7 +680,7 @@ def test_what_is_read_again_is_counted_where_one_of_the_two_has_dropped_its_firs
 
 def test_a_broker_that_finds_nothing_where_something_is_makes_no_group_lose_anything():
     class Blind(MemoryLog):
-        async def at(self, time_ms):
+        async def at(self, time_ms, start=0):
             return None
 
     source, target = MemoryLog([1, 2, 3, 4]), Blind([1, 2, 3, 4])
