@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -18,6 +19,10 @@ hypothesis.settings.register_profile("quick", max_examples=100, deadline=None)
 hypothesis.settings.register_profile("thorough", max_examples=1000, deadline=None)
 hypothesis.settings.register_profile("steady", max_examples=100, deadline=None, derandomize=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+# A shell that runs this in the background has Ctrl-C ignored, and so would every program that tests start and stop by it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Here other programs and the machine take part, with time limits of their own: a test that fails is run once more, and pytest
 # counts and names it. What is ours alone gets no second chance.
