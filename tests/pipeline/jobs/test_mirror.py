@@ -377,6 +377,7 @@ def cluster_id(broker):
 
 
 @pytest.mark.slow
+@pytest.mark.spark
 @pytest.mark.timeout(300)
 def test_a_mirror_that_follows_takes_records_and_groups_along_until_it_is_interrupted(session_broker, other, tmp_path):
     topic, group = made(session_broker, unique("followed"), 2), unique("group")
