@@ -152,8 +152,8 @@ def parse(data: bytes) -> StoredCluster:
     for number, line in enumerate(data.split(b"\n"), start=1):
         if not line:
             continue
-        content = _content(line)
         try:
+            content = _content(line)
             if content is None:
                 raise ValueError("wrong checksum")
             if number == 1:
@@ -161,7 +161,7 @@ def parse(data: bytes) -> StoredCluster:
             else:
                 topic = _read_topic(content, line.decode("ascii") + "\n")
                 stored.topics[topic.name] = topic
-        except (ValueError, KeyError, TypeError, binascii.Error) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
             stored.damages.append(f"line {number}: {error}")
     if expected is None:
         stored.damages.append("the head is missing")

@@ -1,5 +1,7 @@
 """The cluster file: what is written comes back, and damage costs what it hit and nothing else."""
 
+import zlib
+
 import pytest
 
 from broker.cluster_file import (
@@ -132,3 +134,23 @@ def test_topic_ids_are_written_as_in_partition_metadata():
     assert decode_topic_id(encode_topic_id(topic_id)) == topic_id
     assert len(encode_topic_id(topic_id)) == 22
     assert decode_topic_id("3QwsrJSIRfKzvCSObwhb_Q").hex() == "dd0c2cac948845f2b3bc248e6f085bfd"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"{",
+        b"\xff",
+        b"7",
+        b"[" * 100_000,
+        b'{"version": 1, "deleting": [], "broker_configs": {}, "next_producer_id": 0, "topics": 0}',
+        b'{"version": 1, "deleting": {}, "broker_configs": {"": 7}, "next_producer_id": 0, "topics": 0}',
+        b'{"version": [], "deleting": {}, "broker_configs": {}, "next_producer_id": 0, "topics": 0}',
+    ],
+)
+def test_a_line_whose_checksum_is_right_may_still_be_nonsense(text):
+    line = b"%08x " % zlib.crc32(text) + text
+    for data in (line, b"\n" + line):
+        stored = parse(data + b"\n")
+        assert stored.damages
+        assert not stored.topics
