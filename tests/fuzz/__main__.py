@@ -28,7 +28,7 @@ def main() -> int:
     arguments = parser.parse_args()
     bound_memory()
     if arguments.engine != "own" and has_atheris():
-        return run_atheris(arguments.target, arguments.seconds)
+        return run_atheris(arguments.target, arguments.seconds, arguments.seed)
     if arguments.engine == "atheris":
         print("atheris is not installed", file=sys.stderr)
         return 2
@@ -58,7 +58,7 @@ def run_own(name: str, seconds: float, seed: int, *, keep_nothing: bool) -> int:
     return 1 if report.findings else 0
 
 
-def run_atheris(name: str, seconds: float) -> int:
+def run_atheris(name: str, seconds: float, seed: int | None) -> int:
     """Coverage-guided; new inputs go to a cache folder, so that the kept corpus stays small."""
     import atheris
 
@@ -74,6 +74,8 @@ def run_atheris(name: str, seconds: float) -> int:
         "-rss_limit_mb=2048",
         "-print_final_stats=1",
     ]
+    if seed is not None:
+        flags.append(f"-seed={seed}")
     flags += [f"-artifact_prefix={corpus.folder(name)}/", str(found), str(corpus.folder(name))]
     atheris.Setup([sys.argv[0], *flags], lambda data: mutation.check(target, data))
     atheris.Fuzz()
