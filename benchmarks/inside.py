@@ -86,7 +86,6 @@ class Inside:
         dispatcher = Dispatcher(self.broker)
         limits = ConnectionLimits.of(settings)
         listener = Listener("PLAINTEXT", "127.0.0.1", 0, dispatcher, self.broker.clock, limits)
-        connections.TURN_S = math.inf  # nobody else waits to be served
         self.connection = Connection(listener, dispatcher, limits)
         self.connection.connection_made(cast("asyncio.Transport", self.sink))
 
@@ -105,11 +104,13 @@ class Inside:
 
 @contextmanager
 def inside() -> Iterator[Inside]:
+    turn_s, connections.TURN_S = connections.TURN_S, math.inf  # nobody else waits to be served
     with tempfile.TemporaryDirectory(prefix="horolog-inside-") as folder:
         made = Inside(folder)
         try:
             yield made
         finally:
+            connections.TURN_S = turn_s
             made.broker.workers.shutdown()
             made.broker.logs.close()
 
