@@ -66,11 +66,11 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     write = writer(arguments, console)
     reading = plan(arguments, console)
     async with connected(arguments) as client:
-        await partitions_of(client, arguments.topic, arguments.partition)
+        wanted = await partitions_of(client, arguments.topic, arguments.partition)
         if arguments.group is not None:
             await reading.with_group(client, arguments.topic, arguments.group, write)
         else:
-            starts, ends = await bounds(client, arguments, reading)
+            starts, ends = await bounds(client, wanted, arguments, reading)
             await reading.of_partitions(client, starts, ends, write)
             if reading.until_ms is not None and not reading.late and not reading.follow:
                 await reading.look_for_late_ones(client, ends)
@@ -117,14 +117,13 @@ def plan(arguments: argparse.Namespace, console: Console) -> "Reading":
 
 
 async def bounds(
-    client: "Client", arguments: argparse.Namespace, reading: "Reading"
+    client: "Client", wanted: "list[TopicPartition]", arguments: argparse.Namespace, reading: "Reading"
 ) -> tuple[Mapping["TopicPartition", int], Mapping["TopicPartition", int]]:
     """Where to begin and, unless we follow, where to end, in each partition."""
     from client.cli.online.reading import at_times
     from client.offsets import ends
     from client.types import EARLIEST, LATEST
 
-    wanted = await partitions_of(client, arguments.topic, arguments.partition)
     isolation = 1 if arguments.isolation == "read_committed" else 0
     first = await ends(client, dict.fromkeys(wanted, EARLIEST), isolation)
     last = await ends(client, dict.fromkeys(wanted, LATEST), isolation)

@@ -229,14 +229,15 @@ async def _reset(arguments: argparse.Namespace, console: Console) -> ExitCode:
         raise UsageError("where to go is said once", "give one of --to, --to-offset and --by")
     async with connected(arguments) as client, Admin(client) as admin:
         state = await _state_to_reset(admin, arguments)
-        before = await admin.group_offsets(arguments.group)
-        places = await _places(admin, arguments, list(before))
-        after = await _where_to(admin, arguments, places, {p: c.offset for p, c in before.items() if c}, console)
+        committed = await admin.group_offsets(arguments.group)
+        before = {place: found.offset for place, found in committed.items() if found}
+        places = await _places(admin, arguments, list(committed))
+        after = await _where_to(admin, arguments, places, before, console)
         if not arguments.dry_run and after:
             await admin.alter_group_offsets(arguments.group, {place: offset for place, (offset, _) in after.items()})
     if state not in IDLE_STATES:
         console.warn(f"the group is {state}: its offsets can only be set while it has no members")
-    _show_reset(arguments.group, places, {p: c.offset for p, c in before.items() if c}, after, console)
+    _show_reset(arguments.group, places, before, after, console)
     if arguments.dry_run:
         console.note("nothing was changed (--dry-run)")
     return ExitCode.OK

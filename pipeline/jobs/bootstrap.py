@@ -8,7 +8,6 @@ The dump is a folder of Parquet, JSON, CSV or ORC files, or a table behind a JDB
 import argparse
 import asyncio
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from client.cli.common.arguments import duration
@@ -17,7 +16,7 @@ from client.cli.common.errors import CommandError, NotFoundError, UsageError
 from client.cli.common.exit_codes import ExitCode
 from client.cli.online.connecting import connected
 from pipeline.jobs.common import JobProgress, add_common, one_topic, require_topics, show_summary, spark_of
-from pipeline.jobs.loading import Outlook, look_ahead, send, show_outlook
+from pipeline.jobs.loading import look_ahead, not_sent, send, show_outlook
 from pipeline.jobs.replay import rules_for
 
 if TYPE_CHECKING:
@@ -34,8 +33,9 @@ def read_dump(spark: "SparkSession", source: str, table: str | None, file_format
         if table is None:
             raise UsageError("a database has many tables", "--table names one, or a query in parentheses")
         return spark.read.format("jdbc").option("url", source).option("dbtable", table).load()
-    reader = spark.read.format(file_format or _format_of(source))
-    if (file_format or _format_of(source)) == "csv":
+    kind = file_format or _format_of(source)
+    reader = spark.read.format(kind)
+    if kind == "csv":
         reader = reader.option("header", "true").option("inferSchema", "true")
     return reader.load(source)
 
@@ -131,11 +131,12 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         outlook = look_ahead(rows, rules, console.now_ms())
         if not outlook.records:
             raise NotFoundError(f"{arguments.source} has no rows")
-        if _times_missing(rows):
-            raise CommandError(f"{_times_missing(rows):,} rows have no time in column {arguments.time_column}")
+        missing = _times_missing(rows)
+        if missing:
+            raise CommandError(f"{missing:,} rows have no time in column {arguments.time_column}")
         show_outlook(outlook, topic, console)
         if arguments.dry_run or (outlook.losses and not arguments.force):
-            return _not_sent(outlook, arguments, console)
+            return not_sent("bootstrap", outlook, console, dry_run=arguments.dry_run)
         progress = JobProgress(console, outlook.records)
         in_time = rows.orderBy("timestamp").coalesce(1)  # several tasks at once would mix early and late times
         summary = send(in_time, arguments.bootstrap, topic, outlook, progress, None)
@@ -150,15 +151,6 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 def _times_missing(rows: "DataFrame") -> int:
     return int(rows.where("timestamp is null").count())
-
-
-def _not_sent(outlook: Outlook, arguments: argparse.Namespace, console: Console) -> ExitCode:
-    if console.as_json:
-        console.json({"job": "bootstrap", "sent": False, **asdict(outlook), "losses": outlook.losses})
-    if arguments.dry_run:
-        console.note("nothing was sent (--dry-run)")
-        return ExitCode.ALERT if outlook.losses else ExitCode.OK
-    raise CommandError("something would be lost, so nothing was sent", "change the topic's settings, or say --force")
 
 
 async def _reprocess(arguments: argparse.Namespace, topic: str, since_ms: int) -> dict[str, Any]:

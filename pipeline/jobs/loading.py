@@ -6,11 +6,12 @@ loses data silently. `look_ahead` counts, before anything is sent, what would be
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from client.cli.common.console import Console
 from client.cli.common.errors import CommandError
+from client.cli.common.exit_codes import ExitCode
 from pipeline.jobs.common import JobProgress, Summary
 
 if TYPE_CHECKING:
@@ -199,3 +200,13 @@ def show_outlook(outlook: Outlook, topic: str, console: Console) -> None:
     )
     for loss in outlook.losses:
         console.warn(loss)
+
+
+def not_sent(job: str, outlook: Outlook, console: Console, *, dry_run: bool) -> ExitCode:
+    """The end of a job that sends nothing: as it was asked to, or because something would be lost."""
+    if console.as_json:
+        console.json({"job": job, "sent": False, **asdict(outlook), "losses": outlook.losses})
+    if dry_run:
+        console.note("nothing was sent (--dry-run)")
+        return ExitCode.ALERT if outlook.losses else ExitCode.OK
+    raise CommandError("something would be lost, so nothing was sent", "change the topic's settings, or say --force")

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from pipeline.jobs.common import (
     spark_of,
     times_of,
 )
-from pipeline.jobs.loading import Outlook, TopicRules, look_ahead, rules_of, send, show_outlook
+from pipeline.jobs.loading import TopicRules, look_ahead, not_sent, rules_of, send, show_outlook
 from pipeline.tables.table import TableError, open_table
 
 if TYPE_CHECKING:
@@ -143,7 +142,7 @@ def _replay(
     outlook = look_ahead(rows, rules, console.now_ms())
     show_outlook(outlook, topic, console)
     if arguments.dry_run or (outlook.losses and not arguments.force):
-        return _not_sent(outlook, arguments, console)
+        return not_sent("replay", outlook, console, dry_run=arguments.dry_run)
     (partitions,) = sources.values()
     ordered = in_order(rows, keep_partitions=partitions <= rules.partitions)
     progress = JobProgress(console, outlook.records)
@@ -155,12 +154,3 @@ def _replay(
     summary.details = {"topic": topic, "partitions_kept": partitions <= rules.partitions}
     show_summary(summary, console)
     return ExitCode.OK
-
-
-def _not_sent(outlook: Outlook, arguments: argparse.Namespace, console: Console) -> ExitCode:
-    if console.as_json:
-        console.json({"job": "replay", "sent": False, **asdict(outlook), "losses": outlook.losses})
-    if arguments.dry_run:
-        console.note("nothing was sent (--dry-run)")
-        return ExitCode.ALERT if outlook.losses else ExitCode.OK
-    raise CommandError("something would be lost, so nothing was sent", "change the topic's settings, or say --force")

@@ -1,12 +1,11 @@
 """Commands run as a user types them: in this process with captured output, and the golden folders to run them on."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from client.cli.main import main
 from tests.support import golden
+from tests.support.command import run_typed
 
 
 @pytest.fixture(scope="session")
@@ -14,38 +13,11 @@ def golden_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return golden.unpack(tmp_path_factory.mktemp("golden"))
 
 
-class Ended:
-    """How a command ended, and what it wrote."""
-
-    def __init__(self, code, out, err):
-        self.code = code
-        self.out = out
-        self.err = err
-
-    def __repr__(self):
-        return f"<ended with {self.code}: {self.out[:2000]!r} {self.err[:2000]!r}>"
-
-    @property
-    def json(self):
-        return json.loads(self.out)
-
-    @property
-    def lines(self):
-        """What a stream of JSON lines says."""
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
 @pytest.fixture
 def horolog(capsys):
     """Run the command line with these words."""
 
     def run(*words):
-        capsys.readouterr()
-        try:
-            code = main([str(word) for word in words])
-        except SystemExit as ended:
-            code = ended.code
-        captured = capsys.readouterr()
-        return Ended(code, captured.out, captured.err)
+        return run_typed(capsys, *words)
 
     return run

@@ -4,23 +4,7 @@ import json
 
 import pytest
 
-from client.cli.main import main
-
-
-class Ended:
-    """How a command ended, and what it wrote."""
-
-    def __init__(self, code, out, err):
-        self.code = code
-        self.out = out
-        self.err = err
-
-    def __repr__(self):
-        return f"<ended with {self.code}: {self.out[:2000]!r} {self.err[:2000]!r}>"
-
-    @property
-    def json(self):
-        return json.loads(self.out)
+from tests.support.command import run_typed
 
 
 @pytest.fixture
@@ -30,13 +14,7 @@ def run(capsys, session_broker, monkeypatch):
     monkeypatch.setenv("HOROLOG_TZ", "UTC")
 
     def run_job(*words, command=("pipeline",)):
-        capsys.readouterr()
-        try:
-            code = main([*command, *(str(word) for word in words)])
-        except SystemExit as ended:
-            code = ended.code
-        captured = capsys.readouterr()
-        return Ended(code, captured.out, captured.err)
+        return run_typed(capsys, *command, *words)
 
     return run_job
 
