@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import random
+import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 from tests.soak.soak import run
+
+MOST_PROBLEMS_SHOWN = 50
 
 
 def main() -> int:
@@ -19,14 +23,19 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     chosen = parser.parse_args()
     print(f"seed {chosen.seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="horolog-soak-") as folder:
-        soak, problems = run(Path(folder), chosen.minutes * 60, chosen.seed)
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # it tells of every connection that is refused
+    folder = Path(tempfile.mkdtemp(prefix="horolog-soak-"))
+    soak, vitals, problems = run(folder, chosen.minutes * 60, chosen.seed)
     for what, count in sorted(soak.counts.items()):
         print(f"{count:10}  {what}")
-    for problem in problems:
-        print(problem)
+    for line in (*vitals.figures(), *problems[:MOST_PROBLEMS_SHOWN]):
+        print(line)
     print(f"{len(problems)} problems; seed {chosen.seed}")
-    return 1 if problems else 0
+    if problems:
+        print(f"the broker's folder is kept: {folder}")
+        return 1
+    shutil.rmtree(folder)
+    return 0
 
 
 if __name__ == "__main__":

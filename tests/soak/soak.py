@@ -1,50 +1,68 @@
-"""A broker that is killed and started again at random instants while real clients use it; then everything is read and checked."""
+"""A broker that is killed and started again at random instants while real clients use it; then everything is read and checked.
+
+Half of the time it is killed again and again; then it is left alone for as long, for its memory and descriptors to be judged.
+"""
 
 from __future__ import annotations
 
 import random
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.soak.vitals import Vitals
 from tests.soak.workload import COMMITTED, GROUP, PARTITIONS, PLAIN, STAMPED, TOPICS, Soak, actors
 from tests.support.broker_process import BrokerProcess
 from tests.support.history import Place, Row
 
-SETTINGS = {"group.initial.rebalance.delay.ms": "0", "log.segment.bytes": "262144", "log.index.size.max.bytes": "65536"}
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "log.segment.bytes": "1048576",
+    "log.index.size.max.bytes": "65536",
+}
 LEAST_UP_SECONDS, MOST_UP_SECONDS = 0.2, 4.0
+ROUND_SECONDS, LEAST_ROUNDS = 600.0, 3
+"""A round is one half of kills and one long life."""
+START_WAIT_SECONDS = 300.0
+"""Behind this a start hangs; whether it was slow is told by the processor time it took."""
 WAIT_SECONDS = 90.0
-QUIET_POLLS = 4
+"""For one thing, or for the next record."""
 
 Times = dict[Place, list[tuple[int, int, bytes]]]
 """Offset, time and value of every record."""
 
 
-def run(folder: Path, seconds: float, seed: int) -> tuple[Soak, list[str]]:
-    """The soak and what was wrong; nothing if all is well."""
-    broker = BrokerProcess(folder / "data", SETTINGS).start()
+def run(folder: Path, seconds: float, seed: int) -> tuple[Soak, Vitals, list[str]]:
+    """The soak, what it took, and what was wrong; nothing if all is well."""
+    broker = BrokerProcess(folder / "data", SETTINGS).start(START_WAIT_SECONDS)
+    vitals, watched = Vitals(), threading.Event()
+    watcher = threading.Thread(target=vitals.watch, args=(watched,))
     try:
+        vitals.started(broker.pid, broker.ready_seconds, broker.data)
         create_topics(broker.address)
         soak = Soak(broker.address, seed)
         threads = actors(soak)
-        for thread in threads:
+        for thread in (*threads, watcher):
             thread.start()
-        kill_and_restart(broker, soak, seconds)
+        kill_and_restart(broker, soak, vitals, seconds)
         soak.stop.set()
         for thread in threads:
             thread.join(WAIT_SECONDS)
         alive = [f"{thread.name}: did not end" for thread in threads if thread.is_alive()]
         times = read_all(broker.address)
         final = {place: [(offset, value) for offset, _, value in rows] for place, rows in times.items()}
-        problems = [*alive, *soak.failures, *soak.history.problems(final)]
+        problems = [*alive, *soak.failures, *soak.harm, *soak.history.problems(final)]
         problems += wrong_times(times, soak.times)
         problems += commits_gone_back(broker.address, soak.commits, final)
+        problems += vitals.problems()
     finally:
+        watched.set()
         broker.kill()
-    return soak, problems
+    return soak, vitals, problems
 
 
 def create_topics(address: str) -> None:
@@ -58,14 +76,36 @@ def create_topics(address: str) -> None:
         future.result(WAIT_SECONDS)
 
 
-def kill_and_restart(broker: BrokerProcess, soak: Soak, seconds: float) -> None:
-    chance = random.Random(soak.seed)
+def kill_and_restart(broker: BrokerProcess, soak: Soak, vitals: Vitals, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    for up_seconds in lives(random.Random(soak.seed), seconds):
+        if not alone(soak, min(up_seconds, end - time.monotonic())):
+            return
+        vitals.ended()
+        broker.kill()
+        broker.start(START_WAIT_SECONDS)
+        vitals.started(broker.pid, broker.ready_seconds, broker.data)
+        soak.count("kills")
+        if time.monotonic() >= end:
+            return
+
+
+def alone(soak: Soak, seconds: float) -> bool:
+    """Let the broker serve; False if an actor has failed."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and not soak.failures:
-        time.sleep(chance.uniform(LEAST_UP_SECONDS, MOST_UP_SECONDS))
-        broker.kill()
-        broker.start()
-        soak.count("kills")
+        time.sleep(min(1.0, max(0.0, end - time.monotonic())))
+    return not soak.failures
+
+
+def lives(chance: random.Random, seconds: float) -> Iterator[float]:
+    """How long the broker serves before each kill, for ever."""
+    half = min(ROUND_SECONDS, seconds / LEAST_ROUNDS) / 2
+    while True:
+        began = time.monotonic()
+        while time.monotonic() < began + half:
+            yield chance.uniform(LEAST_UP_SECONDS, MOST_UP_SECONDS)
+        yield half
 
 
 def read_all(address: str) -> Times:
@@ -85,8 +125,10 @@ def read_all(address: str) -> Times:
     ended: set[Place] = set()
     end = time.monotonic() + WAIT_SECONDS
     while len(ended) < len(places):
-        assert time.monotonic() < end, "not everything could be read in time"
-        for message in consumer.consume(500, 0.5):
+        messages = consumer.consume(500, 0.5)
+        end = time.monotonic() + WAIT_SECONDS if messages else end
+        assert time.monotonic() < end, "nothing more could be read in time"
+        for message in messages:
             topic, partition, offset = message.topic(), message.partition(), message.offset()
             assert topic is not None
             assert partition is not None

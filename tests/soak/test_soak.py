@@ -1,14 +1,21 @@
-"""A bounded soak, and proof that its checks of times and commits can fail. `HOROLOG_SOAK_SECONDS` makes it longer, `HOROLOG_SOAK_SEED` repeats it."""
+"""A bounded soak, and proof that its checks of times, memory, descriptors and starts can fail. `HOROLOG_SOAK_SECONDS` makes it longer, `HOROLOG_SOAK_SEED` repeats it."""
 
 from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
+from tests.soak import vitals as judge
 from tests.soak.soak import run, wrong_times
+from tests.soak.vitals import Sample, Start, Vitals
 from tests.soak.workload import PLAIN, STAMPED
 
 SECONDS = float(os.environ.get("HOROLOG_SOAK_SECONDS", "60"))
@@ -23,7 +30,7 @@ LEAST_KILLS = 5
 def test_nothing_is_lost_doubled_changed_or_seen_too_early(tmp_path: Path) -> None:
     seed = int(os.environ.get("HOROLOG_SOAK_SEED", random.randrange(2**32)))
     print(f"seed {seed}")
-    soak, problems = run(tmp_path, SECONDS, seed)
+    soak, _, problems = run(tmp_path, SECONDS, seed)
     assert not problems, f"seed {seed}"
     for what in ("acknowledged", "transactions", "commits", "polled", "aiokafka: acknowledged", "aiokafka: polled"):
         assert soak.counts.get(what), f"nothing was {what}: {soak.counts}"
@@ -37,3 +44,88 @@ def test_a_changed_time_and_one_that_goes_back_are_found() -> None:
     }
     problems = wrong_times(times, {b"a": 10, b"b": 9, b"c": 11})
     assert [problem.split(":")[0] for problem in problems] == ["changed time", "time went back"]
+
+
+MIB = 1 << 20
+
+
+def life(
+    number: int, seconds: int, *, leak_bytes: int = 0, leak_descriptors: int = 0, base: int = 40 * MIB
+) -> list[Sample]:
+    """A process that takes a while to warm up, has a peak now and then, and may leak by the second."""
+    return [
+        Sample(
+            number,
+            float(age),
+            base + min(age, 30) * MIB // 4 + (5 * MIB if age % 17 == 0 else 0) + age * leak_bytes,
+            60 + (20 if age % 13 == 0 else 0) + age * leak_descriptors // 10,
+        )
+        for age in range(1, seconds)
+    ]
+
+
+def test_a_process_that_is_warm_and_has_peaks_is_well() -> None:
+    assert list(Vitals(samples=[*life(1, 300), *life(2, 2), *life(3, 300)]).problems()) == []
+
+
+@pytest.mark.parametrize(
+    ("leak", "found"), [({"leak_bytes": MIB // 10}, "memory grows"), ({"leak_descriptors": 3}, "descriptors grow")]
+)
+def test_a_leak_of_one_life_is_found(leak: dict[str, int], found: str) -> None:
+    problems = list(Vitals(samples=[*life(1, 300), *life(2, 300, **leak)]).problems())
+    assert [problem.split(",")[0] for problem in problems] == [f"{found}: life 2"]
+
+
+def test_what_every_life_loads_more_of_is_found() -> None:
+    samples = [sample for number in range(40) for sample in life(number, 4, base=(40 + number) * MIB)]
+    (problem,) = Vitals(samples=samples).problems()
+    assert problem.startswith("memory grows: from one life to the next")
+
+
+def test_a_start_is_judged_by_its_processor_time_and_what_is_on_the_disk() -> None:
+    fine = [Start(250.0, 2.9, 0, 40.0), Start(20.0, 12.0, 200_000_000, 1.0)]
+    assert list(Vitals(starts=fine).problems()) == []
+    (problem,) = Vitals(starts=[*fine, Start(4.0, 3.5, 5_000_000, 1.0)]).problems()
+    assert problem.startswith("slow start")
+
+
+LEAKING = """
+import os
+held = []
+print("ready", flush=True)
+while True:
+    input()
+    held.append(bytearray(1 << 20))
+    held.append(open(os.devnull))
+"""
+
+
+def _wait_for(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def test_a_leak_planted_in_a_process_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge, "MOST_DESCRIPTOR_GROWTH", 8)
+    watched = Vitals()
+    leaking = subprocess.Popen([sys.executable, "-c", LEAKING], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert leaking.stdin is not None
+        assert leaking.stdout is not None
+        assert leaking.stdout.readline()
+        watched.started(leaking.pid, 0.1, tmp_path)
+        for number in range(30):
+            leaking.stdin.write(b"more\n")
+            leaking.stdin.flush()
+            _wait_for(lambda: psutil.Process(leaking.pid).num_fds() > 3 + number)  # noqa: B023 - called at once
+            watched.look()
+    finally:
+        leaking.kill()
+        leaking.communicate()
+    watched.look()  # of a process that is gone: nothing
+    watched.samples = [
+        Sample(1, age + 1.0, one.memory_bytes, one.descriptors) for age, one in enumerate(watched.samples)
+    ]
+    assert {problem.split(":")[0] for problem in watched.problems()} == {"memory grows", "descriptors grow"}

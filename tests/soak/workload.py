@@ -1,7 +1,8 @@
 """What runs while the broker is killed and started again: real clients that write, read, commit and note in a history what they were told.
 
 Every actor runs in a thread of its own until the stop event is set, and survives what its client raises while the broker is away; whatever is not
-an error of the network or of the protocol ends the soak.
+an error of the network or of the protocol ends the soak. A producer whose client calls an error fatal has come to harm: that is noted, and a new one goes on.
+Rates are bounded: what is sought is found by many ends, not by much load, and others may need the machine.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import asyncio
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka import TopicPartition as AioPlace
+from aiokafka.errors import InvalidProducerEpoch, OutOfOrderSequenceNumber, ProducerFenced, UnknownProducerId
 from aiokafka.errors import KafkaError as AioError
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
@@ -27,6 +30,13 @@ GROUP = "soakers"
 FIRST_TIME_MS = 1_600_000_000_000
 OPERATION_SECONDS = 60.0
 MAX_IN_QUEUE = 200
+BURST, BURST_SECONDS = 12, 0.4
+"""Records that an idempotent producer hands over at once, two to a batch, and the pause behind them."""
+TRANSACTION_PAUSE_SECONDS = 0.4
+TRANSACTION_TIMEOUT_MS = 600_000
+"""Longer than any start may take: the broker has no reason to end a transaction of a producer that lives."""
+AIO_PAUSE_SECONDS = 0.06
+AIO_FATAL = (OutOfOrderSequenceNumber, UnknownProducerId, ProducerFenced, InvalidProducerEpoch)
 
 
 @dataclass(slots=True)
@@ -39,9 +49,14 @@ class Soak:
     history: History = field(default_factory=History)
     times: dict[bytes, int] = field(default_factory=dict)
     """The time that each record was given by its producer."""
+    numbers: Counter[str] = field(default_factory=Counter)
+    """What each actor has written or begun so far, over all its producers: no value comes twice."""
     commits: dict[Place, int] = field(default_factory=dict)
     """The highest offset of the group whose commit was acknowledged."""
     failures: list[str] = field(default_factory=list)
+    """Actors that have ended."""
+    harm: list[str] = field(default_factory=list)
+    """Fatal errors of producers, and what else went wrong while others went on."""
     counts: dict[str, int] = field(default_factory=dict)
     guard: threading.Lock = field(default_factory=threading.Lock)
 
@@ -52,10 +67,23 @@ class Soak:
     def chance(self, name: str) -> random.Random:
         return random.Random(f"{self.seed} {name}")
 
-    def attempt(self, value: bytes, place: Place, time_ms: int, transaction: str | None = None) -> None:
+    def harmed(self, name: str, error: object) -> None:
+        with self.guard:
+            self.harm.append(f"fatal error: {name}: {error}")
+
+    def next(self, name: str) -> int:
+        with self.guard:
+            self.numbers[name] += 1
+            return self.numbers[name]
+
+    def attempt(self, name: str, place: Place, transaction: str | None = None) -> tuple[bytes, int]:
+        """The value and the time of the actor's next record, noted before it is sent."""
+        number = self.next(name)
+        value, time_ms = f"{name}-{number}".encode(), FIRST_TIME_MS + number * 10
         with self.guard:
             self.times[value] = time_ms
             self.history.attempt(value, place, transaction)
+        return value, time_ms
 
 
 def delivered(soak: Soak, value: bytes) -> Callable[[KafkaError | None, Message], None]:
@@ -74,57 +102,75 @@ def delivered(soak: Soak, value: bytes) -> Callable[[KafkaError | None, Message]
 def idempotent_producer(soak: Soak, name: str, topic: str) -> None:
     """Writes with increasing times of its own; the client tries again for as long as the broker is away."""
     chance = soak.chance(name)
-    producer = Producer(
-        {
-            "bootstrap.servers": soak.address,
-            "log_level": 0,
-            "enable.idempotence": True,
-            "linger.ms": 2,
-            "message.timeout.ms": 120_000,
-        }
-    )
-    number = 0
     while not soak.stop.is_set():
-        number += 1
-        value, partition = f"{name}-{number}".encode(), chance.randrange(PARTITIONS)
-        time_ms = FIRST_TIME_MS + number * 10
-        soak.attempt(value, (topic, partition), time_ms)
-        producer.produce(topic, value, partition=partition, timestamp=time_ms, on_delivery=delivered(soak, value))
-        producer.poll(0.001 if len(producer) < MAX_IN_QUEUE else 0.2)
-    producer.flush(OPERATION_SECONDS)
+        errors: list[KafkaError] = []
+        producer = Producer(
+            {
+                "bootstrap.servers": soak.address,
+                "log_level": 0,
+                "enable.idempotence": True,
+                "linger.ms": 2,
+                "batch.num.messages": 2,
+                "message.timeout.ms": 600_000,
+                "error_cb": errors.append,
+            }
+        )
+        while not soak.stop.is_set() and not any(error.fatal() for error in errors):
+            _burst(soak, producer, name, topic, chance)
+        producer.flush(OPERATION_SECONDS)
+        for error in errors:
+            if error.fatal():
+                soak.harmed(name, error)
+
+
+def _burst(soak: Soak, producer: Producer, name: str, topic: str, chance: random.Random) -> None:
+    """Several batches of a partition are on their way at once, as many as the client allows."""
+    partition = chance.randrange(PARTITIONS)
+    for _ in range(BURST if len(producer) < MAX_IN_QUEUE else 0):
+        value, time_ms = soak.attempt(name, (topic, partition))
+        try:
+            producer.produce(topic, value, partition=partition, timestamp=time_ms, on_delivery=delivered(soak, value))
+        except KafkaException as error:
+            if not error.args[0].fatal():
+                raise
+            break  # told by the client's callback
+    producer.poll(0)
+    if not soak.stop.wait(BURST_SECONDS):
+        producer.poll(0)
 
 
 def transactional_producer(soak: Soak, name: str) -> None:
     """Transactions over both partitions, some of them aborted; where its client gives up, a new one takes over."""
-    chance, number = soak.chance(name), 0
+    chance = soak.chance(name)
     while not soak.stop.is_set():
         producer = Producer(
             {
                 "bootstrap.servers": soak.address,
                 "log_level": 0,
                 "transactional.id": name,
-                "transaction.timeout.ms": 30_000,
+                "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
+                "message.timeout.ms": TRANSACTION_TIMEOUT_MS,
             }
         )
         try:
             producer.init_transactions(OPERATION_SECONDS)
-            while not soak.stop.is_set():
-                number = _transact(soak, producer, name, number, chance)
+            while not soak.stop.wait(chance.uniform(0, TRANSACTION_PAUSE_SECONDS)):
+                _transact(soak, producer, name, chance)
         except KafkaException as error:
             soak.count(f"{name}: began anew")
             if not isinstance(error.args[0], KafkaError):
                 raise
+            if error.args[0].fatal():
+                soak.harmed(name, error)
 
 
-def _transact(soak: Soak, producer: Producer, name: str, number: int, chance: random.Random) -> int:
+def _transact(soak: Soak, producer: Producer, name: str, chance: random.Random) -> None:
     """One transaction; raises what cannot be settled with this producer."""
-    transaction = f"{name}-{number}"
+    transaction = f"{name} {soak.next(f'{name} transactions')}"
     producer.begin_transaction()
     for _ in range(chance.randint(1, 8)):
-        number += 1
-        value, partition = f"{name}-{number}".encode(), chance.randrange(PARTITIONS)
-        time_ms = FIRST_TIME_MS + number * 10
-        soak.attempt(value, (COMMITTED, partition), time_ms, transaction)
+        partition = chance.randrange(PARTITIONS)
+        value, time_ms = soak.attempt(name, (COMMITTED, partition), transaction)
         producer.produce(COMMITTED, value, partition=partition, timestamp=time_ms, on_delivery=delivered(soak, value))
     commit = chance.random() < 0.7
     try:
@@ -137,10 +183,10 @@ def _transact(soak: Soak, producer: Producer, name: str, number: int, chance: ra
     except KafkaException as error:
         if not error.args[0].txn_requires_abort():
             raise
+        soak.count("transactions that had to be aborted")
         _persist(lambda: producer.abort_transaction(OPERATION_SECONDS))
         soak.history.end(transaction, Outcome.ABORTED)
     soak.count("transactions")
-    return number
 
 
 def _persist(action: Callable[[], None]) -> None:
@@ -214,22 +260,30 @@ def _commit(soak: Soak, consumer: Consumer) -> None:
 
 
 async def aiokafka_producer(soak: Soak, name: str) -> None:
-    producer = AIOKafkaProducer(bootstrap_servers=soak.address, enable_idempotence=True, request_timeout_ms=5000)
-    await _started(producer.start)
-    chance, number = soak.chance(name), 0
+    chance = soak.chance(name)
     while not soak.stop.is_set():
-        number += 1
-        value, partition = f"{name}-{number}".encode(), chance.randrange(PARTITIONS)
-        time_ms = FIRST_TIME_MS + number * 10
-        soak.attempt(value, (OTHER, partition), time_ms)
+        producer = AIOKafkaProducer(bootstrap_servers=soak.address, enable_idempotence=True, request_timeout_ms=5000)
+        await _started(producer.start)
         try:
-            told = await producer.send_and_wait(OTHER, value, partition=partition, timestamp_ms=time_ms)
-        except AioError:
-            soak.count("aiokafka: not acknowledged")
-        else:
-            soak.history.acknowledge(value, told.offset)
-            soak.count("aiokafka: acknowledged")
-    await producer.stop()
+            while not soak.stop.is_set():
+                await _send_with_aiokafka(soak, producer, name, chance.randrange(PARTITIONS))
+                await asyncio.sleep(AIO_PAUSE_SECONDS)
+        except AIO_FATAL as error:
+            soak.harmed(name, repr(error))
+        await producer.stop()
+
+
+async def _send_with_aiokafka(soak: Soak, producer: AIOKafkaProducer, name: str, partition: int) -> None:
+    value, time_ms = soak.attempt(name, (OTHER, partition))
+    try:
+        told = await producer.send_and_wait(OTHER, value, partition=partition, timestamp_ms=time_ms)
+    except AIO_FATAL:
+        raise
+    except AioError:
+        soak.count("aiokafka: not acknowledged")
+    else:
+        soak.history.acknowledge(value, told.offset)
+        soak.count("aiokafka: acknowledged")
 
 
 async def aiokafka_reader(soak: Soak, name: str) -> None:

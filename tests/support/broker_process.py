@@ -87,7 +87,7 @@ class BrokerProcess:
             command += ["--set", f"{key}={value}"]
         return command
 
-    def start(self) -> "BrokerProcess":
+    def start(self, ready_within_seconds: float = READY_TIMEOUT_SECONDS) -> "BrokerProcess":
         assert not self.running, "the broker runs already"
         self.data.parent.mkdir(parents=True, exist_ok=True)
         environment = {key: value for key, value in os.environ.items() if not key.startswith("KAFKA_")}
@@ -103,7 +103,7 @@ class BrokerProcess:
                 stderr=errors,
             )
         try:
-            self.ready_line = self._read_ready_line(began + READY_TIMEOUT_SECONDS)
+            self.ready_line = self._read_ready_line(began + ready_within_seconds)
         except BaseException:
             self.kill()
             raise

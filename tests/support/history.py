@@ -121,6 +121,7 @@ class History:
                 for offset, value in rows:
                     if truth.get(offset) != value:
                         yield f"aborted read: {consumer} was shown {value!r} at {(place, offset)}, which is not there"
-                passed = [one for one in truth if offsets and offsets[0] < one < offsets[-1] and one not in offsets]
+                shown = set(offsets)
+                passed = [one for one in truth if offsets and offsets[0] < one < offsets[-1] and one not in shown]
                 if passed:
                     yield f"unread: {consumer} passed over {place} {passed}"
