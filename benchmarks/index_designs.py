@@ -123,7 +123,7 @@ def measure_design(day: Day, targets: Sequence[int], build: Callable[[], Design]
 def measure_shipped(day: Day, targets: Sequence[int]) -> Figures:
     """Real partitions: one is written and closed, its folder copied, and all are opened as after a restart."""
     with steps.scratch_logs() as (logs, _):
-        root = Path(logs.data_dir)
+        root = Path(logs.folders[0].path)
     root.mkdir()
     try:
         config = shipped_config(len(day.segment_starts))
@@ -151,7 +151,7 @@ def shipped_config(segments: int) -> TopicConfig:
 
 
 def _open(root: Path, config: TopicConfig) -> LogManager:
-    logs = LogManager(str(root), RealStorage(), ManualClock(fill.FIRST_TIMESTAMP), steps.default_settings())
+    logs = LogManager([str(root)], RealStorage(), ManualClock(fill.FIRST_TIMESTAMP), steps.default_settings())
     logs.open(lambda _topic: config)
     return logs
 

@@ -80,7 +80,7 @@ class Inside:
         self.ticks, self.sink = Ticks(), Sink()
         settings = load(None, {}, {})[0]
         self.broker = Broker(
-            settings, SystemClock(), RealStorage(), folder, cast("asyncio.AbstractEventLoop", self.ticks)
+            settings, SystemClock(), RealStorage(), [folder], cast("asyncio.AbstractEventLoop", self.ticks)
         )
         self.broker.cluster.open(self.broker.clock.wall_ms())
         dispatcher = Dispatcher(self.broker)

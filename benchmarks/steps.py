@@ -167,7 +167,7 @@ def scratch_logs() -> Iterator[tuple[LogManager, TopicConfig]]:
     """An empty data folder that is gone afterwards."""
     root = tempfile.mkdtemp(prefix="horolog-steps-")
     settings = default_settings()
-    logs = LogManager(root, RealStorage(), ManualClock(NOW_MS), settings)
+    logs = LogManager([root], RealStorage(), ManualClock(NOW_MS), settings)
     config = resolve({"retention.ms": "-1"}, settings)
     try:
         logs.open(lambda _topic: config)

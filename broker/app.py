@@ -31,7 +31,8 @@ from broker.handlers.fetch_sessions import FetchSessions
 from broker.listeners import Address, advertised_addresses, controller_listeners, http_address, listen_addresses
 from broker.log.cleaner import Cleaned
 from broker.log.compaction import Compactor, Pass
-from broker.log.manager import DataFolderError, LogManager
+from broker.log.data_folder import DataFolderError
+from broker.log.manager import LogManager
 from broker.log.mending import Mender, Task
 from broker.log.scrub import Scrub
 from broker.log.seals import Seal
@@ -90,20 +91,20 @@ class Broker:
     """Every part of a running broker; what handlers see is `handlers.context.BrokerView`."""
 
     def __init__(
-        self, settings: Settings, clock: Clock, storage: Storage, data_dir: str, loop: asyncio.AbstractEventLoop
+        self, settings: Settings, clock: Clock, storage: Storage, data_dirs: list[str], loop: asyncio.AbstractEventLoop
     ) -> None:
         self.settings = settings
         self.clock = clock
         self.metrics = Metrics()
         self.workers = ThreadPoolExecutor(DISK_WORKERS, thread_name_prefix="disk")
-        self.logs = LogManager(data_dir, storage, clock, settings)
+        self.logs = LogManager(data_dirs, storage, clock, settings)
         # A worker must not share descriptors with the loop: see RealStorage.
         own_storage = RealStorage(COMPACTION_FILES) if isinstance(storage, RealStorage) else storage
-        self.compactor = Compactor(storage, own_storage, data_dir)
+        self.compactor = Compactor(storage, own_storage, data_dirs)
         resources = self.logs.resources
         self._mender = Mender(resources.suspects, own_storage, self.logs.partition_in)
         self._scrub = Scrub(resources.suspects, resources.counters, own_storage, clock.monotonic)
-        self.cluster = Cluster(self.logs.cluster_id, settings, self.logs, ClusterFile(storage, data_dir))
+        self.cluster = Cluster(self.logs.cluster_id, settings, self.logs, ClusterFile(storage, data_dirs[0]))
         self.cluster.on_settings_changed = self._settings_changed
         self.waiting = Waiting(loop)
         self.committer = Committer(loop, self.workers, self.waiting.changed, self.metrics)
@@ -375,7 +376,7 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogS
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     data_dir = os.path.realpath(settings.data_folder)  # noqa: ASYNC240 - once, before anything runs
-    broker = Broker(settings, SystemClock(), RealStorage(), data_dir, loop)
+    broker = Broker(settings, SystemClock(), RealStorage(), [data_dir], loop)
     broker.settings_watchers.append(logs.apply)
     try:
         await broker.start()

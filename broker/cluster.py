@@ -191,7 +191,7 @@ class Cluster:
                 self._logs.delete(partition)
             except StorageFault as fault:
                 log.error("%r is deleted and can not be removed: %s", partition, fault)
-                self._logs.partitions.pop((partition.topic, partition.index), None)
+                self._logs.forget(partition)
         return bool(stored.deleting)
 
     def _adopt(self, stored: StoredCluster, overrides: Mapping[str, dict[str, str]]) -> bool:

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from broker.log import checkpoints
-from broker.log.manager import partition_of
+from broker.log.data_folder import partition_of
 from broker.log.opened import Resources
 from broker.log.partition import Partition
 from broker.log.recovery import Circumstances, open_partition

@@ -7,8 +7,6 @@
 
 from __future__ import annotations
 
-import logging
-
 from broker.cluster import Cluster
 from broker.handlers.context import BrokerView, RequestContext
 from broker.handlers.lookup import find_partition, storage_error
@@ -23,8 +21,6 @@ from protocol.messages.topics import (
     DeleteRecordsTopicResult,
 )
 
-log = logging.getLogger(__name__)
-
 HIGH_WATERMARK = -1
 NO_WATERMARK = -1
 
@@ -36,12 +32,11 @@ def handle(broker: BrokerView, request: DeleteRecordsRequest, context: RequestCo
         )
         for topic in request.topics
     ]
-    try:
-        broker.logs.write_log_starts()
-    except StorageFault:
-        log.exception("%r: new starts of partitions are not on the disk", broker.logs)
-        for answer in (each for topic in topics for each in topic.partitions if not each.error_code):
-            answer.error_code, answer.low_watermark = ErrorCode.KAFKA_STORAGE_ERROR, NO_WATERMARK
+    failed = broker.logs.write_log_starts()
+    for topic in topics if failed else ():
+        for answer in topic.partitions:
+            if not answer.error_code and (topic.name, answer.partition_index) in failed:
+                answer.error_code, answer.low_watermark = ErrorCode.KAFKA_STORAGE_ERROR, NO_WATERMARK
     return DeleteRecordsResponse(topics=topics)
 
 

@@ -1,7 +1,7 @@
 """Keeps compacted partitions compacted: picks the one that needs it most, has it cleaned, puts the result in place.
 
 One pass at a time. `next_pass` and `finish` belong to the loop's thread, `run` to a worker, with a storage of its own. How far each
-partition is clean is kept in `cleaner-offset-checkpoint` (see `checkpoints`): one that is missing or damaged costs a pass
+partition is clean is kept in `cleaner-offset-checkpoint` of its data folder (see `checkpoints`): one that is missing or damaged costs a pass
 over everything, nothing else. A partition that could not be cleaned because of what its files hold is left alone until the
 next start; one that failed for want of a disk is tried again.
 """
@@ -10,7 +10,6 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 
 from broker.log import checkpoints, clean_plan
 from broker.log.clean_plan import Plan, SegmentFacts
@@ -18,7 +17,7 @@ from broker.log.cleaner import Cleaned, CleaningRefused, CleaningStopped, Inputs
 from broker.log.index_cache import IndexCache
 from broker.log.partition import Partition
 from broker.log.segment import Segment, SegmentFolder
-from broker.log.storage import Storage, StorageFault
+from broker.log.storage import Storage, StorageFault, parent_of
 from protocol.errors import ProtocolError
 
 log = logging.getLogger(__name__)
@@ -36,12 +35,12 @@ class Pass:
 
 
 class Compactor:
-    """The compaction of all partitions of a data folder."""
+    """The compaction of the partitions of all data folders."""
 
-    def __init__(self, storage: Storage, worker_storage: Storage, data_dir: str) -> None:
+    def __init__(self, storage: Storage, worker_storage: Storage, data_dirs: list[str]) -> None:
         self._storage = storage
         self._worker_storage = worker_storage
-        self._path = f"{data_dir}/{checkpoints.CLEANER_OFFSETS}"
+        self._data_dirs = data_dirs
         self._stopping = False
         self._refused: set[tuple[str, int]] = set()
         self._known: dict[tuple[str, int], tuple[bytes | None, int]] | None = None
@@ -54,16 +53,22 @@ class Compactor:
         """The file is read when it is first asked for: whatever was deleted until then is out of it."""
         name = _name(partition)
         if self._known is None:
-            loaded = checkpoints.load_offsets(self._storage, self._path)
-            if loaded.fault is not None:
-                log.warning("%s; everything counts as not compacted", loaded.fault)
-            self._known = {one: (UNKNOWN_ID, offset) for one, offset in loaded.offsets.items()}
+            self._known = {one: (UNKNOWN_ID, offset) for one, offset in self._load().items()}
         topic_id, offset = self._known.get(name, (None, None))
         if topic_id == UNKNOWN_ID and offset is not None:
             self._known[name] = partition.topic_id, offset
         elif topic_id != partition.topic_id:
             return None
         return offset
+
+    def _load(self) -> dict[tuple[str, int], int]:
+        offsets: dict[tuple[str, int], int] = {}
+        for data_dir in self._data_dirs:
+            loaded = checkpoints.load_offsets(self._storage, f"{data_dir}/{checkpoints.CLEANER_OFFSETS}")
+            if loaded.fault is not None:
+                log.warning("%s; everything counts as not compacted", loaded.fault)
+            offsets |= loaded.offsets
+        return offsets
 
     def next_pass(self, partitions: Iterable[Partition], now_ms: int, memory_bytes: int) -> Pass | None:
         """The partition that is most in need: one that has waited too long, else the dirtiest; None if none is due."""
@@ -151,11 +156,18 @@ class Compactor:
         return True
 
     def checkpoint_job(self, partitions: Iterable[Partition]) -> Callable[[], None]:
-        """What writes the checkpoint as things are now, without partitions that are gone; may run in a worker."""
-        there = {_name(partition) for partition in partitions}
+        """What writes the checkpoints as things are now, without partitions that are gone; may run in a worker."""
+        there = {_name(partition): parent_of(partition.directory) for partition in partitions}
         self._known = {name: known for name, known in (self._known or {}).items() if name in there}
-        offsets = {name: offset for name, (_, offset) in self._known.items()}
-        return partial(checkpoints.save_offsets, self._storage, self._path, offsets)
+        offsets: dict[str, dict[tuple[str, int], int]] = {data_dir: {} for data_dir in self._data_dirs}
+        for name, (_, offset) in self._known.items():
+            offsets[there[name]][name] = offset
+
+        def write() -> None:
+            for data_dir, known in offsets.items():
+                checkpoints.save_offsets(self._storage, f"{data_dir}/{checkpoints.CLEANER_OFFSETS}", known)
+
+        return write
 
     def stop(self) -> None:
         """Have a pass end soon, without a result; nothing is put in place any more."""

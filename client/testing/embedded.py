@@ -86,7 +86,7 @@ async def horolog_broker(
     loaded, _ = load(None, {}, {**TEST_SETTINGS, **given})
     own_clock = clock if isinstance(clock, BrokerClock) else BrokerClock(clock)
     files, folder = _storage(storage, own_clock)
-    running = Broker(loaded, own_clock, files, folder, asyncio.get_running_loop())
+    running = Broker(loaded, own_clock, files, [folder], asyncio.get_running_loop())
     try:
         await running.start()
         own_clock.on_moved = running.time_has_moved

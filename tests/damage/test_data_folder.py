@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.log.manager import DataFolderError
+from broker.log.data_folder import DataFolderError
 from broker.log.memory_storage import ALL, MemoryStorage
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic

@@ -61,7 +61,7 @@ def storage_with(files: Files, *, clean: bool) -> MemoryStorage:
 
 def open_folder(storage: MemoryStorage) -> LogManager:
     config = topic_config({"retention.ms": "-1"})
-    logs = LogManager("/data", storage, ManualClock(WALL_MS), broker_settings())
+    logs = LogManager(["/data"], storage, ManualClock(WALL_MS), broker_settings())
     logs.open(lambda _: config)
     return logs
 

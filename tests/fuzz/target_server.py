@@ -83,7 +83,7 @@ class World:
         settings = broker_settings(SETTINGS | {"listeners": "PLAINTEXT://127.0.0.1:0"})
         storage = MemoryStorage()
         storage.make_dir("/data")
-        self.broker = Broker(settings, ManualClock(WALL_MS), storage, "/data", self.loop)
+        self.broker = Broker(settings, ManualClock(WALL_MS), storage, ["/data"], self.loop)
         self.broker.cluster.open(WALL_MS)
         self.dispatcher = Dispatcher(self.broker)
         self.limits = replace(

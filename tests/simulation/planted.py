@@ -180,7 +180,7 @@ def finds_only_later_times() -> contextlib.AbstractContextManager[Any]:
 
 
 def forgets_starts() -> contextlib.AbstractContextManager[Any]:
-    return patch.object(LogManager, "write_log_starts", nothing)
+    return patch.object(LogManager, "write_log_starts", lambda _: set())
 
 
 def keeps_topics_in_memory() -> contextlib.AbstractContextManager[Any]:

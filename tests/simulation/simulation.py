@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NoReturn
 
-from broker.log.manager import DataFolderError
+from broker.log.data_folder import DataFolderError
 from broker.log.memory_storage import ALL, PowerCut
 from broker.log.partition import Partition
 from broker.log.storage import StorageFault

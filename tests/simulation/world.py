@@ -196,7 +196,7 @@ class World:
             patch("broker.app.ThreadPoolExecutor", lambda *_, **__: self.loop),
             patch("broker.app.listen_addresses", lambda _: ()),
         ):
-            self.broker = Broker(self.settings, self.clock, self.storage, DATA, self.loop)  # type: ignore[arg-type]
+            self.broker = Broker(self.settings, self.clock, self.storage, [DATA], self.loop)  # type: ignore[arg-type]
             with contextlib.suppress(StopIteration):
                 self.broker.start().send(None)
                 raise AssertionError("a start without listeners has nothing to wait for")

@@ -53,7 +53,7 @@ class GroupWorld:
         self.start()
 
     def start(self) -> None:
-        self.logs = LogManager(DATA, self.storage, self.clock, self.settings)
+        self.logs = LogManager([DATA], self.storage, self.clock, self.settings)
         self.cluster = Cluster(self.logs.cluster_id, self.settings, self.logs, ClusterFile(self.storage, DATA))
         self.cluster.open(self.clock.wall_ms())
         self.committer = TickCommitter()

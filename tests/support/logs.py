@@ -30,7 +30,7 @@ def broker_settings(flags: Mapping[str, str] | None = None) -> settings.Settings
 def open_logs(data: Path, overrides: Mapping[str, str] | None = None, *, wall_ms: int = WALL_MS) -> LogManager:
     """Every partition folder in `data`, each with the same overrides."""
     config = topic_config(overrides)
-    logs = LogManager(str(data), RealStorage(), ManualClock(wall_ms), broker_settings())
+    logs = LogManager([str(data)], RealStorage(), ManualClock(wall_ms), broker_settings())
     logs.open(lambda _topic: config)
     return logs
 

@@ -108,7 +108,7 @@ class MemoryBroker:
         self.broker: Broker
 
     async def __aenter__(self) -> Self:
-        self.broker = Broker(self.settings, self.clock, self.storage, "/data", asyncio.get_running_loop())
+        self.broker = Broker(self.settings, self.clock, self.storage, ["/data"], asyncio.get_running_loop())
         await self.broker.start()
         self.dispatcher = Dispatcher(self.broker)
         return self

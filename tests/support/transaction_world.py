@@ -96,7 +96,7 @@ class TransactionWorld:
     def start(self) -> None:
         self.starts += 1
         self.loop = SimulatedLoop()
-        self.logs = LogManager(DATA, self.storage, self.clock, self.settings)
+        self.logs = LogManager([DATA], self.storage, self.clock, self.settings)
         self.cluster = Cluster(self.logs.cluster_id, self.settings, self.logs, ClusterFile(self.storage, DATA))
         self.cluster.open(self.clock.wall_ms())
         self.committer = Committer(self.loop, self.loop, lambda _: None, Metrics())  # type: ignore[arg-type]

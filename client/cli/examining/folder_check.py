@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from broker.log import seals, set_aside
-from broker.log.manager import LOCK_FILE, partition_of
+from broker.log.data_folder import LOCK_FILE, partition_of
 from broker.log.recovery import is_segment_file
 from broker.log.scan import LARGEST_RELATIVE_OFFSET
 from broker.log.seals import Seal, SealsDamaged

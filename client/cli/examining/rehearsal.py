@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from broker.clock import SystemClock
 from broker.log import checkpoints, log_starts, seals, set_aside
+from broker.log.data_folder import LOCK_FILE
 from broker.log.leader_epochs import LeaderEpochs
-from broker.log.manager import LOCK_FILE
 from broker.log.opened import Resources
 from broker.log.recovery import Circumstances, open_partition
 from broker.log.seals import SEALS, SealsDamaged

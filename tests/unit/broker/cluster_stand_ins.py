@@ -79,26 +79,40 @@ class FakePartition:
         self.log_start_offset = offset
 
 
-class FakeLogs:
-    """`folders` is what is on the disk: (topic, index) -> topic id."""
+class FakeFolder:
+    """The one data folder of stand-ins."""
 
-    def __init__(self, folders):
-        self.folders = folders
-        self.partitions = {}
-        self.data_dir = "/data"
+    path = "/data"
+
+    def __init__(self, partitions):
+        self.partitions = partitions
         self.space = (1000, 400)
+
+    def disk_space(self):
+        if self.space is None:
+            raise StorageFault("the system does not say")
+        return self.space
+
+
+class FakeLogs:
+    """`on_disk` is what is on the disk: (topic, index) -> topic id."""
+
+    def __init__(self, on_disk):
+        self.on_disk = on_disk
+        self.partitions = {}
+        self.folders = [FakeFolder(self.partitions)]
         self.log_starts = {}
         self.fail_creating = set()
         self.fail_deleting = set()
 
     def open(self, config_of):
-        for (topic, index), topic_id in self.folders.items():
+        for (topic, index), topic_id in self.on_disk.items():
             self.partitions[topic, index] = FakePartition(topic, index, config_of(topic), topic_id)
 
     def create(self, topic, index, config, topic_id):
         if (topic, index) in self.fail_creating:
             raise StorageFault(f"{topic}-{index}: no space left")
-        self.folders[topic, index] = topic_id
+        self.on_disk[topic, index] = topic_id
         partition = self.partitions[topic, index] = FakePartition(topic, index, config, topic_id)
         return partition
 
@@ -106,23 +120,22 @@ class FakeLogs:
         return self.create(topic, index, config, topic_id)
 
     def identify(self, partition, topic_id):
-        self.folders[partition.topic, partition.index] = partition.topic_id = topic_id
-
-    def disk_space(self):
-        if self.space is None:
-            raise StorageFault("the system does not say")
-        return self.space
+        self.on_disk[partition.topic, partition.index] = partition.topic_id = topic_id
 
     def write_log_starts(self):
         if self.log_starts is None:
-            raise StorageFault("the disk is full")
+            return set(self.partitions)
         self.log_starts = {key: one.log_start_offset for key, one in self.partitions.items()}
+        return set()
+
+    def forget(self, partition):
+        self.partitions.pop((partition.topic, partition.index), None)
 
     def delete(self, partition):
         key = (partition.topic, partition.index)
         if key in self.fail_deleting:
             raise StorageFault(f"{partition}: read-only")
-        del self.folders[key], self.partitions[key]
+        del self.on_disk[key], self.partitions[key]
 
 
 class Machine:

@@ -26,7 +26,7 @@ class Machine:
         if self.logs is not None:
             self.logs.abandon()
         self.storage.crash()
-        self.logs = LogManager("/data", self.storage, self.clock, Settings())
+        self.logs = LogManager(["/data"], self.storage, self.clock, Settings())
         cluster = Cluster(self.logs.cluster_id, Settings(), self.logs, ClusterFile(self.storage, "/data"))
         cluster.open(self.clock.wall_ms())
         return cluster

@@ -57,6 +57,6 @@ def test_room_on_the_disk(broker, version):
 
 
 def test_a_disk_that_does_not_say(broker):
-    broker.logs.space = None
+    broker.logs.folders[0].space = None
     folder = ask(broker, 4, [])
     assert (folder.total_bytes, folder.usable_bytes) == (-1, -1)

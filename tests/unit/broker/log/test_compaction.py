@@ -39,12 +39,12 @@ class World:
         self.open()
 
     def open(self):
-        self.logs = LogManager("/data", self.storage, self.clock, SETTINGS)
+        self.logs = LogManager(["/data"], self.storage, self.clock, SETTINGS)
         self.logs.open(lambda topic: self.config)
         if ("t", 0) not in self.logs.partitions:
             self.logs.create("t", 0, self.config, None)
         self.partition = self.logs.partitions["t", 0]
-        self.compactor = Compactor(self.storage, self.storage, "/data")
+        self.compactor = Compactor(self.storage, self.storage, ["/data"])
 
     def restart(self):
         self.logs.close()

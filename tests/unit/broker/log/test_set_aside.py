@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.log import set_aside
-from broker.log.manager import partition_of
+from broker.log.data_folder import partition_of
 from broker.log.memory_storage import ALL, MemoryStorage
 from broker.log.recovery import is_segment_file
 from broker.log.set_aside import Range, SetAside, file_name, in_folder, keep, parse_name
