@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 
 from broker.clock import Clock
+from protocol.readable import format_duration, format_time
 
 log = logging.getLogger(__name__)
 
@@ -49,14 +50,15 @@ class ExpiryClock:
         if self._ahead_since is None:
             self._ahead_since = monotonic
             log.warning(
-                "the wall clock has leapt ahead by %s s: for %s s nothing is deleted for its age by it"
+                "the wall clock has leapt ahead by %s to %s: for %s nothing is deleted for its age by it"
                 " (horolog.clock.jump.wait.ms); set it right if it is wrong",
-                ahead_ms // 1000,
-                self._wait_ms() // 1000,
+                format_duration(ahead_ms),
+                format_time(wall_ms),
+                format_duration(self._wait_ms()),
             )
         if (monotonic - self._ahead_since) * 1000 < self._wait_ms():
             return expected_ms
-        log.warning("the wall clock has stayed %s s ahead: it is believed from now on", ahead_ms // 1000)
+        log.warning("the wall clock has stayed %s ahead: it is believed from now on", format_duration(ahead_ms))
         self._believe(wall_ms, monotonic)
         return wall_ms
 
@@ -64,4 +66,5 @@ class ExpiryClock:
         if self._ahead_since is not None:
             log.warning("the wall clock is back: things are deleted for their age as before")
         elif ahead_ms < -TOLERANCE_MS:
-            log.warning("the wall clock was set back by %s s: what is kept by time is kept longer", -ahead_ms // 1000)
+            by = format_duration(-ahead_ms)
+            log.warning("the wall clock was set back by %s: what is kept by time is kept longer", by)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from protocol.errors import ErrorCode
+from protocol.errors import OTHER_NAMES, ErrorCode
 
 T = TypeVar("T")
 
@@ -17,7 +17,9 @@ class KafkaError(Exception):
         self.code = code
         self.message = message or code.message
         self.retriable = code.retriable if retriable is None else retriable
-        super().__init__(f"{code.name}: {self.message}")
+        other_name = OTHER_NAMES.get(code)
+        names = code.name if other_name is None or other_name in self.message else f"{code.name} ({other_name})"
+        super().__init__(f"{names}: {self.message}")
 
 
 class ConnectionFailed(KafkaError):
@@ -63,6 +65,13 @@ class RecordRefused(KafkaError):
         self.record = record
 
 
+class TimestampExceededThreshold(RecordRefused):
+    """A record was not written because the topic does not accept its time; Kafka's clients call it InvalidTimestamp."""
+
+
+InvalidTimestamp = TimestampExceededThreshold
+
+
 class PartialFailure(KafkaError):
     """Some of the things that one call named failed; `failures` says which and why, `results` has the others."""
 
@@ -77,6 +86,12 @@ class PartialFailure(KafkaError):
 def code_of(number: int) -> ErrorCode:
     """The code of a number; numbers that nobody here knows are unknown errors of the server."""
     return _CODES.get(number, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def refusal(error: KafkaError, reason: str | None, record: Any) -> RecordRefused:
+    """What the future of a record that was not written is told, by the code that was answered."""
+    kind = TimestampExceededThreshold if error.code == ErrorCode.INVALID_TIMESTAMP else RecordRefused
+    return kind(error.code, reason or error.message, record, retriable=error.retriable)
 
 
 def error_of(number: int, message: str | None = None) -> KafkaError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from client.accumulator import Accumulator, Batch
 from client.cluster_view import Node
 from client.connection import Connection
-from client.errors import KafkaError, MalformedAnswer, RecordRefused, error_of
+from client.errors import KafkaError, MalformedAnswer, error_of, refusal
 from client.produce import build_produce, encode_records
 from client.sequences import Sequences
 from client.types import Sent, TopicPartition
@@ -242,11 +242,11 @@ class Sender:
     def _refuse(self, batch: Batch, judgement: Judgement, error: KafkaError) -> None:
         for index, reason in judgement.refused.items():
             record = batch.records[index]
-            refusal = RecordRefused(error.code, reason or error.message, record)
+            refused = refusal(error, reason, record)
             if self._gate is not None:
-                self._gate.failed(refusal)
+                self._gate.failed(refused)
             if not record.future.done():
-                record.future.set_exception(refusal)
+                record.future.set_exception(refused)
         left = refuse(batch, judgement.refused)
         if left:
             self._accumulator.put_back(batch, left)
@@ -303,6 +303,6 @@ class Sender:
             self._gate.failed(error)
         for record in batch.records:
             if not record.future.done():
-                record.future.set_exception(RecordRefused(error.code, error.message, record, retriable=error.retriable))
+                record.future.set_exception(refusal(error, None, record))
                 if on_purpose:
                     record.future.exception()  # looked at: nobody has to be warned of what was asked for

@@ -20,6 +20,22 @@ from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from fractions import Fraction
 from typing import NamedTuple
 
+from protocol.epoch_units import UNIT_NAMES, to_ms, unit_by_magnitude
+from protocol.readable import UNITS_MS, format_duration, format_time
+
+__all__ = [
+    "EARLIEST",
+    "LATEST",
+    "Moment",
+    "TimeTextError",
+    "format_duration",
+    "format_time",
+    "local_zone",
+    "parse_duration",
+    "parse_time",
+    "parse_zone",
+]
+
 EARLIEST = -2
 LATEST = -1
 """What ListOffsets calls the start and the end of a partition."""
@@ -29,7 +45,6 @@ MAX_TIMESTAMP_MS = 2**63 - 1
 EXAMPLES = "3d, 2h30m, 30m-ago, 2026-11-17, 2026-11-17T10:00+02:00, today, monday 10:05, now-1h, @1700000000000"
 DURATION_EXAMPLES = "90s, 5m, 1h30m, 250ms, 2w"
 
-_UNITS_MS: dict[str, int] = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 _UNIT_NAMES = {
     **dict.fromkeys(("w", "week", "weeks"), "w"),
     **dict.fromkeys(("d", "day", "days"), "d"),
@@ -38,9 +53,6 @@ _UNIT_NAMES = {
     **dict.fromkeys(("s", "sec", "second", "seconds"), "s"),
     **dict.fromkeys(("ms", "millisecond", "milliseconds"), "ms"),
 }
-_EPOCH_UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
-_EPOCH_UNITS_BELOW = ((10**11, "s"), (10**14, "ms"), (10**17, "us"))
-_EPOCH_PER_MS = {"s": Fraction(1, 1000), "ms": Fraction(1), "us": Fraction(1000), "ns": Fraction(1_000_000)}
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 _SPACE = re.compile(r"\s*")
@@ -131,7 +143,7 @@ def _duration(source: _Text) -> int:
                 break
             raise source.error("a number")
         source.take(_SPACE)
-        unit_ms = _UNITS_MS[_unit(source)]
+        unit_ms = UNITS_MS[_unit(source)]
         if unit_ms >= smallest:
             source.position = began
             raise source.error("a smaller unit than the one before")
@@ -158,22 +170,6 @@ def _unit(source: _Text) -> str:
         raise source.error("a unit (w, d, h, m, s, ms)")
     source.position += len(word)
     return unit
-
-
-def format_duration(duration_ms: int) -> str:
-    """A duration as it would be read again, of its two largest units; what is below them is left out."""
-    if duration_ms < 0:
-        return "-" + format_duration(-duration_ms)
-    parts: list[str] = []
-    for unit, unit_ms in _UNITS_MS.items():
-        count, duration_ms = divmod(duration_ms, unit_ms)
-        if count:
-            parts.append(f"{count}{unit}")
-        elif parts:
-            break
-        if len(parts) == 2:
-            break
-    return "".join(parts) or "0s"
 
 
 # -- times
@@ -217,20 +213,16 @@ def _epoch(source: _Text, zone: tzinfo) -> Moment:
     if digits is None:
         raise source.error("a number of milliseconds since 1970")
     number = int(digits[0])
-    unit = source.take_word(*_EPOCH_UNITS)
+    unit = source.take_word(*UNIT_NAMES)
     if unit is not None:
-        ms = _whole_ms(number, unit)
+        ms = to_ms(number, unit)
         return Moment(ms, format_time(ms, zone))
-    unit = next((name for limit, name in _EPOCH_UNITS_BELOW if abs(number) < limit), "ns")
-    ms = _whole_ms(number, unit)
+    unit = unit_by_magnitude(number)
+    ms = to_ms(number, unit)
     if unit == "ms":
         return Moment(ms, format_time(ms, zone))
-    said = f"{format_time(ms, zone)}: @{number} is read as {_EPOCH_UNITS[unit]}; @{number}ms would be milliseconds"
+    said = f"{format_time(ms, zone)}: @{number} is read as {UNIT_NAMES[unit]}; @{number}ms would be milliseconds"
     return Moment(ms, said)
-
-
-def _whole_ms(number: int, unit: str) -> int:
-    return int(number / _EPOCH_PER_MS[unit] // 1)
 
 
 def _anchored(source: _Text, now_ms: int, zone: tzinfo) -> Moment:
@@ -371,15 +363,6 @@ def local_zone(environ: Mapping[str, str], localtime: str = "/etc/localtime") ->
             return ZoneInfo.from_file(file, key="local")
     except (OSError, ValueError):
         return UTC
-
-
-def format_time(timestamp_ms: int, zone: tzinfo) -> str:
-    """ISO 8601 with milliseconds and offset; `@ms` for what lies beyond the calendar."""
-    try:
-        when = _EPOCH_START + timedelta(milliseconds=timestamp_ms)
-        return when.astimezone(zone).isoformat(timespec="milliseconds")
-    except OverflowError:
-        return f"@{timestamp_ms}"
 
 
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)

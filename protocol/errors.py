@@ -79,6 +79,7 @@ class ErrorCode(IntEnum):
     GROUP_AUTHORIZATION_FAILED = 30, "Not allowed to do this with the group."
     CLUSTER_AUTHORIZATION_FAILED = 31, "Not allowed to do this with the cluster."
     INVALID_TIMESTAMP = 32, "A record's timestamp is outside of what the topic accepts."
+    TIMESTAMP_EXCEEDED_THRESHOLD = INVALID_TIMESTAMP  # the name that KIP-32 gave it
     UNSUPPORTED_SASL_MECHANISM = 33, "The broker does not offer this SASL mechanism."
     ILLEGAL_SASL_STATE = 34, "The request does not belong at this point of the SASL exchange."
     UNSUPPORTED_VERSION = 35, "The broker does not serve this version of the API."
@@ -183,3 +184,7 @@ class ErrorCode(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131, "The topology's epoch makes no sense."
     STREAMS_TOPOLOGY_FENCED = 132, "The topology's epoch is an old one."
     SHARE_SESSION_LIMIT_REACHED = 133, "The broker has as many share sessions as it allows.", True
+
+
+OTHER_NAMES = {ErrorCode.INVALID_TIMESTAMP: "TimestampExceededThreshold"}
+"""Names under which people look for a code, beside its own."""

@@ -34,6 +34,10 @@ class LogCounters:
     lookups_by_time: Counter = field(default_factory=Counter)
     appends_from_future: Counter = field(default_factory=Counter)
     """Whose largest timestamp is ahead of the broker's clock."""
+    appends_far_ahead: Counter = field(default_factory=Counter)
+    """Of those: by more than a day."""
+    appends_behind_retention: Counter = field(default_factory=Counter)
+    """Whose largest timestamp is older than what retention.ms keeps."""
     appends_out_of_order: Counter = field(default_factory=Counter)
     """Whose largest timestamp is before one that their segment has already."""
     timestamps_too_early: Counter = field(default_factory=Counter)

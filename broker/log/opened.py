@@ -11,6 +11,7 @@ from broker.log.producer_state import ProducerStates
 from broker.log.segment import Segment
 from broker.log.storage import Storage
 from broker.log.suspects import Suspects
+from broker.log.time_watch import TimeWatch
 from broker.log.transaction_index import TransactionIndex
 
 
@@ -25,6 +26,7 @@ class Resources:
     times: TimesCache = field(default_factory=TimesCache)
     counters: LogCounters = field(default_factory=LogCounters)
     suspects: Suspects = field(default_factory=Suspects)
+    watch: TimeWatch = field(default_factory=TimeWatch)
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from broker.log import repair, retention, rolling, seals, snapshot_file, swap_files, transaction_index
+from broker.log import repair, retention, rolling, seals, snapshot_file, swap_files, time_watch, transaction_index
 from broker.log.cleaner import CleanedSegment
 from broker.log.durability import Durability
 from broker.log.log_reader import LogReader
@@ -59,6 +59,7 @@ class Partition:
         "_epochs",
         "_failed",
         "_future_warnings",
+        "_kept_ms",
         "_producers",
         "_reader",
         "_ready",
@@ -142,6 +143,7 @@ class Partition:
     def _set_roll_time(self) -> None:
         self._roll_jitter_ms = rolling.draw_jitter_ms(self._config, self._resources.random)
         self._roll_after_ms = rolling.segment_time_ms(self._config) - self._roll_jitter_ms
+        self._kept_ms = time_watch.kept_ms(self._config)
 
     @property
     def size_bytes(self) -> int:
@@ -203,8 +205,8 @@ class Partition:
             active = self._active
         elif size_bytes > self._config.segment_bytes:
             raise too_large(size_bytes, self._config.segment_bytes)
-        if checked.max_timestamp > now_ms:
-            self._resources.counters.appends_from_future.value += 1
+        if not 0 <= now_ms - checked.max_timestamp <= self._kept_ms:
+            self._resources.watch.note(self, self._resources.counters, checked.max_timestamp, now_ms)
         if checked.max_timestamp < active.max_timestamp:
             self._resources.counters.appends_out_of_order.value += 1
         active.append(checked)

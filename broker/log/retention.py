@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from broker.topic_settings import TopicConfig
+from protocol.readable import format_duration, format_time
 
 log = logging.getLogger(__name__)
 
@@ -70,10 +71,11 @@ class FutureWarnings:
             return False
         self._told.add(segment.base_offset)
         log.warning(
-            "%s: a record %s ms in the future keeps segment %s and everything behind it from expiring"
+            "%s: a record of %s, %s in the future, keeps segment %s and everything behind it from expiring"
             " (horolog.future.timestamp.max.ms can cap it)",
             self._name,
-            segment.largest_timestamp - now_ms,
+            format_time(segment.largest_timestamp),
+            format_duration(segment.largest_timestamp - now_ms),
             segment.base_offset,
         )
         return True

@@ -33,6 +33,7 @@ from broker.log.suspects import BeingMended, Suspects
 from broker.log.time_index import TimeIndex
 from broker.log.verdict import Validated
 from broker.topic_settings import TopicConfig
+from protocol.readable import time_and_number
 
 log = logging.getLogger(__name__)
 
@@ -172,7 +173,7 @@ class Segment:
         state = "sealed" if self.seal else "open"
         return (
             f"<Segment {self.path('')}: offsets {self.base_offset} to {self.next_offset}, {self.size_bytes} bytes{pending},"
-            f" largest timestamp {self.max_timestamp}, {state}>"
+            f" largest timestamp {time_and_number(self.max_timestamp) if self.max_timestamp >= 0 else 'none'}, {state}>"
         )
 
     def path(self, kind: str) -> str:

@@ -9,7 +9,7 @@ from crc32c import crc32c
 
 from broker.log.producer_state import ProducerBatch
 from broker.log.validate_set import PRODUCER_CODEC, check_size, refuse_bytes, store
-from broker.log.verdict import Mark, RecordError, Refused, Validated, refuse_records
+from broker.log.verdict import MOST_RECORD_ERRORS, Mark, RecordError, Refused, Validated, refuse_records
 from broker.topic_settings import TopicConfig
 from protocol.errors import DecodeError, ErrorCode
 from protocol.primitives import Buffer
@@ -213,7 +213,8 @@ def _check_records(payload: bytes, header: BatchHeader, config: TopicConfig, now
             if config.compact and record.key is None:
                 keyless.append((index, "a compacted topic takes no record without a key"))
             elif not config.log_append_time and not is_accepted_in_batch(record.timestamp, times):
-                untimely.append((index, describe_refusal(record.timestamp, times)))
+                named = len(untimely) < MOST_RECORD_ERRORS
+                untimely.append((index, describe_refusal(record.timestamp, times) if named else ""))
     except DecodeError as error:  # a time beyond 64 bits: everything else was found to be right before
         raise Refused(ErrorCode.INVALID_TIMESTAMP, str(error)) from error
     if untimely:

@@ -19,7 +19,7 @@ from itertools import accumulate
 from operator import attrgetter
 
 from broker.log.plain_set import number, read_offsets, read_plain, stamp
-from broker.log.verdict import Mark, Refused, Validated, nothing, refuse_records
+from broker.log.verdict import MOST_RECORD_ERRORS, Mark, Refused, Validated, nothing, refuse_records
 from broker.topic_settings import TopicConfig
 from protocol.errors import DecodeError, ErrorCode
 from protocol.primitives import Buffer
@@ -211,13 +211,17 @@ def _check_messages(messages: list[Message], config: TopicConfig, now_ms: int) -
     """Keys, and under CreateTime the times; a message without a time has -1, unless it is stored without one as well."""
     times = accepted(now_ms, config.before_max_ms, config.after_max_ms)
     if not config.log_append_time:
-        errors = [
-            (index, describe_refusal(message.timestamp, times))
+        untimely = [
+            (index, message.timestamp)
             for index, message in enumerate(messages)
             if not is_accepted_in_set(message.timestamp, times)
             and not (message.magic == 0 and config.stored_magic == 0)
         ]
-        if errors:
+        if untimely:
+            errors = [
+                (index, describe_refusal(timestamp, times) if count < MOST_RECORD_ERRORS else "")
+                for count, (index, timestamp) in enumerate(untimely)
+            ]
             raise refuse_records(ErrorCode.INVALID_TIMESTAMP, errors)
     if config.compact:
         keyless = [index for index, message in enumerate(messages) if message.key is None]

@@ -104,6 +104,8 @@ _LOG_SENTENCES = {
     "sync_failures": "Syncs that failed.",
     "lookups_by_time": "Look-ups of a time.",
     "appends_from_future": "Appends whose largest time is ahead of the broker's clock.",
+    "appends_far_ahead": "Appends whose largest time is more than a day ahead of the broker's clock.",
+    "appends_behind_retention": "Appends whose largest time is older than what retention.ms keeps.",
     "appends_out_of_order": "Appends whose largest time is before one that their segment has already.",
     "timestamps_too_early": "Records refused because their time is too far behind the broker's clock.",
     "timestamps_too_late": "Records refused because their time is too far ahead of the broker's clock.",

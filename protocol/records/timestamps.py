@@ -8,6 +8,8 @@ batch's time counts for every record in it. A CreateTime further from the broker
 from enum import IntEnum
 from typing import NamedTuple
 
+from protocol.errors import OTHER_NAMES, ErrorCode
+from protocol.readable import format_duration, time_and_number
 from protocol.records.record import MAX_INT64, MIN_INT64
 
 NO_TIMESTAMP = -1
@@ -15,6 +17,7 @@ UNBOUNDED_MS = MAX_INT64  # the default of every bound: nothing is refused
 TIMESTAMP_TYPE_BIT = 0x08
 TOO_EARLY = "earlier than the earliest accepted"
 TOO_LATE = "later than the latest accepted"
+_REFUSAL = OTHER_NAMES[ErrorCode.INVALID_TIMESTAMP]
 
 
 class TimestampType(IntEnum):
@@ -55,13 +58,14 @@ def is_accepted_in_set(timestamp: int, times: Accepted) -> bool:
 
 
 def describe_refusal(timestamp: int, times: Accepted) -> str:
-    """Which time, by how much, and what would have been accepted."""
+    """Which time, by how much, and what would have been accepted; in KIP-32's own word for it."""
     excess = excess_ms(timestamp, times)
-    if excess < 0:
-        return f"timestamp {timestamp} is {-excess} ms {TOO_EARLY}, {times.earliest}"
-    if excess > 0:
-        return f"timestamp {timestamp} is {excess} ms {TOO_LATE}, {times.latest}"
-    return f"timestamp {timestamp} is neither a time nor -1, which stands for none"
+    if excess == 0:
+        return f"timestamp {timestamp} is neither a time nor -1, which stands for none"
+    side, bound = (TOO_EARLY, times.earliest) if excess < 0 else (TOO_LATE, times.latest)
+    by = f"{format_duration(abs(excess))} ({abs(excess)} ms)"
+    shown = f"{timestamp} (no time)" if timestamp == NO_TIMESTAMP else time_and_number(timestamp)
+    return f"{_REFUSAL}: timestamp {shown} is {by} {side}, {time_and_number(bound)}"
 
 
 def type_of(attributes: int, magic: int) -> TimestampType:

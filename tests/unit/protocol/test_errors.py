@@ -1,12 +1,20 @@
 """Error codes: Kafka's numbers and names, a sentence and a retry flag for each."""
 
-from protocol.errors import DecodeError, EncodeError, ErrorCode, FrameError, ProtocolError
+from protocol.errors import OTHER_NAMES, DecodeError, EncodeError, ErrorCode, FrameError, ProtocolError
 
 
 def test_codes_have_no_gaps_and_are_their_numbers() -> None:
     assert sorted(ErrorCode) == list(range(-1, len(ErrorCode) - 1))
     assert ErrorCode(32) is ErrorCode.INVALID_TIMESTAMP
     assert ErrorCode.INVALID_TIMESTAMP == 32
+
+
+def test_error_32_is_known_by_both_of_its_names() -> None:
+    assert ErrorCode.TIMESTAMP_EXCEEDED_THRESHOLD is ErrorCode.INVALID_TIMESTAMP
+    assert ErrorCode["TIMESTAMP_EXCEEDED_THRESHOLD"] == 32
+    assert ErrorCode(32).name == "INVALID_TIMESTAMP"
+    assert [code for code in ErrorCode if code == 32] == [ErrorCode.INVALID_TIMESTAMP]
+    assert OTHER_NAMES[ErrorCode(32)] == "TimestampExceededThreshold"
 
 
 def test_every_code_says_something_of_its_own() -> None:

@@ -268,7 +268,8 @@ class TestBounds:
         ((index, text),) = refused.record_errors
         assert index == 1
         for said in (text, refused.message):
-            assert f" {excess} ms " in said
+            assert f"({excess} ms) " in said
+            assert "TimestampExceededThreshold: " in said
             assert str(timestamp) in said
 
     def test_every_offending_record_is_named(self):

@@ -45,6 +45,20 @@ def test_no_time_is_judged_by_the_era():
     assert "-5" in ts.describe_refusal(-5, unbounded)
 
 
+def test_a_refusal_is_found_by_its_name_and_read_by_people():
+    day_ms, now_ms = 86_400_000, 1_795_300_000_000
+    times = ts.accepted(now_ms, day_ms, 3_600_000)
+    early = ts.describe_refusal(now_ms - 3 * day_ms - 5, times)
+    assert early == (
+        "TimestampExceededThreshold: timestamp 1795040799995 (2026-11-18T22:26:39.995+00:00)"
+        " is 2d (172800005 ms) earlier than the earliest accepted, 1795213600000 (2026-11-20T22:26:40.000+00:00)"
+    )
+    late = ts.describe_refusal(now_ms * 1000, times)
+    assert f"timestamp {now_ms * 1000} (@{now_ms * 1000}) is " in late
+    assert late.endswith("later than the latest accepted, 1795303600000 (2026-11-21T23:26:40.000+00:00)")
+    assert "-1 (no time)" in ts.describe_refusal(-1, times)
+
+
 def test_types():
     assert ts.type_of(0x08, 0) == ts.TimestampType.NONE
     assert ts.type_of(0x09, 1) == ts.TimestampType.LOG_APPEND_TIME
