@@ -1,7 +1,7 @@
 """The broker as a whole: builds every part in one place, starts and stops them in order.
 
-Start: data folder, topics, listeners, then the line that says we are ready. Stop: no new connections, what was received
-is written, synced and answered, connections are closed, the log is closed cleanly.
+Start: data folder, topics, listeners, then the line that says we are ready. Stop: no new connections and no more requests, what was
+appended is written, synced and answered, peers take their answers and close, the log is closed cleanly.
 """
 
 from __future__ import annotations
@@ -167,16 +167,7 @@ class Broker:
             job.stop()
         self._group_timers.close()
         self.compactor.stop()
-        for listener in self.listeners:
-            await listener.stop_accepting()
-        try:
-            await asyncio.wait_for(self.committer.drain(), STOP_GRACE_S)
-        except TimeoutError:
-            log.error(
-                "the disk did not take everything within %s s; what is unsynced stays unacknowledged", STOP_GRACE_S
-            )
-        for listener in self.listeners:
-            listener.close_connections()
+        await self._part_from_peers()
         self.workers.shutdown(wait=True)
         if isinstance(self.logs.resources.storage, RealStorage):
             with ThreadPoolExecutor(CLOSING_WORKERS, thread_name_prefix="close") as pool:
@@ -185,6 +176,24 @@ class Broker:
             self.logs.close()
         if self.watchman is not None:
             self.watchman.stop()
+
+    async def _part_from_peers(self) -> None:
+        """Everything that was appended is answered, and the answers leave before the connections are closed.
+
+        A producer that does not get them sends again, and one whose batches were appended by halves may not be able to go on.
+        """
+        for listener in self.listeners:
+            await listener.stop_accepting()
+            listener.stop_serving()
+        try:
+            await asyncio.wait_for(self.committer.drain(), STOP_GRACE_S)
+        except TimeoutError:
+            log.error(
+                "the disk did not take everything within %s s; what is unsynced stays unacknowledged", STOP_GRACE_S
+            )
+        if any(listener.holds_back_answers for listener in self.listeners):
+            self.waiting.expire_all()
+        await asyncio.gather(*(listener.part() for listener in self.listeners))
 
     def _open_transactions(self) -> None:
         """What is found damaged on the way is mended at once: nothing else has begun, and nothing may begin without this."""

@@ -75,6 +75,12 @@ class Waiting:
             if wait.timer is not None and wait.check():
                 self.remove(wait)
 
+    def expire_all(self) -> None:
+        """Answer whoever waits with what there is."""
+        for wait in {wait: None for waits in self._waits.values() for wait in waits}:
+            if wait.timer is not None:
+                self._expired(wait)
+
     def _expired(self, wait: Wait) -> None:
         self.remove(wait)
         wait.expire()

@@ -10,13 +10,25 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from broker.log import repair, seals, snapshot_file
+from broker.log import producers_file, repair, seals, snapshot_file
+from broker.log.producers_file import Remembered
 from broker.log.segment import Segment
 from broker.log.snapshot_file import SnapshotEntry
 from broker.log.storage import NO_DESCRIPTORS, Storage, StorageFault, parent_of
 
 log = logging.getLogger(__name__)
+
+
+class Snapshot(NamedTuple):
+    """What was known of the producers at an offset."""
+
+    offset: int
+    entries: Sequence[SnapshotEntry]
+    remembered: Sequence[Remembered] = ()
+    replaces: int | None = None
+    """The offset of another snapshot that may go once this one is there."""
 
 
 class Durability:
@@ -43,7 +55,7 @@ class Durability:
         self._directory = directory
         self._guard = threading.Lock()
         self._unsynced: deque[Segment] = deque()
-        self._snapshots: deque[tuple[int, list[SnapshotEntry], int | None]] = deque()
+        self._snapshots: deque[Snapshot] = deque()
         self._seals_changed = False
         self._directory_changes = 0
         self._directory_synced = 0
@@ -73,9 +85,9 @@ class Durability:
         """The folder is new. That it exists is on record elsewhere, so it has to be on the disk only with its first data."""
         self._new_files = files
 
-    def save_snapshot(self, offset: int, entries: list[SnapshotEntry], replaces: int | None = None) -> None:
-        """Write a snapshot of the producers once the log is on the disk up to `offset`; another one may go then."""
-        self._snapshots.append((offset, entries, replaces))
+    def save_snapshot(self, snapshot: Snapshot) -> None:
+        """Write a snapshot of the producers once the log is on the disk up to its offset."""
+        self._snapshots.append(snapshot)
 
     @property
     def names_are_unsynced(self) -> bool:
@@ -144,8 +156,12 @@ class Durability:
         segment.synced_bytes = max(segment.synced_bytes, size_bytes)
 
     def _save_snapshots(self) -> None:
+        if (
+            self._snapshots
+        ):  # first: what it tells of a snapshot that is not there yet is in the log behind the one before
+            producers_file.save(self._storage, self._directory, self._snapshots[-1].remembered)
         while self._snapshots:
-            offset, entries, replaces = self._snapshots[0]
+            offset, entries, _, replaces = self._snapshots[0]
             snapshot_file.save(self._storage, self._directory, offset, entries)
             if replaces is not None and replaces != offset:
                 snapshot_file.remove(self._storage, self._directory, replaces)

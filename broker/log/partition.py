@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from broker.log import repair, retention, rolling, seals, snapshot_file, swap_files, time_watch, transaction_index
 from broker.log.cleaner import CleanedSegment
-from broker.log.durability import Durability
+from broker.log.durability import Durability, Snapshot
 from broker.log.log_reader import LogReader
 from broker.log.lookup import Found
 from broker.log.opened import Opened, Resources
@@ -415,8 +415,10 @@ class Partition:
         self.stopped = "it was offline, and what it holds is not known to be on the disk"
 
     def _save_snapshot(self, replaces: int | None = None) -> None:
-        if len(self._producers):
-            self._durability.save_snapshot(self.log_end_offset, self._producers.snapshot(), replaces)
+        producers = self._producers
+        if len(producers):
+            snapshot = Snapshot(self.log_end_offset, producers.snapshot(), producers.remembered(), replaces)
+            self._durability.save_snapshot(snapshot)
 
     def note_progress(self) -> None:
         """Now and then: have the active segment sealed up to here with the next sync, so that a crash costs no long scan."""

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from broker.log.producers_file import Appended, Remembered
 from broker.log.snapshot_file import SnapshotEntry
 from broker.log.transaction_index import AbortedTransaction
 from protocol.errors import ErrorCode
@@ -46,16 +47,6 @@ class ProducerBatch(NamedTuple):
     max_timestamp: int
     transactional: bool = False
     marker: Marker | None = None  # of a control batch: how it ends the producer's transaction
-
-
-class Appended(NamedTuple):
-    """One remembered batch."""
-
-    first_sequence: int
-    last_sequence: int
-    first_offset: int
-    last_offset: int
-    timestamp: int
 
 
 class Producer(NamedTuple):
@@ -251,6 +242,23 @@ class ProducerStates:
     def snapshot(self) -> list[SnapshotEntry]:
         """What to save, by producer id."""
         return [_to_snapshot(producer_id, self._producers[producer_id]) for producer_id in sorted(self._producers)]
+
+    def remembered(self) -> list[Remembered]:
+        """What a snapshot has no room for, by producer id: the last batches of those that have more than one."""
+        several = [(one_id, one) for one_id, one in sorted(self._producers.items()) if len(one.batches) > 1]
+        return [Remembered(producer_id, one.epoch, one.batches) for producer_id, one in several]
+
+    def recall(self, remembered: Mapping[int, Remembered]) -> None:
+        """Put the batches in place again that come before the oldest one known."""
+        for producer_id, kept in remembered.items():
+            producer = self._producers.get(producer_id)
+            if producer is None or producer.epoch != kept.epoch or not producer.batches:
+                continue
+            places = [one.place for one in kept.batches]
+            oldest = producer.batches[0].place
+            if oldest in places:
+                batches = (*kept.batches[: places.index(oldest) + 1], *producer.batches[1:])
+                self._producers[producer_id] = producer._replace(batches=batches[-BATCHES_REMEMBERED:])
 
     def last_records(self) -> Mapping[int, tuple[int, int]]:
         """Per producer its last data offset (-1: none) and epoch: what the cleaner must leave a trace of."""

@@ -12,7 +12,7 @@ What is done, in order:
    even if a sync of the last process has failed, and the names in the folder are synced with it.
 3. Leader epochs come from their checkpoint, cut to the log. After a stop that was not clean the epoch goes up by one: records that
    clients have seen may be gone, and that is how they can tell.
-4. Producers come from the newest usable snapshot and the batches behind it, aborted transactions from their index files or,
+4. Producers come from the newest usable snapshot, the batches behind it and `producers_file`, aborted transactions from their index files or,
    in a scanned segment, from the markers.
 
 An active segment that is as its seal says is not opened at all: a partition costs a look at its folder.
@@ -22,13 +22,24 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from broker.log import checkpoints, leader_epochs, reader, repair, seals, snapshot_file, swap_files, transaction_index
+from broker.log import (
+    checkpoints,
+    leader_epochs,
+    producers_file,
+    reader,
+    repair,
+    seals,
+    snapshot_file,
+    swap_files,
+    transaction_index,
+)
 from broker.log.checkpoints import CheckpointError
 from broker.log.leader_epochs import LeaderEpochs
 from broker.log.opened import Opened, Resources
 from broker.log.partition import Partition
 from broker.log.producer_batches import producer_batch
 from broker.log.producer_state import ProducerStates
+from broker.log.row_file import RowFileError
 from broker.log.scan import LARGEST_RELATIVE_OFFSET, Batch, scan
 from broker.log.seals import Contents, IndexSum, Seal, SealsDamaged, fingerprint
 from broker.log.segment import HAS_PRODUCERS, LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, Segment, SegmentFolder
@@ -417,9 +428,18 @@ class _Opening:
         for segment in segments:
             if segment.magics & HAS_PRODUCERS and segment.next_offset > from_offset:
                 self._replay(segment, from_offset, aborted)
+        if producers_file.FILE_NAME in names:
+            self._recall_batches()
         for segment in segments:
             if segment.base_offset in self.scanned and segment.seal is not None:
                 segment.seal = replace(segment.seal, transaction_index=segment.sum_of_transactions())
+
+    def _recall_batches(self) -> None:
+        """What snapshots have no room for."""
+        try:
+            self.producers.recall(producers_file.load(self.storage, self.directory))
+        except RowFileError as damage:
+            self._remove(producers_file.FILE_NAME, str(damage))
 
     def _replay(self, segment: Segment, from_offset: int, aborted: dict[int, TransactionIndex]) -> None:
         index = aborted.get(segment.base_offset)

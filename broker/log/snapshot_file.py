@@ -15,29 +15,21 @@ Version 1, big-endian:
         coordinator epoch         int32   of the last marker, -1 when there was none
         current txn first offset  int64   -1 when no transaction is open
 
-Brokers write one at every roll and at a clean stop. Only the last batch of each producer is kept, so after a restart older
-duplicates are no longer recognised; the log behind the snapshot fills in the rest.
+Brokers write one at every roll and at a clean stop. Only the last batch of each producer is kept; `producers_file` keeps those before
+it, and the log behind the snapshot fills in the rest.
 """
 
 import struct
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-import crc32c
-
+from broker.log import row_file
+from broker.log.row_file import RowFileError
 from broker.log.storage import FileMissing, Storage
 
 SUFFIX = ".snapshot"
 VERSION = 1
-_HEAD = struct.Struct(">hIi")
-_BEFORE_CRC = struct.Struct(">h")
-_COUNT = struct.Struct(">i")
 _ENTRY = struct.Struct(">qhiqiqiq")
-_CRC_END = 6
-
-
-class SnapshotError(ValueError):
-    """The file is not a snapshot that can be trusted; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +58,12 @@ def encode(entries: Iterable[SnapshotEntry]) -> bytes:
         )
         for one in entries
     ]
-    body = b"".join([_COUNT.pack(len(rows)), *rows])
-    return _BEFORE_CRC.pack(VERSION) + crc32c.crc32c(body).to_bytes(4, "big") + body
+    return row_file.encode(VERSION, rows)
 
 
 def decode(data: bytes) -> list[SnapshotEntry]:
-    """The entries; raises SnapshotError."""
-    if len(data) < _HEAD.size:
-        raise SnapshotError(f"{len(data)} bytes are less than a head")
-    version, crc, count = _HEAD.unpack_from(data)
-    if version != VERSION:
-        raise SnapshotError(f"version {version} is not {VERSION}")
-    if crc32c.crc32c(memoryview(data)[_CRC_END:]) != crc:
-        raise SnapshotError("the checksum does not match")
-    if len(data) != _HEAD.size + count * _ENTRY.size:
-        raise SnapshotError(f"{count} entries do not take {len(data)} bytes")
-    return [SnapshotEntry(*numbers) for numbers in _ENTRY.iter_unpack(memoryview(data)[_HEAD.size :])]
+    """The entries; raises RowFileError."""
+    return [SnapshotEntry(*numbers) for numbers in row_file.decode(data, VERSION, _ENTRY)]
 
 
 def file_name(offset: int) -> str:
@@ -122,7 +104,7 @@ def load_newest(storage: Storage, directory: str, *, not_before: int, not_after:
         path = f"{directory}/{file_name(offset)}"
         try:
             return Found(offset, _of_offset(decode(storage.read_all(path)), offset), tuple(faults))
-        except SnapshotError as damage:
+        except RowFileError as damage:
             faults.append(f"{path}: {damage}")
             storage.remove(path)
         except FileMissing as missing:
@@ -131,10 +113,10 @@ def load_newest(storage: Storage, directory: str, *, not_before: int, not_after:
 
 
 def _of_offset(entries: list[SnapshotEntry], offset: int) -> list[SnapshotEntry]:
-    """Raises SnapshotError if the entries know of anything behind the offset that the name says: another's file, or a stale name."""
+    """Raises RowFileError if the entries know of anything behind the offset that the name says: another's file, or a stale name."""
     ahead = [one for one in entries if max(one.last_offset, one.current_txn_first_offset) >= offset]
     if ahead:
-        raise SnapshotError(f"it knows of offset {max(one.last_offset for one in ahead)}, behind {offset}")
+        raise RowFileError(f"it knows of offset {max(one.last_offset for one in ahead)}, behind {offset}")
     return entries
 
 

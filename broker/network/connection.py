@@ -44,12 +44,16 @@ PRODUCE = int(ApiKey.PRODUCE)
 
 
 class Connection(asyncio.Protocol):
-    """State: open until `abort` or until the peer closes; paused while it owes us a read or we owe it too much."""
+    """State: open until `abort` or until the peer closes; paused while it owes us a read or we owe it too much.
+
+    Once the broker stops it is no longer served.
+    """
 
     __slots__ = (
         "_backlog",
         "_dispatcher",
         "_held_back_bytes",
+        "_is_served",
         "_limits",
         "_listener",
         "_memory",
@@ -83,6 +87,7 @@ class Connection(asyncio.Protocol):
         self._paused = False
         self._paused_at = 0.0
         self._write_blocked = False
+        self._is_served = True
         self.is_active = True  # since the listener's last sweep
         self.unfinished_bytes = 0
         self.unfinished_sweeps = 0  # of the listener, since the unfinished request began
@@ -250,6 +255,20 @@ class Connection(asyncio.Protocol):
             if self._write_blocked:
                 asyncio.get_running_loop().call_later(CLOSE_GRACE_S, transport.abort)
 
+    def stop_serving(self) -> None:
+        """Read no more, and serve nothing that has been read: what has no answer is for the peer to send again."""
+        self._is_served = False
+        self._backlog = None
+        self._pause()
+
+    def part(self) -> None:
+        """Say that no more answers come, and wait for the peer to close."""
+        transport = self._transport
+        if transport is not None and not transport.is_closing():
+            transport.set_protocol(_Parting(self))
+            transport.write_eof()
+            transport.resume_reading()
+
     def cut(self, reason: str) -> None:
         """Close at once: what the peer is owed is dropped."""
         transport, self._transport = self._transport, None
@@ -263,6 +282,11 @@ class Connection(asyncio.Protocol):
     @property
     def is_paused(self) -> bool:
         return self._paused
+
+    @property
+    def holds_back_answers(self) -> bool:
+        """Whether answers that are ready wait for one before them."""
+        return self._held_back_bytes > 0
 
     @property
     def idle(self) -> bool:
@@ -295,6 +319,11 @@ class Connection(asyncio.Protocol):
         return self._transport.get_write_buffer_size() + self._held_back_bytes
 
     @property
+    def write_buffer_bytes(self) -> int:
+        """What the peer's socket has not taken."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    @property
     def room_for_answer_bytes(self) -> int:
         return self._memory.answers.room_bytes
 
@@ -320,6 +349,8 @@ class Connection(asyncio.Protocol):
         """Read on, unless there is still a reason not to; whatever ends the last of the reasons calls this."""
         if self._write_blocked or not self._paused or self._owed_too_much or self._transport is None:
             return
+        if not self._is_served:
+            return
         if self._requests.is_full:
             self._requests.stop(self)
             return
@@ -330,3 +361,13 @@ class Connection(asyncio.Protocol):
             self._serve(frames)
         if not self._paused and self._transport is not None:
             self._transport.resume_reading()
+
+
+class _Parting(asyncio.Protocol):
+    """Takes what a peer still sends, and drops it: what is left unread in a socket that is closed resets its connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._connection.connection_lost(error)

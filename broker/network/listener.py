@@ -6,6 +6,7 @@ import asyncio
 import math
 import socket
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from broker.metrics import Histogram
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
 
 SWEEPS_PER_LIMIT = 10
 LEAST_SWEEP_S = 0.05
+
+MOST_TAKING_S = 2.0
+"""Time in which peers may take their last answers when the broker stops."""
+
+MOST_CLOSING_S = 0.25
+"""Time in which those that have taken all may close."""
+
+LOOK_AGAIN_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +118,42 @@ class Listener:
             self._server.close()
             self._server = None
 
-    def close_connections(self) -> None:
+    def stop_serving(self) -> None:
+        """Nothing more is read; what was served is still answered."""
+        for connection in list(self._connections):
+            connection.stop_serving()
+
+    @property
+    def holds_back_answers(self) -> bool:
+        """Whether any answer that is ready waits for one before it."""
+        return any(connection.holds_back_answers for connection in self._connections)
+
+    async def part(self) -> None:
+        """Have every peer take its answers and close; none is waited for longer than it may take."""
+        for connection in list(self._connections):
+            connection.part()
+        began = monotonic()
+        while self._connections and (waited_s := monotonic() - began) < MOST_TAKING_S:
+            if waited_s > MOST_CLOSING_S:
+                self._close_those_that_took_all()
+            await asyncio.sleep(LOOK_AGAIN_S)
+        self._close_connections()
+
+    def _close_those_that_took_all(self) -> None:
+        for connection in list(self._connections):
+            if not connection.write_buffer_bytes:
+                connection.close()
+                self.forget(connection)
+
+    def _close_connections(self) -> None:
         for connection in list(self._connections):
             connection.close()
 
     def admit(self, connection: Connection) -> str | None:
         """Count a new connection in; the reason if it may not stay."""
         self._connections[connection] = self._clock.monotonic()
+        if self._server is None:
+            return "the broker stops"
         return self._limits.admission.enter(connection.peer_host)
 
     def tune(self, connected: socket.socket) -> None:

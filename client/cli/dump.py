@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Show what is in files of a data folder, of horolog or of Kafka: logs (.log), indexes (.index, .timeindex,\n"
-        ".txnindex), producer snapshots, checkpoints, meta.properties, horolog-seals, horolog-cluster and what was set\n"
+        ".txnindex), producer snapshots, checkpoints, meta.properties, horolog-seals, horolog-producers, horolog-cluster and what was set\n"
         "aside. Indexes are held against the log beside them. Damage is reported with its place; the exit code is 3 then.",
         "horolog dump data/orders-0/00000000000000000000.log",
         "horolog dump --print-data-log data/orders-0/*.log",

@@ -5,6 +5,7 @@ from pathlib import PurePath
 
 from broker.log import checkpoints, meta_properties, set_aside
 from broker.log.log_starts import LOG_STARTS
+from broker.log.producers_file import FILE_NAME as PRODUCERS
 from broker.log.seals import SEALS
 
 CLUSTER = "horolog-cluster"
@@ -21,6 +22,7 @@ BY_NAME = {
     checkpoints.CLEAN_SHUTDOWN: "clean-shutdown",
     meta_properties.FILE_NAME: "meta-properties",
     SEALS: "seals",
+    PRODUCERS: "producers",
     LOG_STARTS: "log-starts",
     CLUSTER: "cluster",
     f"{CLUSTER}.damaged": "cluster",

@@ -8,6 +8,7 @@ from broker.log import (
     leader_epochs,
     log_starts,
     meta_properties,
+    producers_file,
     seals,
     snapshot_file,
     transaction_index,
@@ -35,6 +36,17 @@ def _transactions(data: bytes, base_offset: int) -> Iterator[Item]:
 def _snapshot(data: bytes, _: int) -> Iterator[Item]:
     for one in snapshot_file.decode(data):
         yield {"type": "entry", **asdict(one)}
+
+
+def _producers(data: bytes, _: int) -> Iterator[Item]:
+    for one in producers_file.decode(data):
+        for batch in one.batches:
+            yield {
+                "type": "entry",
+                "producer_id": one.producer_id,
+                "producer_epoch": one.epoch,
+                **batch._asdict(),
+            }
 
 
 def _offsets(data: bytes, _: int) -> Iterator[Item]:
@@ -123,5 +135,6 @@ _READERS: dict[str, Callable[[bytes, int], Iterator[Item]]] = {
     "clean-shutdown": _clean_shutdown,
     "meta-properties": _meta,
     "seals": _seals,
+    "producers": _producers,
     "cluster": _cluster,
 }

@@ -3,7 +3,7 @@
 import pytest
 
 from broker.log import seals, snapshot_file
-from broker.log.durability import Durability
+from broker.log.durability import Durability, Snapshot
 from broker.log.storage import StorageFault
 from tests.support.log_model import DIRECTORY, Model
 
@@ -36,7 +36,7 @@ def test_data_comes_first_then_names_then_what_describes_them(model):
     segments = model.partition.segments
     durability.segment_written(segments[0])
     durability.segments_changed()
-    durability.save_snapshot(7, [])
+    durability.save_snapshot(Snapshot(7, []))
     order = order_of(model.storage, durability, segments)
     assert order[:4] == [("sync", "log"), ("sync", "index"), ("sync", "timeindex"), ("sync_dir", "t-0")]
     renames = [what for operation, what in order if operation == "rename"]

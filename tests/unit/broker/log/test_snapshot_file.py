@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from broker.log import snapshot_file
 from broker.log.memory_storage import MemoryStorage
-from broker.log.snapshot_file import SnapshotEntry, SnapshotError
+from broker.log.row_file import RowFileError
+from broker.log.snapshot_file import SnapshotEntry
 
 int64, int32 = st.integers(-(2**63), 2**63 - 1), st.integers(-(2**31), 2**31 - 1)
 entries = st.builds(SnapshotEntry, int64, st.integers(-(2**15), 2**15 - 1), int32, int64, int32, int64, int32, int64)
@@ -42,7 +43,7 @@ def test_no_changed_byte_and_no_cut_is_believed(some, data):
     hurt = bytearray(good)
     hurt[position] ^= data.draw(st.integers(1, 255))
     for bad in (bytes(hurt), good[:position], good + b"\0"):
-        with pytest.raises(SnapshotError):
+        with pytest.raises(RowFileError):
             snapshot_file.decode(bad)
 
 

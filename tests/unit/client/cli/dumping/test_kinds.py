@@ -22,6 +22,7 @@ LOG = "00000000000000000042.log"
         ("recovery-point-offset-checkpoint", "offset-checkpoint"),
         ("leader-epoch-checkpoint", "leader-epochs"),
         ("horolog-seals", "seals"),
+        ("horolog-producers", "producers"),
         ("horolog-cluster", "cluster"),
         (".kafka_cleanshutdown", "clean-shutdown"),
         (".lock", None),
