@@ -3,7 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -29,7 +30,8 @@ OUR_PACKAGES = frozenset({"broker", "client", "protocol"})
 def main(argv: Sequence[str] | None = None, console: Console | None = None) -> int:
     """The exit code. Arguments that cannot be read, `--help` and `--version` end with SystemExit, as argparse does it."""
     words = list(sys.argv[1:] if argv is None else argv)
-    return int(_guarded(words, console or Console()))
+    console = console or Console()
+    return int(guarded(partial(_run, words, console), console))
 
 
 def _run(words: list[str], console: Console) -> ExitCode:
@@ -92,11 +94,11 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _guarded(words: list[str], console: Console) -> ExitCode:
-    """Run the command; every end that is no fault of ours is one sentence and a code."""
+def guarded(run: Callable[[], ExitCode], console: Console) -> ExitCode:
+    """Run a command; every end that is no fault of ours is one sentence and a code."""
     try:
         try:
-            return _run(words, console)
+            return run()
         finally:
             console.out.flush()  # while a broken pipe can still be told from a fault
     except CommandError as error:
