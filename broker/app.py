@@ -18,7 +18,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker import __version__
+from broker import __version__, first_topics
 from broker.clock import Clock, SystemClock
 from broker.cluster import Cluster
 from broker.cluster_file import ClusterFile
@@ -141,6 +141,7 @@ class Broker:
     async def start(self) -> None:
         await self._start_watchman()
         self.cluster.open(self.clock.wall_ms())
+        first_topics.create_missing(self.cluster, self.settings.horolog_create_topics)
         self._open_transactions()
         self._load_groups(self.groups.load())
         dispatcher = Dispatcher(self)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
+from broker.first_topics import wrong_with_topics
 from broker.setting_types import (
     INT32_MAX,
     INT64_MAX,
@@ -84,6 +85,12 @@ class Settings:
 
     # Topics
     auto_create_topics_enable: bool = boolean(True, "Whether a topic that a client asks for is created.")
+    horolog_create_topics: str = string(
+        "",
+        "Topics to create at the start where they are missing, NAME:PARTITIONS:COPIES[:POLICY] with commas between;"
+        " KAFKA_CREATE_TOPICS means the same.",
+        check=wrong_with_topics,
+    )
     delete_topic_enable: bool = boolean(True, "Whether topics may be deleted.")
     num_partitions: int = integer(1, "Partitions of a topic that names no number.", low=1)
     default_replication_factor: int = integer(1, "Copies of a topic that names no number; one broker keeps one.", low=1)

@@ -9,8 +9,10 @@ from broker.setting_types import SettingsError, Spec, nearest
 
 # The environment variables of Kafka's scripts and images, and those that container platforms set for a service named kafka.
 _NOT_SETTINGS = re.compile(
-    r"KAFKA_(HOME|OPTS|VERSION|DEBUG|CLUSTER_ID|KRAFT_CLUSTER_ID|ENABLE_KRAFT|CREATE_TOPICS|.*_OPTS|JMX_.*|LOG4J_.*|TOOLS_LOG4J_.*|SERVICE_.*|PORT_.*)"
+    r"KAFKA_(HOME|OPTS|VERSION|DEBUG|CLUSTER_ID|KRAFT_CLUSTER_ID|ENABLE_KRAFT|CREATE_TOPICS_SEPARATOR|.*_OPTS|JMX_.*|LOG4J_.*|TOOLS_LOG4J_.*|SERVICE_.*|PORT_.*)"
 )
+_OTHER_NAMES = {"KAFKA_CREATE_TOPICS": "horolog.create.topics"}
+"""Variables of Kafka's images that are no key of Kafka's, and the key that does the same here."""
 _FAMILIES = ("listener.name.", "rsm.config.", "rlmm.config.")  # Kafka hands on whatever begins so
 _CLOSE = 0.87  # an environment variable as like a known name as this is taken for a misspelling of it
 
@@ -72,6 +74,8 @@ def key_of_variable(name: str) -> str:
 
     Two underscores stand for one, three for a dash.
     """
+    if name in _OTHER_NAMES:
+        return _OTHER_NAMES[name]
     rest = name.removeprefix("KAFKA_").removeprefix("CFG_").lower()
     return re.sub("_+", lambda run: {1: ".", 2: "_", 3: "-"}.get(len(run[0]), run[0]), rest)
 
