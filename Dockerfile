@@ -12,7 +12,7 @@ COPY client /opt/horolog/app/client
 COPY config/server.properties LICENSE /opt/horolog/app/
 COPY config/container /opt/horolog/app/container
 RUN printf '#!/bin/sh\nexec /opt/horolog/bin/python -m client.cli.main "$@"\n' > /opt/horolog/bin/horolog \
-    && chmod 755 /opt/horolog/bin/horolog /opt/horolog/app/container/entrypoint.sh \
+    && chmod 755 /opt/horolog/bin/horolog /opt/horolog/app/container/*.sh /opt/horolog/app/container/nc.py \
     && /opt/horolog/bin/python -m compileall -q /opt/horolog/app
 
 FROM ${BASE_IMAGE}
@@ -22,7 +22,15 @@ RUN groupadd --gid 1000 horolog \
     && useradd --uid 1000 --gid 1000 --no-create-home --home-dir /var/lib/horolog --shell /usr/sbin/nologin horolog \
     && install -d -o horolog -g horolog /var/lib/horolog /var/lib/kafka/data /bitnami/kafka \
         /tmp/kraft-combined-logs /tmp/kafka-logs
-ENV PATH=/opt/horolog/bin:$PATH \
+# Kafka's scripts, where its images have them, and the one use of nc that health checks make.
+RUN install -d /opt/kafka/bin /opt/bitnami/kafka \
+    && for name in topics configs console-producer console-consumer consumer-groups broker-api-versions; do \
+        ln -s /opt/horolog/app/container/kafka-script.sh "/opt/kafka/bin/kafka-$name.sh"; \
+        ln -s /opt/horolog/app/container/kafka-script.sh "/usr/bin/kafka-$name"; \
+    done \
+    && ln -s /opt/kafka/bin /opt/bitnami/kafka/bin \
+    && ln -s /opt/horolog/app/container/nc.py /opt/kafka/bin/nc
+ENV PATH=/opt/horolog/bin:$PATH:/opt/kafka/bin \
     PYTHONPATH=/opt/horolog/app \
     PYTHONUNBUFFERED=1 \
     KAFKA_HOROLOG_HTTP_LISTEN=0.0.0.0:9464
@@ -34,4 +42,4 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
     CMD ["/opt/horolog/bin/python", "-I", "/opt/horolog/app/container/healthcheck.py"]
 ENTRYPOINT ["/opt/horolog/app/container/entrypoint.sh"]
-CMD ["serve", "--config", "/opt/horolog/app/server.properties"]
+CMD ["serve"]
