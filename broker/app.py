@@ -18,12 +18,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker import __version__, first_topics
+from broker import __version__
 from broker.clock import Clock, SystemClock
 from broker.cluster import Cluster
+from broker.cluster_errors import ClusterError
 from broker.cluster_file import ClusterFile
 from broker.committer import Committer
 from broker.expiry_clock import ExpiryClock
+from broker.first_topics import parse as parse_first_topics
 from broker.groups.coordinator import GroupCoordinator
 from broker.groups.timers import LoopTimers
 from broker.handlers.context import Endpoints
@@ -141,7 +143,7 @@ class Broker:
     async def start(self) -> None:
         await self._start_watchman()
         self.cluster.open(self.clock.wall_ms())
-        first_topics.create_missing(self.cluster, self.settings.horolog_create_topics)
+        create_missing(self.cluster, self.settings.horolog_create_topics)
         self._open_transactions()
         self._load_groups(self.groups.load())
         dispatcher = Dispatcher(self)
@@ -341,6 +343,20 @@ class Broker:
 
     def _in_background(self, job: Callable[[], object]) -> None:
         self.workers.submit(job).add_done_callback(_log_failure)
+
+
+def create_missing(cluster: Cluster, text: str) -> None:
+    """Create the topics of `horolog.create.topics` that are not there. One that cannot be created is told, and the broker starts without it."""
+    for topic in parse_first_topics(text):
+        if topic.name in cluster.topics:
+            continue
+        if topic.copies > 1:
+            log.warning("topic %s: one broker keeps one copy, not %s", topic.name, topic.copies)
+        policy = {"cleanup.policy": topic.cleanup_policy} if topic.cleanup_policy else {}
+        try:
+            cluster.create_topic(topic.name, topic.partitions, policy)
+        except ClusterError as error:
+            log.error("horolog.create.topics: topic %s could not be created: %s", topic.name, error)
 
 
 def _compaction_interval_ms(settings: Settings) -> int:

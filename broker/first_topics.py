@@ -1,23 +1,14 @@
-"""The topics that a setting asks for at the start, in the form of KAFKA_CREATE_TOPICS.
+"""The topics that a setting asks for at the start, in the form of KAFKA_CREATE_TOPICS; pure.
 
 topics := topic (("," | white space) topic)*
 topic  := NAME [":" PARTITIONS [":" COPIES [":" ("compact" | "delete")]]]
 """
 
-from __future__ import annotations
-
-import logging
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from broker.cluster_errors import ClusterError
 from broker.topic_names import wrong_with
-
-if TYPE_CHECKING:
-    from broker.cluster import Cluster
-
-log = logging.getLogger(__name__)
 
 POLICIES = ("compact", "delete")
 DEFAULT_PARTITIONS = -1
@@ -67,17 +58,3 @@ def _topics(text: str) -> Iterator[FirstTopic]:
             raise ValueError(f"{word}: the cleanup policy is one of {', '.join(POLICIES)}")
         partitions, copies = [int(number) for number in rest[:2]] + [DEFAULT_PARTITIONS, 1][len(rest[:2]) :]
         yield FirstTopic(name, partitions, copies, policy)
-
-
-def create_missing(cluster: Cluster, text: str) -> None:
-    """Create those that are not there. One that cannot be created is told, and the broker starts without it."""
-    for topic in parse(text):
-        if topic.name in cluster.topics:
-            continue
-        if topic.copies > 1:
-            log.warning("topic %s: one broker keeps one copy, not %s", topic.name, topic.copies)
-        policy = {"cleanup.policy": topic.cleanup_policy} if topic.cleanup_policy else {}
-        try:
-            cluster.create_topic(topic.name, topic.partitions, policy)
-        except ClusterError as error:
-            log.error("horolog.create.topics: topic %s could not be created: %s", topic.name, error)

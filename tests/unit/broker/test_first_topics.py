@@ -2,7 +2,8 @@
 
 import pytest
 
-from broker.first_topics import FirstTopic, create_missing, parse, wrong_with_topics
+from broker.app import create_missing
+from broker.first_topics import FirstTopic, parse, wrong_with_topics
 from broker.settings_sources import key_of_variable
 from tests.unit.broker.cluster_stand_ins import Machine
 
