@@ -30,7 +30,14 @@ from broker.groups.coordinator import GroupCoordinator
 from broker.groups.timers import LoopTimers
 from broker.handlers.context import Endpoints
 from broker.handlers.fetch_sessions import FetchSessions
-from broker.listeners import Address, advertised_addresses, controller_listeners, http_address, listen_addresses
+from broker.listeners import (
+    Address,
+    advertised_addresses,
+    controller_listeners,
+    http_address,
+    listen_addresses,
+    warnings_about_old_names,
+)
 from broker.log.cleaner import Cleaned
 from broker.log.compaction import Compactor, Pass
 from broker.log.data_folder import DataFolderError
@@ -372,7 +379,7 @@ def _log_failure(done: Future[object]) -> None:
 def run(settings: Settings, warnings: Iterable[str]) -> int:
     """Run a broker until SIGTERM or SIGINT; the exit code."""
     logs = LogSetup(settings, sys.stderr)
-    for warning in warnings:
+    for warning in (*warnings, *warnings_about_old_names(settings)):
         log.warning("%s", warning)
     for listener in controller_listeners(settings):
         log.info("listener %s is not opened: there is no controller here", listener)

@@ -1,4 +1,9 @@
-"""Reads the addresses to listen on, and those to tell clients, out of the settings."""
+"""Reads the addresses to listen on, and those to tell clients, out of the settings.
+
+`listeners` and `advertised.listeners` win. Where they are not given, what Kafka 0.10 was told of one PLAINTEXT listener counts: `port`
+and `host.name` (9092 and every interface where only the other is given), `advertised.host.name` and `advertised.port`, which fall
+back to those. Unlike Kafka 0.10, a host that is advertised without a port gets the port that is listened on, not 9092.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,6 +12,8 @@ from broker.setting_types import SettingsError
 from broker.settings import Settings
 
 SERVED_PROTOCOLS = ("PLAINTEXT",)
+OLD_NAME, OLD_PORT = "PLAINTEXT", 9092
+"""The listener of Kafka 0.10's `host.name` and `port`, and the port where that is not given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +32,8 @@ def listen_addresses(settings: Settings) -> tuple[Address, ...]:
     Where only `advertised.listeners` is given, their ports are opened on all interfaces, as some of Kafka's images do.
     """
     key = "listeners"
+    if not settings.is_set(key) and (old := _old_listener(settings)) is not None:
+        return (old,)
     if settings.advertised_listeners and not settings.is_set(key):
         told = _not_controllers("advertised.listeners", settings.advertised_listeners, settings)
         found = [Address(address.name, address.protocol, "", address.port) for address in told]
@@ -56,10 +65,55 @@ def advertised_addresses(settings: Settings, hostname: str) -> dict[str, Address
             reason = f"{address.name} needs a host that clients can reach, not {address.host or 'an empty one'}"
             raise SettingsError(key, ",".join(settings.advertised_listeners), reason)
     told = {address.name: address for address in given}
+    if not given and (settings.advertised_host_name or settings.advertised_port is not None):
+        old = _old_advertised(bound, settings, hostname)
+        told[old.name] = old
     for address in bound:
         host = hostname if is_wildcard(address.host) else address.host
         told.setdefault(address.name, Address(address.name, address.protocol, host, address.port))
     return told
+
+
+def _old_listener(settings: Settings) -> Address | None:
+    """The listener of Kafka 0.10's own keys; None where they say nothing of it."""
+    host, port = settings.host_name, settings.port
+    if not host and port is None:
+        told = settings.advertised_host_name or settings.advertised_port is not None
+        if not told or settings.advertised_listeners:
+            return None
+    return Address(OLD_NAME, OLD_NAME, host or "", OLD_PORT if port is None else port)
+
+
+def _old_advertised(bound: Iterable[Address], settings: Settings, hostname: str) -> Address:
+    """What Kafka 0.10's keys have clients told, for the only listener, or the one that is called PLAINTEXT."""
+    key = "advertised.host.name" if settings.advertised_host_name else "advertised.port"
+    candidates = list(bound)
+    if len(candidates) > 1:
+        candidates = [address for address in candidates if address.name == OLD_NAME]
+    if not candidates:
+        text = str(settings.advertised_host_name or settings.advertised_port)
+        raise SettingsError(key, text, "which of several listeners is meant? advertised.listeners says it for each")
+    (address,) = candidates
+    host = settings.advertised_host_name or settings.host_name or address.host
+    if is_wildcard(host):
+        host = hostname
+    port = address.port if settings.advertised_port is None else settings.advertised_port
+    return Address(address.name, address.protocol, host, port)
+
+
+def warnings_about_old_names(settings: Settings) -> list[str]:
+    """What to tell who still sets Kafka 0.10's keys."""
+    found = []
+    for keys, newer, form in (
+        (("host.name", "port"), "listeners", "PLAINTEXT://HOST:PORT"),
+        (("advertised.host.name", "advertised.port"), "advertised.listeners", "PLAINTEXT://HOST:PORT"),
+    ):
+        given = [key for key in keys if settings.value(key) not in {None, ""}]
+        if given and settings.is_set(newer):
+            found.append(f"{' and '.join(given)} of Kafka 0.10 is not used, because {newer} is given")
+        elif given:
+            found.append(f"{' and '.join(given)} of Kafka 0.10 is used; Kafka 3 and newer want {newer}={form} instead")
+    return found
 
 
 def controller_listeners(settings: Settings) -> list[str]:

@@ -80,6 +80,26 @@ class Settings:
     controller_listener_names: tuple[str, ...] = words(
         (), "Listeners of a Kafka controller: they are not opened, for there is no controller to talk to."
     )
+    port: int | None = integer(
+        None,
+        "Kafka 0.10's port to listen on; counts where listeners is not given.",
+        low=0,
+        high=65535,
+        nullable=True,
+    )
+    host_name: str | None = string(
+        None, "Kafka 0.10's host to listen on; counts where listeners is not given.", nullable=True
+    )
+    advertised_port: int | None = integer(
+        None,
+        "Kafka 0.10's port that clients are told; counts where advertised.listeners is not given.",
+        low=0,
+        high=65535,
+        nullable=True,
+    )
+    advertised_host_name: str | None = string(
+        None, "Kafka 0.10's host that clients are told; counts where advertised.listeners is not given.", nullable=True
+    )
     log_dirs: str | None = string(None, "The data folder; Kafka takes several, horolog one.", nullable=True)
     log_dir: str = string("data", "The data folder, where log.dirs is not given.")
 

@@ -9,10 +9,12 @@ from broker.setting_types import SettingsError, Spec, nearest
 
 # The environment variables of Kafka's scripts and images, and those that container platforms set for a service named kafka.
 _NOT_SETTINGS = re.compile(
-    r"KAFKA_(HOME|OPTS|VERSION|DEBUG|CLUSTER_ID|KRAFT_CLUSTER_ID|ENABLE_KRAFT|CREATE_TOPICS_SEPARATOR|.*_OPTS|JMX_.*|LOG4J_.*|TOOLS_LOG4J_.*|SERVICE_.*|PORT_.*)"
+    r"KAFKA_(HOME|NAME|ENV_.*|OPTS|VERSION|DEBUG|CLUSTER_ID|KRAFT_CLUSTER_ID|ENABLE_KRAFT|CREATE_TOPICS_SEPARATOR|.*_OPTS|JMX_.*|LOG4J_.*|TOOLS_LOG4J_.*|SERVICE_.*|PORT_.*)"
 )
 _OTHER_NAMES = {"KAFKA_CREATE_TOPICS": "horolog.create.topics"}
 """Variables of Kafka's images that are no key of Kafka's, and the key that does the same here."""
+_PLATFORM_PORT = re.compile(r"(tcp|udp|sctp)://.*")
+"""KAFKA_PORT as container platforms set it for a service named kafka; a port of Kafka 0.10 is a number."""
 _FAMILIES = ("listener.name.", "rsm.config.", "rlmm.config.")  # Kafka hands on whatever begins so
 _CLOSE = 0.87  # an environment variable as like a known name as this is taken for a misspelling of it
 
@@ -58,6 +60,8 @@ def from_environment(environ: Mapping[str, str], specs: Mapping[str, Spec]) -> t
         if not name.startswith("KAFKA_"):
             continue
         key = key_of_variable(name)
+        if key == "port" and _PLATFORM_PORT.fullmatch(value):
+            continue
         if key in specs or is_kafka_key(key):
             given[key] = value
         elif _NOT_SETTINGS.fullmatch(name):

@@ -1,7 +1,9 @@
 """A small HTTP server for machines that watch: `/metrics`, `/health`, `/ready` and an index; GET and HEAD only.
 
-One request per connection, at most `MAX_HEAD_BYTES` long and `HEAD_TIMEOUT_S` in coming; at most `MAX_CONNECTIONS` at one
-time. A long answer is written piece by piece, a piece per turn of the loop and no faster than the peer reads.
+One request per connection, at most `MAX_HEAD_BYTES` long and `HEAD_TIMEOUT_S` in coming. A long answer is written piece by piece, a
+piece per turn of the loop and no faster than the peer reads. At most `MAX_CONNECTIONS` are open at one time, and
+`MAX_PER_ADDRESS` from one address. The newest is always taken in: for it goes the oldest whose request is not whole, or else
+the oldest that is being answered. So peers that send half a request, or never read, cannot keep a health check out.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from broker.observability.watched import Watched
 log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 32
+MAX_PER_ADDRESS = 16
 MAX_HEAD_BYTES = 8192
-HEAD_TIMEOUT_S = 5.0
+HEAD_TIMEOUT_S = 2.0
 ANSWER_TIMEOUT_S = 30.0
 HEAD_ENDS = (b"\r\n\r\n", b"\n\n")
 
@@ -54,7 +57,7 @@ class Watchman:
         self._exposition = Exposition(broker)
         self._server: asyncio.Server | None = None
         self._lag: LoopLag | None = None
-        self.connections: set[HttpConnection] = set()
+        self.connections: dict[HttpConnection, None] = {}  # the oldest first
         self.port = 0
 
     def __repr__(self) -> str:
@@ -72,6 +75,20 @@ class Watchman:
             self._lag.stop()
         for connection in list(self.connections):
             connection.close()
+
+    def take_in(self, connection: HttpConnection) -> None:
+        """Keep count of a new connection, and within the bounds by closing an older one."""
+        alike = [one for one in self.connections if one.address == connection.address]
+        if len(alike) >= MAX_PER_ADDRESS:
+            self._make_room(alike)
+        elif len(self.connections) >= MAX_CONNECTIONS:
+            self._make_room(list(self.connections))
+        self.connections[connection] = None
+
+    def _make_room(self, connections: list[HttpConnection]) -> None:
+        victim = next((one for one in connections if not one.is_answered), connections[0])
+        del self.connections[victim]
+        victim.close()
 
     def answer(self, path: str) -> Answer:
         if path == "/metrics":
@@ -109,19 +126,24 @@ class HttpConnection(asyncio.Protocol):
         self._pieces: Iterator[bytes] | None = None
         self._timeout: asyncio.TimerHandle | None = None
         self._paused = False
+        self.address: str | None = None
+
+    @property
+    def is_answered(self) -> bool:
+        """Its request is whole."""
+        return self._pieces is not None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        if len(self._watchman.connections) >= MAX_CONNECTIONS:
-            self._transport.abort()
-            return
-        self._watchman.connections.add(self)
+        peer = transport.get_extra_info("peername")
+        self.address = peer[0] if peer else None
+        self._watchman.take_in(self)
         self._timeout = self._loop.call_later(HEAD_TIMEOUT_S, self.close)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - however it ended, it has ended
         self._transport = None
         self._pieces = None
-        self._watchman.connections.discard(self)
+        self._watchman.connections.pop(self, None)
         if self._timeout is not None:
             self._timeout.cancel()
 

@@ -45,7 +45,9 @@ async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
     async with connected(arguments) as client, Admin(client) as admin:
         await _require(admin, arguments)
         found = await admin.describe_configs(arguments.kind, _name(arguments), documentation=arguments.explain)
-    named = arguments.pattern != "*"
+        named = arguments.pattern != "*"
+        if arguments.kind == "broker" and arguments.name == ALL_BROKERS and (named or arguments.all):
+            found = await _of_each_broker(admin, arguments, console) | found
     shown = [
         config
         for key, config in sorted(found.items())
@@ -67,6 +69,20 @@ async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if not shown:
         console.note("nothing is set; --all shows the defaults")
     return ExitCode.OK
+
+
+async def _of_each_broker(admin: "Admin", arguments: argparse.Namespace, console: Console) -> "dict[str, Config]":
+    """What the brokers have, set for all of them or not: where they differ, what the first has, and a warning."""
+    from fnmatch import fnmatchcase
+
+    found: dict[str, Config] = {}
+    for number in sorted((await admin.client.metadata([])).nodes):
+        configs = await admin.describe_configs("broker", str(number), documentation=arguments.explain)
+        for key, config in configs.items():
+            first = found.setdefault(key, config)
+            if config.value != first.value and fnmatchcase(key, arguments.pattern):
+                console.warn(f"{key} is {config.value} on broker {number}, which is not what is shown")
+    return found
 
 
 async def _require(admin: "Admin", arguments: argparse.Namespace) -> None:

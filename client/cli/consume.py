@@ -70,7 +70,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         if arguments.group is not None:
             await reading.with_group(client, arguments.topic, arguments.group, write)
         else:
-            starts, ends = await bounds(client, wanted, arguments, reading)
+            starts, ends = await bounds(client, wanted, arguments, reading, console)
             await reading.of_partitions(client, starts, ends, write)
             if reading.until_ms is not None and not reading.late and not reading.follow:
                 await reading.look_for_late_ones(client, ends)
@@ -117,10 +117,14 @@ def plan(arguments: argparse.Namespace, console: Console) -> "Reading":
 
 
 async def bounds(
-    client: "Client", wanted: "list[TopicPartition]", arguments: argparse.Namespace, reading: "Reading"
+    client: "Client",
+    wanted: "list[TopicPartition]",
+    arguments: argparse.Namespace,
+    reading: "Reading",
+    console: Console,
 ) -> tuple[Mapping["TopicPartition", int], Mapping["TopicPartition", int]]:
     """Where to begin and, unless we follow, where to end, in each partition."""
-    from client.cli.online.reading import at_times
+    from client.cli.online.reading import at_times, within
     from client.offsets import ends
     from client.types import EARLIEST, LATEST
 
@@ -129,7 +133,7 @@ async def bounds(
     last = await ends(client, dict.fromkeys(wanted, LATEST), isolation)
     begin = dict(first)
     if arguments.offset is not None:
-        begin = {partition: max(first[partition], arguments.offset) for partition in wanted}
+        begin = within(first, last, dict.fromkeys(wanted, arguments.offset), console)
     elif arguments.tail is not None:
         begin = {partition: max(first[partition], last[partition] - arguments.tail) for partition in wanted}
     elif reading.since_ms is not None:

@@ -277,6 +277,7 @@ async def _where_to(
 ) -> "dict[TopicPartition, tuple[int, int | None]]":
     """The offset for each partition, and the time of the record there where it is known."""
     from client.cli.online.lagging import targets
+    from client.cli.online.reading import within
     from client.offsets import ends
     from client.types import EARLIEST, LATEST
 
@@ -291,7 +292,7 @@ async def _where_to(
     else:
         step = _step(arguments.by)
         wanted = {place: before[place] + step for place in places if place in before}
-    return {place: (min(max(offset, first[place]), last[place]), None) for place, offset in wanted.items()}
+    return {place: (offset, None) for place, offset in within(first, last, wanted, console).items()}
 
 
 def _step(text: str) -> int:

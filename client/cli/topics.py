@@ -96,13 +96,18 @@ async def _create(arguments: argparse.Namespace, console: Console) -> ExitCode:
             if len(new) > 1:
                 raise
             failures = {new[0].name: error}
+    existed: set[str] = set()
     if arguments.if_not_exists:
-        failures = {n: error for n, error in failures.items() if error.code != ErrorCode.TOPIC_ALREADY_EXISTS}
-    return _report("created" if not arguments.dry_run else "could be created", arguments.topics, failures, console)
+        existed = {name for name, error in failures.items() if error.code == ErrorCode.TOPIC_ALREADY_EXISTS}
+        failures = {name: error for name, error in failures.items() if name not in existed}
+    done = "created" if not arguments.dry_run else "could be created"
+    return _report(done, arguments.topics, failures, console, existed)
 
 
-def _report(done: str, names: list[str], failures: "dict[str, Any]", console: Console) -> ExitCode:
-    """One line for each name; exit code 1 if any failed."""
+def _report(
+    done: str, names: list[str], failures: "dict[str, Any]", console: Console, existed: set[str] | None = None
+) -> ExitCode:
+    """One line for each name; exit code 1 if any failed. `existed`: those that were there, where that is fine."""
     if console.as_json:
         console.json(
             [
@@ -110,6 +115,7 @@ def _report(done: str, names: list[str], failures: "dict[str, Any]", console: Co
                     "name": name,
                     "done": name not in failures,
                     "error": failures[name].message if name in failures else None,
+                    **({} if existed is None else {"existed": name in existed}),
                 }
                 for name in names
             ]
@@ -119,7 +125,7 @@ def _report(done: str, names: list[str], failures: "dict[str, Any]", console: Co
             if name in failures:
                 console.error(f"{name}: {failures[name].message.removeprefix(f'{name}: ')}")
             else:
-                console.print(f"{name}: {done}")
+                console.print(f"{name}: {'exists already' if existed and name in existed else done}")
     return ExitCode.FAILED if failures else ExitCode.OK
 
 

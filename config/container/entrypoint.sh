@@ -32,10 +32,13 @@ in_file() { # in_file KEY...: whether the file sets one of them
     return 1
 }
 
+# Kafka 0.10's way to say it. Platforms set KAFKA_PORT to a URL for a service named kafka, which says nothing.
+old=${KAFKA_HOST_NAME-}${KAFKA_ADVERTISED_HOST_NAME-}${KAFKA_ADVERTISED_PORT-}
+case ${KAFKA_PORT-} in *://*) ;; *) old=$old${KAFKA_PORT-} ;; esac
+
 # Nobody said where to listen: on every interface, for clients on the machine that publishes the port.
-if [ -z "${KAFKA_LISTENERS-}${KAFKA_ADVERTISED_LISTENERS-}${KAFKA_CFG_LISTENERS-}${KAFKA_CFG_ADVERTISED_LISTENERS-}" ] &&
-    [ -z "${KAFKA_HOST_NAME-}${KAFKA_ADVERTISED_HOST_NAME-}${KAFKA_ADVERTISED_PORT-}" ] &&
-    ! in_file listeners advertised.listeners host.name advertised.host.name advertised.port; then
+if [ -z "$old${KAFKA_LISTENERS-}${KAFKA_ADVERTISED_LISTENERS-}${KAFKA_CFG_LISTENERS-}${KAFKA_CFG_ADVERTISED_LISTENERS-}" ] &&
+    ! in_file listeners advertised.listeners port host.name advertised.host.name advertised.port; then
     export KAFKA_LISTENERS=PLAINTEXT://0.0.0.0:9092 KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092
 fi
 

@@ -1,22 +1,59 @@
-"""Asks the broker in this container whether it is ready; the exit code is the answer."""  # noqa: INP001 - a script of its own
+"""Asks the broker in this container whether it is ready; the exit code is the answer.
+
+Over HTTP where KAFKA_HOROLOG_HTTP_LISTEN says so, as the image does. Where that is empty there is no HTTP, and whether the broker
+answers Kafka's ApiVersions on one of its listeners is all that can be known from here.
+"""  # noqa: INP001 - a script of its own
 
 import os
+import re
 import socket
 import sys
+from collections.abc import Mapping
 
-DEFAULT = "0.0.0.0:9464"
+HTTP_DEFAULT = "0.0.0.0:9464"
+LISTENERS_DEFAULT = "PLAINTEXT://:9092"
+LISTENERS = ("KAFKA_LISTENERS", "KAFKA_CFG_LISTENERS", "KAFKA_ADVERTISED_LISTENERS", "KAFKA_CFG_ADVERTISED_LISTENERS")
+LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "::1"}  # noqa: S104 - compared with, not bound
+API_VERSIONS = bytes.fromhex("0000000a 0012 0000 00000001 ffff")  # size, api 18, version 0, a number, no client id
+SECONDS = 2
 
 
-def main() -> int:
-    port = int(os.environ.get("KAFKA_HOROLOG_HTTP_LISTEN", DEFAULT).rpartition(":")[2])
-    with socket.create_connection(("127.0.0.1", port), 2) as peer:
+def connect(host: str, port: str) -> socket.socket:
+    return socket.create_connection((LOOPBACK.get(host, host.strip("[]")), int(port)), SECONDS)
+
+
+def is_ready(address: str) -> bool:
+    """What /ready says; its words go to whoever looks at the check."""
+    host, _, port = address.rpartition(":")
+    with connect(host, port) as peer:
         peer.sendall(b"GET /ready HTTP/1.0\r\n\r\n")
         answer = b""
         while chunk := peer.recv(4096):
             answer += chunk
     head, _, body = answer.partition(b"\r\n\r\n")
     sys.stdout.write(body.decode())
-    return 0 if head.split()[1:2] == [b"200"] else 1
+    return head.split()[1:2] == [b"200"]
+
+
+def speaks_kafka(host: str, port: str) -> bool:
+    try:
+        with connect(host, port) as peer:
+            peer.sendall(API_VERSIONS)
+            answer = peer.recv(10)
+    except OSError:
+        return False
+    return answer[4:] == bytes.fromhex("00000001 0000")
+
+
+def main(environ: Mapping[str, str] = os.environ) -> int:
+    http = environ.get("KAFKA_HOROLOG_HTTP_LISTEN", HTTP_DEFAULT)
+    if http:
+        return 0 if is_ready(http) else 1
+    listeners = next((environ[name] for name in LISTENERS if environ.get(name)), LISTENERS_DEFAULT)
+    found = re.findall(r"://([^,]*):(\d+)", listeners)
+    answers = any(speaks_kafka(host, port) for host, port in found)
+    sys.stdout.write(f"HTTP is off; {listeners} {'answers' if answers else 'does not answer'}\n")
+    return 0 if answers else 1
 
 
 if __name__ == "__main__":

@@ -191,6 +191,19 @@ def test_where_to_begin_and_when_to_end(run, hourly):
     assert values(run("consume", hourly, "--partition", "0", "-o", "json")) == [f"v{n}" for n in range(5)]
 
 
+def test_an_offset_beyond_the_ends_is_told(run, hourly):
+    ended = run("consume", hourly, "--offset", "100")
+    assert (ended.code, ended.out) == (0, "")
+    assert f"warning: {hourly}-0 ends at 5: offset 100 is beyond its end" in ended.err
+    assert "ends at" not in run("consume", hourly, "--offset", "5").err
+    soon = run("consume", hourly, "--offset", "100", "--follow", "--until", "now+1s")
+    assert (soon.code, soon.out, f"{hourly}-0 ends at 5" in soon.err) == (0, "", True)
+    assert run("topics", "trim", hourly, "--offset", "2", "--yes").code == 0
+    ended = run("consume", hourly, "--offset", "1", "-o", "json")
+    assert values(ended) == ["v2", "v3", "v4"]
+    assert f"{hourly}-0 begins at 2: offset 1 lies before it" in ended.err
+
+
 def test_following_ends_with_the_range(run, hourly):
     ended = run("consume", hourly, "--since", "earliest", "--follow", "--until", f"@{TIMES[3]}ms", "-o", "json")
     assert values(ended) == ["v0", "v1", "v2"]
@@ -286,6 +299,16 @@ def test_topics_refuse_what_cannot_be(run, topic):
     assert run("topics", "describe", dry).code == 4
 
 
+def test_create_says_which_topics_were_there(run, topic):
+    new = unique("new")
+    ended = run("topics", "create", topic, new, "--if-not-exists")
+    assert (ended.code, ended.out.splitlines()) == (0, [f"{topic}: exists already", f"{new}: created"])
+    ended = run("topics", "create", topic, unique("new"), "--if-not-exists", "-o", "json")
+    assert [(each["done"], each["existed"]) for each in ended.json] == [(True, True), (True, False)]
+    ended = run("topics", "create", topic, unique("new"), "--if-not-exists", "--dry-run")
+    assert [line.partition(": ")[2] for line in ended.out.splitlines()] == ["exists already", "could be created"]
+
+
 def test_nothing_is_deleted_without_a_yes_where_nobody_can_be_asked(run, topic):
     ended = run("topics", "delete", topic)
     assert ended.code == 2
@@ -312,6 +335,20 @@ def test_settings_are_shown_with_where_they_come_from_and_changed(run, topic):
     assert run("configs", "list", "broker", "somewhere").code == 2
 
 
+def test_settings_of_all_brokers_are_found_set_for_all_or_not(run):
+    found = {each["key"]: each for each in run("configs", "list", "broker", "all", "log.*.ms", "-o", "json").json}
+    assert found["log.segment.delete.delay.ms"]["value"] == "60000"
+    assert run("configs", "set", "broker", "all", "log.segment.delete.delay.ms=50000").code == 0
+    try:
+        (found,) = run("configs", "list", "broker", "all", "log.segment.delete.delay.ms", "-o", "json").json
+        assert (found["value"], found["source"]) == ("50000", "all brokers, dynamic")
+        assert [each["key"] for each in run("configs", "list", "broker", "all", "-o", "json").json] == [found["key"]]
+    finally:
+        assert run("configs", "unset", "broker", "all", "log.segment.delete.delay.ms").code == 0
+    assert len(run("configs", "list", "broker", "all", "--all", "-o", "json").json) > 50
+    assert run("configs", "list", "broker", "all", "no.such.*").code == 4
+
+
 # -- groups
 
 
@@ -331,7 +368,8 @@ def test_a_group_is_moved_by_time_after_a_look(run, hourly):
     assert run(*reset).code == 0
     assert values(run("consume", hourly, "--group", group, "-o", "json")) == ["v3", "v4"]
     assert run("groups", "reset", group, "--by=-1", "-o", "json").json[0]["to"] == 4
-    assert run("groups", "reset", group, "--to-offset", "1000", "-o", "json").json[0]["to"] == 5
+    beyond = run("groups", "reset", group, "--to-offset", "1000", "-o", "json")
+    assert (beyond.json[0]["to"], f"{hourly}-0 ends at 5: offset 1000 is beyond its end" in beyond.err) == (5, True)
 
 
 def test_a_new_group_can_be_put_where_it_shall_begin(run, hourly):

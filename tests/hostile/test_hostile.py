@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import time
+import urllib.request
 from collections.abc import Callable
 from functools import partial
 
@@ -105,6 +107,32 @@ def test_a_million_topics_in_one_request(broker: BrokerProcess) -> None:
     watched = endure(broker.address, broker.pid, a_million_topics)
     check(watched, 60)
     assert watched.closed == 4
+
+
+# -- the HTTP server
+
+HALF_A_REQUEST = b"GET /health HTTP/1.1\r\nHost: x\r\n"
+NEVER_READ = b"GET /metrics HTTP/1.1\r\n\r\n"
+
+
+@pytest.mark.parametrize("sent", [HALF_A_REQUEST, b"", NEVER_READ], ids=["half", "nothing", "never read"])
+def test_health_answers_behind_sixty_connections_that_hold_on(start_broker: BrokerStarter, sent: bytes) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    start_broker(horolog__http__listen=f"127.0.0.1:{port}")
+    held = []
+    try:
+        for _ in range(60):
+            peer = socket.create_connection(("127.0.0.1", port), 5.0)
+            peer.sendall(sent)
+            held.append(peer)
+        for _ in range(20):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1.5) as answer:
+                assert answer.status == 200
+    finally:
+        for peer in held:
+            peer.close()
 
 
 # -- bounds on connections

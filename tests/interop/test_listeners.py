@@ -1,5 +1,8 @@
 """Listeners for inside and outside: whoever comes in through one is sent to its address, for data, groups and transactions."""
 
+import socket
+import sys
+
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
@@ -7,6 +10,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
 from client.testing import broker_in_thread, horolog_broker
+from tests.support.broker_process import BrokerProcess
 
 LISTENERS = {
     "listeners": "INSIDE://0.0.0.0:0,OUTSIDE://127.0.0.1:0,CONTROLLER://127.0.0.1:0",
@@ -52,3 +56,31 @@ async def test_aiokafka_stays_on_its_listener(name):
         sent = await producer.send_and_wait("t", b"x")
         await producer.stop()
         assert sent.offset == 0
+
+
+class OldKafkaBroker(BrokerProcess):
+    """A broker that is told everything by a file, as Kafka 0.10 was."""
+
+    def command(self):
+        return [sys.executable, "-m", "client.cli.main", "serve", "--config", str(self.data.parent / "old.properties")]
+
+
+def test_a_properties_file_of_kafka_0_10_says_where_to_listen_and_what_to_tell(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (tmp_path / "old.properties").write_text(
+        "############################# Socket Server Settings #############################\n"
+        f"broker.id=0\nport={port}\nhost.name=127.0.0.1\nadvertised.host.name=localhost\n"
+        f"advertised.port={port}\nnum.network.threads=3\nlog.dirs={tmp_path / 'data'}\nzookeeper.connect=localhost:2181\n"
+    )
+    broker = OldKafkaBroker(tmp_path / "data")
+    try:
+        broker.start()
+        assert broker.port == port
+        admin = AdminClient({"bootstrap.servers": broker.address})
+        (found,) = admin.list_topics(timeout=10).brokers.values()
+        assert (found.host, found.port) == ("localhost", port)
+        assert "host.name and port of Kafka 0.10 is used; Kafka 3 and newer want listeners=" in broker.log()
+    finally:
+        broker.kill()

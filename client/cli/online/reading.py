@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from client.cli.common.console import Console
 from client.consumer import Consumer
 from client.offsets import ends as list_ends
 from client.offsets import list_offsets
@@ -153,3 +154,20 @@ async def at_times(
     """The first offset at or after a time in each partition, or its end."""
     found = await list_offsets(client, dict.fromkeys(partitions, time_ms), isolation=isolation)
     return {partition: last[partition] if answer is None else answer.offset for partition, answer in found.items()}
+
+
+def within(
+    first: Mapping[TopicPartition, int],
+    last: Mapping[TopicPartition, int],
+    wanted: Mapping[TopicPartition, int],
+    console: Console,
+) -> dict[TopicPartition, int]:
+    """Offsets that somebody has named, brought between the ends of their partitions; says of each where that was needed."""
+    found = {}
+    for partition, offset in wanted.items():
+        found[partition] = min(max(offset, first[partition]), last[partition])
+        if offset > last[partition]:
+            console.warn(f"{partition} ends at {last[partition]}: offset {offset} is beyond its end")
+        elif offset < first[partition]:
+            console.warn(f"{partition} begins at {first[partition]}: offset {offset} lies before it")
+    return found

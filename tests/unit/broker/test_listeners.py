@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.listeners import Address, advertised_addresses, listen_addresses
+from broker.listeners import Address, advertised_addresses, listen_addresses, warnings_about_old_names
 from broker.setting_types import SettingsError
 from broker.settings import load
 
@@ -88,3 +88,64 @@ def test_advertised_listeners_alone_open_their_ports_on_all_interfaces():
     assert bound == [("PLAINTEXT", "", 29092), ("PLAINTEXT_HOST", "", 9092)]
     told = {one.name: one.host for one in advertised_addresses(given, "machine").values()}
     assert told == {"PLAINTEXT": "broker", "PLAINTEXT_HOST": "localhost"}
+
+
+OLD = [
+    ("port=9093", "", 9093, "machine", 9093),
+    ("host.name=10.0.0.5", "10.0.0.5", 9092, "10.0.0.5", 9092),
+    ("host.name=10.0.0.5 port=9093", "10.0.0.5", 9093, "10.0.0.5", 9093),
+    ("advertised.host.name=outside", "", 9092, "outside", 9092),
+    ("advertised.port=19092", "", 9092, "machine", 19092),
+    ("port=9093 advertised.host.name=outside", "", 9093, "outside", 9093),
+    ("host.name=10.0.0.5 port=9093 advertised.port=80", "10.0.0.5", 9093, "10.0.0.5", 80),
+    ("host.name=10.0.0.5 advertised.host.name=outside advertised.port=80", "10.0.0.5", 9092, "outside", 80),
+    ("port=9093 listeners=PLAINTEXT://10.0.0.6:9094", "10.0.0.6", 9094, "10.0.0.6", 9094),
+    ("listeners=PLAINTEXT://:9094 advertised.host.name=outside", "", 9094, "outside", 9094),
+    ("listeners=INSIDE://:9094 advertised.host.name=outside", "", 9094, "outside", 9094),
+    ("port=9093 advertised.host.name=no advertised.listeners=PLAINTEXT://yes:5", "", 9093, "yes", 5),
+    ("advertised.host.name=no advertised.listeners=PLAINTEXT://yes:5", "", 5, "yes", 5),
+    ("port= host.name= advertised.host.name= advertised.port=", "127.0.0.1", 9092, "127.0.0.1", 9092),
+]
+
+
+@pytest.mark.parametrize(("given", "host", "port", "told_host", "told_port"), OLD)
+def test_the_keys_of_kafka_0_10(given, host, port, told_host, told_port):
+    flags = dict(one.split("=", 1) for one in given.split())
+    loaded = load(None, {}, flags | {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT"})[0]
+    (bound,) = listen_addresses(loaded)
+    assert (bound.host, bound.port) == (host, port)
+    (told,) = advertised_addresses(loaded, "machine").values()
+    assert (told.name, told.host, told.port) == (bound.name, told_host, told_port)
+
+
+def test_old_keys_do_not_say_which_of_several_listeners_they_mean():
+    flags = {
+        "listeners": "INSIDE://:9094,OUTSIDE://:9095",
+        "listener.security.protocol.map": "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT",
+        "advertised.host.name": "host",
+    }
+    with pytest.raises(SettingsError, match="which of several listeners is meant"):
+        advertised_addresses(load(None, {}, flags)[0], "machine")
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ({}, []),
+        ({"port": "9093"}, ["port of Kafka 0.10 is used; Kafka 3 and newer want listeners="]),
+        ({"port": "1", "listeners": "PLAINTEXT://:2"}, ["port of Kafka 0.10 is not used, because listeners is given"]),
+        ({"advertised.host.name": "h", "advertised.port": "1"}, ["advertised.host.name and advertised.port of Kafka"]),
+    ],
+)
+def test_old_keys_are_told_of(flags, said):
+    warnings = warnings_about_old_names(load(None, {}, flags)[0])
+    assert [one[: len(begins)] for one, begins in zip(warnings, said, strict=True)] == said
+
+
+def test_a_port_of_a_container_platform_is_none():
+    environ = {"KAFKA_PORT": "tcp://10.0.0.1:9092", "KAFKA_NAME": "/web/kafka", "KAFKA_ENV_LANG": "C"}
+    loaded, warnings = load(None, environ, {})
+    assert (listen_addresses(loaded)[0].port, warnings) == (9092, [])
+    assert listen_addresses(load(None, environ | {"KAFKA_PORT": "9093"}, {})[0])[0].port == 9093
+    with pytest.raises(SettingsError, match="port"):
+        load(None, {"KAFKA_PORT": "http"}, {})

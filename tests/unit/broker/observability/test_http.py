@@ -125,17 +125,37 @@ async def test_a_slow_peer_is_dropped(monkeypatch):
         assert not broker.watchman.connections
 
 
-async def test_connections_are_bounded(monkeypatch):
-    monkeypatch.setattr(http, "MAX_CONNECTIONS", 2)
+@pytest.mark.parametrize(("bound", "most"), [("MAX_CONNECTIONS", 3), ("MAX_PER_ADDRESS", 3)])
+async def test_the_newest_connection_is_taken_in_for_the_oldest_without_a_request(bound, most, monkeypatch):
+    monkeypatch.setattr(http, bound, most)
     async with running() as broker:
-        held = [await asyncio.open_connection("127.0.0.1", broker.watchman.port) for _ in range(2)]
+        held = [await asyncio.open_connection("127.0.0.1", broker.watchman.port) for _ in range(most)]
+        await eventually(lambda: len(broker.watchman.connections) == most)
+        for _ in range(2 * most):
+            assert (await get(broker, "/health"))[0] == 200
+            assert len(broker.watchman.connections) <= most
         with contextlib.suppress(ConnectionError):
-            assert (await get(broker, "/health"))[0] == 0
+            assert await held[0][0].read() == b""
+        assert not held[-1][0].at_eof(), "the newest of them is still waited for"
         for _, writer in held:
             writer.close()
-            await writer.wait_closed()
-        await eventually(lambda: not broker.watchman.connections)
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+
+async def test_peers_that_never_read_their_answer_make_room_as_well(monkeypatch):
+    monkeypatch.setattr(http, "MAX_PER_ADDRESS", 2)
+    async with running() as broker:
+        broker.watchman.answer = lambda path: http.Answer(
+            http.HTTPStatus.OK, http.TEXT_TYPE, [b"x" * 1_000_000] * (1 if path == "/health" else 100)
+        )
+        held = [await asyncio.open_connection("127.0.0.1", broker.watchman.port) for _ in range(2)]
+        for _, writer in held:
+            writer.write(b"GET /endless HTTP/1.1\r\n\r\n")
+        await eventually(lambda: all(one.is_answered for one in broker.watchman.connections))
         assert (await get(broker, "/health"))[0] == 200
+        for _, writer in held:
+            writer.transport.abort()
 
 
 async def test_without_an_address_there_is_no_server():
