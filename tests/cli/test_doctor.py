@@ -249,3 +249,19 @@ def test_what_is_no_data_folder(horolog, tmp_path, golden_root):
     assert (ended.code, "the folder of one partition" in ended.err) == (4, True)
     ended, document = examine(horolog, tmp_path)
     assert (ended.code, document["partitions"]) == (0, [])
+
+
+def test_partitions_that_are_empty_cost_next_to_nothing(start_broker, horolog, monkeypatch):
+    """Each has 20 MiB of room for indexes, of which no byte was written: it was a tenth of a second for each."""
+    from client.cli.common.read_only import ReadOnlyStorage
+
+    count, read = 200, []
+    broker = start_broker()
+    assert horolog("topics", "create", "many", "--partitions", count, "-b", broker.address).code == 0
+    broker.kill()
+    rooms = list(broker.data.glob("many-*/*index"))
+    assert sum(path.stat().st_size for path in rooms) > count * 16 << 20
+    monkeypatch.setattr(ReadOnlyStorage, "count", lambda _storage, _path, size_bytes: read.append(size_bytes))
+    ended = horolog("doctor", broker.data, "-o", "json")
+    assert (ended.code, ended.json["summary"]["partitions"]) == (0, count)
+    assert sum(read) < count * 1000

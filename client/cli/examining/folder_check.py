@@ -9,6 +9,7 @@ from broker.log.recovery import is_segment_file
 from broker.log.scan import LARGEST_RELATIVE_OFFSET
 from broker.log.seals import Seal, SealsDamaged
 from broker.log.storage import FolderInUse, RealStorage, Storage, StorageFault
+from client.cli.common.read_only import ReadOnlyStorage
 from client.cli.dumping.items import TROUBLE, Item
 from client.cli.dumping.kinds import BY_NAME, base_offset_of, kind_of
 from client.cli.dumping.small_files import dump_small
@@ -87,7 +88,7 @@ def check_small_files(storage: Storage, directory: str) -> list[Item]:
 
 
 def check_partition(
-    storage: Storage, topic: str, index: int, directory: str, advance: Callable[[int], None]
+    storage: ReadOnlyStorage, topic: str, index: int, directory: str, advance: Callable[[int], None]
 ) -> PartitionReport:
     """Read everything of one partition. Faults of the disk are findings like others."""
     report = PartitionReport(topic, index, directory)
