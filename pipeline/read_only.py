@@ -117,6 +117,9 @@ class ReadOnlyFile:
     def size(self) -> int:
         return self._storage.stat(self.path)[0]
 
+    def check_in_place(self) -> None:
+        """Nobody waits here for files to go."""
+
     def close(self) -> None:
         if self._descriptor >= 0:
             os.close(self._descriptor)
@@ -230,6 +233,9 @@ class ReadOnlyStorage:
     def disk_space(self, path: str) -> tuple[int, int]:  # noqa: ARG002 - the protocol's
         """As much as memory has, for all that anybody can tell."""
         return SMALL_FILE_BYTES, SMALL_FILE_BYTES
+
+    def check_writable(self, path: str) -> None:
+        """Memory is."""
 
     def lock(self, path: str) -> "ReadOnlyLock":  # noqa: ARG002 - the protocol's
         return ReadOnlyLock()

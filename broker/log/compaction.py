@@ -15,6 +15,7 @@ from broker.log import checkpoints, clean_plan
 from broker.log.clean_plan import Plan, SegmentFacts
 from broker.log.cleaner import Cleaned, CleaningRefused, CleaningStopped, Inputs, clean
 from broker.log.index_cache import IndexCache
+from broker.log.opening import storage_below
 from broker.log.partition import Partition
 from broker.log.segment import Segment, SegmentFolder
 from broker.log.storage import Storage, StorageFault, parent_of
@@ -75,6 +76,8 @@ class Compactor:
         best: tuple[Plan, Partition] | None = None
         for partition in partitions:
             if not partition.config.compact or partition.fault is not None or _name(partition) in self._refused:
+                continue
+            if storage_below(partition) is not None:
                 continue
             plan = self._plan(partition, now_ms)
             if plan is not None and (best is None or _need(plan) > _need(best[0])):

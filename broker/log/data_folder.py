@@ -8,6 +8,7 @@ what is left of a deleted partition and removed. A partition that cannot be open
 Everything but the jobs that `checkpoint_job` and `removal_jobs` return belongs to one thread.
 """
 
+import errno
 import logging
 import re
 import threading
@@ -21,9 +22,10 @@ from broker.log import checkpoints, log_starts, meta_properties
 from broker.log.checkpoints import CheckpointError
 from broker.log.meta_properties import MetaDamaged, MetaProperties
 from broker.log.opened import Resources
+from broker.log.opening import open_readable
 from broker.log.partition import Partition
-from broker.log.recovery import Circumstances, create_partition, offline_partition, open_partition
-from broker.log.storage import FolderInUse, Lock, Storage, StorageFault, parent_of
+from broker.log.recovery import Circumstances, create_partition, offline_partition
+from broker.log.storage import NOT_WRITABLE, FolderInUse, Lock, Storage, StorageFault, parent_of
 from broker.topic_settings import TopicConfig
 
 log = logging.getLogger(__name__)
@@ -76,11 +78,13 @@ class DataFolder:
         """Make the folder if it is missing, lock it, read whose it is. Raises DataFolderError."""
         self._make()
         try:
+            self._storage.check_writable(self.path)
             self._lock = self._storage.lock(f"{self.path}/{LOCK_FILE}")
         except FolderInUse as error:
             raise DataFolderError(f"{self.path} is in use by another broker: {error}") from error
         except StorageFault as error:
-            raise DataFolderError(f"{self.path} can not be used: {error}") from error
+            advice = "; horolog.read.only=true serves what is in it" if error.code in NOT_WRITABLE else ""
+            raise DataFolderError(f"{self.path} can not be used: {error}{advice}") from error
         try:
             self._load_meta(node_id)
         except StorageFault as error:
@@ -136,7 +140,12 @@ class DataFolder:
             return
         known = self._meta or MetaProperties(directory_id=new_id())
         self._meta = MetaProperties(known.version, node_id, cluster_id, known.directory_id, known.others)
-        meta_properties.save(self._storage, self.path, self._meta, self._clock.wall_ms())
+        try:
+            meta_properties.save(self._storage, self.path, self._meta, self._clock.wall_ms())
+        except StorageFault as fault:
+            if fault.code != errno.ENOSPC:
+                raise
+            log.error("%s does not say yet whose it is, the next start completes that: %s", self.path, fault)
         self._meta_is_whole = True
 
     @property
@@ -198,7 +207,7 @@ class DataFolder:
     ) -> Partition:
         directory = f"{self.path}/{name}"
         try:
-            return open_partition(*key, directory, config, resources, known)
+            return open_readable(*key, directory, config, resources, known)
         except StorageFault as fault:
             log.error("%s can not be opened and is offline: %s", name, fault)
             offline = offline_partition(*key, directory, config, resources, str(fault))

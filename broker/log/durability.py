@@ -9,11 +9,12 @@ on the disk describes data that is not there. A new folder and its small files a
 import logging
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from broker.log import producers_file, repair, seals, snapshot_file
 from broker.log.producers_file import Remembered
+from broker.log.overlay import OverlayStorage
 from broker.log.segment import Segment
 from broker.log.snapshot_file import SnapshotEntry
 from broker.log.storage import NO_DESCRIPTORS, Storage, StorageFault, parent_of
@@ -46,12 +47,15 @@ class Durability:
         "_snapshots",
         "_storage",
         "_unsynced",
+        "in_memory",
         "recovery_point",
         "waiting_since_ms",
     )
 
     def __init__(self, storage: Storage, directory: str, recovery_point: int) -> None:
         self._storage = storage
+        self.in_memory = isinstance(storage, OverlayStorage)
+        """What it is to write is not written at all: what is read is what lies on the disk."""
         self._directory = directory
         self._guard = threading.Lock()
         self._unsynced: deque[Segment] = deque()
@@ -172,9 +176,18 @@ class Durability:
             log.warning("%s: snapshots or seals can not be written, which is tried again: %s", self._directory, fault)
         self._files_fail = True
 
-    def repair(self, unsynced: Sequence[tuple[Segment, int]], active: Segment, end_offset: int) -> None:
-        """Write everything again that no successful sync has covered (see `repair`). Raises StorageFault or Unreadable."""
+    def repair_job(self, segments: Sequence[Segment], active: Segment, end_offset: int) -> Callable[[], None]:
+        """What writes everything again that no successful sync has covered; raises StorageFault or Unreadable."""
+        here = tuple(segments)
+        unsynced = [(one, one.size_bytes) for one in here if one is active or one.synced_bytes < one.size_bytes]
+        return lambda: self._repair(here, unsynced, active, end_offset)
+
+    def _repair(
+        self, here: Iterable[Segment], unsynced: Iterable[tuple[Segment, int]], active: Segment, end_offset: int
+    ) -> None:
         with self._guard:
+            for segment in here:
+                segment.check_in_place()
             repair.probe(self._storage, self._directory)
             for segment, size_bytes in unsynced:
                 repair.write_again(self._storage, segment, size_bytes, is_active=segment is active)

@@ -14,8 +14,9 @@ from broker.clock import Clock
 from broker.log import checkpoints
 from broker.log.data_folder import DataFolder, DataFolderError, TopicPartition, new_id, partition_of
 from broker.log.opened import Resources
+from broker.log.opening import open_readable, open_writable, storage_below
 from broker.log.partition import Partition
-from broker.log.recovery import Circumstances, open_partition
+from broker.log.recovery import Circumstances
 from broker.log.revival import Revival
 from broker.log.storage import Storage, StorageFault, parent_of
 from broker.settings import Settings
@@ -79,7 +80,7 @@ class LogManager:
             return offline
 
     def open_again(self, partition: Partition) -> bool:
-        """Try to have an offline partition back as its folder is now. It takes appends once it is repaired."""
+        """Try to have an offline partition back as its folder is now, or one in memory back on the disk. It takes appends once repaired."""
         key = partition.topic, partition.index
         known = Circumstances(
             was_clean=False,
@@ -88,11 +89,14 @@ class LogManager:
             may_be_unsynced=True,
         )
         partition.close_files()
+        in_memory = partition.fault is None and storage_below(partition) is not None
+        open_it = open_writable if in_memory else open_readable
         try:
-            found = open_partition(*key, partition.directory, partition.config, self.resources, known)
+            found = open_it(*key, partition.directory, partition.config, self.resources, known)
         except StorageFault as fault:
-            log.warning("%s-%s is still offline: %s", *key, fault)
-            partition.fault = str(fault)
+            log.warning("%s-%s is still %s: %s", *key, "kept in memory" if in_memory else "offline", fault)
+            if not in_memory:
+                partition.fault = str(fault)
             return False
         partition.become(found)
         return True

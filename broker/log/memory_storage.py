@@ -6,7 +6,7 @@ not synced may have arrived, the last of it torn.
 
 Faults are asked for with `fail`: the next operations of a kind, on paths that contain a text, raise `StorageFault`;
 a failed write may leave a part of its bytes behind, a failed sync forgets what it should have synced (as a kernel
-does, which marks the pages clean): readers see it until they are `evicted`, a later sync succeeds and does not have it on the disk. `capacity_bytes` makes a full disk. `power_off_after` ends the world at the n-th
+does, which marks the pages clean): readers see it until they are `evicted`, a later sync succeeds and does not have it on the disk. `capacity_bytes` makes a full disk, `unwritable` files and folders that are only read. `power_off_after` ends the world at the n-th
 operation that changes anything: from then on everything raises `PowerCut`. `die` is the milder end: the process is gone and
 what it had written is there. `corrupt` damages what is at rest, and `while_syncing` is what goes on while a sync waits for the disk.
 """
@@ -17,10 +17,12 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from broker.log.storage import Buffer, FolderInUse, StorageFault, fault, parent_of
+from broker.log.storage import Buffer, FileMissing, FolderInUse, StorageFault, fault, parent_of
 
 ALL = 1 << 62
 """`times` for a fault that lasts until `heal`."""
+
+_CHANGING = frozenset({"create", "write", "truncate", "rename", "remove", "make"})
 
 
 class PowerCut(BaseException):
@@ -142,6 +144,10 @@ class MemoryFile:
     def size(self) -> int:
         return self._opened().size
 
+    def check_in_place(self) -> None:
+        if self._storage.file_node(self.path) is not self._opened():
+            raise FileMissing(f"{self.path} is gone: another file has its name", path=self.path)
+
     def close(self) -> None:
         self._node = None
 
@@ -169,6 +175,8 @@ class MemoryStorage:
         self._last_write_bytes: int | None = None
         self.while_syncing: Callable[[], None] | None = None
         self.capacity_bytes: int | None = None
+        self.unwritable: dict[str, int] = {}
+        """Parts of paths that nothing is written to, with the error number that says why."""
         self.operations: dict[str, int] = {}
         """How often each kind of operation was asked for."""
 
@@ -195,6 +203,7 @@ class MemoryStorage:
         """Every fault and the bound on space end."""
         self._faults.clear()
         self.capacity_bytes = None
+        self.unwritable.clear()
 
     def power_off_after(self, changes: int, *, last_write_bytes: int | None = None) -> None:
         """From the n-th change of anything on, every operation raises `PowerCut`, until `crash` or `die`.
@@ -264,6 +273,8 @@ class MemoryStorage:
                 if raising:
                     raise _fault(operation, path, due.code)
                 return due
+        if operation in _CHANGING:
+            self.check_writable(path)
         return None
 
     def _count_change(self) -> bool:
@@ -421,6 +432,11 @@ class MemoryStorage:
     def disk_space(self, path: str) -> tuple[int, int]:  # noqa: ARG002 - there is one file system
         total = ALL if self.capacity_bytes is None else self.capacity_bytes
         return total, max(0, total - self.used_bytes())
+
+    def check_writable(self, path: str) -> None:
+        for part, code in self.unwritable.items():
+            if part in path:
+                raise _fault("write", path, code)
 
     def lock(self, path: str) -> _MemoryLock:
         if path in self._locks:

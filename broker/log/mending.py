@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from broker.log.counters import LogCounters
 from broker.log.index_cache import IndexCache
+from broker.log.overlay import OverlayStorage
 from broker.log.partition import Partition
 from broker.log.seals import Contents, Seal
 from broker.log.segment import Segment, SegmentFolder
@@ -60,7 +61,9 @@ class Mender:
     def run(self, task: Task) -> Seal | None:
         """Read the segment again; None if that was not possible, which has been told. Belongs into a worker."""
         counters: LogCounters = task.partition.folder.counters
-        folder = SegmentFolder(self._storage, task.partition.directory, IndexCache(), counters)
+        storage = task.partition.folder.storage
+        storage = storage.over(self._storage) if isinstance(storage, OverlayStorage) else self._storage
+        folder = SegmentFolder(storage, task.partition.directory, IndexCache(), counters)
         base_offset = task.segment.base_offset
         fresh = Segment(folder, base_offset, Contents(0, base_offset), task.config, task.segment.created_ms)
         try:
@@ -86,7 +89,8 @@ class Mender:
 
 def _task(partition: Partition, base_offset: int, now_ms: int) -> Task | None:
     """None if the segment has gone, or if its partition can not be worked on now: then it will be reported again."""
-    if not partition.takes_appends:
+    in_memory = isinstance(partition.folder.storage, OverlayStorage)
+    if partition.fault is not None or (partition.stopped is not None and not in_memory):
         return None
     if partition.segments[-1].base_offset == base_offset:
         try:

@@ -35,9 +35,7 @@ log = logging.getLogger(__name__)
 DELETED_SUFFIX = ".deleted"
 DELETED = "deleted"
 """The fault of a partition that is no more."""
-
 NO_APPEND_TIME = -1
-
 
 _new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
@@ -123,12 +121,10 @@ class Partition:
                 self._durability.segment_written(segment)
 
     def __repr__(self) -> str:
-        stopped = f", takes no appends: {self.stopped}" if self.stopped else ""
-        state = f", offline: {self.fault}" if self.fault else stopped
-        return (
-            f"<Partition {self.topic}-{self.index}: {len(self.segments)} segments,"
-            f" offsets {self.log_start_offset} to {self.log_end_offset}{state}>"
-        )
+        stopped = self.stopped and f", takes no appends: {self.stopped}"
+        state = f", offline: {self.fault}" if self.fault else stopped or ""
+        what = f"{len(self.segments)} segments, offsets {self.log_start_offset} to {self.log_end_offset}"
+        return f"<Partition {self.topic}-{self.index}: {what}{state}>"
 
     @property
     def config(self) -> TopicConfig:
@@ -390,14 +386,11 @@ class Partition:
 
     def repair_job(self) -> Callable[[], None]:
         """What has a stopped partition take appends again once its disk works; raises StorageFault; may run in a worker."""
-        active, end_offset = self._active, self.high_watermark
-        unsynced = [
-            (one, one.size_bytes) for one in self.segments if one is active or one.synced_bytes < one.size_bytes
-        ]
+        job = self._durability.repair_job(self.segments, self._active, self.high_watermark)
 
         def repair() -> None:
             try:
-                self._durability.repair(unsynced, active, end_offset)
+                job()
             except Unreadable as damage:
                 self.fault = f"what was written and not synced is lost: {damage}"
                 log.error("%s-%s is offline: %s", self.topic, self.index, self.fault)
@@ -412,7 +405,7 @@ class Partition:
         for name in Partition.__slots__:
             setattr(self, name, getattr(other, name))
         self.leader_epoch = leader_epoch
-        self.stopped = "it was offline, and what it holds is not known to be on the disk"
+        self.stopped = other.stopped or "it was opened again, and what it holds is not known to be on the disk"
 
     def _save_snapshot(self, replaces: int | None = None) -> None:
         producers = self._producers
@@ -445,7 +438,7 @@ class Partition:
                 return b""
             raise OffsetOutOfRange(f"{offset} is not in {self.log_start_offset} to {self.log_end_offset}")
         data = self._reader.read(offset, end_offset, self.high_watermark, max_bytes, at_least_one=at_least_one)
-        if self.stopped is None:
+        if self.stopped is None or self._durability.in_memory:
             return data
         whole = repair.sound(data, end_offset)
         if at_least_one and data and not whole:
@@ -458,7 +451,8 @@ class Partition:
         """The first record, in offset order, with a timestamp at or after the given one; None if there is none."""
         self._resources.counters.lookups_by_time.value += 1
         end_offset = self.high_watermark if upto is None else min(upto, self.high_watermark)
-        known_offset = end_offset if self.stopped is None else min(end_offset, self.recovery_point)
+        believed = self.stopped is None or self._durability.in_memory
+        known_offset = end_offset if believed else min(end_offset, self.recovery_point)
         found = self._times.first_at_or_after(timestamp, self.log_start_offset, known_offset)
         if found is None and known_offset < end_offset:
             raise self._stopped_fault()  # it may lie where the page cache has lost what was written
@@ -466,7 +460,7 @@ class Partition:
 
     def largest_timestamp(self) -> Found | None:
         """The first record with the largest timestamp of the log."""
-        if self.stopped is not None and self.recovery_point < self.high_watermark:
+        if self.stopped is not None and not self._durability.in_memory and self.recovery_point < self.high_watermark:
             raise self._stopped_fault()
         return self._times.largest(self.log_start_offset, self.high_watermark)
 
@@ -556,7 +550,9 @@ class Partition:
 
     def _expire(self, expired: Iterable[retention.Expired], now_ms: int) -> None:
         gone = {one.base_offset: one.cause for one in expired}
-        if self._active.base_offset in gone:
+        if not self.takes_appends:  # nor can another active segment be begun
+            gone.pop(self._active.base_offset, None)
+        elif self._active.base_offset in gone:
             if not self._ready:
                 self._begin_appends()
             self._roll(now_ms)

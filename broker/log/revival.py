@@ -1,13 +1,16 @@
 """Has partitions that a fault of the disk has stopped come back by themselves: tried at once, then less and less often.
 
-A stopped partition is repaired in a worker (see `repair`). An offline one has its folder opened again, on the loop's thread and
+A stopped partition is repaired in a worker (see `repair`). One whose changes are kept in memory (see `opening`) is tried there until
+its folder can be written to, and opened again then. An offline one has its folder opened again, on the loop's thread and
 one at a time, because that may mean to read its last segment whole: so it is tried more seldom.
 """
 
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
+from broker.log.opening import probe_below, storage_below
 from broker.log.partition import DELETED, Partition
 from broker.log.storage import StorageFault
 
@@ -28,6 +31,8 @@ class _Attempts:
     pause_s: float = FIRST_RETRY_S
     count: int = 0
     running: bool = False
+    writable: bool = False
+    """What is kept in memory can be on the disk: the folder is to be opened again."""
 
 
 class Revival:
@@ -53,12 +58,13 @@ class Revival:
             attempts = self._attempts.setdefault(partition, _Attempts(self._monotonic()))
             if attempts.running or self._monotonic() < attempts.due:
                 continue
-            if partition.fault is None:
+            if partition.fault is None and not attempts.writable:
                 self._put_off(attempts, LONGEST_REPAIR_PAUSE_S)
                 attempts.running = True
                 jobs.append(self._repair(partition, attempts))
             elif not reopened:
                 self._put_off(attempts, LONGEST_REOPENING_PAUSE_S)
+                attempts.writable = False
                 if self._open_again(partition):
                     attempts.due = self._monotonic()
                     reopened.append(partition)
@@ -77,11 +83,13 @@ class Revival:
 
     @staticmethod
     def _repair(partition: Partition, attempts: _Attempts) -> Job:
-        repair = partition.repair_job()
+        below = storage_below(partition)
+        repair = partition.repair_job() if below is None else partial(probe_below, partition, below)
 
         def job() -> None:
             try:
                 repair()
+                attempts.writable = below is not None
             except StorageFault as fault:
                 level = logging.WARNING if attempts.count == 1 else logging.DEBUG
                 log.log(level, "%r: its disk does not work yet, which is tried again and again: %s", partition, fault)

@@ -13,6 +13,7 @@ from crc32c import crc32c
 
 from broker.log.block_sums import BLOCK_BYTES, blocks_in
 from broker.log.counters import LogCounters
+from broker.log.overlay import OverlayStorage
 from broker.log.partition import Partition
 from broker.log.segment import Segment
 from broker.log.storage import FileMissing, Storage, StorageFault
@@ -101,6 +102,8 @@ class Scrub:
 
 def _checks(partitions: Iterable[Partition]) -> Iterator[Check]:
     for partition in partitions:
+        if isinstance(partition.folder.storage, OverlayStorage):
+            continue  # what it has in memory is not what lies on the disk
         for segment in tuple(partition.segments):
             block = 0
             while not segment.removed and partition.fault is None and block < _settled_blocks(segment):

@@ -25,9 +25,10 @@ from broker.log.block_sums import BLOCK_BYTES, BlockSums, blocks_in, extend_from
 from broker.log.counters import LogCounters
 from broker.log.index_cache import IndexCache
 from broker.log.offset_index import OffsetIndex
+from broker.log.overlay import OverlayStorage
 from broker.log.scan import Batch, first_offset
 from broker.log.seals import Contents, IndexSum, Seal, fingerprint
-from broker.log.storage import Buffer, File, FileMissing, Storage, StorageFault
+from broker.log.storage import CANNOT_WRITE, Buffer, File, FileMissing, Storage, StorageFault
 from broker.log.survey import Known, Survey, survey
 from broker.log.suspects import BeingMended, Suspects
 from broker.log.time_index import TimeIndex
@@ -308,7 +309,8 @@ class Segment:
             times.append(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
         offsets.trim()
         times.trim()
-        self.log.truncate(self.size_bytes)
+        if self.log.size() != self.size_bytes:
+            self.log.truncate(self.size_bytes)
         _, modified_ns = self._folder.storage.stat(self.path(LOG_SUFFIX))
         self.seal = self._make_seal(offsets, times, modified_ns)
         self.progress = None
@@ -385,7 +387,18 @@ class Segment:
             raise self.suspected("its index files are not those of this log")
         log.warning("%s: its index files are not those of this log and are made anew", self.log.path)
         self._folder.counters.indexes_rebuilt.value += 1
-        return self.rebuild_indexes()
+        try:
+            return self.rebuild_indexes()
+        except StorageFault as fault:
+            if fault.code not in CANNOT_WRITE:
+                raise
+            log.warning("%s: they are kept in memory: %s", self.log.path, fault)
+        folder = self._folder
+        self._folder = replace(folder, storage=OverlayStorage(folder.storage))
+        try:
+            return self.rebuild_indexes()
+        finally:
+            self._folder = folder
 
     def _load_sealed(self, seal: Seal, *, grown: bool) -> tuple[OffsetIndex, TimeIndex] | None:
         """The index entries that were sealed, None if the files do not have them. They may have `grown` since: the rest is left out."""
@@ -560,6 +573,7 @@ class Segment:
         with_indexes, self.indexes_unsynced = self.indexes_unsynced, False
         try:
             self.log.datasync()
+            self.log.check_in_place()  # else what was synced has no name, and is gone with this process
             for index in (self._offsets, self._times) if with_indexes or self.seal is not None else ():
                 if index is not None:
                     index.datasync()
@@ -569,6 +583,14 @@ class Segment:
         except StorageFault:
             self.indexes_unsynced |= with_indexes
             raise
+
+    def check_in_place(self) -> None:
+        """Raises FileMissing if the log has been removed, or replaced by another file; safe in a worker thread."""
+        try:
+            self.log.check_in_place()
+        except FileMissing:
+            if not self.removed:
+                raise
 
     def close(self) -> None:
         self.log.close()

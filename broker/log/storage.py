@@ -17,6 +17,9 @@ Choices that the rest of the log leans on:
   reports a failed write-back once per open file description, which duplicates share, and to a fresh open if
   nobody has seen it yet.
 - `open_apart` gives a file with a descriptor that nothing else closes: for a worker thread that reads and writes.
+- A file that may be read and not written is opened for reading; what would write to it fails with the reason.
+- A file knows which one it was when it was first opened: `check_in_place` tells when its name is gone or another's, and it is not
+  opened again as that other.
 - When the process or the machine has no descriptors left, idle files are closed to make room, and the call is tried once more.
 - Every fault of the operating system becomes a `StorageFault`.
 """
@@ -39,6 +42,12 @@ MAX_BUFFERS_PER_WRITE = 1024
 """What one `pwritev` takes (IOV_MAX on Linux)."""
 
 NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
+
+NOT_WRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+"""What can be read here, if anything, cannot be written."""
+CANNOT_WRITE = NOT_WRITABLE | {errno.ENOSPC, errno.EDQUOT}
+"""Nothing can be written now: what a write would have put there can be kept in memory, and reads go on."""
+_NOT_OPEN_FOR_WRITING = frozenset({errno.EBADF, errno.EINVAL})
 CLOSED_TO_MAKE_ROOM = 8
 """So many idle files are closed when there are no descriptors left."""
 
@@ -77,6 +86,7 @@ class File(Protocol):
     def allocate(self, size: int) -> None: ...
     def datasync(self) -> None: ...
     def size(self) -> int: ...
+    def check_in_place(self) -> None: ...
     def close(self) -> None: ...
 
 
@@ -106,6 +116,7 @@ class Storage(Protocol):
     def read_all(self, path: str) -> bytes: ...
     def write_atomically(self, path: str, data: bytes) -> None: ...
     def disk_space(self, path: str) -> tuple[int, int]: ...
+    def check_writable(self, path: str) -> None: ...
     def lock(self, path: str) -> Lock: ...
 
 
@@ -132,11 +143,15 @@ def default_max_open_files() -> int:
 class RealFile:
     """A file of the operating system; see the module's docstring for when its descriptor is open."""
 
-    __slots__ = ("_descriptor", "_storage", "path", "used")
+    __slots__ = ("_descriptor", "_identity", "_storage", "_unwritable", "path", "used")
 
     def __init__(self, storage: "RealStorage", path: str) -> None:
         self._storage = storage
         self._descriptor = -1
+        self._identity: tuple[int, int] | None = None
+        """Device and inode, once it has been opened."""
+        self._unwritable = 0
+        """Why it is open for reading only: the operating system's error number."""
         self.path = path
         self.used = False
 
@@ -181,14 +196,14 @@ class RealFile:
             else:
                 _write_all(descriptor, buffers, position)
         except OSError as error:
-            raise fault("write", self.path, error) from error
+            raise self._not_written("write", error) from error
 
     def truncate(self, size: int) -> None:
         descriptor = self._descriptor if self._descriptor >= 0 else self._open()
         try:
             os.ftruncate(descriptor, size)
         except OSError as error:
-            raise fault("truncate", self.path, error) from error
+            raise self._not_written("truncate", error) from error
 
     def allocate(self, size: int) -> None:
         """Reserve blocks up to `size`, so that later writes can not fail for want of space."""
@@ -196,7 +211,7 @@ class RealFile:
         try:
             os.posix_fallocate(descriptor, 0, size)
         except OSError as error:
-            raise fault("allocate", self.path, error) from error
+            raise self._not_written("allocate", error) from error
 
     def datasync(self) -> None:
         try:
@@ -214,14 +229,54 @@ class RealFile:
         except OSError as error:
             raise fault("stat", self.path, error) from error
 
+    def check_in_place(self) -> None:
+        """Raises FileMissing if its name is gone, or stands for another file. Safe in a worker thread."""
+        try:
+            status = os.stat(self.path)
+        except OSError as error:
+            raise fault("stat", self.path, error) from error
+        self._check_identity(status)
+
+    def _check_identity(self, status: os.stat_result) -> None:
+        if self._identity is not None and self._identity != (status.st_dev, status.st_ino):
+            raise FileMissing(f"{self.path} is gone: another file has its name", path=self.path)
+
     def close(self) -> None:
         self._storage.forget(self)
+
+    def _not_written(self, operation: str, error: OSError) -> StorageFault:
+        if self._unwritable and error.errno in _NOT_OPEN_FOR_WRITING:
+            error = OSError(self._unwritable, os.strerror(self._unwritable))
+        return fault(operation, self.path, error)
 
     def _open(self) -> int:
         try:
             return self._storage.open_descriptor(self)
         except OSError as error:
             raise fault("open", self.path, error) from error
+
+    # Called by RealStorage only.
+    def open_by_name(self, *, read_only: bool) -> int:
+        """A descriptor, of the very file that was opened before if one was; for reading if it may not be written."""
+        try:
+            descriptor = -1 if read_only else os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno not in NOT_WRITABLE:
+                raise
+            descriptor, self._unwritable = -1, error.errno
+        if descriptor < 0:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self.recognise(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def recognise(self, descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        self._check_identity(status)
+        self._identity = status.st_dev, status.st_ino
 
     # Called by RealStorage only, under its lock.
     def descriptor(self) -> int:
@@ -266,10 +321,11 @@ class _RealLock:
 
 
 class RealStorage:
-    """The operating system's file system."""
+    """The operating system's file system; with `read_only` files are opened for reading and locks are shared."""
 
-    def __init__(self, max_open_files: int | None = None) -> None:
+    def __init__(self, max_open_files: int | None = None, *, read_only: bool = False) -> None:
         self.max_open_files = max_open_files or default_max_open_files()
+        self._read_only = read_only
         self._open_files: dict[RealFile, None] = {}
         self._guard = threading.Lock()
 
@@ -291,13 +347,14 @@ class RealStorage:
         except OSError as error:
             raise fault("create", path, error) from error
         file = RealFile(self, path)
+        file.recognise(descriptor)
         with self._guard:
             self._adopt(file, descriptor)
         return file
 
     def open_descriptor(self, file: RealFile) -> int:
         """Open the descriptor of a file on first use; closes others when too many are open."""
-        descriptor = self._with_room(lambda: os.open(file.path, os.O_RDWR | os.O_CLOEXEC))
+        descriptor = self._with_room(lambda: file.open_by_name(read_only=self._read_only))
         with self._guard:
             self._adopt(file, descriptor)
         return descriptor
@@ -306,7 +363,7 @@ class RealStorage:
         """A file whose descriptor is its own until it is closed: safe to read and write in a worker thread."""
         file = RealFile(self, path)
         try:
-            file.set_descriptor(self._with_room(lambda: os.open(path, os.O_RDWR | os.O_CLOEXEC)))
+            file.set_descriptor(self._with_room(lambda: file.open_by_name(read_only=self._read_only)))
         except OSError as error:
             raise fault("open", path, error) from error
         return file
@@ -348,7 +405,7 @@ class RealStorage:
         with self._guard:
             if file.descriptor() >= 0:
                 return os.dup(file.descriptor())
-        return os.open(file.path, os.O_RDWR | os.O_CLOEXEC)
+        return file.open_by_name(read_only=self._read_only)
 
     def forget(self, file: RealFile) -> None:
         with self._guard:
@@ -452,19 +509,31 @@ class RealStorage:
             raise fault("stat", path, error) from error
         return status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
 
+    def check_writable(self, path: str) -> None:
+        """Raises StorageFault if this user may not write to a file or folder, or nobody may."""
+        if os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            return
+        try:
+            is_read_only = os.statvfs(path).f_flag & os.ST_RDONLY
+        except OSError as error:
+            raise fault("write", path, error) from error
+        code = errno.EROFS if is_read_only else errno.EACCES
+        raise fault("write", path, OSError(code, os.strerror(code)))
+
     def lock(self, path: str) -> Lock:
-        """Hold `path` exclusively until released or until the process ends.
+        """Hold `path` until released or until the process ends: alone, or with others who only read.
 
         Two locks are taken: `flock`, which also refuses a second broker inside one process, and the POSIX record lock that
         a real Kafka takes on the same file, so that neither opens a folder under the other.
         """
+        flags, kind = (os.O_RDONLY, fcntl.LOCK_SH) if self._read_only else (os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX)
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise fault("lock", path, error) from error
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            fcntl.lockf(descriptor, kind | fcntl.LOCK_NB)
         except OSError as error:
             os.close(descriptor)
             if error.errno in (errno.EAGAIN, errno.EACCES):

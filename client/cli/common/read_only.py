@@ -43,6 +43,9 @@ class ReadOnlyFile:
     def size(self) -> int:
         return self._storage.stat(self.path)[0]
 
+    def check_in_place(self) -> None:
+        """Whoever looks once does not wait for files to go."""
+
     def close(self) -> None:
         if self._descriptor >= 0:
             os.close(self._descriptor)
@@ -144,6 +147,9 @@ class ReadOnlyStorage:
         """There is nothing to sync."""
 
     def write_atomically(self, path: str, data: bytes) -> None:  # noqa: ARG002
+        raise refused("write", path)
+
+    def check_writable(self, path: str) -> None:
         raise refused("write", path)
 
     def lock(self, path: str) -> Lock:

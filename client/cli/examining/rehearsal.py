@@ -13,15 +13,16 @@ from broker.log import checkpoints, log_starts, seals, set_aside
 from broker.log.data_folder import LOCK_FILE
 from broker.log.leader_epochs import LeaderEpochs
 from broker.log.opened import Resources
+from broker.log.overlay import Changed, OverlayStorage
 from broker.log.recovery import Circumstances, open_partition
 from broker.log.seals import SEALS, SealsDamaged
 from broker.log.storage import RealStorage, Storage, StorageFault
 from broker.settings import Settings
 from broker.topic_settings import TopicConfig, resolve
+from client.cli.common.read_only import ReadOnlyStorage
 from client.cli.dumping.items import Item
 from client.cli.dumping.kinds import BY_NAME, kind_of
 from client.cli.examining.folder_check import PartitionReport, check_small_files
-from client.cli.examining.overlay import Changed, OverlayStorage
 
 ASIDE = ".aside"
 """What `--repair` copies before recovery removes it: <name>.<time of the repair>.aside"""
@@ -62,14 +63,12 @@ def circumstances(storage: Storage, data_folder: str) -> Callable[[str, int], Ci
 
 def rehearse(report: PartitionReport, config: TopicConfig, known: Circumstances, stamp: str) -> None:
     """Try recovery out and add to the report what it does and says."""
-    storage = OverlayStorage()
+    storage = OverlayStorage(ReadOnlyStorage())
     try:
         _recover(storage, report, config, known, stamp)
         report.actions = list(actions(storage))
     except StorageFault as fault:
         report.messages.append(f"{report.name} can not be opened: {fault}")
-    finally:
-        storage.close()
 
 
 def distrust(storage: Storage, report: PartitionReport) -> None:

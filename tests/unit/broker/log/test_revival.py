@@ -1,5 +1,7 @@
 """When stopped and offline partitions are tried again."""
 
+from types import SimpleNamespace
+
 from broker.clock import ManualClock
 from broker.log.partition import DELETED
 from broker.log.revival import LONGEST_REOPENING_PAUSE_S, LONGEST_REPAIR_PAUSE_S, Revival
@@ -14,6 +16,7 @@ class Stand:
     def __init__(self, *, fault=None, stopped=None):
         self.fault = fault
         self.stopped = stopped
+        self.folder = SimpleNamespace(storage=None)
         self.broken = True
         self.repairs = 0
 

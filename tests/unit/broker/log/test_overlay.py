@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker.log.overlay import OverlayStorage
 from broker.log.storage import FileMissing, RealStorage, StorageFault
 from client.cli.common.read_only import ReadOnlyStorage
-from client.cli.examining.overlay import OverlayStorage
 
 NAMES = st.sampled_from(["a.log", "b.index", "c"])
 STEPS = st.lists(
@@ -54,7 +54,7 @@ def fill(folder):
 def test_an_overlay_reads_as_the_disk_would(tmp_path_factory, steps):
     root = tmp_path_factory.mktemp("overlay")
     shown, real = fill(root / "shown"), fill(root / "real")
-    overlay, disk = OverlayStorage(), RealStorage()
+    overlay, disk = OverlayStorage(ReadOnlyStorage()), RealStorage()
     untouched = contents(disk, shown)
     for step in steps:
         if step[1] not in disk.list_dir(real) and step[0] not in {"create", "replace"}:
@@ -65,12 +65,11 @@ def test_an_overlay_reads_as_the_disk_would(tmp_path_factory, steps):
     assert contents(disk, shown) == untouched
     changed = {path.rpartition("/")[2] for path, _ in overlay.differences()}
     assert {name for name, data in contents(disk, real).items() if untouched.get(name) != data} <= changed
-    overlay.close()
 
 
 def test_what_was_removed_is_missing(tmp_path):
     folder = fill(tmp_path / "x")
-    overlay = OverlayStorage()
+    overlay = OverlayStorage(ReadOnlyStorage())
     overlay.remove(f"{folder}/a.log")
     assert not overlay.exists(f"{folder}/a.log")
     with pytest.raises(FileMissing):
@@ -81,7 +80,7 @@ def test_what_was_removed_is_missing(tmp_path):
 
 def test_what_is_set_aside_takes_no_memory(tmp_path):
     folder = fill(tmp_path / "x")
-    overlay = OverlayStorage()
+    overlay = OverlayStorage(ReadOnlyStorage())
     path = f"{folder}/{0:020}.log.7.3-4.0000beef.damaged"
     file = overlay.create(path + ".tmp")
     file.pwritev([bytes(1_000_000)], 0)
