@@ -43,6 +43,7 @@ from broker.log.compaction import Compactor, Pass
 from broker.log.data_folder import DataFolderError
 from broker.log.manager import LogManager
 from broker.log.mending import Mender, Task
+from broker.log.presence import Presence
 from broker.log.scrub import Scrub
 from broker.log.seals import Seal
 from broker.log.storage import RealStorage, Storage, StorageFault
@@ -112,6 +113,7 @@ class Broker:
         self.compactor = Compactor(storage, own_storage, data_dirs)
         resources = self.logs.resources
         self._mender = Mender(resources.suspects, own_storage, self.logs.partition_in)
+        self._presence = Presence()
         self._scrub = Scrub(resources.suspects, resources.counters, own_storage, clock.monotonic)
         self.cluster = Cluster(self.logs.cluster_id, settings, self.logs, ClusterFile(storage, data_dirs[0]))
         self.cluster.on_settings_changed = self._settings_changed
@@ -253,6 +255,7 @@ class Broker:
             Periodic(loop, self._sync_and_remove, min(settings.log_flush_scheduler_interval_ms, HOUSEKEEPING_MS)),
             Periodic(loop, self._revive, REVIVAL_MS),
             Periodic(loop, self._look_after, HOUSEKEEPING_MS),
+            Periodic(loop, self._look_for_files, HOUSEKEEPING_MS),
             Periodic(loop, self._write_checkpoints, settings.log_flush_offset_checkpoint_interval_ms),
             Periodic(loop, self.groups.expire_offsets, settings.offsets_retention_check_interval_ms),
             Periodic(loop, self.transactions.finish_prepared, HOUSEKEEPING_MS),
@@ -334,6 +337,9 @@ class Broker:
             if job is not None:
                 self._scrubbing = True
                 self._loop.run_in_executor(self.workers, job).add_done_callback(self._scrubbed)
+
+    def _look_for_files(self) -> None:
+        self._in_background(self._presence.step(self.logs.partitions.values()))
 
     def _mended(self, task: Task, done: asyncio.Future[Seal | None]) -> None:
         self._compacting = False

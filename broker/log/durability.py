@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from broker.log import producers_file, repair, seals, snapshot_file
-from broker.log.producers_file import Remembered
 from broker.log.overlay import OverlayStorage
+from broker.log.producers_file import Remembered
 from broker.log.segment import Segment
 from broker.log.snapshot_file import SnapshotEntry
 from broker.log.storage import NO_DESCRIPTORS, Storage, StorageFault, parent_of

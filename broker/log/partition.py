@@ -327,12 +327,13 @@ class Partition:
         try:
             self._active.roll_back()
         except StorageFault as second:
-            self._stop(f"{fault}; then {second}")
+            self.stop(f"{fault}; then {second}")
         self.log_end_offset = self.high_watermark
         self._producers.undo_unwritten()
         self._completed.clear()
 
-    def _stop(self, reason: str) -> None:
+    def stop(self, reason: str) -> None:
+        """Take no appends, and be read, until `repair_job` has gone well."""
         self.stopped = reason
         log.error("%s-%s takes no appends until its disk works again: %s", self.topic, self.index, reason)
 
@@ -381,8 +382,12 @@ class Partition:
             if self.fault != DELETED:
                 self._resources.counters.sync_failures.value += 1
                 if fault.code not in NO_DESCRIPTORS:
-                    self._stop(f"what was written may not be on the disk: {fault}")
+                    self.stop(f"what was written may not be on the disk: {fault}")
                 raise
+
+    @property
+    def has_unsynced(self) -> bool:
+        return self._durability.waiting_since_ms >= 0
 
     def repair_job(self) -> Callable[[], None]:
         """What has a stopped partition take appends again once its disk works; raises StorageFault; may run in a worker."""
@@ -567,9 +572,8 @@ class Partition:
 
     def take_out(self, segment: Segment, now_ms: int) -> None:
         """Rename a segment's files to `.deleted`; they are removed after `file.delete.delay.ms`. If that fails it stays."""
-        segment.rename(DELETED_SUFFIX)
+        segment.retire(DELETED_SUFFIX)
         self.segments.remove(segment)
-        segment.removed = True
         self._doomed.append((now_ms + self._config.file_delete_delay_ms, segment))
         self._segments_changed()
         self._future_warnings.forget(segment.base_offset)

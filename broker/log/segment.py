@@ -573,7 +573,7 @@ class Segment:
         with_indexes, self.indexes_unsynced = self.indexes_unsynced, False
         try:
             self.log.datasync()
-            self.log.check_in_place()  # else what was synced has no name, and is gone with this process
+            self.check_in_place()  # else what was synced has no name, and goes with this process
             for index in (self._offsets, self._times) if with_indexes or self.seal is not None else ():
                 if index is not None:
                     index.datasync()
@@ -588,9 +588,10 @@ class Segment:
         """Raises FileMissing if the log has been removed, or replaced by another file; safe in a worker thread."""
         try:
             self.log.check_in_place()
-        except FileMissing:
+        except FileMissing as missing:
             if not self.removed:
-                raise
+                advice = "put the very file back, or start the broker again to go on with what is there"
+                raise FileMissing(f"{missing}; {advice}", path=missing.path) from missing
 
     def close(self) -> None:
         self.log.close()
@@ -615,6 +616,15 @@ class Segment:
                     self._suffix = before
                     raise
                 log.warning("%s keeps its name for now: %s", old, fault)
+
+    def retire(self, suffix: str) -> None:
+        """Take the segment out of use under another name, of which workers that look for its files know at once."""
+        self.removed = True
+        try:
+            self.rename(suffix)
+        except StorageFault:
+            self.removed = False
+            raise
 
     def remove_files(self) -> None:
         """Delete the files of a segment that has been closed; safe in a worker thread."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from crc32c import crc32c
 
 from broker.log.scan import Read
-from broker.log.storage import Storage, StorageFault
+from broker.log.storage import CANNOT_WRITE, Storage, StorageFault
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ def in_folder(storage: Storage, directory: str) -> list[SetAside]:
 def keep(storage: Storage, directory: str, read: Read, what: Range) -> str | None:
     """Copy a range into a file of its own, durably; its name, or None if nothing needs to be or can be kept, which is told.
 
-    Raises StorageFault if the range itself can not be read.
+    Raises StorageFault if the range itself can not be read, or if there is no room for a torn tail: it is about to be cut off.
     """
     crc, only_zeros = _look_at(read, what)
     if what.last_offset is None and (only_zeros or not _has_room_for_torn(storage, directory, what)):
@@ -108,6 +108,8 @@ def keep(storage: Storage, directory: str, read: Read, what: Range) -> str | Non
     except StorageFault as fault:
         log.error("%s: bytes %s to %s could not be set aside: %s", path, what.start, what.end, fault)
         _drop(storage, path + ".tmp")
+        if what.last_offset is None and fault.code in CANNOT_WRITE:
+            raise
         return None
     return name
 

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from tests.faults.test_injected_errors import ALONE, all_is_there, resumes
 from tests.support.broker_process import BrokerProcess
-from tests.support.disks import MemoryDisk
+from tests.support.disks import Disk, MemoryDisk
 from tests.support.witness import Witness, create, numbers_in
 
 SMALL, LARGER = 16 << 20, 64 << 20
@@ -42,7 +42,7 @@ def test_refused_at_once_read_as_before_and_taken_again(
     witness.check(numbers_in(broker.address, "t", 2))
 
 
-def fill(disk: MemoryDisk) -> None:
+def fill(disk: Disk) -> None:
     """Not a byte is left."""
     with (disk.root / "filler").open("ab", buffering=0) as file:
         try:
