@@ -2,6 +2,11 @@
 
 import sys
 
-from broker.serve import main
+from broker import interrupts
 
-sys.exit(main())
+if __name__ == "__main__":
+    interrupts.own_process()
+
+    from broker.serve import main
+
+    sys.exit(main())

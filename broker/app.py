@@ -10,7 +10,6 @@ import asyncio
 import gc
 import logging
 import os
-import signal
 import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker import __version__
+from broker import __version__, interrupts
 from broker.clock import Clock, SystemClock
 from broker.cluster import Cluster
 from broker.cluster_errors import ClusterError
@@ -383,7 +382,7 @@ def _log_failure(done: Future[object]) -> None:
 
 
 def run(settings: Settings, warnings: Iterable[str]) -> int:
-    """Run a broker until SIGTERM or SIGINT; the exit code."""
+    """Run a broker until SIGTERM or SIGINT; the exit code. While it starts these end it at once, as a kill would: see `interrupts`."""
     logs = LogSetup(settings, sys.stderr)
     for warning in (*warnings, *warnings_about_old_names(settings)):
         log.warning("%s", warning)
@@ -398,6 +397,7 @@ def run(settings: Settings, warnings: Iterable[str]) -> int:
         return EXIT_CANNOT_START
     finally:
         loop.close()
+        interrupts.ignore()
         logs.close()
 
 
@@ -412,8 +412,6 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogSetup) -> int:
     stopped = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
     data_dir = os.path.realpath(settings.data_folder)  # noqa: ASYNC240 - once, before anything runs
     broker = Broker(settings, SystemClock(), RealStorage(), [data_dir], loop)
     broker.settings_watchers.append(logs.apply)
@@ -423,6 +421,9 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogS
         gc.collect()
         gc.freeze()
         gc.set_threshold(GC_YOUNG_OBJECTS, 20, 100)
+        for number in interrupts.SIGNALS:
+            if not interrupts.is_ignored(number):
+                loop.add_signal_handler(number, stopped.set)
         addresses = ", ".join(f"{one.name} {one.host}:{one.port}" for one in broker.listeners)
         print(f"horolog {__version__} ready on {addresses}, data in {data_dir}", flush=True)  # noqa: T201
         notify(os.environ, READY, f"ready on {addresses}")

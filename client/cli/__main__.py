@@ -1,7 +1,17 @@
-"""Runs the command line: `python -m client.cli` is `horolog`."""
+"""The command `horolog`, as a script and as `python -m client.cli`: quiet about Ctrl-C from the first instruction on."""
 
 import sys
 
-from client.cli.main import main
+from broker import interrupts
 
-sys.exit(main())
+
+def main() -> int:
+    interrupts.own_process()
+
+    from client.cli.main import main as run
+
+    return run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

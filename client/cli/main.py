@@ -1,5 +1,10 @@
 """The command `horolog`: finds the command in the table, runs it, and turns every way in which it may end into an exit code."""
 
+from broker import interrupts
+
+if __name__ == "__main__":  # also while the rest is imported
+    interrupts.own_process()
+
 import argparse
 import os
 import sys
@@ -43,7 +48,12 @@ def _run(words: list[str], console: Console) -> ExitCode:
     console.command = _spoken(command, arguments)
     console.as_json = getattr(arguments, "output", "") == "json"
     console.zone_name = getattr(arguments, "tz", None)
-    result: ExitCode | Coroutine[Any, Any, ExitCode] = import_module(command.module).run(arguments, console)
+    run: Callable[..., ExitCode | Coroutine[Any, Any, ExitCode]] = import_module(command.module).run
+    interrupts.raise_interrupts()
+    try:
+        result = run(arguments, console)
+    finally:
+        interrupts.end_at_once()
     if isinstance(result, Coroutine):
         from client.cli.common.running import run_until_done
 

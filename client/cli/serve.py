@@ -2,7 +2,7 @@
 
 import argparse
 
-from broker import serve
+from broker import interrupts, serve
 from client.cli.common.console import Console
 from client.cli.common.exit_codes import ExitCode
 
@@ -13,4 +13,5 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    interrupts.end_at_once()  # until the broker is ready, which takes signals by itself
     return ExitCode(serve.serve(arguments, console.environ))
