@@ -55,7 +55,7 @@ def run(folder: Path, seconds: float, seed: int) -> tuple[Soak, Vitals, list[str
         alive = [f"{thread.name}: did not end" for thread in threads if thread.is_alive()]
         times = read_all(broker.address)
         final = {place: [(offset, value) for offset, _, value in rows] for place, rows in times.items()}
-        problems = [*alive, *soak.failures, *soak.harm, *soak.history.problems(final)]
+        problems = [*alive, *soak.failures, *soak.history.problems(final)]
         problems += wrong_times(times, soak.times)
         problems += commits_gone_back(broker.address, soak.commits, final)
         problems += vitals.problems()

@@ -55,8 +55,6 @@ class Soak:
     """The highest offset of the group whose commit was acknowledged."""
     failures: list[str] = field(default_factory=list)
     """Actors that have ended."""
-    harm: list[str] = field(default_factory=list)
-    """Fatal errors of producers, and what else went wrong while others went on."""
     counts: dict[str, int] = field(default_factory=dict)
     guard: threading.Lock = field(default_factory=threading.Lock)
 
@@ -69,7 +67,7 @@ class Soak:
 
     def harmed(self, name: str, error: object) -> None:
         with self.guard:
-            self.harm.append(f"fatal error: {name}: {error}")
+            self.history.died(name, error)
 
     def next(self, name: str) -> int:
         with self.guard:

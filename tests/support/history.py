@@ -8,6 +8,8 @@
     unseen                a value is read that nobody wrote
     non-monotonic poll    a reader got an offset a second time, or went back
     unread                a reader passed over a committed value on its way
+    out of order          a sender's values are not in the order in which it sent them, though it asked for that
+    fatal error           a producer could not go on: whatever is in the log, its program has come to harm
 
 Values are unique. A transaction whose end nobody was told may have ended either way, but in one piece.
 """
@@ -38,6 +40,9 @@ class Write:
     transaction: str | None
     offset: int | None = None
     """None: not acknowledged."""
+    sender: str | None = None
+    """Who asked for its values to be in order."""
+    number: int = 0
 
 
 @dataclass(slots=True)
@@ -47,10 +52,14 @@ class History:
     writes: dict[bytes, Write] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     polls: dict[tuple[str, Place], list[list[Row]]] = field(default_factory=dict)
+    deaths: list[tuple[str, str]] = field(default_factory=list)
 
-    def attempt(self, value: bytes, place: Place, transaction: str | None = None) -> None:
+    def attempt(
+        self, value: bytes, place: Place, transaction: str | None = None, *, in_order_of: str | None = None
+    ) -> None:
+        """What is about to be written; `in_order_of` names its sender if what that sends has to stay in order."""
         assert value not in self.writes, "values must be unique"
-        self.writes[value] = Write(place, transaction)
+        self.writes[value] = Write(place, transaction, sender=in_order_of, number=len(self.writes))
         if transaction is not None:
             self.outcomes.setdefault(transaction, Outcome.UNKNOWN)
 
@@ -59,6 +68,10 @@ class History:
 
     def end(self, transaction: str, outcome: Outcome) -> None:
         self.outcomes[transaction] = outcome
+
+    def died(self, producer: str, error: object) -> None:
+        """The producer's client called an error fatal."""
+        self.deaths.append((producer, str(error)))
 
     def poll(self, consumer: str, place: Place, rows: Iterable[Row]) -> None:
         """What a reader of committed records was shown next."""
@@ -75,6 +88,8 @@ class History:
             *self._missing(final),
             *self._halves(final),
             *self._wrong_polls(final),
+            *self._out_of_order(final),
+            *(f"fatal error: {producer}: {error}" for producer, error in self.deaths),
         ]
 
     def _unlike_what_was_told(self, final: Mapping[Place, list[Row]]) -> Iterator[str]:
@@ -125,3 +140,14 @@ class History:
                 passed = [one for one in truth if offsets and offsets[0] < one < offsets[-1] and one not in shown]
                 if passed:
                     yield f"unread: {consumer} passed over {place} {passed}"
+
+    def _out_of_order(self, final: Mapping[Place, list[Row]]) -> Iterator[str]:
+        for place, rows in final.items():
+            latest: dict[str, int] = {}
+            for offset, value in rows:
+                write = self.writes.get(value)
+                if write is None or write.sender is None:
+                    continue
+                if write.number < latest.get(write.sender, -1):
+                    yield f"out of order: {value!r} of {write.sender} at {(place, offset)}"
+                latest[write.sender] = write.number

@@ -132,6 +132,14 @@ def numbers_in(
     address: str, topic: str, partitions: int = 1, *, timeout_s: float = 30.0, isolation: str = "read_uncommitted"
 ) -> dict[Place, int]:
     """Every record of a topic by its place, as a consumer reads them."""
+    values = values_in(address, topic, partitions, timeout_s=timeout_s, isolation=isolation)
+    return {place: int(value.rstrip(b".")) for place, value in values.items()}
+
+
+def values_in(
+    address: str, topic: str, partitions: int = 1, *, timeout_s: float = 30.0, isolation: str = "read_uncommitted"
+) -> dict[Place, bytes]:
+    """Every record's value likewise."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,
@@ -144,7 +152,7 @@ def numbers_in(
             "log_level": 0,
         }
     )
-    records: dict[Place, int] = {}
+    records: dict[Place, bytes] = {}
     try:
         consumer.assign([TopicPartition(topic, index, 0) for index in range(partitions)])
         ended: set[int] = set()
@@ -162,7 +170,7 @@ def numbers_in(
                 value = message.value()
                 assert value is not None
                 assert offset is not None
-                records[partition, offset] = int(value.rstrip(b"."))
+                records[partition, offset] = value
     finally:
         consumer.close()
     return records

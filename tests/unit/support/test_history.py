@@ -79,3 +79,18 @@ def test_faults_on_the_way(polled, problem):
 def test_values_are_unique():
     with pytest.raises(AssertionError):
         history().attempt(b"a", PLACE)
+
+
+def test_a_fatal_error_is_harm_whatever_is_in_the_log():
+    made = history()
+    made.died("p", "out of sequence")
+    assert made.problems(WHOLE) == ["fatal error: p: out of sequence"]
+
+
+def test_what_was_to_stay_in_order():
+    made = History()
+    for value, sender in ((b"1", "p"), (b"2", "p"), (b"3", "q"), (b"4", None), (b"5", None)):
+        made.attempt(value, PLACE, in_order_of=sender)
+    assert made.problems({PLACE: [(0, b"3"), (1, b"1"), (2, b"5"), (3, b"2"), (4, b"4")]}) == []
+    (problem,) = made.problems({PLACE: [(0, b"2"), (1, b"1")]})
+    assert problem.startswith("out of order: b'1' of p")
