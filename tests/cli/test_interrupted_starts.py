@@ -32,6 +32,7 @@ COMMANDS = {
     "consume": ("-m", "client.cli.main", "consume", "t", "--since", "1h ago", *NOBODY),
     "dump": ("-m", "client.cli", "dump", "{data}"),
     "pipeline": ("-m", "client.cli", "pipeline", "lag", "--group", "g", *NOBODY[:2]),
+    "kafka-topics.sh": ("-m", "client.cli.kafka_scripts", "kafka-topics.sh", "--list", "--bootstrap-server", NOBODY[1]),
     "version": ("-m", "client.cli", "version"),
 }
 ENDS = {signal.SIGINT: 130, signal.SIGTERM: 143}
@@ -85,7 +86,7 @@ def is_done(name: str, code: int, out: str, errors: str) -> bool:
     """Whether the command had come to its own end before."""
     if name in {"version", "dump"}:
         return code in {0, 4} and bool(out + errors)
-    return name in {"topics", "consume", "pipeline"} and code in {1, 2, 5} and bool(errors)
+    return name in {"topics", "consume", "pipeline", "kafka-topics.sh"} and code in {1, 2, 5} and bool(errors)
 
 
 @pytest.mark.parametrize("name", ["the script", "broker", "topics"])

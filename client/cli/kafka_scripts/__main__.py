@@ -1,5 +1,10 @@
 """Command line: `python -m client.cli.kafka_scripts kafka-topics.sh --list`; the first word is the name of Kafka's script."""
 
+from broker import interrupts
+
+if __name__ == "__main__":  # also while the rest is imported
+    interrupts.own_process()
+
 import sys
 from collections.abc import Sequence
 from functools import partial
