@@ -253,6 +253,11 @@ class Settings:
     log_message_downconversion_enable: bool = boolean(
         True, "Whether old clients get newer records in the format that they can read.", dynamic=True
     )
+    horolog_log_message_upconversion_enable: bool = boolean(
+        True,
+        "Whether current clients get older records in the newest format; false: as they are stored.",
+        dynamic=True,
+    )
     horolog_log_future_timestamp_max_ms: int = long(
         -1,
         "A record whose time is ahead of the broker's clock by more than this does not hold back retention; -1: it does.",
@@ -291,6 +296,11 @@ class Settings:
     )
     horolog_fetch_waiting_max_bytes: int = long(
         256 * 2**20, "Memory of Fetch requests that wait for new data; above this they are answered at once.", low=0
+    )
+    horolog_fetch_upconversion_cache_bytes: int = long(
+        32 * 2**20,
+        "Memory for records that were stored in an older format and converted for a reader; 0: every reader has them converted anew.",
+        low=0,
     )
     max_connections: int = integer(INT32_MAX, "Connections at one time.", low=0, dynamic=True)
     max_connections_per_ip: int = integer(INT32_MAX, "Connections at one time from one address.", low=0, dynamic=True)

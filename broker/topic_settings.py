@@ -56,6 +56,7 @@ class TopicConfig:
     max_compaction_lag_ms: int
     min_insync_replicas: int
     down_conversion: bool
+    up_conversion: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,13 @@ _ROWS = (
             sentence="A segment whose largest time is ahead of the clock by more than this is as old as its file; -1: never.",
         ),
         broker=(("horolog.log.future.timestamp.max.ms", 1),),
+    ),
+    Row(
+        _boolean(
+            name="horolog.message.upconversion.enable",
+            sentence="Whether current clients get older records in the newest format; false: as they are stored.",
+        ),
+        broker=(("horolog.log.message.upconversion.enable", 1),),
     ),
     Row(
         _int(name="index.interval.bytes", low=0, sentence="Bytes of log between two index entries."),
@@ -332,6 +340,7 @@ def resolve(overrides: Mapping[str, str], settings: Settings) -> TopicConfig:
         max_compaction_lag_ms=_whole(v["max.compaction.lag.ms"]),
         min_insync_replicas=_whole(v["min.insync.replicas"]),
         down_conversion=bool(v["message.downconversion.enable"]),
+        up_conversion=bool(v["horolog.message.upconversion.enable"]),
     )
     if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
         reason = f"may not be more than max.compaction.lag.ms, which is {config.max_compaction_lag_ms}"

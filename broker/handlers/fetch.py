@@ -1,7 +1,8 @@
 """Fetch, versions 0 to 18: hands out log slices, and waits for `min_bytes` of them.
 
 - v0-v2: a slice is cut at the partition's max_bytes, even inside its first message; v3+: the first message of a response comes whole.
-- v0-v1 read magic 0, v2-v3 magic 1 (newer data is converted down), v4+ everything as stored; zstd needs v10.
+- v0-v1 read magic 0, v2-v3 magic 1 (newer data is converted down, all else is as stored), v4+ magic 2 (older data is converted
+  up unless the topic's settings say otherwise); zstd needs v10.
 - v7+: incremental sessions (KIP-227); v12+: diverging epochs are pointed out; v13+ names topics by id.
 - An unknown topic or partition ends a wait in v0-v3 only, as each era's brokers do; other errors always end it.
 Not done: fetching as a follower (any replica id is refused), preferred read replicas.
@@ -25,6 +26,7 @@ from broker.handlers.fetch_sessions import (
 from broker.handlers.lookup import storage_error_for
 from broker.log.partition import OffsetOutOfRange, Partition
 from broker.log.storage import StorageFault
+from broker.log.upconversion import Allowance
 from broker.waiting import Wait
 from protocol.errors import DecodeError, ErrorCode
 from protocol.messages.fetch import (
@@ -88,6 +90,7 @@ class PendingFetch:
         limit = min(self.broker.settings.fetch_max_bytes, self.context.connection.room_for_answer_bytes)
         if version >= FIRST_VERSION_WITH_WHOLE_MESSAGE:
             limit = min(limit, request.max_bytes)
+        allowance = Allowance()
         for key, position in self.positions.items():
             partition = self._find(key)
             if isinstance(partition, ErrorCode):
@@ -96,7 +99,8 @@ class PendingFetch:
             else:
                 collected.watched.append(partition)
                 whole = version >= FIRST_VERSION_WITH_WHOLE_MESSAGE and not collected.size_bytes
-                answer = _read(partition, position, min(position.max_bytes, limit), whole, request, version)
+                most = min(position.max_bytes, limit)
+                answer = _read(partition, position, most, whole, request, version, allowance)
             size = len(answer.records or b"")
             collected.size_bytes += size
             limit = max(0, limit - size)
@@ -204,7 +208,13 @@ def _forgotten(request: FetchRequest, version: int) -> Iterable[PartitionKey]:
 
 
 def _read(
-    partition: Partition, position: FetchPosition, max_bytes: int, whole: bool, request: FetchRequest, version: int
+    partition: Partition,
+    position: FetchPosition,
+    max_bytes: int,
+    whole: bool,
+    request: FetchRequest,
+    version: int,
+    allowance: Allowance,
 ) -> PartitionData:
     """One partition's answer: its records, or why not."""
     index = partition.index
@@ -236,7 +246,9 @@ def _read(
             magic = 0 if version <= 1 else 1
             records = _read_for_old(partition, position.fetch_offset, max_bytes, magic, whole=whole, upto=upto)
         else:
-            records = partition.read(position.fetch_offset, max_bytes, at_least_one=whole, upto=upto)
+            upconvert = allowance if partition.config.up_conversion else None
+            offset = position.fetch_offset
+            records = partition.read(offset, max_bytes, at_least_one=whole, upto=upto, upconvert=upconvert)
         if committed:
             answer.aborted_transactions = _aborted(partition, position.fetch_offset, upto)
     except OffsetOutOfRange:
@@ -248,7 +260,7 @@ def _read(
     except StorageFault:
         return _error(index, storage_error_for(version, FIRST_VERSION_WITH_STORAGE_ERROR))
     except DecodeError as error:
-        log.warning("%r: cannot be converted for an old reader from %s on: %s", partition, position.fetch_offset, error)
+        log.warning("%r: cannot be converted for a reader from %s on: %s", partition, position.fetch_offset, error)
         return _error(index, ErrorCode.CORRUPT_MESSAGE)
     answer.records = records
     return answer

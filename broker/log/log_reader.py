@@ -2,6 +2,7 @@
 
 from broker.log import reader
 from broker.log.segment import Segment, segment_for
+from broker.log.upconversion import OLD_FORMATS, Allowance, read_converted
 
 READ_HINTS = 64
 """How many readers' places are remembered in each partition."""
@@ -19,11 +20,20 @@ class LogReader:
     def forget(self) -> None:
         self._hints.clear()
 
-    def read(self, offset: int, end_offset: int, written_offset: int, max_bytes: int, *, at_least_one: bool) -> bytes:
+    def read(
+        self,
+        offset: int,
+        end_offset: int,
+        written_offset: int,
+        max_bytes: int,
+        *,
+        at_least_one: bool,
+        upconvert: Allowance | None = None,
+    ) -> bytes:
         """What lies in one segment from the batch that holds `offset` on, nothing at or behind `end_offset`.
 
         Cut at `max_bytes`, inside a batch if that is where it falls. `written_offset` is where what has been written ends,
-        which is the same unless open transactions hide the end.
+        which is the same unless open transactions hide the end. With `upconvert`, v0 and v1 come as v2, and nothing is cut.
         """
         place = self._hints.pop(offset, None) or self._find(offset)
         if place is None:
@@ -37,6 +47,11 @@ class LogReader:
         if segment.holes:
             end = min(end, reader.good_end(segment, position))
             following = -1
+        if upconvert is not None and segment.magics & OLD_FORMATS:
+            found = read_converted(segment, position, end, max_bytes, upconvert, at_least_one=at_least_one)
+            if found.data:
+                self._remember(found.next_offset, segment, found.end)
+            return found.data
         size = end - position
         goes_on_at = end
         if size > max_bytes:

@@ -12,6 +12,7 @@ from random import Random
 
 from broker.clock import Clock
 from broker.log import checkpoints
+from broker.log.converted_chunks import ConvertedChunks
 from broker.log.data_folder import DataFolder, DataFolderError, TopicPartition, new_id, partition_of
 from broker.log.opened import Resources
 from broker.log.opening import open_readable, open_writable, storage_below
@@ -33,7 +34,12 @@ class LogManager:
         self.partitions: dict[TopicPartition, Partition] = {}
         self._storage = storage
         self._clock = clock
-        self.resources = Resources(storage, settings.producer_id_expiration_ms, Random().random)  # noqa: S311 - jitter, no secret
+        self.resources = Resources(
+            storage,
+            settings.producer_id_expiration_ms,
+            Random().random,  # noqa: S311 - jitter, no secret
+            converted=ConvertedChunks(settings.horolog_fetch_upconversion_cache_bytes),
+        )
         self._revival = Revival(clock.monotonic, self.open_again)
         try:
             self.cluster_id = self._claim(settings.node_id)

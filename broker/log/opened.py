@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from broker.log.batch_times import TimesCache
+from broker.log.converted_chunks import ConvertedChunks
 from broker.log.counters import LogCounters
 from broker.log.index_cache import IndexCache
 from broker.log.leader_epochs import LeaderEpochs
@@ -27,6 +28,7 @@ class Resources:
     counters: LogCounters = field(default_factory=LogCounters)
     suspects: Suspects = field(default_factory=Suspects)
     watch: TimeWatch = field(default_factory=TimeWatch)
+    converted: ConvertedChunks = field(default_factory=ConvertedChunks)
 
 
 @dataclass(slots=True)

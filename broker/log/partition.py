@@ -24,8 +24,9 @@ from broker.log.repair import Unreadable
 from broker.log.seals import Seal
 from broker.log.segment import Segment, SegmentFolder, segment_for
 from broker.log.storage import NO_DESCRIPTORS, StorageFault, parent_of
-from broker.log.time_search import TimeSearch, newest_before
+from broker.log.time_search import TimeSearch
 from broker.log.transaction_index import AbortedTransaction, TransactionIndex
+from broker.log.upconversion import Allowance, convert_whole
 from broker.log.validate import check
 from broker.log.verdict import AppendResult, Refused, Validated, too_large
 from broker.topic_settings import TopicConfig
@@ -429,26 +430,34 @@ class Partition:
 
     # -- reading
 
-    def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True, upto: int | None = None) -> bytes:
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        at_least_one: bool = True,
+        upto: int | None = None,
+        upconvert: Allowance | None = None,
+    ) -> bytes:
         """The log from the batch that holds `offset` on, as it lies in the file; b"" if there is nothing yet.
 
         Cut at `max_bytes`, inside a batch if that is where it falls, as readers expect it; unless the first batch alone is
-        larger and `at_least_one` asks for it. Nothing at or behind `upto`, which is a batch boundary.
+        larger and `at_least_one` asks for it. Nothing at or behind `upto`, a batch boundary. `upconvert`: v0 and v1 as v2.
         """
-        end_offset = self.high_watermark
-        if upto is not None and upto < end_offset:
-            end_offset = upto
+        written, sure = self.high_watermark, self.stopped is None or self._durability.in_memory
+        end_offset = written if upto is None else min(upto, written)
         if not self.log_start_offset <= offset < end_offset:
             if self.log_start_offset <= offset <= self.log_end_offset:
                 return b""
             raise OffsetOutOfRange(f"{offset} is not in {self.log_start_offset} to {self.log_end_offset}")
-        data = self._reader.read(offset, end_offset, self.high_watermark, max_bytes, at_least_one=at_least_one)
-        if self.stopped is None or self._durability.in_memory:
+        up = upconvert if sure else None
+        data = self._reader.read(offset, end_offset, written, max_bytes, at_least_one=at_least_one, upconvert=up)
+        if sure:
             return data
         whole = repair.sound(data, end_offset)
         if at_least_one and data and not whole:
             raise self._stopped_fault()
-        return whole
+        return whole if upconvert is None else convert_whole(whole)
 
     # -- looking up
 
@@ -471,11 +480,8 @@ class Partition:
 
     def offsets_before(self, timestamp: int, max_count: int, now_ms: int) -> list[int]:
         """ListOffsets v0: see `newest_before`. The log's end counts as a segment written now, unless the active segment is empty."""
-        start = self.log_start_offset
-        places = [(max(start, one.base_offset), one.modified_ms()) for one in self.segments]
-        if self._active.size_bytes:
-            places.append((self.high_watermark, now_ms))
-        return newest_before(places, timestamp, max_count)
+        end = (self.high_watermark, now_ms) if self._active.size_bytes else None
+        return self._times.newest_before(timestamp, max_count, self.log_start_offset, end)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """The largest known leader epoch not above `epoch` and where it ends; (-1, -1) if nothing is known of it."""
@@ -532,11 +538,7 @@ class Partition:
     def apply_retention(self, now_ms: int) -> list[retention.Expired]:
         """Take out of use what has outlived its time, size or start offset; says what."""
         self.write_pending()
-        following = [one.base_offset for one in self.segments[1:]] + [self.log_end_offset]
-        ages = [
-            retention.SegmentAge(one.base_offset, next_offset, one.size_bytes, one.max_timestamp)
-            for one, next_offset in zip(self.segments, following, strict=True)
-        ]
+        ages = retention.ages_of(self.segments, self.log_end_offset)
         by_base = {one.base_offset: one for one in self.segments}
         decision = retention.decide(
             ages,

@@ -117,7 +117,14 @@ def offline_partition(
 
 
 def folder_of(directory: str, resources: Resources) -> SegmentFolder:
-    return SegmentFolder(resources.storage, directory, resources.indexes, resources.counters, resources.suspects)
+    return SegmentFolder(
+        resources.storage,
+        directory,
+        resources.indexes,
+        resources.counters,
+        resources.suspects,
+        resources.converted,
+    )
 
 
 class _Opening:

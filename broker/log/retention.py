@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from broker.log.segment import Segment
 from broker.topic_settings import TopicConfig
 from protocol.readable import format_duration, format_time
 
@@ -37,6 +38,14 @@ class SegmentAge:
     next_offset: int  # the base offset of the following segment; of the active one, the log end offset
     size_bytes: int
     largest_timestamp: int = -1
+
+
+def ages_of(segments: Sequence[Segment], end_offset: int) -> list[SegmentAge]:
+    following = [one.base_offset for one in segments[1:]] + [end_offset]
+    return [
+        SegmentAge(one.base_offset, next_offset, one.size_bytes, one.max_timestamp)
+        for one, next_offset in zip(segments, following, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from crc32c import crc32c
 
 from broker.log import losses, offset_index, time_index, transaction_index
 from broker.log.block_sums import BLOCK_BYTES, BlockSums, blocks_in, extend_from
+from broker.log.converted_chunks import ConvertedChunks
 from broker.log.counters import LogCounters
 from broker.log.index_cache import IndexCache
 from broker.log.offset_index import OffsetIndex
@@ -81,6 +82,7 @@ class SegmentFolder:
     indexes: IndexCache
     counters: LogCounters
     suspects: Suspects = field(default_factory=Suspects)
+    converted: ConvertedChunks = field(default_factory=ConvertedChunks)
 
 
 class Segment:
@@ -176,6 +178,11 @@ class Segment:
             f"<Segment {self.path('')}: offsets {self.base_offset} to {self.next_offset}, {self.size_bytes} bytes{pending},"
             f" largest timestamp {time_and_number(self.max_timestamp) if self.max_timestamp >= 0 else 'none'}, {state}>"
         )
+
+    @property
+    def converted(self) -> ConvertedChunks:
+        """Where pieces of this log are remembered that were converted for readers."""
+        return self._folder.converted
 
     def path(self, kind: str) -> str:
         return f"{self._folder.directory}/{self.base_offset:020d}{kind}{self._suffix}"
@@ -348,6 +355,7 @@ class Segment:
         if self.seal is not None:
             seal = replace(seal, transaction_index=self.seal.transaction_index)
         self._folder.indexes.forget(self)
+        self._folder.converted.forget(self.number)
         self.drop_indexes()
         self.number = next(_numbers)  # nothing that is remembered of the old contents counts
         self._adopt(seal.contents)
@@ -597,6 +605,7 @@ class Segment:
         self.log.close()
         self.drop_indexes()
         self._folder.indexes.forget(self)
+        self._folder.converted.forget(self.number)
 
     def rename(self, suffix: str) -> None:
         """Close the segment and give its files another suffix, such as `.deleted`. If the log keeps its name all do, and that is raised.

@@ -13,16 +13,6 @@ from broker.log.lookup import Found
 from broker.log.segment import Segment
 
 
-def newest_before(places: list[tuple[int, int]], timestamp: int, max_count: int) -> list[int]:
-    """Of (offset, time) in order the offsets last written at or before a time, newest first. -1 asks for all, -2 for the earliest."""
-    if timestamp == -2:
-        places = places[:1]
-    elif timestamp != -1:
-        while places and places[-1][1] > timestamp:
-            places.pop()
-    return [offset for offset, _ in reversed(places)][:max_count]
-
-
 class TimeSearch:
     """Over the segments of one partition. `forget` must follow whenever segments come or go."""
 
@@ -67,3 +57,20 @@ class TimeSearch:
         if segment.base_offset >= start_offset and segment.next_offset <= end_offset:
             return segment.max_timestamp
         return lookup.largest_in_segment(segment, start_offset, end_offset)
+
+    def newest_before(
+        self, timestamp: int, max_count: int, start_offset: int, end: tuple[int, int] | None
+    ) -> list[int]:
+        """Where segments begin that were last written at or before a time, newest first: -1 asks for all, -2 for the earliest.
+
+        `end` is an offset and a time that count as a segment of their own.
+        """
+        places = [(max(start_offset, one.base_offset), one.modified_ms()) for one in self._segments]
+        if end is not None:
+            places.append(end)
+        if timestamp == -2:
+            places = places[:1]
+        elif timestamp != -1:
+            while places and places[-1][1] > timestamp:
+                places.pop()
+        return [offset for offset, _ in reversed(places)][:max_count]

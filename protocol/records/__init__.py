@@ -9,7 +9,8 @@ Where to look:
 - `entries`      logs and record sets of any mixture: walk over whole batches and messages, check them, read their records
 - `compression`  the codecs, with a bound on what comes out; `lz4_frame` is the header checksum of the oldest clients
 - `timestamps`   the rules of KIP-32 as pure functions
-- `convert`      v2 to v1 to v0 for old readers, and back up for a log of one format
+- `convert`      v2 to v1 to v0 for old readers, and one format for a log that wants one
+- `convert_up`   v0 and v1 to v2 for current readers; `plain_messages` walks over the messages at speed
 - `control`      transaction markers and leader changes
 
 Everything raises `protocol.errors.DecodeError` about bytes that cannot be; nothing else escapes, whatever the bytes.

@@ -251,17 +251,21 @@ def encode_batch(
     codec: Codec = Codec.NONE,
     *,
     append_time: int | None = None,
+    last_offset: int | None = None,
     attributes: int = 0,
     leader_epoch: int = -1,
     producer_id: int = NO_PRODUCER,
     producer_epoch: int = -1,
     base_sequence: int = -1,
 ) -> bytearray:
-    """A batch of records whose offsets ascend; `attributes` may add the transactional and control bits."""
+    """A batch of records whose offsets ascend; `attributes` may add the transactional and control bits.
+
+    It reaches to `last_offset`, if that is given, as one does whose last records were compacted away.
+    """
     base_offset = records[0].offset
     base_timestamp = records[0].timestamp
     if append_time is None:
-        max_timestamp = max(NO_TIMESTAMP, *(record.timestamp for record in records))
+        max_timestamp = max(NO_TIMESTAMP, *[record[1] for record in records])
     else:
         max_timestamp = append_time
         attributes |= TIMESTAMP_TYPE_BIT
@@ -272,7 +276,7 @@ def encode_batch(
         magic=2,
         crc=0,
         attributes=attributes | codec,
-        last_offset_delta=records[-1].offset - base_offset,
+        last_offset_delta=(records[-1].offset if last_offset is None else last_offset) - base_offset,
         base_timestamp=base_timestamp,
         max_timestamp=max_timestamp,
         producer_id=producer_id,

@@ -59,6 +59,7 @@ READ_WHEN_NEEDED = {
     "horolog.acks.all.sync",
     "horolog.offsets.commit.sync",
     "log.cleaner.dedupe.buffer.size",
+    "horolog.log.message.upconversion.enable",
     "log.message.downconversion.enable",
 }
 TESTED_BELOW = {

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from broker.log.upconversion import AT_ONCE_BYTES, CHUNK_BYTES
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -62,6 +63,7 @@ async def test_every_version_reads_what_newer_and_older_producers_wrote(version:
         most = 0 if version < 2 else 1 if version < 4 else 2
         assert max(entry.magic for entry in iter_entries(answer.records)) == most
         if version >= 4:
+            assert {entry.magic for entry in iter_entries(answer.records)} == {2}
             assert (answer.last_stable_offset, answer.aborted_transactions) == (3, None)
 
 
@@ -70,10 +72,59 @@ async def test_a_message_is_cut_for_old_versions_and_whole_for_new_ones() -> Non
         memory.topic()
         client = memory.connect()
         await put(client, raw.message(b"x" * 500), version=2)
-        for version, size in ((0, 60), (2, 60), (3, 534), (4, 534)):
+        for version, size in ((0, 60), (2, 60), (3, 534), (4, 570)):
             stored = 534 - 8 if version == 0 else 534
             answer = only(await client.ask(fetch(("t", 0, 0), max_bytes=60), version))
             assert len(answer.records) in {size, min(size, stored)}, version
+
+
+async def test_a_topic_can_ask_for_what_is_stored() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic(horolog_message_upconversion_enable="false")
+        memory.topic("u")
+        client = memory.connect()
+        for name in ("t", "u"):
+            await put(client, raw.message(b"old", timestamp=NOW_MS), name=name, version=2)
+        assert bytes(only(await client.ask(fetch(("t", 0, 0)), 4)).records) == raw.message(b"old", timestamp=NOW_MS)
+        (entry,) = iter_entries(only(await client.ask(fetch(("u", 0, 0)), 4)).records)
+        assert (entry.magic, entry.max_timestamp) == (2, NOW_MS)
+        memory.broker.cluster.alter_broker_configs("", {"horolog.log.message.upconversion.enable": "false"})
+        assert bytes(only(await client.ask(fetch(("u", 0, 0)), 4)).records) == raw.message(b"old", timestamp=NOW_MS)
+
+
+async def test_one_request_has_only_so_much_converted_and_goes_on_with_the_next() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic(partitions=4)
+        client = memory.connect()
+        messages = b"".join(raw.message(b"x" * 900, timestamp=NOW_MS) for _ in range(600))
+        for index in range(4):
+            await put(client, messages, index=index, version=2)
+        offsets, rounds = [0] * 4, 0
+        while min(offsets) < 600:
+            parts = [("t", index, offset) for index, offset in enumerate(offsets) if offset < 600]
+            response = await client.ask(fetch(*parts), 4)
+            answers = response.responses[0].partitions
+            assert 0 < sum(len(answer.records) for answer in answers) < AT_ONCE_BYTES + 2 * CHUNK_BYTES
+            for answer in answers:
+                offsets[answer.partition_index] += len(values(answer))
+            rounds += 1
+        assert rounds == 3
+        response = await client.ask(fetch(*[("t", index, 0) for index in range(4)]), 4)
+        assert [len(values(answer)) for answer in response.responses[0].partitions] == [600] * 4, "all remembered"
+
+
+async def test_damage_is_not_given_a_checksum_of_its_own() -> None:
+    async with MemoryBroker() as memory:
+        topic = memory.topic()
+        client = memory.connect()
+        await put(client, raw.message(b"good", timestamp=NOW_MS) + raw.message(b"flip", timestamp=NOW_MS), version=2)
+        (segment,) = topic.partitions[0].segments
+        segment.log.pwritev([b"F"], segment.size_bytes - 4)
+        answer = only(await client.ask(fetch(("t", 0, 0)), 4))
+        assert values(answer) == [b"good"]
+        answer = only(await client.ask(fetch(("t", 0, 1)), 6))
+        assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert len(memory.broker.logs.resources.suspects) == 1
 
 
 async def test_data_that_comes_ends_the_wait() -> None:
