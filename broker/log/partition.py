@@ -176,10 +176,8 @@ class Partition:
             duplicate = self._check_producers(checked.batches)
             if duplicate is not None:
                 append_time = duplicate.timestamp if config.log_append_time else NO_APPEND_TIME
-                count = duplicate.last_offset - duplicate.first_offset + 1
-                return AppendResult(
-                    duplicate.first_offset, duplicate.last_offset, append_time, self.log_start_offset, count
-                )
+                first, last = duplicate.first_offset, duplicate.last_offset
+                return AppendResult(first, last, append_time, self.log_start_offset, last - first + 1)
         self.append_checked(checked, now_ms)
         first, last, append_time = checked.first_offset, checked.last_offset, checked.append_time
         return _new_tuple(AppendResult, (first, last, append_time, self.log_start_offset, checked.count))
@@ -538,10 +536,9 @@ class Partition:
     def apply_retention(self, now_ms: int) -> list[retention.Expired]:
         """Take out of use what has outlived its time, size or start offset; says what."""
         self.write_pending()
-        ages = retention.ages_of(self.segments, self.log_end_offset)
         by_base = {one.base_offset: one for one in self.segments}
         decision = retention.decide(
-            ages,
+            retention.ages_of(self.segments, self.log_end_offset),
             self._config,
             now_ms,
             log_start_offset=self.log_start_offset,
