@@ -102,6 +102,8 @@ class Cluster:
         self._configs: dict[tuple[tuple[str, str], ...], TopicConfig] = {}
         self._foreign: set[str] = set()
         self._partition_count = 0
+        self.change_count = 0
+        """How often the file was written since the start."""
         self._next_producer_id = 0
         self._reserved_producer_ids = 0
 
@@ -256,6 +258,7 @@ class Cluster:
         except StorageFault as fault:
             log.error("%r: could not write: %s", self._file, fault)
             raise ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the cluster file could not be written") from fault
+        self.change_count += 1
 
     # -- topics
 

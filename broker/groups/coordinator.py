@@ -12,6 +12,7 @@ from functools import partial
 
 from broker.clock import Clock
 from broker.cluster import Cluster
+from broker.cluster_errors import ClusterError
 from broker.committer import Committer
 from broker.groups.classic import Classic, join_error
 from broker.groups.classic_group import ClassicGroup, Member, State
@@ -380,6 +381,14 @@ class GroupCoordinator:
     def expire_offsets(self) -> None:
         """Forget offsets that have outlived their time, and groups that have nothing left."""
         self._expiry.run()
+
+    def ensure_topic(self) -> ErrorCode:
+        """Have the topic of offsets; clients ask for their coordinator before anything else."""
+        try:
+            self._journal.open()
+        except ClusterError as error:
+            return error.code
+        return ErrorCode.NONE
 
     # -- transactions
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from broker.clock import Clock
 from broker.cluster import Cluster
 from broker.groups.linear_regex import PatternError, Regex
-from broker.topic_names import INTERNAL_TOPICS
 
 __all__ = ["PatternError", "TopicPatterns"]
 
@@ -17,7 +16,7 @@ MAX_PATTERNS = 1_000
 
 
 class TopicPatterns:
-    """Patterns and what they match. Internal topics are matched by name only."""
+    """Patterns and what they match, internal topics included."""
 
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self._cluster = cluster
@@ -53,7 +52,7 @@ class TopicPatterns:
         now_s = self._clock.monotonic()
         if now_s - self._looked_at_s >= LOOK_AGAIN_S:
             self._looked_at_s = now_s
-            names = frozenset(self._cluster.topics) - INTERNAL_TOPICS
+            names = frozenset(self._cluster.topics)
             if names != self._names:
                 self._names = names
                 self._matching.clear()

@@ -76,7 +76,8 @@ def describe_configs(
                 raise _bad_request(f"one request may name {MAX_RESOURCES_PER_REQUEST} resources")
             entries = _entries(broker.cluster, resource)
         except ClusterError as error:
-            results.append(_described(resource, error.code, error.message, []))
+            message = "" if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else error.message  # as Kafka's
+            results.append(_described(resource, error.code, message, []))
         else:
             configs = [_config(each, request.include_synonyms, request.include_documentation) for each in entries]
             results.append(_described(resource, ErrorCode.NONE, "", configs))
@@ -292,6 +293,8 @@ def _replaced(cluster: Cluster, resource: AlterConfigsResource) -> Mapping[str, 
 def _current(cluster: Cluster, resource: Resource) -> Mapping[str, str]:
     """The overrides that a resource has now; raises ClusterError if there is no such resource."""
     if resource.resource_type == ResourceType.TOPIC:
+        if not resource.resource_name:
+            raise _bad_request("all topics together have no configuration: name one")
         return _topic(cluster, resource.resource_name).overrides
     node = _node(cluster, resource.resource_type, resource.resource_name)
     return cluster.broker_configs.get(node, {})

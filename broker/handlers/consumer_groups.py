@@ -47,6 +47,8 @@ def describe(
 
 
 def _describe(broker: BrokerView, group_id: str, operations: int) -> DescribedGroup:
+    if not group_id:
+        return DescribedGroup(error_code=ErrorCode.INVALID_GROUP_ID, group_id=group_id)
     group = broker.groups.find(group_id)
     if not isinstance(group, ConsumerGroup):
         code = group if isinstance(group, ErrorCode) else ErrorCode.GROUP_ID_NOT_FOUND

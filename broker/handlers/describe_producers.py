@@ -5,6 +5,7 @@ from __future__ import annotations
 from broker.handlers.context import BrokerView, RequestContext
 from broker.handlers.lookup import find_partition
 from broker.log.producer_state import Producer
+from broker.topic_names import wrong_with
 from protocol.errors import ErrorCode
 from protocol.messages.transactions import (
     DescribeProducersRequest,
@@ -32,16 +33,22 @@ def handle(
 
 
 def _describe(broker: BrokerView, name: str, index: int) -> PartitionResponse:
+    wrong = wrong_with(name)
+    if wrong is not None:
+        return _refused(index, ErrorCode.INVALID_TOPIC_EXCEPTION, wrong)
     found = find_partition(broker.cluster, name, index)
     if isinstance(found, ErrorCode):
-        return PartitionResponse(
-            partition_index=index, error_code=found, error_message=found.message, active_producers=[]
-        )
+        # A known topic without this partition is refused without a text, as by Kafka.
+        return _refused(index, found, None if name in broker.cluster.topics else found.message)
     return PartitionResponse(
         partition_index=index,
         error_code=ErrorCode.NONE,
         active_producers=[_producer(producer_id, one) for producer_id, one in found.producers()],
     )
+
+
+def _refused(index: int, code: ErrorCode, message: str | None) -> PartitionResponse:
+    return PartitionResponse(partition_index=index, error_code=code, error_message=message, active_producers=[])
 
 
 def _producer(producer_id: int, known: Producer) -> ProducerState:

@@ -4,6 +4,7 @@ JoinGroup 0-9, SyncGroup 0-5, Heartbeat 0-4, LeaveGroup 0-5, ListGroups 0-5, Des
 `broker.groups`; here is only what differs between their versions.
 
 - JoinGroup up to v6 has no null for the protocol's name; LeaveGroup up to v2 is about one member, whose error is the request's.
+- SyncGroup v5+ names the protocol's type and name: without either it is INCONSISTENT_GROUP_PROTOCOL, whatever else is wrong.
 - DescribeGroups shows protocol and assignments of a stable group only, and an unknown group as Dead (v6+: GROUP_ID_NOT_FOUND).
 """
 
@@ -33,11 +34,13 @@ from protocol.messages.groups import (
     ListGroupsResponse,
     MemberResponse,
     SyncGroupRequest,
+    SyncGroupResponse,
 )
 
 LAST_JOIN_WITHOUT_NULL = 6
 LAST_LEAVE_OF_ONE = 2
 FIRST_DESCRIBE_WITH_NOT_FOUND = 6
+FIRST_SYNC_WITH_PROTOCOL = 5
 DEAD = State.DEAD.value
 
 
@@ -56,6 +59,9 @@ def join(broker: BrokerView, request: JoinGroupRequest, context: RequestContext)
 
 
 def sync(broker: BrokerView, request: SyncGroupRequest, context: RequestContext) -> None:
+    if context.version >= FIRST_SYNC_WITH_PROTOCOL and None in (request.protocol_type, request.protocol_name):
+        context.reply(SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+        return
     broker.groups.sync(request, context.reply)
 
 

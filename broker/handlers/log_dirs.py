@@ -1,7 +1,10 @@
-"""DescribeLogDirs, versions 0 to 5: the data folders, their room, and the sizes of the partitions in each.
+"""DescribeLogDirs 0-5: the data folders, their room, the sizes of the partitions in each; AlterReplicaLogDirs 0-2.
 
 - A null list of topics means all; partitions that are not here are left out.
 - No replica lags behind and none is moving. v4+ tells the disk's size and what is left of it.
+- A folder that cannot be used is KAFKA_STORAGE_ERROR, without partitions.
+- A partition that is to be in the folder where it is stays there, which is a success. Not done: moving it to another folder of
+  this broker, which is INVALID_REPLICA_ASSIGNMENT. A path that `log.dirs` does not name is LOG_DIR_NOT_FOUND, whatever the topic.
 """
 
 from __future__ import annotations
@@ -13,9 +16,14 @@ from collections.abc import Iterable, Mapping
 from broker.cluster import Cluster
 from broker.handlers.context import BrokerView, RequestContext
 from broker.log.data_folder import DataFolder
+from broker.log.manager import LogManager
 from broker.log.storage import StorageFault
 from protocol.errors import ErrorCode
 from protocol.messages.log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
     DescribableLogDirTopic,
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -29,7 +37,7 @@ log = logging.getLogger(__name__)
 UNKNOWN_SIZE = -1
 
 
-def handle(broker: BrokerView, request: DescribeLogDirsRequest, context: RequestContext) -> DescribeLogDirsResponse:  # noqa: ARG001
+def describe(broker: BrokerView, request: DescribeLogDirsRequest, context: RequestContext) -> DescribeLogDirsResponse:  # noqa: ARG001
     wanted = _wanted(broker.cluster, request.topics)
     results = [_result(broker.cluster, folder, wanted) for folder in broker.logs.folders]
     return DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=results)
@@ -39,7 +47,7 @@ def _result(cluster: Cluster, folder: DataFolder, wanted: Mapping[str, Iterable[
     total_bytes, usable_bytes = disk_space(folder)
     return DescribeLogDirsResult(
         error_code=ErrorCode.NONE,
-        log_dir=os.path.abspath(folder.path),  # noqa: PTH100 - nothing is resolved, as Kafka shows it
+        log_dir=shown_path(folder),
         topics=_topics(cluster, folder, wanted),
         total_bytes=total_bytes,
         usable_bytes=usable_bytes,
@@ -85,3 +93,41 @@ def _partitions(
         for index in dict.fromkeys(indexes)
         if (name, index) in folder.partitions and index < len(topic.partitions)
     ]
+
+
+def alter(
+    broker: BrokerView,
+    request: AlterReplicaLogDirsRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> AlterReplicaLogDirsResponse:
+    codes: dict[str, dict[int, ErrorCode]] = {}
+    for wanted in request.dirs:
+        folder = next((one for one in broker.logs.folders if shown_path(one) == wanted.path), None)
+        for topic in wanted.topics:
+            of_topic = codes.setdefault(topic.name, {})
+            of_topic.update({index: _placed(broker.logs, folder, topic.name, index) for index in topic.partitions})
+    return AlterReplicaLogDirsResponse(
+        results=[
+            AlterReplicaLogDirTopicResult(
+                topic_name=name,
+                partitions=[
+                    AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
+                    for index, code in of_topic.items()
+                ],
+            )
+            for name, of_topic in codes.items()
+        ]
+    )
+
+
+def shown_path(folder: DataFolder) -> str:
+    return os.path.abspath(folder.path)  # noqa: PTH100 - nothing is resolved, as Kafka shows it
+
+
+def _placed(logs: LogManager, folder: DataFolder | None, name: str, index: int) -> ErrorCode:
+    """What comes of having a partition in a folder."""
+    if folder is None:
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    if (name, index) not in logs.partitions:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NONE if (name, index) in folder.partitions else ErrorCode.INVALID_REPLICA_ASSIGNMENT

@@ -2,7 +2,9 @@
 
 - v0-v2 carry message sets of magic 0 and 1 (a v2 batch inside is accepted as 3.9 does), v3+ exactly one v2 batch per partition.
 - acks=0 gets no answer, and a closed connection if anything was refused; acks=1 is answered after the write, acks=-1 after the sync.
-- A partition named twice in one request counts once, the last one, as real brokers do.
+- A topic named twice in one request is answered once, with the partitions of both; a partition named twice counts once, the
+  last one. Both as real brokers do.
+- The text of a refusal is null but for records that are refused one by one and for batches outside of their transaction.
 - v13+ names topics by id.
 - Batches of a transaction have to belong to one: see `transactional_produce`.
 """
@@ -37,6 +39,8 @@ LAST_VERSION_WITH_OLD_FORMATS = 2
 FIRST_VERSION_WITH_STORAGE_ERROR = 4
 BATCH_ATTRIBUTES_AT = 22  # the low byte of a v2 batch's attributes
 TRANSACTIONAL_BIT = 0x10
+REFUSED_RECORDS = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP})
+"""Refusals of records, not of a batch or of the partition: Kafka gives a text for these only."""
 
 
 class Produced:
@@ -57,7 +61,7 @@ class Produced:
             code = storage_error_for(self.context.version, FIRST_VERSION_WITH_STORAGE_ERROR)
             for partition, answer in zip(self.partitions, self.answers, strict=True):
                 if partition in failures:
-                    _refuse(answer, code, str(failures[partition]))
+                    _refuse(answer, code)
         _answer(self.context, self.acks, self.response)
 
 
@@ -73,7 +77,7 @@ def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext)
     response = ProduceResponse(responses=responses)
     produced = Produced(context, response, acks)
     now_ms = broker.clock.wall_ms()
-    for topic_data in request.topic_data:
+    for topic_data in _each_topic_once(request.topic_data):
         topic = _find_topic(broker, topic_data, context.version)
         answers: list[PartitionProduceResponse] = []
         for data in _last_of_each_partition(topic_data.partition_data):
@@ -120,7 +124,7 @@ def _refuse_all(request: ProduceRequest, context: RequestContext, code: ErrorCod
                     for data in _last_of_each_partition(topic_data.partition_data)
                 ],
             )
-            for topic_data in request.topic_data
+            for topic_data in _each_topic_once(request.topic_data)
         ]
     )
     _answer(context, request.acks, response)
@@ -137,6 +141,18 @@ def _find_topic(broker: BrokerView, data: TopicProduceData, version: int) -> Top
             internal = data.name in INTERNAL_TOPICS
             return ErrorCode.INVALID_TOPIC_EXCEPTION if internal else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return ErrorCode.INVALID_TOPIC_EXCEPTION if topic.internal else topic
+
+
+def _each_topic_once(topics: list[TopicProduceData]) -> Sequence[TopicProduceData]:
+    """By name and id, one of which every version sends: with the partitions of all places where the request names it."""
+    if len(topics) == 1:
+        return topics
+    merged: dict[tuple[str, bytes], TopicProduceData] = {}
+    for each in topics:
+        first = merged.setdefault((each.name, each.topic_id), each)
+        if first is not each:
+            first.partition_data = [*first.partition_data, *each.partition_data]
+    return list(merged.values())
 
 
 def _last_of_each_partition(partitions: list[PartitionProduceData]) -> Sequence[PartitionProduceData]:
@@ -166,21 +182,24 @@ def _append(
     if records is None:
         raise ProtocolError(f"Produce v{context.version} with null records for {topic.name}-{data.index}")
     if partition.fault is not None:
-        _refuse(answer, storage_error_for(context.version, FIRST_VERSION_WITH_STORAGE_ERROR), partition.fault)
+        _refuse(answer, storage_error_for(context.version, FIRST_VERSION_WITH_STORAGE_ERROR))
         return None
     if request.transactional_id is not None:
         code = transactional_produce.check(broker, request.transactional_id, partition, records, context.version)
         if code != ErrorCode.NONE:
-            _refuse(answer, code, code.message)
+            _refuse(answer, code, code.message if code == ErrorCode.INVALID_TXN_STATE else None)
             return None
     try:
         result = partition.append(records, now_ms, produce_version=context.version)
     except Refused as refused:
-        _refuse(answer, refused.code, refused.message, refused.record_errors)
-        answer.log_start_offset = partition.log_start_offset
+        if refused.code in REFUSED_RECORDS:
+            _refuse(answer, refused.code, refused.message, refused.record_errors)
+            answer.log_start_offset = partition.log_start_offset
+        else:
+            _refuse(answer, refused.code)
         return None
-    except StorageFault as fault:
-        _refuse(answer, storage_error_for(context.version, FIRST_VERSION_WITH_STORAGE_ERROR), str(fault))
+    except StorageFault:
+        _refuse(answer, storage_error_for(context.version, FIRST_VERSION_WITH_STORAGE_ERROR))
         return None
     answer.base_offset = result.base_offset
     answer.log_append_time_ms = result.append_time

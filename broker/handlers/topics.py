@@ -183,10 +183,15 @@ def create_partitions(
             CreatePartitionsTopicResult(
                 name=name,
                 error_code=failure.code if failure else ErrorCode.NONE,
-                error_message=failure.message if failure else None,
+                error_message=_told(failure),
             )
         )
     return CreatePartitionsResponse(results=results)
+
+
+def _told(failure: ClusterError | None) -> str | None:
+    """The text of a refusal to grow: Kafka has none for a topic that it does not know."""
+    return None if failure is None or failure.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else failure.message
 
 
 def _new_partitions(asked: CreatePartitionsTopic) -> NewPartitions:

@@ -153,6 +153,11 @@ class DataFolder:
         """Whose the folder is, as far as it is known."""
         return self._meta.cluster_id if self._meta else None
 
+    @property
+    def directory_id(self) -> str | None:
+        """The folder's own id, which folders of old Kafkas do not have."""
+        return self._meta.directory_id if self._meta else None
+
     def _salvage_meta(self, path: str, damage: MetaDamaged) -> MetaProperties:
         data = self._storage.read_all(path)
         self._storage.write_atomically(path + meta_properties.DAMAGED_SUFFIX, data)

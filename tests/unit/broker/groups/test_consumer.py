@@ -137,6 +137,14 @@ def test_subscriptions_by_pattern_follow_the_topics(world):
     assert bad.join().error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
 
 
+def test_a_pattern_may_match_internal_topics(world):
+    a = ConsumerClient(world, "A", subscribed_topic_names=None, subscribed_topic_regex="__consumer_.*")
+    a.join()
+    world.advance(1_000)
+    a.beat()
+    assert set(a.owned) == {world.cluster.topics["__consumer_offsets"].id}
+
+
 def test_a_static_member_comes_back_to_what_it_had(world):
     a, b = ConsumerClient(world, "A", instance_id="i"), ConsumerClient(world, "B")
     a.join()

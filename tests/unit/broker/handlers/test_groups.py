@@ -117,8 +117,10 @@ async def test_sync_and_heartbeat(version):
         client = broker.connect()
         joined = await stable_member(client)
         fields = {"group_id": "g", "member_id": joined.member_id}
-        assert (await client.ask(SyncGroupRequest(generation_id=1, **fields), version)).assignment == b"mine"
-        wrong = await client.ask(SyncGroupRequest(generation_id=2, **fields), version)
+        protocol = {"protocol_type": "consumer", "protocol_name": "range"}
+        synced = await client.ask(SyncGroupRequest(generation_id=1, **fields, **protocol), version)
+        assert synced.assignment == b"mine"
+        wrong = await client.ask(SyncGroupRequest(generation_id=2, **fields, **protocol), version)
         assert wrong.error_code == ErrorCode.ILLEGAL_GENERATION
         beat = min(version, 4)
         assert (await client.ask(HeartbeatRequest(generation_id=1, **fields), beat)).error_code == 0
