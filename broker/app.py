@@ -42,6 +42,7 @@ from broker.log.compaction import Compactor, Pass
 from broker.log.data_folder import DataFolderError
 from broker.log.manager import LogManager
 from broker.log.mending import Mender, Task
+from broker.log.overlay import OverlayStorage
 from broker.log.presence import Presence
 from broker.log.scrub import Scrub
 from broker.log.seals import Seal
@@ -106,9 +107,11 @@ class Broker:
         self.clock = clock
         self.metrics = Metrics()
         self.workers = ThreadPoolExecutor(DISK_WORKERS, thread_name_prefix="disk")
+        if settings.horolog_read_only:
+            storage = _only_read(storage, data_dirs)
         self.logs = LogManager(data_dirs, storage, clock, settings)
         # A worker must not share descriptors with the loop: see RealStorage.
-        own_storage = RealStorage(COMPACTION_FILES) if isinstance(storage, RealStorage) else storage
+        own_storage = _of_workers(storage)
         self.compactor = Compactor(storage, own_storage, data_dirs)
         resources = self.logs.resources
         self._mender = Mender(resources.suspects, own_storage, self.logs.partition_in)
@@ -248,6 +251,9 @@ class Broker:
 
     def _start_jobs(self) -> None:
         settings, loop = self.settings, self._loop
+        if settings.horolog_read_only:
+            self._jobs = [Periodic(loop, self._look_after, HOUSEKEEPING_MS)]
+            return
         first_ms = min(settings.log_initial_task_delay_ms, settings.log_retention_check_interval_ms)
         self._jobs = [
             Periodic(loop, self._apply_retention, settings.log_retention_check_interval_ms, first_ms),
@@ -371,6 +377,22 @@ def create_missing(cluster: Cluster, text: str) -> None:
             log.error("horolog.create.topics: topic %s could not be created: %s", topic.name, error)
 
 
+def _only_read(storage: Storage, data_dirs: Iterable[str]) -> OverlayStorage:
+    """What lies in the folders, with every change kept in memory: recovery goes on there as if it were the disk."""
+    for path in data_dirs:
+        if not storage.is_dir(path):
+            raise DataFolderError(f"{path} is not there, and with horolog.read.only no folder is made")
+    log.warning("%s: only read (horolog.read.only): nothing is written there", ", ".join(data_dirs))
+    return OverlayStorage(storage)
+
+
+def _of_workers(storage: Storage) -> Storage:
+    """The same disk by descriptors of a worker's own."""
+    if isinstance(storage, OverlayStorage):
+        return _of_workers(storage.below)
+    return RealStorage(COMPACTION_FILES, read_only=storage.read_only) if isinstance(storage, RealStorage) else storage
+
+
 def _compaction_interval_ms(settings: Settings) -> int:
     return max(settings.log_cleaner_backoff_ms, LEAST_BACKOFF_MS)
 
@@ -413,7 +435,8 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogSetup) -> int:
     stopped = asyncio.Event()
     data_dir = os.path.realpath(settings.data_folder)  # noqa: ASYNC240 - once, before anything runs
-    broker = Broker(settings, SystemClock(), RealStorage(), [data_dir], loop)
+    storage = RealStorage(read_only=settings.horolog_read_only)
+    broker = Broker(settings, SystemClock(), storage, [data_dir], loop)
     broker.settings_watchers.append(logs.apply)
     try:
         await broker.start()

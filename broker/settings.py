@@ -163,6 +163,11 @@ class Settings:
         dynamic=True,
     )
 
+    horolog_read_only: bool = boolean(
+        False,
+        "Serve what is in the data folder and write nothing there: for read-only mounts, copies and backups. Whatever would change"
+        " something is refused, groups live in memory and cannot commit, nothing is deleted for its age.",
+    )
     horolog_scrub_interval_ms: int = long(
         86_400_000,
         "Time from the start, and from the begin of one round, to the next in which all logs are read and held against"

@@ -85,7 +85,7 @@ def _find(
             found.append(describe_topic(topic, cluster.node_id, operations))
     codes = dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     codes |= {name: ErrorCode.INVALID_TOPIC_EXCEPTION for name in missing if wrong_with(name) is not None}
-    if may_create and broker.settings.auto_create_topics_enable:
+    if may_create and broker.settings.auto_create_topics_enable and not broker.settings.horolog_read_only:
         codes |= create_on_demand(cluster, [name for name in missing if wrong_with(name) is None])
     found.extend(_unknown(name, NO_TOPIC_ID, code, operations) for name, code in codes.items())
     return found

@@ -68,10 +68,10 @@ class Produced:
 def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext) -> None:
     acks = request.acks
     if not -1 <= acks <= 1:
-        _refuse_all(request, context, ErrorCode.INVALID_REQUIRED_ACKS)
+        refuse_all(request, context, ErrorCode.INVALID_REQUIRED_ACKS)
         return
     if request.transactional_id is None and _has_transactional_batch(request, context.version):
-        _refuse_all(request, context, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        refuse_all(request, context, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         return
     responses: list[TopicProduceResponse] = []
     response = ProduceResponse(responses=responses)
@@ -112,7 +112,7 @@ def _has_transactional_batch(request: ProduceRequest, version: int) -> bool:
     return False
 
 
-def _refuse_all(request: ProduceRequest, context: RequestContext, code: ErrorCode) -> None:
+def refuse_all(request: ProduceRequest, context: RequestContext, code: ErrorCode, message: str | None = None) -> None:
     """A request that cannot be served at all gets the same error for every partition."""
     response = ProduceResponse(
         responses=[
@@ -120,7 +120,7 @@ def _refuse_all(request: ProduceRequest, context: RequestContext, code: ErrorCod
                 name=topic_data.name,
                 topic_id=topic_data.topic_id,
                 partition_responses=[
-                    PartitionProduceResponse(index=data.index, error_code=code, base_offset=-1)
+                    PartitionProduceResponse(index=data.index, error_code=code, base_offset=-1, error_message=message)
                     for data in _last_of_each_partition(topic_data.partition_data)
                 ],
             )

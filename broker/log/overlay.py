@@ -8,12 +8,25 @@ Files are named by their paths: a file that was opened sees what is done under i
 shares the changes (`over`).
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from broker.log import set_aside
-from broker.log.storage import CANNOT_WRITE, Buffer, File, FileMissing, Lock, Storage, StorageFault, parent_of
+from broker.log.storage import (
+    CANNOT_WRITE,
+    Buffer,
+    File,
+    FileMissing,
+    FolderInUse,
+    Lock,
+    Storage,
+    StorageFault,
+    parent_of,
+)
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -44,6 +57,11 @@ class Changed:
 
 Changes = dict[str, Changed | None]
 """By path; None for a file that was removed."""
+
+
+class NoLock:
+    def release(self) -> None:
+        """Nothing is held."""
 
 
 class OverlayFile:
@@ -250,7 +268,14 @@ class OverlayStorage:
         """Memory is."""
 
     def lock(self, path: str) -> Lock:
-        return self.below.lock(path)
+        """Who only reads shares the folder with others who do; where nothing can be locked nobody is kept out."""
+        try:
+            return self.below.lock(path)
+        except FolderInUse:
+            raise
+        except StorageFault as fault:
+            log.warning("the folder is read without a lock, nobody is kept from writing to it meanwhile: %s", fault)
+            return NoLock()
 
     # -- what has become of it
 

@@ -325,7 +325,7 @@ class RealStorage:
 
     def __init__(self, max_open_files: int | None = None, *, read_only: bool = False) -> None:
         self.max_open_files = max_open_files or default_max_open_files()
-        self._read_only = read_only
+        self.read_only = read_only
         self._open_files: dict[RealFile, None] = {}
         self._guard = threading.Lock()
 
@@ -354,7 +354,7 @@ class RealStorage:
 
     def open_descriptor(self, file: RealFile) -> int:
         """Open the descriptor of a file on first use; closes others when too many are open."""
-        descriptor = self._with_room(lambda: file.open_by_name(read_only=self._read_only))
+        descriptor = self._with_room(lambda: file.open_by_name(read_only=self.read_only))
         with self._guard:
             self._adopt(file, descriptor)
         return descriptor
@@ -363,7 +363,7 @@ class RealStorage:
         """A file whose descriptor is its own until it is closed: safe to read and write in a worker thread."""
         file = RealFile(self, path)
         try:
-            file.set_descriptor(self._with_room(lambda: file.open_by_name(read_only=self._read_only)))
+            file.set_descriptor(self._with_room(lambda: file.open_by_name(read_only=self.read_only)))
         except OSError as error:
             raise fault("open", path, error) from error
         return file
@@ -405,7 +405,7 @@ class RealStorage:
         with self._guard:
             if file.descriptor() >= 0:
                 return os.dup(file.descriptor())
-        return file.open_by_name(read_only=self._read_only)
+        return file.open_by_name(read_only=self.read_only)
 
     def forget(self, file: RealFile) -> None:
         with self._guard:
@@ -526,7 +526,7 @@ class RealStorage:
         Two locks are taken: `flock`, which also refuses a second broker inside one process, and the POSIX record lock that
         a real Kafka takes on the same file, so that neither opens a folder under the other.
         """
-        flags, kind = (os.O_RDONLY, fcntl.LOCK_SH) if self._read_only else (os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX)
+        flags, kind = (os.O_RDONLY, fcntl.LOCK_SH) if self.read_only else (os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX)
         try:
             descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)
         except OSError as error:

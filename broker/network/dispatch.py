@@ -55,6 +55,10 @@ class Dispatcher:
 
     def __init__(self, broker: BrokerView, handlers: Mapping[ApiKey, Handler] = HANDLERS) -> None:
         self._broker = broker
+        if broker.settings.horolog_read_only:
+            from broker.handlers.read_only import READ_ONLY_HANDLERS
+
+            handlers = READ_ONLY_HANDLERS
         self._handlers = handlers
         self._routes: dict[int, Route] = {}
         self._meters: dict[ApiKey, ApiMeter] = {}

@@ -23,7 +23,7 @@ def readiness(broker: Watched) -> Readiness:
     if broker.phase is not Phase.READY:
         return Readiness(False, broker.phase.value, [f"the broker is {broker.phase.value}"])
     reasons: list[str] = []
-    warnings: list[str] = []
+    warnings = ["nothing is written (horolog.read.only)"] if broker.settings.horolog_read_only else []
     loading = len(broker.groups.registry.loading)
     if loading:
         reasons.append(f"{loading} partitions of committed offsets are still being read")
