@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from client.accumulator import Accumulator, Pending, size_of
 from client.client import Client
 from client.errors import Closed, KafkaError, RequestTimedOut, check
+from client.expiry import ExpiryWatch, Tell, log_warning
 from client.partitioner import StickyPartitioner, partition_of_key
 from client.sender import Sender
 from client.sequences import Sequences
@@ -27,7 +28,10 @@ ACKS = {"all": -1, -1: -1, 0: 0, 1: 1, "0": 0, "1": 1, "-1": -1}
 
 
 class Producer:
-    """Made of bootstrap addresses (then it has a client of its own) or a client that others use too."""
+    """Made of bootstrap addresses (then it has a client of its own) or a client that others use too.
+
+    `on_expired` is told, once a topic, of a record whose time the topic keeps no longer; None: nobody looks.
+    """
 
     def __init__(
         self,
@@ -42,6 +46,7 @@ class Producer:
         transactional_id: str | None = None,
         transaction_timeout_ms: int = 60_000,
         delivery_timeout_ms: int = 120_000,
+        on_expired: Tell | None = log_warning,
         **client_options: Any,
     ) -> None:
         if acks not in ACKS:
@@ -70,6 +75,7 @@ class Producer:
             transactional_id=transactional_id,
             gate=self._transactions,
         )
+        self._expiry_watch = None if on_expired is None else ExpiryWatch(self.client, on_expired)
         self._closed = False
 
     async def __aenter__(self) -> Self:
@@ -87,6 +93,8 @@ class Producer:
         if flush and not self.client.closed:
             await self.flush()
         self._closed = True
+        if self._expiry_watch is not None:
+            await self._expiry_watch.close(wait=flush and not self.client.closed)
         await self._sender.stop(Closed("producer"))
         if self._owns_client:
             await self.client.close()
@@ -116,8 +124,11 @@ class Producer:
             await self._wait_for_room(size_bytes)
         future: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
         destination = TopicPartition(topic, partition)
-        time_ms = clock.wall_ms() if timestamp_ms is None else timestamp_ms
-        record = Pending(destination, key, value, head, time_ms, size_bytes, future)
+        if timestamp_ms is None:
+            timestamp_ms = clock.wall_ms()
+        elif self._expiry_watch is not None:
+            self._expiry_watch.note(topic, timestamp_ms)
+        record = Pending(destination, key, value, head, timestamp_ms, size_bytes, future)
         if accumulator.append(destination, record, clock.monotonic()):
             self._sender.wake()
         return future

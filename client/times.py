@@ -319,15 +319,21 @@ def _offset(source: _Text) -> tzinfo | None:
 
 def _ago(source: _Text, now_ms: int, zone: tzinfo) -> Moment:
     if re.fullmatch(r"[0-9]{6,}", source.text[source.position : source.end]):
-        raise TimeTextError(
-            f"{source.text!r}: a bare number may be anything; @{source.text.strip()} is a time since 1970"
-        )
+        raise TimeTextError(_bare_number(source, zone))
     source.take(re.compile("-"))
     if _NUMBER.match(source.text, source.position, source.end) is None:
         raise source.error("a time")
     ms = now_ms - _duration(source)
     source.take(_AGO)
     return Moment(ms, format_time(ms, zone))
+
+
+def _bare_number(source: _Text, zone: tzinfo) -> str:
+    """What a number without `@` may have been meant for."""
+    number = int(source.text)
+    units = dict.fromkeys((unit_by_magnitude(number), "ms"))
+    readings = [f"@{number}{unit} is {format_time(to_ms(number, unit), zone)}" for unit in units]
+    return f"{source.text!r}: a bare number may be anything; since 1970, {' and '.join(readings)}"
 
 
 # -- zones and the calendar

@@ -17,9 +17,10 @@ def unit_by_magnitude(number: int) -> str:
     return next((unit for limit, unit in _BELOW if abs(number) < limit), "ns")
 
 
-def to_ms(number: int, unit: str) -> int:
-    """A number of that unit in whole milliseconds, rounded down."""
-    return int(number / _PER_MS[unit] // 1)
+def to_ms(number: float, unit: str) -> int:
+    """A number of that unit in whole milliseconds, rounded down; of one with a fraction, to the nearest."""
+    exact = Fraction(number) / _PER_MS[unit]
+    return int(exact // 1) if isinstance(number, int) else round(exact)
 
 
 def misread_as_ms(number: int) -> str | None:

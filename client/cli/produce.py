@@ -1,7 +1,7 @@
 """`horolog produce`: lines of text or JSON from files or standard input become records."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from client.cli.common.arguments import add_output, add_zone, describe, whole_number
@@ -13,8 +13,10 @@ from client.cli.online.connecting import add_connection, connected, partitions_o
 if TYPE_CHECKING:
     from client.cli.online.record_text import Line
     from client.cli.online.sending import Sending
+    from client.cli.online.units import Timestamps, UnitInDoubt
 
 STDIN = "-"
+UNITS = ("s", "ms", "us", "ns")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 SHOWN_REFUSALS = 20
 PATIENCE_MS = 30_000
@@ -46,6 +48,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--timestamp", metavar="TIME", help="the time of all records that have none of their own (now)")
     parser.add_argument(
+        "--timestamp-unit",
+        choices=UNITS,
+        help="what times that are mere numbers are in (milliseconds; asked, or refused, where they look like another unit)",
+    )
+    parser.add_argument(
         "-p", "--partition", type=whole_number, metavar="N", help="(by the key, else the fullest batch)"
     )
     parser.add_argument(
@@ -64,11 +71,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from client.cli.online.sending import Sending
+    from client.cli.online.units import Timestamps, UnitInDoubt, ask
     from client.producer import Producer
 
-    read = reader(arguments, console)
+    times = Timestamps(arguments.timestamp_unit, lambda text: console.time(text, "--timestamp").ms, console.show_time)
+
+    async def settle(doubt: UnitInDoubt) -> bool:
+        """Ask which unit it is, unless standard input is what is sent."""
+        unit = None if STDIN in arguments.files else await ask(doubt, console)
+        if unit is not None:
+            times.settle(doubt.unit, unit)
+        return unit is not None
+
+    read = reader(arguments, times)
     headers = tuple(header(text) for text in arguments.header)
-    time_ms = console.time(arguments.timestamp, "--timestamp").ms if arguments.timestamp else None
+    time_ms = await given_time(arguments.timestamp, times, settle) if arguments.timestamp else None
+    if time_ms is not None:
+        console.note(f"--timestamp is {console.show_time(time_ms)}")
     async with connected(arguments) as client:
         if arguments.create:
             await client.topic(arguments.topic, create=True)
@@ -76,7 +95,11 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         codec = None if arguments.codec == "none" else arguments.codec
         patience_ms = max(arguments.timeout, PATIENCE_MS)
         async with Producer(
-            client, acks=arguments.acks, compression=codec, delivery_timeout_ms=patience_ms
+            client,
+            acks=arguments.acks,
+            compression=codec,
+            delivery_timeout_ms=patience_ms,
+            on_expired=lambda expired: console.warn(expired.sentence(console.show_time)),
         ) as producer:
             sending = Sending(
                 producer,
@@ -87,6 +110,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
                 partition=arguments.partition,
                 null_empty=arguments.null_empty,
                 stop_at_error=arguments.on_error == "stop",
+                settle_doubt=settle,
             )
             await send_files(sending, arguments.files, read, console)
             await producer.flush()
@@ -101,7 +125,23 @@ async def send_files(sending: "Sending", files: list[str], read: "Callable[[byte
                 break
 
 
-def reader(arguments: argparse.Namespace, console: Console) -> "Callable[[bytes], Line]":
+async def given_time(text: str, times: "Timestamps", settle: "Callable[[UnitInDoubt], Awaitable[bool]]") -> int:
+    """What `--timestamp` means; nothing is sent before that is beyond doubt."""
+    from client.cli.online.record_text import RecordTextError
+    from client.cli.online.units import UnitInDoubt
+
+    try:
+        try:
+            return times.text(text)
+        except UnitInDoubt as doubt:
+            if not await settle(doubt):
+                raise
+        return times.text(text)
+    except RecordTextError as error:
+        raise UsageError(f"--timestamp {text}: {error}") from error
+
+
+def reader(arguments: argparse.Namespace, times: "Timestamps") -> "Callable[[bytes], Line]":
     """How a line becomes a record."""
     from client.cli.online import record_text
 
@@ -109,7 +149,7 @@ def reader(arguments: argparse.Namespace, console: Console) -> "Callable[[bytes]
     if arguments.format == "json":
         if separator is not None:
             raise UsageError("--key-separator is for lines", "in JSON the key is the member `key`")
-        return lambda line: record_text.read_json(line, lambda text: console.time(text, "timestamp").ms)
+        return lambda line: record_text.read_json(line, times)
     if separator == "":
         raise UsageError("--key-separator must not be empty")
     found = None if separator is None else separator.encode().decode("unicode_escape").encode()

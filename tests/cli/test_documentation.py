@@ -1,20 +1,17 @@
-"""What docs/cli.md says is so: every command, exit code and item has its place there, and the output shown is what comes out."""
+"""What docs/cli.md says is so: every command, exit code and item has its place there; its examples are run by tests/docs."""
 
 import re
-import shlex
 
 import pytest
 
 from client.cli.commands import COMMANDS
 from client.cli.common.exit_codes import ExitCode
 from client.cli.completion import all_specs
-from tests.support import golden
 from tests.support.style import PROJECT
 
 PAGE = (PROJECT / "docs" / "cli.md").read_text()
 ELSEWHERE = {"serve", "version", "completion"}
 """Commands whose help says it all."""
-EXAMPLE = re.compile(r"^    \$ horolog (?P<words>.*)\n(?P<output>(?:(?:    .*)?\n)+)", re.MULTILINE)
 
 
 def section(command):
@@ -49,37 +46,3 @@ def test_times_that_are_documented_are_read():
     assert len(texts) > 20
     for text in texts:
         assert parse_time(text, now_ms=1_700_000_000_000, zone=UTC, ends=True).understood
-
-
-@pytest.fixture
-def example_folder(golden_root, tmp_path, monkeypatch):
-    """The folder of the page's examples: a Kafka's, with a flipped bit and a torn tail if the example shows damage."""
-    folder = golden.Case("v2-multiseg", golden_root).copy("clean", tmp_path / "data", "orders")
-    (tmp_path / "data" / ".kafka_cleanshutdown").unlink()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    return folder
-
-
-def damage(folder):
-    first, last = folder / f"{0:020}.log", folder / f"{52:020}.log"
-    data = bytearray(first.read_bytes())
-    data[400] ^= 1
-    first.write_bytes(data)
-    last.write_bytes(last.read_bytes()[:-5])
-
-
-@pytest.mark.parametrize("command", ["dump", "doctor", "timeline"])
-def test_examples_show_what_comes_out(command, example_folder, horolog):
-    examples = list(EXAMPLE.finditer(section(command)))
-    assert examples
-    for example in examples:
-        if "damage" in example["output"]:
-            damage(example_folder)
-        shown = [line.removeprefix("    ").rstrip() for line in example["output"].rstrip().splitlines()]
-        written = [line.rstrip() for line in horolog(*shlex.split(example["words"])).out.splitlines()]
-        position = 0
-        for line in shown:
-            if line != "...":
-                assert line in written[position:], line
-                position = written.index(line, position) + 1

@@ -17,7 +17,8 @@ from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Iterable, Mapping
 from json import JSONDecodeError, dumps, loads
-from typing import Any, NamedTuple
+from math import isfinite
+from typing import Any, NamedTuple, Protocol
 
 from client.types import ConsumerRecord
 
@@ -154,7 +155,15 @@ def read_plain(line: bytes, key_separator: bytes | None) -> Line:
     return Line(value, key)
 
 
-def read_json(line: bytes, parse_time: Callable[[str], int]) -> Line:
+class ReadTimes(Protocol):
+    """What times of records are read by; both raise RecordTextError, or an error of the command line."""
+
+    def text(self, text: str) -> int: ...
+
+    def number(self, number: float) -> int: ...
+
+
+def read_json(line: bytes, times: ReadTimes) -> Line:
     """A record as JSON; `value` may also be an object, array, number or boolean, which is sent as JSON."""
     try:
         found = loads(line)
@@ -169,7 +178,7 @@ def read_json(line: bytes, parse_time: Callable[[str], int]) -> Line:
         _data(found, "value"),
         _data(found, "key"),
         tuple(_headers(found.get("headers"))),
-        _timestamp(found.get("timestamp"), parse_time),
+        _timestamp(found.get("timestamp"), times),
         _partition(found.get("partition")),
     )
 
@@ -207,11 +216,13 @@ def _headers(found: Any) -> Iterable[tuple[bytes, bytes | None]]:
         yield key, _data(header, "value")
 
 
-def _timestamp(found: Any, parse_time: Callable[[str], int]) -> int | None:
+def _timestamp(found: Any, times: ReadTimes) -> int | None:
     if isinstance(found, str):
-        return parse_time(found)
-    if found is None or (isinstance(found, int) and not isinstance(found, bool)):
-        return found
+        return times.text(found)
+    if isinstance(found, int | float) and not isinstance(found, bool) and isfinite(found):
+        return times.number(found)
+    if found is None:
+        return None
     raise RecordTextError("timestamp is milliseconds, a time, or null")
 
 

@@ -2,12 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import IO, Any, NamedTuple
 
 from client.cli.common.errors import UsageError
 from client.cli.online.lines import STDIN, LineTooLong, lines_of
 from client.cli.online.record_text import Line, RecordTextError
+from client.cli.online.units import UnitInDoubt
 from client.errors import KafkaError
 from client.producer import Producer
 from client.types import Sent
@@ -38,6 +39,7 @@ class Sending:
         partition: int | None = None,
         null_empty: bool = False,
         stop_at_error: bool = True,
+        settle_doubt: Callable[[UnitInDoubt], Awaitable[bool]] | None = None,
     ) -> None:
         self._producer = producer
         self._topic = topic
@@ -47,6 +49,7 @@ class Sending:
         self._partition = partition
         self._null_empty = null_empty
         self._stop_at_error = stop_at_error
+        self._settle_doubt = settle_doubt
         self._refusals: list[Refusal] = []
         self._began = time.monotonic()
         self.refused = 0
@@ -90,7 +93,7 @@ class Sending:
 
     async def _send(self, source: str, number: int, text: bytes, read: Callable[[bytes], Line]) -> None:
         try:
-            line = read(text)
+            line = await self._read(text, read)
         except (RecordTextError, UsageError) as error:
             self._refuse(source, number, str(error))
             return
@@ -108,6 +111,15 @@ class Sending:
             self._refuse(source, number, str(error))
             return
         future.add_done_callback(lambda done: self._settle(done, source, number, len(text)))
+
+    async def _read(self, text: bytes, read: Callable[[bytes], Line]) -> Line:
+        """What a line says; where the unit of its time is in doubt, once more after that has been settled."""
+        try:
+            return read(text)
+        except UnitInDoubt as doubt:
+            if self._settle_doubt is None or not await self._settle_doubt(doubt):
+                raise
+        return read(text)
 
     def _settle(self, done: "asyncio.Future[Sent]", source: str, number: int, size_bytes: int) -> None:
         error = done.exception() if not done.cancelled() else None

@@ -25,13 +25,6 @@ def test_the_tables_are_those_of_the_program():
     assert filled(PAGE) == PAGE, "python -m broker.observability.page docs/operations.md writes them anew"
 
 
-async def test_the_example_of_a_test_runs():
-    (source,) = [one for one in blocks() if "horolog_broker" in one]
-    names = {}
-    exec(compile(source, "docs/operations.md", "exec"), names)
-    await names["test_old_records_go"]()
-
-
 def test_the_example_of_listeners_is_read():
     (source,) = [one for one in blocks() if one.lstrip().startswith("listeners=")]
     settings, warnings = load(None, {}, parse(source.strip().encode()))

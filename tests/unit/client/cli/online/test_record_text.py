@@ -14,6 +14,7 @@ from client.cli.online.record_text import (
     template_writer,
     text_writer,
 )
+from client.cli.online.units import Timestamps
 from client.types import ConsumerRecord
 
 DATA = st.none() | st.binary(max_size=20) | st.text(max_size=10).map(lambda text: text.encode(errors="replace"))
@@ -36,7 +37,7 @@ def no_time(text):
 
 @given(RECORDS)
 def test_json_is_read_back_as_the_same_record(record):
-    line = read_json(json_writer(record), no_time)
+    line = read_json(json_writer(record), Timestamps("ms", no_time, str))
     time_ms = record.timestamp_ms if record.timestamp_ms >= 0 else None
     assert line == Line(record.value, record.key, record.headers, time_ms, record.partition)
 
@@ -60,11 +61,11 @@ def test_json_is_one_line_of_plain_text(record):
     ],
 )
 def test_values_that_are_no_text_are_sent_as_json(text, value):
-    assert read_json(text.encode(), no_time).value == value
+    assert read_json(text.encode(), Timestamps(None, no_time, str)).value == value
 
 
 def test_headers_and_times_have_short_forms():
-    line = read_json(b'{"headers": {"a": "1", "b": null}, "timestamp": "1h-ago"}', len)
+    line = read_json(b'{"headers": {"a": "1", "b": null}, "timestamp": "1h-ago"}', Timestamps(None, len, str))
     assert (line.headers, line.timestamp_ms) == (((b"a", b"1"), (b"b", None)), 6)
 
 
@@ -79,14 +80,15 @@ def test_headers_and_times_have_short_forms():
         ('{"headers": 7}', "headers are"),
         ('{"headers": [{"value": "x"}]}', "a header is"),
         ('{"timestamp": true}', "timestamp is"),
-        ('{"timestamp": 1.5}', "timestamp is"),
+        ('{"timestamp": 1.5}', "timestamp 1.5 is no whole number"),
+        ('{"timestamp": 1e999}', "timestamp is"),
         ('{"partition": -1}', "partition is"),
         ("[" * 100_000, "no JSON"),
     ],
 )
 def test_what_is_no_record_is_said_to_be_none(text, said):
     with pytest.raises(RecordTextError, match=said):
-        read_json(text.encode(), no_time)
+        read_json(text.encode(), Timestamps(None, no_time, str))
 
 
 def test_lines_with_keys():

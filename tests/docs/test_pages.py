@@ -1,0 +1,136 @@
+"""Every block of the README and of the pages in docs is run, in order, on one fresh broker per page, and prints what the page shows.
+
+What is not run stands in `NOT_RUN` with its reason, by page and first line (`...`: however it goes on): a block that is neither run nor named there is a
+failure, and so is a name that no block has. The broker looks for expired records every second: an example whose records are gone
+before its reader looks for them fails here as well, by what the broker says of it.
+"""
+
+import pytest
+
+from tests.support import golden
+from tests.support.pages import PAGES, RUN, Block, Reader, blocks_in, blocks_of, prints, steps
+from tests.support.style import PROJECT
+
+MAKES = "makes an environment and runs for good: .ci/run does it"
+DOCKER = "needs a container engine: tests/container"
+INSTALLS = "installs packages: tests/unit/config/test_wheel.py"
+ELSEWHERE = "names machines of the reader: tests/pipeline/jobs"
+LONG = "takes minutes, and prints what it measured here"
+SHAPE = "no program: a shape, a layout or a picture"
+READ_AS_SETTINGS = "settings, read by tests/unit/docs/test_operations.py"
+
+NOT_RUN: dict[tuple[str, str], str] = {
+    ("README.md", "make run     # builds its environment, serves on 127.0.0.1:9092, keeps data under ./data"): MAKES,
+    ("README.md", "uv run --no-project --with-requirements requirements/runtime.lock python -m broker"): MAKES,
+    ("README.md", "docker compose up --build -d"): DOCKER,
+    ("README.md", "pip install .   # or '.[pipeline]' with the jobs on Spark"): INSTALLS,
+    ("docs/cli.md", "horolog COMMAND [ACTION] [OPTIONS]"): SHAPE,
+    ("docs/cli.md", '{"topic": "t", "written": 4, "refused_count": 1,...'): SHAPE,
+    ("docs/cli.md", '{"topic": "t", "partition": 0, "offset": 7,...'): SHAPE,
+    ("docs/cli.md", '[{"topic": "t", "partition": 0, "asked_ms": 1700000000000,...'): SHAPE,
+    ("docs/design.md", "pipeline -> client   broker..."): SHAPE,
+    ("docs/design.md", "<data folder>/"): SHAPE,
+    ("docs/design.md", "class Partition:..."): SHAPE,
+    ("docs/design.md", "python -m tests.simulation --seeds 400 --jobs 2..."): LONG,
+    ("docs/design.md", "pyspark_horolog  ->  source..."): SHAPE,
+    ("docs/durability.md", "<segment>.log.<position>.<first offset>-<last offset>.<crc32c>.damaged"): SHAPE,
+    ("docs/operations.md", "listeners=INSIDE://0.0.0.0:19092,OUTSIDE://0.0.0.0:9092"): READ_AS_SETTINGS,
+    ("docs/operations.md", "docker compose up --build -d"): DOCKER,
+    ("docs/performance.md", "python -m benchmarks.kafka fetch 4.3.1 3.9.2 0.10.2.2..."): LONG,
+}
+
+WITH_SPARK = {"docs/pipeline.md"}
+"""Pages whose programs need Spark and share one session; `test_the_page_of_the_pipeline` runs them."""
+DEFAULTS = {"log.retention.check.interval.ms": "1000", "group.initial.rebalance.delay.ms": "0"}
+
+
+def names(path):
+    return path.name
+
+
+def reason(block: Block) -> tuple[str, str] | None:
+    """The line of the table that is about a block."""
+    for page, first in NOT_RUN:
+        begins, more, _ = first.partition("...")
+        if page == block.page and (block.first.startswith(begins) if more else block.first == first):
+            return page, first
+    return None
+
+
+def is_run(block: Block) -> bool:
+    return block.language in RUN and reason(block) is None
+
+
+def test_a_page_is_read_as_its_writer_means_it():
+    text = (
+        "words\n## below a heading\n    $ one\n    x ... y\n\n- a list\n    that goes on\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n"
+        "\n    a shape\n\n    of two parts\n\n```sh\ntrue\n```\n"
+    )
+    assert [(one.language, one.text, one.prints, one.line) for one in blocks_in(text, "p")] == [
+        ("console", "$ one\nx ... y\n", None, 3),
+        ("python", "print(1)\n", "1\n", 9),
+        ("", "a shape\n\nof two parts\n", None, 17),
+        ("sh", "true\n", None, 21),
+    ]
+    assert [(one.command, one.expected) for one in steps("$ one\nx  \n$ cat <<'END'\n$ no\nEND\n$ two\n")] == [
+        ("one", ["x"]),
+        ("cat <<'END'\n$ no\nEND", []),
+        ("two", []),
+    ]
+    assert prints(["x ... y"], "x    17   y\n")
+    assert not prints(["x ... y"], "x 17 z\n")
+    assert not prints(["x ... y"], "x  y\n")
+    assert prints(["a", "...", "b"], "a\n1\n2\nb\n")
+    assert prints(["a", "..."], "a\n")
+    assert not prints(["a", "...", "b"], "a\n1\n")
+    assert not prints([], "something\n")
+
+
+def test_every_block_is_run_or_named_with_the_reason_why_not():
+    blocks = [block for path in PAGES for block in blocks_of(path)]
+    neither = [one for one in blocks if one.language not in RUN and one.page not in WITH_SPARK and reason(one) is None]
+    assert [f"{one.page}, line {one.line}: {one.first}" for one in neither] == []
+    assert NOT_RUN.keys() - {reason(one) for one in blocks} == set(), "no block begins so any more"
+    assert sum(is_run(block) for block in blocks) >= 30
+
+
+def prepare(page, reader, golden_root):
+    """What a page expects of the folder that its reader is in."""
+    (reader.folder / "config").mkdir()
+    for place in ("config/server.properties", "server.properties"):
+        (reader.folder / place).write_bytes((PROJECT / "config" / "server.properties").read_bytes())
+    if page != "docs/cli.md":
+        return
+    folder = golden.Case("v2-multiseg", golden_root).copy("clean", reader.folder / "data", "orders")
+    (reader.folder / "data" / ".kafka_cleanshutdown").unlink()
+    first, last = folder / f"{0:020}.log", folder / f"{52:020}.log"
+    data = bytearray(first.read_bytes())
+    data[400] ^= 1
+    first.write_bytes(data)
+    last.write_bytes(last.read_bytes()[:-5])
+    for place in (".zfunc", ".config/fish/completions"):
+        (reader.folder / place).mkdir(parents=True)
+    reader.environ["COLUMNS"] = "80"
+
+
+@pytest.fixture(scope="module")
+def golden_root(tmp_path_factory):
+    return golden.unpack(tmp_path_factory.mktemp("golden"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [each for each in PAGES if any(is_run(one) and one.page not in WITH_SPARK for one in blocks_of(each))],
+    ids=names,
+)
+def test_a_page_is_true(path, start_broker, tmp_path, golden_root):
+    broker = start_broker(**{key.replace(".", "__"): value for key, value in DEFAULTS.items()})
+    home = tmp_path / "home"
+    home.mkdir()
+    reader = Reader(home, broker.address)
+    blocks = [block for block in blocks_of(path) if is_run(block)]
+    prepare(blocks[0].page, reader, golden_root)
+    for block in blocks:
+        reader.follow(block)
+    told = [line for line in broker.log().splitlines() if "time_watch" in line or " expired (" in line]
+    assert told == [], "records of the examples do not stay"
