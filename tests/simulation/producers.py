@@ -149,6 +149,8 @@ class IdempotentProducer(Actor):
         super().__init__(simulation, name)
         self._id = self._epoch = -1
         self._sequences: dict[PartitionModel, int] = {}
+        self._latest: dict[PartitionModel, Attempt] = {}
+        """What was acknowledged last."""
         self._unanswered: dict[PartitionModel, tuple[Attempt, bytes, int]] = {}
         self._waiting: set[PartitionModel] = set()
 
@@ -179,6 +181,7 @@ class IdempotentProducer(Actor):
             self.simulation.producer_ids.add(answer.producer_id)
             self._id, self._epoch = answer.producer_id, answer.producer_epoch
             self._sequences = {}
+            self._latest = {}
 
     def _new_batch(self, partition: PartitionModel) -> tuple[Attempt, bytes, int]:
         records = self.make_records(with_times=True, with_headers=True, keyed=partition.was_compacted)
@@ -200,10 +203,19 @@ class IdempotentProducer(Actor):
         if code == ErrorCode.NONE:
             del self._unanswered[partition]
             self._sequences[partition] = self._sequences.get(partition, 0) + len(attempt.records)
+            self._latest[partition] = attempt
         elif code > 0 and code not in STORAGE_ERRORS:
             # Out of sequence after a loss, a topic that is gone, a refused record: begin with another id.
+            if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                self._check_loss(partition, attempt)
             self._unanswered.clear()
             self._id = -1
+
+    def _check_loss(self, partition: PartitionModel, attempt: Attempt) -> None:
+        """A refusal ends real producers: it is harm unless what came before has been lost."""
+        latest = self._latest.get(partition)
+        if not partition.damaged and (latest is None or latest.level >= Level.WRITTEN):
+            self.simulation.fail(f"{attempt} of {partition} is refused as out of sequence, and {latest} is there")
 
 
 def transactional(records: list[Sent], producer_id: int, epoch: int, sequence: int) -> bytes:

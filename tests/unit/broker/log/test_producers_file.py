@@ -10,6 +10,9 @@ from broker.log import producers_file
 from broker.log.producers_file import FILE_NAME, Appended, Remembered
 from broker.log.row_file import RowFileError
 from broker.log.verdict import Refused
+from client.cli.dumping.kinds import kind_of
+from client.cli.dumping.small_files import dump_small
+from client.cli.examining.folder_check import check_small_files
 from protocol.errors import ErrorCode
 from protocol.records.batch import encode_batch
 from protocol.records.record import Record
@@ -147,3 +150,22 @@ def test_a_marker_behind_the_last_batch_changes_nothing():
     model.reopen(was_clean=True)
     assert model.partition.producers().get(7).batches == known.batches
     assert send(model, 10) == places[7, 5]
+
+
+def test_dump_shows_it_and_doctor_finds_it_damaged():
+    data = producers_file.encode(SEVERAL)
+    first, _, summary = dump_small(kind_of(PATH), data, None)
+    assert (first["producer_id"], first["producer_epoch"], first["last_sequence"], first["last_offset"]) == (
+        7,
+        1,
+        0,
+        10,
+    )
+    assert summary == {"type": "summary", "entries": 2}
+    model, _ = filled()
+    model.partition.close()
+    model.storage.write_atomically(PATH, data[:-1])
+    (found,) = check_small_files(model.storage, DIRECTORY)
+    assert found["file"] == PATH
+    model.reopen(was_clean=True)
+    assert check_small_files(model.storage, DIRECTORY) == []
