@@ -19,8 +19,9 @@ An active segment that is as its seal says is not opened at all: a partition cos
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from broker.log import (
     checkpoints,
@@ -40,7 +41,7 @@ from broker.log.partition import Partition
 from broker.log.producer_batches import producer_batch
 from broker.log.producer_state import ProducerStates
 from broker.log.row_file import RowFileError
-from broker.log.scan import LARGEST_RELATIVE_OFFSET, Batch, scan
+from broker.log.scan import LARGEST_RELATIVE_OFFSET, Batch, first_offset, scan
 from broker.log.seals import Contents, IndexSum, Seal, SealsDamaged, fingerprint
 from broker.log.segment import HAS_PRODUCERS, LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, Segment, SegmentFolder
 from broker.log.storage import FileMissing, Storage, StorageFault
@@ -51,6 +52,8 @@ from broker.topic_settings import TopicConfig
 log = logging.getLogger(__name__)
 
 OFFSET_DIGITS = 20
+STRAY_SUFFIX = ".stray"
+"""What a log is called that is a copy of others' records under a wrong name."""
 _LEFTOVER_SUFFIXES = (swap_files.DELETED, ".tmp")
 _COMPANION_SUFFIXES = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, transaction_index.SUFFIX)
 
@@ -243,19 +246,57 @@ class _Opening:
 
     def _open_segments(self, bases: list[int], sealed: dict[int, Seal], known_end: int) -> list[Segment]:
         segments: list[Segment] = []
-        for number, base_offset in enumerate(bases):
-            size_bytes = self.storage.stat(self._path(base_offset))[0]
-            if segments and not size_bytes and base_offset < segments[-1].next_offset:
-                log.warning("%s: %s is empty and passed over", self.name, self._path(base_offset))
-                continue
-            following = self._following(bases, number)
-            segments.append(self._open_segment(base_offset, following, sealed.get(base_offset), known_end))
+        for number, named in enumerate(bases):
+            base_offset: int | None = named
+            if segments and named < segments[-1].next_offset:
+                if not self.storage.stat(self._path(named))[0]:
+                    log.warning("%s: %s is empty and passed over", self.name, self._path(named))
+                    continue
+                base_offset = self._goes_on(named, segments[-1].next_offset, bases)
+            if base_offset is not None:
+                following = self._following(bases, number)
+                strays = partial(self._is_stray, following or 0, bases)
+                segments.append(self._open_segment(base_offset, following, sealed.get(base_offset), known_end, strays))
         found_end = segments[-1].next_offset if segments else max(0, self.known.log_start_offset)
         if not segments or found_end < known_end:
             if found_end < known_end:
                 log.error("%s: offsets %s to %s are gone; it goes on behind them", self.name, found_end, known_end - 1)
             segments.append(self._new_segment(max(found_end, known_end)))
         return segments
+
+    def _goes_on(self, named: int, end_offset: int, bases: list[int]) -> int | None:
+        """What becomes of a log whose name lies inside of the one before it, which is served up to `end_offset`.
+
+        If it has records behind that, and before the next log, it gets the name that they ask for: the new base offset.
+        Otherwise all that it could serve is there already: it is a copy under a wrong name, and set aside whole.
+        """
+        following = min((base for base in bases if base >= end_offset), default=_last_possible(end_offset))
+        goes_on = following > end_offset and self._first_in(named, end_offset, following) is not None
+        old = self._path(named)
+        new = self._path(end_offset) if goes_on else f"{old}{STRAY_SUFFIX}"
+        log.error("%s: %s repeats what is in the log before it and becomes %s", self.name, old, new)
+        self.storage.rename(old, new)
+        for suffix in _COMPANION_SUFFIXES:
+            if self.storage.exists(f"{self.directory}/{named:020d}{suffix}"):
+                self._remove(f"{named:020d}{suffix}", "its log has another name")
+        return end_offset if goes_on else None
+
+    def _first_in(self, named: int, from_offset: int, end_offset: int) -> int | None:
+        """The first offset of a log file in a range, if it has any."""
+        file = self.storage.open(self._path(named))
+        try:
+            spans = scan(file.pread, file.size(), first_offset=from_offset, end_offset=end_offset)
+            return next((first_offset(one) for one in spans if isinstance(one, Batch)), None)
+        finally:
+            file.close()
+
+    def _is_stray(self, base_offset: int, bases: list[int]) -> bool:
+        """Whether a log file does not begin as its name says."""
+        after = min((base for base in bases if base > base_offset), default=_last_possible(base_offset))
+        first = self._first_in(base_offset, 0, _last_possible(base_offset))
+        if first is None:
+            return False
+        return first != base_offset and not (self.config.compact and base_offset <= first < after)
 
     def _following(self, bases: list[int], number: int) -> int | None:
         """Where the next segment begins that counts: an empty one between others may be the trace of a copy that went wrong."""
@@ -272,10 +313,17 @@ class _Opening:
     def _path(self, base_offset: int) -> str:
         return f"{self.directory}/{base_offset:020d}{LOG_SUFFIX}"
 
-    def _open_segment(self, base_offset: int, following: int | None, seal: Seal | None, known_end: int) -> Segment:
+    def _open_segment(
+        self,
+        base_offset: int,
+        following: int | None,
+        seal: Seal | None,
+        known_end: int,
+        stray_follows: Callable[[], bool],
+    ) -> Segment:
         size_bytes, modified_ns = self.storage.stat(self._path(base_offset))
-        end_offset = _last_possible(base_offset) if following is None else following
-        fits = seal is not None and seal.contents.next_offset <= end_offset
+        end_offset = _last_possible(base_offset)
+        fits = seal is not None and (following is None or seal.contents.next_offset <= following or stray_follows())
         if seal is not None and fits and self._is_sealed(seal, size_bytes, modified_ns):
             self.vouching[base_offset] = seal
             return Segment(self.folder, base_offset, seal.contents, self.config, seal.created_ms, seal=seal)
@@ -290,6 +338,8 @@ class _Opening:
         known = Known(
             base_offset,
             end_offset,
+            border=following,
+            stray_follows=stray_follows,
             is_last=is_last,
             dense=is_last and not self.config.compact,
             next_offset=max(known_end, 0) if is_last else None if seal is None else seal.contents.next_offset,

@@ -49,6 +49,9 @@ class Known:
     """Of the first batch at `start` at the earliest."""
     end_offset: int
     """The first one that can not be in it."""
+    border: int | None = None
+    """Where the next file's name says that it begins. What goes on beyond, without a gap, is good if that file is a stray."""
+    stray_follows: Callable[[], bool] = lambda: False
     start: int = 0
     """From where on it is to be looked at."""
     is_last: bool = False
@@ -122,7 +125,19 @@ class _Survey:
         first = self._damage
         self._damage = span if first is None else Damage(first.position, span.end, first.reason)
 
+    def _is_beyond(self, batch: Batch) -> bool:
+        """Whether it is the next file's: a batch across the border is not, nor is what follows it where that file is a stray."""
+        border = self._known.border
+        if border is None or batch.last_offset < border:
+            return False
+        if batch.base_offset < border:
+            return False
+        return not (first_offset(batch) == self._expected and self._known.stray_follows())
+
     def good(self, batch: Batch) -> None:
+        if self._known.border is not None and self._is_beyond(batch):
+            self.damaged(Damage(batch.position, batch.end, f"offset {batch.base_offset} is the next segment's"))
+            return
         held = self._held
         if held is not None and self._is_plain(held, batch):  # nearly always
             self._absorb(held)
@@ -144,7 +159,7 @@ class _Survey:
 
     def end(self) -> None:
         known = self._known
-        following: int | None = known.end_offset
+        following: int | None = known.end_offset if known.border is None else known.border
         if known.is_last:
             is_short = known.next_offset is not None and self._expected < known.next_offset
             following = known.next_offset if is_short else None
