@@ -367,8 +367,11 @@ class _Opening:
         return all(any(name.startswith(start) for name in names) for start in starts)
 
     def _is_sealed(self, seal: Seal, size_bytes: int, modified_ns: int) -> bool:
-        """Whether the log is the one that was sealed. The mtime only spares a look; it decides nothing by itself."""
-        if seal.contents.size_bytes != size_bytes:
+        """Whether the log is the one that was sealed. The mtime only spares a look; it decides nothing by itself.
+
+        A seal that was made while the log grew says nothing of its end, though that may be where it ends: its index files are not complete.
+        """
+        if seal.contents.size_bytes != size_bytes or seal.modified_ns == seals.NEVER_MODIFIED:
             return False
         if seal.modified_ns == modified_ns:
             return True

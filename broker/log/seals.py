@@ -26,7 +26,7 @@ aside, synced and renamed. A seal never gets ahead of the data: what it describe
 **What is believed.** On opening, a segment whose log has the sealed size is not read. If its mtime is the sealed one too
 nothing more is looked at; after a copy, when every mtime is new, the ends of the log are checked against the
 fingerprint. If the log is longer than its seal says and begins as it was sealed, only what was added is read: what a seal describes
-never changes in place. If it is shorter, the seal still tells up to where offsets have been given out. The index files are held
+never changes in place. A seal that was made while the log grew (its mtime is -1) is read like that even if nothing was added. If it is shorter, the seal still tells up to where offsets have been given out. The index files are held
 against size and crc when they are first used: thousands of partitions open without reading one. The log's blocks are held against
 their sums when they are first read, and again and again by the scrub. Whatever does not fit — no file, a damaged one, a segment
 without a line, another fingerprint — is scanned, its indexes are made anew from the log, and it is sealed again.
@@ -42,6 +42,8 @@ from broker.log.storage import File, FileMissing, Storage
 
 SEALS = "horolog-seals"
 FINGERPRINT_BYTES = 4096
+NEVER_MODIFIED = -1
+"""In the seal of a log that goes on growing: the time of its file tells nothing, and its index files have room for more."""
 _HEAD = "horolog-seals 2"
 _CHECKSUM = "checksum "
 _FIELDS = 18

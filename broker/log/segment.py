@@ -13,7 +13,7 @@ messages gets entries inside too, so that a look-up never walks a megabyte.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import NamedTuple
@@ -28,7 +28,7 @@ from broker.log.index_cache import IndexCache
 from broker.log.offset_index import OffsetIndex
 from broker.log.overlay import OverlayStorage
 from broker.log.scan import Batch, first_offset
-from broker.log.seals import Contents, IndexSum, Seal, fingerprint
+from broker.log.seals import NEVER_MODIFIED, Contents, IndexSum, Seal, fingerprint
 from broker.log.storage import CANNOT_WRITE, Buffer, File, FileMissing, Storage, StorageFault
 from broker.log.survey import Known, Survey, survey
 from broker.log.suspects import BeingMended, Suspects
@@ -53,9 +53,6 @@ REBUILD_AT_ONCE_BYTES = 4 * 1024 * 1024
 
 HAS_PRODUCERS = 0x80
 """In `magics`: some batch carries a producer id, so the segment tells something about producers."""
-
-NEVER_MODIFIED = -1
-"""In the seal of a log that goes on growing: the time of its file tells nothing."""
 
 _numbers = count()
 
@@ -388,8 +385,9 @@ class Segment:
 
     def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         """Read the index files if they are what the seal says, else make them anew from the log, or have that done."""
-        loaded = self._load_sealed(self.seal, grown=False) if self.seal is not None else None
+        loaded = self._load_sealed(self.seal) if self.seal is not None else None
         if loaded is not None:
+            self._cut_to_entries(loaded)
             return loaded
         if self.size_bytes > REBUILD_AT_ONCE_BYTES:
             raise self.suspected("its index files are not those of this log")
@@ -408,14 +406,14 @@ class Segment:
         finally:
             self._folder = folder
 
-    def _load_sealed(self, seal: Seal, *, grown: bool) -> tuple[OffsetIndex, TimeIndex] | None:
-        """The index entries that were sealed, None if the files do not have them. They may have `grown` since: the rest is left out."""
+    def _load_sealed(self, seal: Seal) -> tuple[OffsetIndex, TimeIndex] | None:
+        """The index entries that were sealed, None if the files do not begin with them. What follows is left out."""
         storage = self._folder.storage
         paths = self.path(OFFSET_INDEX_SUFFIX), self.path(TIME_INDEX_SUFFIX)
         sums = seal.offset_index, seal.time_index
         entries: list[bytes] = []
         for path, expected in zip(paths, sums, strict=True):
-            sealed = self._start_of(path, expected.size_bytes, grown=grown)
+            sealed = self._start_of(path, expected.size_bytes)
             if sealed is None or IndexSum.of(sealed) != expected:
                 return None
             entries.append(sealed)
@@ -423,13 +421,22 @@ class Segment:
         self._times = TimeIndex(storage, paths[1], self.index_max_bytes, entries[1])
         return self._offsets, self._times
 
-    def _start_of(self, path: str, size_bytes: int, *, grown: bool) -> bytes | None:
+    def _cut_to_entries(self, indexes: Iterable[OffsetIndex | TimeIndex]) -> None:
+        """Take back the room that was made for appends which never came. A file that cannot be cut is no reason not to read."""
+        for index in indexes:
+            try:
+                if self._folder.storage.stat(index.path)[0] > len(index.entries):
+                    index.trim()
+            except StorageFault as fault:
+                log.warning("%s is longer than what was sealed of it and cannot be cut: %s", index.path, fault)
+
+    def _start_of(self, path: str, size_bytes: int) -> bytes | None:
         """So much of a file, None if it is not as large; and no more, for the rest of an active segment's index is megabytes of zeros."""
         storage = self._folder.storage
         if not storage.exists(path):
             return None
         there_bytes, _ = storage.stat(path)
-        if there_bytes < size_bytes or (there_bytes > size_bytes and not grown):
+        if there_bytes < size_bytes:
             return None
         file = storage.open(path)
         try:
@@ -528,7 +535,7 @@ class Segment:
     def _begin_recovery(self, known: Known, prefix: Seal | None) -> Known:
         """Begin with nothing, or with what the prefix vouches for."""
         storage = self._folder.storage
-        if prefix is not None and self._load_sealed(prefix, grown=True) is not None:
+        if prefix is not None and self._load_sealed(prefix) is not None:
             self._adopt(prefix.contents)
             self.synced_bytes = prefix.contents.size_bytes
             self.sums = sealed_sums(prefix)

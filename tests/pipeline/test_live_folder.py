@@ -1,7 +1,9 @@
 """A data folder is read while its broker appends, rolls and deletes: what comes is always whole and without gaps."""
 
 import threading
+import time
 
+import pytest
 from confluent_kafka import Producer
 
 from pipeline.offline import make_plan, read_pieces
@@ -84,3 +86,95 @@ def test_what_retention_takes_away_is_told_or_never_seen(tmp_path):
     written_to(tmp_path, look, retention_bytes=60_000, file_delete_delay_ms=0)
     assert starts == sorted(starts)
     assert starts[-1] > 0
+
+
+# -- large segments, as they are by default
+
+VALUE_BYTES = 1000
+LARGE = 20_000  # 20 MB: more than is read while somebody waits
+
+
+def large_log(tmp_path, **settings):
+    """A broker with default segments whose only partition has 20 MB in its active one, and a producer for more."""
+    broker = BrokerProcess(tmp_path / "data", {"log.retention.ms": "-1", **settings}).start()
+    create(broker, "live", 1)
+    return broker, Producer({"bootstrap.servers": broker.address, "linger.ms": 5})
+
+
+def send(producer, start, count):
+    for number in range(start, start + count):
+        producer.produce("live", b"%08d" % number + bytes(VALUE_BYTES), timestamp=samples.BASE_MS + number)
+        producer.poll(0)
+    assert producer.flush(30) == 0
+
+
+def is_sealed(data):
+    return (data / "live-0" / "horolog-seals").exists()
+
+
+def look_by_time(data, count):
+    """The last thousand records by their time, and everything: as many as there are."""
+    since = samples.BASE_MS + count - 1000
+    assert offsets(data, startingTimestamp=str(since)) == list(range(count - 1000, count))
+    assert offsets(data) == list(range(count))
+
+
+def wait_for_seal(data, seconds):
+    deadline = time.monotonic() + seconds
+    while not is_sealed(data):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_an_idle_log_is_looked_into_by_time_and_so_is_one_that_grows_on(tmp_path):
+    """Idle, the active segment is sealed up to its very end while its index files have room for more."""
+    broker, producer = large_log(tmp_path, **{"log.flush.offset.checkpoint.interval.ms": "300"})
+    try:
+        send(producer, 0, LARGE)
+        wait_for_seal(broker.data, 20)
+        look_by_time(broker.data, LARGE)
+        send(producer, LARGE, 3000)
+        look_by_time(broker.data, LARGE + 3000)
+        broker.kill()
+        look_by_time(broker.data, LARGE + 3000)
+        broker.start()
+        look_by_time(broker.data, LARGE + 3000)
+        send(producer, LARGE + 3000, 1000)
+        look_by_time(broker.data, LARGE + 4000)
+        broker.stop()
+        look_by_time(broker.data, LARGE + 4000)
+    finally:
+        broker.stop()
+
+
+@pytest.mark.slow
+def test_a_busy_log_is_looked_into_by_time_while_it_is_sealed_again_and_again(tmp_path):
+    broker, producer = large_log(tmp_path, **{"log.flush.offset.checkpoint.interval.ms": "50"})
+    try:
+        send(producer, 0, LARGE)
+        writing = Writing(broker)
+        writing.sent = LARGE
+        writing.start()
+        try:
+            for _ in range(8):
+                found = offsets(broker.data, startingTimestamp=str(samples.BASE_MS + LARGE - 1000))
+                assert found == list(range(LARGE - 1000, LARGE - 1000 + len(found)))
+                assert len(found) >= 1000
+        finally:
+            writing.stop.set()
+            writing.join()
+    finally:
+        broker.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_an_idle_log_after_the_minute_that_it_takes_by_default(tmp_path):
+    broker, producer = large_log(tmp_path)
+    try:
+        send(producer, 0, LARGE)
+        wait_for_seal(broker.data, 90)
+        look_by_time(broker.data, LARGE)
+    finally:
+        broker.stop()

@@ -71,6 +71,31 @@ def test_only_what_was_added_is_read(model):
     model.check()
 
 
+def test_a_log_that_is_idle_since_it_was_sealed_needs_no_reading_to_be_looked_into(model, monkeypatch):
+    """Its index files have room for what may come, which is no damage, however large the log is."""
+    monkeypatch.setattr(segment_module, "REBUILD_AT_ONCE_BYTES", 0)
+    fill(model, 80)
+    model.partition.note_progress()
+    model.sync()
+    assert sealed_bytes(model) == model.partition.size_bytes
+    model.kill_and_open()
+    model.check()
+    assert counters(model).indexes_rebuilt.value == 0
+    assert model.storage.stat(f"{DIRECTORY}/{0:020d}.timeindex")[0] < 4000
+    fill(model, 3)
+    model.close_and_open()
+    model.check()
+
+
+def test_a_kill_after_room_was_made_for_an_append_that_never_came(model, monkeypatch):
+    monkeypatch.setattr(segment_module, "REBUILD_AT_ONCE_BYTES", 0)
+    model.close_and_open()
+    model.partition.segments[-1].prepare_to_append()
+    model.kill_and_open()
+    model.check()
+    assert counters(model).indexes_rebuilt.value == 0
+
+
 def test_little_growth_is_not_sealed(model):
     model.partition.note_progress()
     model.sync()
