@@ -13,7 +13,6 @@ from broker.topic_settings import resolve
 from client.types import TopicPartition
 from pipeline.options import Selection
 from pipeline.positions import OptionError
-from pipeline.read_only import ReadOnlyStorage
 
 
 def find_partitions(path: str) -> dict[TopicPartition, Path]:
@@ -37,7 +36,7 @@ def _name_of(folder: Path) -> TopicPartition:
     return TopicPartition(*name)
 
 
-def open_partitions(path: str, selection: Selection, storage: ReadOnlyStorage) -> dict[TopicPartition, Partition]:
+def open_partitions(path: str, selection: Selection, resources: Resources) -> dict[TopicPartition, Partition]:
     """The wanted partitions, opened as their broker would open them, with nothing written; internal topics only by name."""
     found = find_partitions(path)
     unknown = [str(one) for one in selection.partitions if one not in found]
@@ -49,17 +48,17 @@ def open_partitions(path: str, selection: Selection, storage: ReadOnlyStorage) -
         for partition, folder in found.items()
         if selection.takes(partition) and not (selection.is_everything and partition.topic.startswith("__"))
     }
-    return {partition: _open(partition, folder, storage) for partition, folder in wanted.items()}
+    return {partition: _open(partition, folder, resources) for partition, folder in wanted.items()}
 
 
 def _listed(found: dict[TopicPartition, Path]) -> str:
     return ", ".join(sorted({partition.topic for partition in found})[:20])
 
 
-def _open(partition: TopicPartition, folder: Path, storage: ReadOnlyStorage) -> Partition:
-    starts = checkpoints.load_offsets(storage, f"{folder.parent}/{checkpoints.LOG_START_OFFSETS}")
+def _open(partition: TopicPartition, folder: Path, resources: Resources) -> Partition:
+    starts = checkpoints.load_offsets(resources.storage, f"{folder.parent}/{checkpoints.LOG_START_OFFSETS}")
     known = Circumstances(
         was_clean=True, log_start_offset=starts.offsets.get(partition, 0), now_ms=time.time_ns() // 1_000_000
     )
     config = resolve({}, Settings())
-    return open_partition(*partition, str(folder), config, Resources(storage), known)
+    return open_partition(*partition, str(folder), config, resources, known)

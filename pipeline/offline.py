@@ -16,9 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from broker.log import reader
+from broker.log.mending import Mender
+from broker.log.opened import Resources
 from broker.log.partition import Partition
 from broker.log.segment import LOG_SUFFIX, Segment
 from broker.log.storage import FileMissing, StorageFault
+from broker.log.suspects import BeingMended
 from client.types import TopicPartition
 from pipeline.columns import Source
 from pipeline.decode import Aborted, Bounds, decode
@@ -118,8 +121,9 @@ def make_plan(options: ReadOptions, not_before_ms: int | None = None) -> Plan:
     assert options.path is not None
     storage = ReadOnlyStorage()
     try:
-        partitions = open_partitions(options.path, options.selection, storage)
-        made = _plan_partitions(partitions, options, not_before_ms)
+        resources = Resources(storage)
+        partitions = open_partitions(options.path, options.selection, resources)
+        made = _plan_and_rescan(partitions, resources, options, not_before_ms)
         for part in made.parts:
             part[:] = [one._replace(patches=tuple(storage.patches.get(one.path, ()))) for one in part]
     except FileMissing as error:
@@ -127,6 +131,25 @@ def make_plan(options: ReadOptions, not_before_ms: int | None = None) -> Plan:
     made.looked_at_bytes = storage.lookings.bytes
     _check_damage(options, made)
     return made
+
+
+def _plan_and_rescan(
+    partitions: Mapping[TopicPartition, Partition],
+    resources: Resources,
+    options: ReadOptions,
+    not_before_ms: int | None,
+) -> Plan:
+    """Plan; each segment that turns out to be damaged is read again first, as a broker's worker does it, and nothing of that is written."""
+    by_directory = {each.directory: each for each in partitions.values()}
+    mender = Mender(resources.suspects, resources.storage, by_directory.get)
+    while True:
+        try:
+            return _plan_partitions(partitions, options, not_before_ms)
+        except BeingMended:
+            task = mender.next_task(time.time_ns() // 1_000_000)
+            seal = None if task is None else mender.run(task)
+            if task is None or seal is None or not mender.finish(task, seal):
+                raise
 
 
 def _plan_partitions(

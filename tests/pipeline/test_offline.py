@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from broker.log import segment as segment_module
 from pipeline import plan
 from pipeline.offline import make_plan, read_pieces, tasks
 from pipeline.options import parse_read
@@ -187,6 +188,23 @@ def test_what_the_broker_would_put_right_is_read_right(tmp_path, at):
     log.write_bytes(content)
     assert [row[4] for row in read(data)] == list(range(200))
     assert log.read_bytes() == content
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize("damage", ["emptied", "other"])
+def test_index_files_that_are_not_their_logs_are_made_anew_in_memory_however_large_the_log(
+    tmp_path, monkeypatch, suffix, damage
+):
+    """There is no broker that would do it in the background."""
+    monkeypatch.setattr(segment_module, "REBUILD_AT_ONCE_BYTES", 0)
+    data, count = log_of(tmp_path, segments=3)
+    for path in (data / "topic-0").glob(f"*{suffix}"):
+        path.write_bytes(b"" if damage == "emptied" else bytes(path.stat().st_size))
+    before = contents(data)
+    since = samples.BASE_MS + 1000 * (count - 30)
+    assert [row[4] for row in read(data, startingTimestamp=str(since))] == list(range(count - 30, count))
+    assert [row[4] for row in read(data, startingOffsets='{"topic":{"0":250}}')] == list(range(250, count))
+    assert contents(data) == before
 
 
 def test_a_log_that_changes_after_planning_is_told(tmp_path):
