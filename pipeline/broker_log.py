@@ -6,12 +6,13 @@ from collections.abc import Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from client.client import Client
 from client.fetch import isolation_level
 from client.offsets import list_offsets
 from client.types import TopicPartition
 from pipeline.options import ReadOptions, Selection
 from pipeline.positions import OptionError
+from pipeline.reaching import client_of, reach
+from pipeline.topic_ids import show_topic_id
 
 T = TypeVar("T")
 
@@ -23,9 +24,8 @@ class BrokerLog:
         assert options.bootstrap is not None
         self._options = options
         self._runner = asyncio.Runner()
-        self.client = Client(
-            options.bootstrap, client_id=options.client_id, request_timeout_ms=options.request_timeout_ms
-        )
+        self.client = client_of(options.bootstrap, options)
+        self._reached = False
 
     def __enter__(self) -> Self:
         return self
@@ -61,6 +61,9 @@ class BrokerLog:
 
     def partitions(self, selection: Selection) -> list[TopicPartition]:
         """The partitions that the options select, all of which there must be."""
+        if not self._reached:
+            self.run(reach(self.client, self._options))
+            self._reached = True
         if selection.partitions:
             found = self._of_topics({one.topic for one in selection.partitions})
             missing = [str(one) for one in selection.partitions if one not in found]
@@ -79,6 +82,22 @@ class BrokerLog:
         if missing:
             raise OptionError(f"the cluster has no topic {', '.join(missing)}")
         return sorted(TopicPartition(topic, number) for topic in topics for number in view.topics[topic].numbers)
+
+    def topic_id(self, topic: str) -> str | None:
+        """The id of a topic as it was last told of; None where the broker is too old for ids."""
+        self.run(self.client.topic(topic))
+        return show_topic_id(self.client.view.topics[topic].id)
+
+    def are_there(self, topics: Iterable[str]) -> set[str]:
+        """Which of the topics exist, asked anew."""
+        names = sorted(set(topics))
+        view = self.run(self.client.metadata(names)) if names else self.client.view
+        return {topic for topic in names if topic in view.topics}
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """The ids of topics as they were last told of, without those that have none."""
+        found = {topic: self.topic_id(topic) for topic in sorted(set(topics))}
+        return {topic: known for topic, known in found.items() if known is not None}
 
     def ends(self, partitions: Iterable[TopicPartition], which: int) -> dict[TopicPartition, int]:
         found = self.at_times(dict.fromkeys(partitions, which))

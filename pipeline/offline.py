@@ -184,7 +184,7 @@ def _ranges(files: Files, options: ReadOptions, not_before_ms: int | None) -> li
 def within(wanted: OffsetRange, first: int, last: int, options: ReadOptions) -> OffsetRange:
     """The part of a range that is there; DataLoss if that is not all, unless that may be."""
     there = OffsetRange(wanted.partition, max(wanted.start, first), max(min(wanted.end, last), first))
-    if wanted.size > 0 and there != wanted:
+    if (wanted.size > 0 and there != wanted) or wanted.start > last:
         said = f"{wanted.partition}: offsets {wanted.start} to {wanted.end} are asked for, {first} to {last} are there"
         if options.fail_on_data_loss:
             raise DataLoss(f"{said}; failOnDataLoss=false reads what is there")

@@ -5,7 +5,7 @@ to end, whatever has been written since, and what is gone from it is a loss of d
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -18,6 +18,7 @@ from pipeline.decode import Aborted, Bounds, decode
 from pipeline.offline import within
 from pipeline.options import ReadOptions
 from pipeline.positions import EARLIEST, LATEST, DataLoss, OffsetRange, resolve, split
+from pipeline.topic_ids import made_anew
 from protocol.errors import ErrorCode
 from protocol.records.entries import iter_entries
 
@@ -30,9 +31,10 @@ _FRUITLESS_FETCHES = 120
 class RangeTask(InputPartition):
     """What one task reads of a broker."""
 
-    def __init__(self, wanted: OffsetRange) -> None:
+    def __init__(self, wanted: OffsetRange, topic_id: str | None = None) -> None:
         super().__init__(wanted)
         self.wanted = wanted
+        self.topic_id = topic_id
 
 
 class BrokerReader(DataSourceReader):
@@ -45,13 +47,19 @@ class BrokerReader(DataSourceReader):
         options = self.options
         with BrokerLog(options) as broker:
             ranges = plan_ranges(broker, options)
-        parts = split(ranges, options.min_partitions, options.max_records_per_partition)
-        return [RangeTask(one) for one in parts]
+            ids = broker.topic_ids(one.partition.topic for one in ranges)
+        return tasks_of(ranges, ids, options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, RangeTask):  # Spark's own, when there is nothing to read
             return iter(())
-        return read_range(self.options, partition.wanted)
+        return read_range(self.options, partition)
+
+
+def tasks_of(ranges: Iterable[OffsetRange], ids: Mapping[str, str], options: ReadOptions) -> list[RangeTask]:
+    """What tasks read, each knowing the id of the topic that it was planned for."""
+    parts = split(ranges, options.min_partitions, options.max_records_per_partition)
+    return [RangeTask(one, ids.get(one.partition.topic)) for one in parts]
 
 
 def plan_ranges(broker: BrokerLog, options: ReadOptions) -> list[OffsetRange]:
@@ -65,10 +73,12 @@ def plan_ranges(broker: BrokerLog, options: ReadOptions) -> list[OffsetRange]:
     return [within(OffsetRange(name, starts[name], ends[name]), first[name], last[name], options) for name in names]
 
 
-def read_range(options: ReadOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+def read_range(options: ReadOptions, task: RangeTask) -> Iterator[pa.RecordBatch]:
     """The records of a range, in order."""
     with BrokerLog(options) as broker:
-        yield from _Reading(broker, options, wanted).batches()
+        reading = _Reading(broker, options, task.wanted)
+        if reading.is_of(task.topic_id):
+            yield from reading.batches()
 
 
 class _Reading:
@@ -80,6 +90,14 @@ class _Reading:
         self._wanted = wanted
         self._source = Source(*wanted.partition, options.include_headers)
         self._fruitless = 0
+
+    def is_of(self, topic_id: str | None) -> bool:
+        """Whether the topic is still the one that the range is of: one that was made anew has other records at its offsets."""
+        topic = self._wanted.partition.topic
+        there = None if topic_id is None else self._broker.topic_id(topic)
+        if there != topic_id:
+            self._lost(made_anew(topic, topic_id, there))
+        return there == topic_id
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         position, end = self._wanted.start, self._wanted.end

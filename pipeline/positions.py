@@ -10,7 +10,7 @@ from datetime import UTC
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
-from client.times import TimeTextError, parse_time
+from client.times import TimeTextError, format_time, parse_time
 from client.types import TopicPartition
 
 EARLIEST, LATEST = -2, -1
@@ -64,6 +64,11 @@ def parse_moment(option: str, text: str, now_ms: int) -> Position:
         return Position(max(0, parse_time(text, now_ms=now_ms, zone=UTC).ms), is_time=True)
     except TimeTextError as error:
         raise OptionError(f"{option}: {error}") from error
+
+
+def show_position(position: Position) -> str:
+    """As people read it: a time with its date."""
+    return format_time(position.value, UTC) if position.is_time else str(position.value)
 
 
 def parse_offsets(option: str, text: str, *, unwanted: str) -> Positions:
@@ -171,7 +176,7 @@ def split(ranges: Iterable[OffsetRange], least: int, most_records: int | None) -
     total = sum(one.size for one in parts)
     if len(parts) >= least or not total:
         return parts
-    return [piece for one in parts for piece in _pieces(one, max(1, round(least * one.size / total)))]
+    return [piece for one in parts for piece in _pieces(one, -(-least * one.size // total))]
 
 
 def _pieces(whole: OffsetRange, count: int) -> list[OffsetRange]:

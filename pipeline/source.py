@@ -71,10 +71,13 @@ class HorologSource(DataSource):
         return FilteredFilesReader(options) if _filters_are_pushed() else FilesReader(options)
 
     def streamReader(self, schema: StructType) -> "DataSourceStreamReader":
-        from pipeline.stream import BrokerStream
+        from pipeline.stream import BrokerStream, RefusedStream
 
         _check_schema(schema, self.schema())
-        return BrokerStream(parse_read(self._options(), _now_ms(), streaming=True))
+        try:
+            return BrokerStream(parse_read(self._options(), _now_ms(), streaming=True))
+        except OptionError as error:  # Spark tells of an error at this place as of one of its own
+            return RefusedStream(error)
 
     def writer(self, schema: StructType, overwrite: bool) -> "DataSourceWriter":
         from pipeline.write import BatchWriter

@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 from client.client import Client
 from pipeline.options import WriteOptions
 from pipeline.outgoing import Outgoing, by_partition
+from pipeline.reaching import client_of, require_broker
 from pipeline.rows import Rows, check_columns, rows_of
 from pipeline.sending import Refused, Sending, WriteFailed
 from protocol.records.record import Header
@@ -45,6 +46,7 @@ class BatchWriter(DataSourceArrowWriter):
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         check_columns(schema, options.topic)
+        require_broker(options.bootstrap, options)
         self.options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
@@ -59,6 +61,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         check_columns(schema, options.topic)
+        require_broker(options.bootstrap, options)
         self.options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
@@ -83,9 +86,7 @@ def say_what_was_written(messages: list[WriterCommitMessage | None]) -> None:
 
 
 async def _write(options: WriteOptions, batches: Iterator[pa.RecordBatch]) -> Written:
-    async with Client(
-        options.bootstrap, client_id=options.client_id, request_timeout_ms=options.request_timeout_ms
-    ) as client:
+    async with client_of(options.bootstrap, options) as client:
         return await _Writing(client, options).write(batches)
 
 

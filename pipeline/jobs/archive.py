@@ -8,14 +8,14 @@ import argparse
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from client.cli.common.arguments import positive_number
+from client.cli.common.arguments import duration, positive_number
 from client.cli.common.console import Console
-from client.cli.common.errors import CommandError, UsageError
+from client.cli.common.errors import BusyError, CommandError, UsageError
 from client.cli.common.exit_codes import ExitCode
-from client.cli.online.connecting import connected, partitions_of
+from client.cli.online.connecting import partitions_of
 from pipeline.jobs.common import (
     JobProgress,
     Summary,
@@ -26,7 +26,9 @@ from pipeline.jobs.common import (
     spark_of,
     times_of,
 )
-from pipeline.tables.table import FORMATS, Offsets, Table, TableError, encode_offsets, open_table
+from pipeline.tables.lock import LockHeld, writing
+from pipeline.tables.table import FORMATS, CommitLost, Offsets, Table, TableError, encode_offsets, open_table
+from pipeline.topic_ids import made_anew, show_topic_id
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,6 +42,20 @@ ISOLATION = "read_committed"
 Range = tuple[int, int]
 
 
+class Have(NamedTuple):
+    """How far a table goes, and of which topics that is."""
+
+    offsets: Offsets
+    ids: dict[str, str]
+
+
+class Wanted(NamedTuple):
+    """What is to be added, and to what."""
+
+    have: Have
+    ranges: "dict[TopicPartition, Range]"
+
+
 class Lost(CommandError):
     """What the table would go on with is not in the topic any more."""
 
@@ -47,8 +63,45 @@ class Lost(CommandError):
 def archive(
     spark: "SparkSession",
     bootstrap: str,
+    topics: str | Sequence[str],
+    to: str,
+    *,
+    table_format: str = "parquet",
+    checkpoint: str | None = None,
+    since_ms: int | None = None,
+    until_ms: int | None = None,
+    step_records: int = STEP_RECORDS,
+    skip_lost: bool = False,
+    compact: bool = False,
+    wait_ms: int = 0,
+    tell: Callable[[str], None] = lambda _: None,
+    progress_of: Callable[[int], JobProgress | None] = lambda _: None,
+) -> Summary:
+    """Add what is new in the topics to the table in the folder `to`, from where it ends; LockHeld if another job is at it.
+
+    `tell` is given lines that somebody should see, `progress_of` the number of records to come.
+    """
+    names = [topics] if isinstance(topics, str) else list(topics)
+    table = open_table(table_format, to, spark, checkpoint)
+    with writing(table, wait_ms) as lock:
+        if lock.taken_from is not None:
+            tell(f"the lock of {lock.taken_from}, which has died, was taken over")
+        have = Have(table.offsets(), dict(table.topic_ids()))
+        wanted = asyncio.run(_planned(bootstrap, names, have, since_ms, until_ms, skip_lost=skip_lost))
+        progress = progress_of(sum(max(0, end - start) for start, end in wanted.ranges.values()))
+        summary = add_ranges(spark, bootstrap, table, wanted, step_records=step_records, progress=progress)
+        if compact:
+            summary.details["files_compacted_away"] = table.compact()
+        if progress is not None:
+            progress.clear()
+    return summary
+
+
+def add_ranges(
+    spark: "SparkSession",
+    bootstrap: str,
     table: Table,
-    wanted: "Mapping[TopicPartition, Range]",
+    wanted: "Wanted",
     *,
     step_records: int = STEP_RECORDS,
     progress: JobProgress | None = None,
@@ -56,10 +109,10 @@ def archive(
     """Add these ranges of offsets to the table, a commit for each step."""
     began = time.monotonic()
     summary = Summary("archive", details={"commits": 0, "files": 0})
-    offsets = table.offsets()
-    for step in steps(wanted, step_records):
+    offsets = wanted.have.offsets
+    for step in steps(wanted.ranges, step_records):
         offsets = offsets | {partition: end for partition, (_, end) in step.items()}
-        written = table.append(read_step(spark, bootstrap, step), offsets)
+        written = table.append(read_step(spark, bootstrap, step), offsets, wanted.have.ids)
         summary.records += written.records
         summary.bytes += written.size_bytes
         summary.details["commits"] += 1
@@ -108,26 +161,33 @@ def read_step(spark: "SparkSession", bootstrap: str, step: "Mapping[TopicPartiti
 async def plan(
     client: "Client",
     topics: Sequence[str],
-    have: Offsets,
+    have: Have,
     since_ms: int | None,
     until_ms: int | None,
     *,
     skip_lost: bool = False,
-) -> "dict[TopicPartition, Range]":
+) -> "Wanted":
     """What is to be added: from where the table ends, else from `since`, up to `until`, else to the last stable offset."""
     from client.cli.online.reading import at_times
     from client.offsets import ends
     from client.types import EARLIEST, LATEST
 
     places = [place for topic in topics for place in await partitions_of(client, topic)]
+    ids = {topic: show_topic_id(client.view.topics[topic].id) for topic in topics}
+    there = have.ids | {topic: known for topic, known in ids.items() if known is not None}
+    remade = {topic for topic, known in have.ids.items() if there[topic] != known}
+    for topic in remade if not skip_lost else ():
+        raise Lost(made_anew(topic, have.ids[topic], there[topic]), "--skip-lost begins the new topic at its start")
+    offsets = {place: offset for place, offset in have.offsets.items() if place.topic not in remade}
     first = await ends(client, dict.fromkeys(places, EARLIEST), 1)
     last = await ends(client, dict.fromkeys(places, LATEST), 1)
     begin = first if since_ms is None else await at_times(client, places, since_ms, last, 1)
     end = last if until_ms is None else await at_times(client, places, until_ms, last, 1)
-    return {
-        place: (_start(place, have.get(place), begin[place], first[place], last[place], skip_lost), end[place])
+    ranges = {
+        place: (_start(place, offsets.get(place), begin[place], first[place], last[place], skip_lost), end[place])
         for place in places
     }
+    return Wanted(Have(offsets, there), ranges)
 
 
 def _start(place: "TopicPartition", have: int | None, begin: int, first: int, last: int, skip_lost: bool) -> int:
@@ -141,6 +201,21 @@ def _start(place: "TopicPartition", have: int | None, begin: int, first: int, la
             "--skip-lost goes on with what is there",
         )
     return max(have, first)
+
+
+async def _planned(
+    bootstrap: str,
+    topics: Sequence[str],
+    have: Have,
+    since_ms: int | None,
+    until_ms: int | None,
+    *,
+    skip_lost: bool,
+) -> Wanted:
+    from client.client import Client
+
+    async with Client(bootstrap, client_id="horolog-pipeline") as client:
+        return await plan(client, topics, have, since_ms, until_ms, skip_lost=skip_lost)
 
 
 # -- the command
@@ -159,6 +234,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"records for each commit ({STEP_RECORDS})",
     )
+    parser.add_argument(
+        "--wait",
+        type=duration,
+        default="0ms",
+        metavar="DURATION",
+        help="how long to wait while another job writes to the table (not at all: exit code 6)",
+    )
     add_range(parser)
     add_common(parser)
 
@@ -172,21 +254,27 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     asyncio.run(require_topics(arguments, arguments.topic))
     try:
         with spark_of(arguments) as spark:
-            table = open_table(arguments.format, arguments.to, spark, arguments.checkpoint)
-            wanted = asyncio.run(_planned(arguments, table.offsets(), since_ms, until_ms))
-            progress = JobProgress(console, sum(max(0, end - start) for start, end in wanted.values()))
-            summary = archive(spark, arguments.bootstrap, table, wanted, step_records=arguments.step, progress=progress)
-            if arguments.compact:
-                summary.details["files_compacted_away"] = table.compact()
-            progress.clear()
+            summary = archive(
+                spark,
+                arguments.bootstrap,
+                arguments.topic,
+                arguments.to,
+                table_format=arguments.format,
+                checkpoint=arguments.checkpoint,
+                since_ms=since_ms,
+                until_ms=until_ms,
+                step_records=arguments.step,
+                skip_lost=arguments.skip_lost,
+                compact=arguments.compact,
+                wait_ms=arguments.wait,
+                tell=console.note,
+                progress_of=lambda records: JobProgress(console, records),
+            )
+    except LockHeld as error:
+        raise BusyError(f"{arguments.to}: {error}; nothing was done", "--wait waits for it") from error
+    except CommitLost as error:
+        raise BusyError(f"{arguments.to}: {error}", "run it again") from error
     except TableError as error:
         raise CommandError(str(error)) from error
     show_summary(summary, console)
     return ExitCode.OK
-
-
-async def _planned(
-    arguments: argparse.Namespace, have: Offsets, since_ms: int | None, until_ms: int | None
-) -> "dict[TopicPartition, Any]":
-    async with connected(arguments) as client:
-        return await plan(client, arguments.topic, have, since_ms, until_ms, skip_lost=arguments.skip_lost)

@@ -10,9 +10,18 @@ from client.types import TopicPartition
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from pipeline.tables.lock import Lock
+
 COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers")
 DATE = "date"
 FORMATS = ("parquet", "delta", "iceberg")
+OWN = "_horolog"
+"""What is ours in a table's folder."""
+TOPIC_IDS = "topic ids"
+ROWS = (
+    "topic string, partition int, offset long, timestamp timestamp, timestampType int, key binary, value binary,"
+    " headers array<struct<key:string,value:binary>>"
+)
 
 _DAY_MS = 86_400_000
 
@@ -20,8 +29,16 @@ Offsets = dict[TopicPartition, int]
 """Per partition the offset behind the last one that the table has."""
 
 
+TopicIds = Mapping[str, str]
+"""Of which topics the offsets are: one that was deleted and made anew has another id."""
+
+
 class TableError(Exception):
     """The folder is no table of that kind, or does not hold together."""
+
+
+class CommitLost(TableError):
+    """Another has committed to the table meanwhile, so nothing was committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +52,24 @@ class Written:
 
 
 class Table(Protocol):
+    """To be written to while `lock` is held, after `recover` (`lock.writing` does both)."""
+
+    @property
+    def lock(self) -> "Lock": ...
+
     def open(self) -> None:
-        """Finish or forget what a crash has left; TableError if this is no such table."""
+        """TableError if this is no such table."""
+
+    def recover(self) -> None:
+        """Finish or forget what a crash has left."""
 
     def offsets(self) -> Offsets:
-        """How far the committed rows go."""
+        """How far the committed rows go; what is appended next goes on from that commit, or is `CommitLost`."""
 
-    def append(self, rows: "DataFrame", offsets: Offsets) -> Written:
+    def topic_ids(self) -> TopicIds:
+        """The ids of the topics of these offsets, as far as they are known."""
+
+    def append(self, rows: "DataFrame", offsets: Offsets, topic_ids: TopicIds | None = None) -> Written:
         """Add the rows and know that the table goes as far as `offsets`, both or neither."""
 
     def compact(self) -> int:
@@ -105,11 +133,11 @@ def in_range(rows: "DataFrame", since_ms: int | None, until_ms: int | None) -> "
 
     ms = f.unix_millis("timestamp")
     if since_ms is not None:
-        rows = rows.where((f.col(DATE) >= f.lit(_date_of(since_ms))) & (ms >= since_ms))
+        rows = rows.where((f.col(DATE) >= f.lit(date_of(since_ms))) & (ms >= since_ms))
     if until_ms is not None:
-        rows = rows.where((f.col(DATE) <= f.lit(_date_of(until_ms))) & (ms < until_ms))
+        rows = rows.where((f.col(DATE) <= f.lit(date_of(until_ms))) & (ms < until_ms))
     return rows
 
 
-def _date_of(ms: int) -> date:
+def date_of(ms: int) -> date:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)).date()

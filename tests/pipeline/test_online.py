@@ -59,7 +59,6 @@ RANGES = [
     ({"startingTimestamp": f"@{SECOND}", "endingTimestamp": str(SECOND + 10_000)}, range(500, 510)),
     ({"endingTimestamp": str(SECOND)}, range(500)),
     ({"startingTimestamp": "1d"}, range(0)),
-    ({"startingTimestamp": str(SECOND), "endingTimestamp": str(SECOND - 1)}, range(0)),
     ({"startingOffsets": '{"topic-none":{"0":990,"1":990,"2":990}}'}, range(990, 1000)),
     ({"endingOffsets": '{"topic-none":{"0":3,"1":3,"2":3}}', "minPartitions": "7"}, range(3)),
     (

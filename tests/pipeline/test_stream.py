@@ -1,13 +1,19 @@
 """Topics read as streams: exactly once from checkpoint to checkpoint, in batches as large as asked, with times fit for watermarks."""
 
+import asyncio
 import json
+from base64 import urlsafe_b64encode
+from contextlib import contextmanager
 
 import pytest
 
+from client.admin import Admin
+from client.client import Client
 from client.types import TopicPartition
 from tests.pipeline import samples
 from tests.pipeline.clusters import PARTITIONS, SETTINGS, create, fill
 from tests.support.broker_process import BrokerProcess
+from tests.support.names import unique
 
 pytest.importorskip("pyspark")
 
@@ -26,7 +32,9 @@ def cluster(tmp_path_factory):
 
 
 def stream(spark, broker, topic, **options):
-    settings = {"kafka.bootstrap.servers": broker.address, "subscribe": topic, "startingOffsets": "earliest", **options}
+    settings = {"kafka.bootstrap.servers": broker.address, "subscribe": topic, **options}
+    if "startingTimestamp" not in options:
+        settings["startingOffsets"] = "earliest"
     return spark.readStream.format("horolog").options(**settings).load()
 
 
@@ -64,7 +72,9 @@ def test_the_checkpoint_has_the_connectors_json(spark, cluster, tmp_path):
     fill(cluster, "checkpointed", count=9)
     run(stream(spark, cluster, "checkpointed"), tmp_path, [])
     newest = max((tmp_path / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
-    assert json.loads(newest.read_text().splitlines()[-1]) == {"checkpointed": {"0": 3, "1": 3, "2": 3}}
+    found = json.loads(newest.read_text().splitlines()[-1])
+    assert list(found.pop("topic ids")) == ["checkpointed"]
+    assert found == {"checkpointed": {"0": 3, "1": 3, "2": 3}}
 
 
 def test_batches_are_as_large_as_asked(spark, cluster, tmp_path):
@@ -134,6 +144,134 @@ def test_what_a_stream_cannot_have_is_said(spark, cluster, tmp_path, options, me
         run(stream(spark, cluster, "refused", **options), tmp_path, [])
 
 
+# -- topics that are made anew, and retention that is quicker
+
+
+def remake(cluster, topic, count):
+    """The topic is deleted and made anew, with other records; both ids."""
+    with client_of(cluster) as ask:
+        old = ask(lambda client: client.metadata([topic])).topics[topic].id
+        ask(lambda client: Admin(client).delete_topics([topic]))
+    create(cluster, topic)
+    fill(cluster, topic, count=count)
+    with client_of(cluster) as ask:
+        new = ask(lambda client: client.metadata([topic])).topics[topic].id
+    assert old != new
+    return tuple(urlsafe_b64encode(each).decode().rstrip("=") for each in (old, new))
+
+
+@contextmanager
+def client_of(cluster):
+    """Asks something of a client, from code that is not asynchronous."""
+    with asyncio.Runner() as runner:
+        client = Client(cluster.address)
+
+        async def asked(question):
+            return await question(client)
+
+        yield lambda question: runner.run(asked(question))
+        runner.run(client.close())
+
+
+@pytest.mark.parametrize("count", [150, 900])
+def test_a_topic_that_was_made_anew_is_another_one(spark, cluster, tmp_path, count):
+    """Whether it has as many records as the old one by now or not."""
+    topic = unique("remade")
+    create(cluster, topic)
+    fill(cluster, topic, count=300)
+    assert sum(run(stream(spark, cluster, topic), tmp_path, [])) == 300
+    old, new = remake(cluster, topic, count)
+    with pytest.raises(StreamingQueryException) as told:
+        run(stream(spark, cluster, topic), tmp_path, [])
+    said = (
+        f"topic {topic} was deleted and made anew: what is read is of topic id {old}, the one that is there has {new}"
+    )
+    assert said in str(told.value)
+    seen = []
+    sizes = run(stream(spark, cluster, topic, failOnDataLoss="false", maxOffsetsPerTrigger="400"), tmp_path, seen)
+    assert sorted(seen) == everything(count)
+    assert max(sizes) <= 400 + PARTITIONS
+    assert run(stream(spark, cluster, topic), tmp_path, []) == []
+
+
+def test_a_checkpoint_without_ids_is_bound_to_the_topic_that_is_there(spark, cluster, tmp_path):
+    topic = unique("bound")
+    create(cluster, topic)
+    fill(cluster, topic, count=300)
+    assert sum(run(stream(spark, cluster, topic), tmp_path, [])) == 300
+    offsets = newest_offsets(tmp_path)
+    *head, last = offsets.read_text().splitlines()
+    found = json.loads(last)
+    del found["topic ids"]
+    offsets.write_text("\n".join([*head, json.dumps(found)]))
+    assert ids_in(offsets) == {}
+    fill(cluster, topic, start=300, count=30)
+    assert sum(run(stream(spark, cluster, topic), tmp_path, [])) == 30
+    assert list(ids_in(newest_offsets(tmp_path))) == [topic]
+    remake(cluster, topic, 900)
+    with pytest.raises(StreamingQueryException, match="made anew"):
+        run(stream(spark, cluster, topic), tmp_path, [])
+
+
+def newest_offsets(checkpoint):
+    """Without the checksum that Spark keeps beside it, so that it may be changed."""
+    newest = max((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    newest.with_name(f".{newest.name}.crc").unlink(missing_ok=True)
+    return newest
+
+
+def ids_in(offsets):
+    return json.loads(offsets.read_text().splitlines()[-1]).get("topic ids", {})
+
+
+@pytest.mark.parametrize("what", ["made anew", "deleted"])
+def test_a_batch_of_a_topic_that_is_gone_is_not_read_from_another(spark, cluster, tmp_path, what):
+    """A batch is under way when the run dies, and its topic goes before the next."""
+    topic, other = unique("under-way"), unique("under-way")
+    for each in (topic, other):
+        create(cluster, each)
+        fill(cluster, each, count=90)
+    names = {"subscribe": f"{topic},{other}"}
+
+    def die(batch, number):
+        raise RuntimeError("died")
+
+    dying = stream(spark, cluster, topic, **names).writeStream.foreachBatch(die)
+    with pytest.raises(StreamingQueryException, match="died"):
+        dying.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start().awaitTermination(SECONDS)
+    if what == "made anew":
+        remake(cluster, topic, 60)
+    else:
+        with client_of(cluster) as ask:
+            ask(lambda client: Admin(client).delete_topics([topic]))
+        del names["subscribe"]
+        names["subscribePattern"] = f"{topic}|{other}"
+    options = {name: value for name, value in names.items() if name != "subscribe"} or names
+    frame = {"kafka.bootstrap.servers": cluster.address, "startingOffsets": "earliest", **options}
+    with pytest.raises(StreamingQueryException, match=what):
+        run(spark.readStream.format("horolog").options(**frame).load(), tmp_path, [])
+    seen = []
+    run(spark.readStream.format("horolog").options(**frame, failOnDataLoss="false").load(), tmp_path, seen)
+    both = [*everything(90), *everything(60)] if what == "made anew" else everything(90)
+    assert sorted(seen) == sorted(both)
+
+
+def test_retention_that_is_quicker_than_the_stream_is_told(spark, cluster, tmp_path):
+    topic = unique("overtaken")
+    create(cluster, topic)
+    fill(cluster, topic, count=300)
+    run(stream(spark, cluster, topic), tmp_path, [])
+    fill(cluster, topic, start=300, count=300)
+    with client_of(cluster) as ask:
+        ask(lambda client: Admin(client).delete_records({TopicPartition(topic, 1): 150}))
+    with pytest.raises(StreamingQueryException, match=f"{topic}-1 was read up to 100 and begins at 150 now: retention"):
+        run(stream(spark, cluster, topic), tmp_path, [])
+    seen = []
+    run(stream(spark, cluster, topic, failOnDataLoss="false", maxOffsetsPerTrigger="60"), tmp_path, seen)
+    expected = [one for one in everything(600) if one[1] >= (150 if one[0] == 1 else 100)]
+    assert sorted(seen) == expected
+
+
 def partitions(*offsets):
     return {TopicPartition("t", n): offset for n, offset in enumerate(offsets)}
 
@@ -146,4 +284,7 @@ def test_a_limit_is_shared_by_what_waits():
 
 
 def test_offsets_survive_json():
-    assert from_json(json.loads(json.dumps(to_json(partitions(3, 4))))) == partitions(3, 4)
+    ids = {"t": "Pq8a1JTqQ2Sp3BqIL5vqWg"}
+    assert from_json(json.loads(json.dumps(to_json(partitions(3, 4), ids)))) == (partitions(3, 4), ids)
+    assert to_json(partitions(3, 4), {}) == {"t": {"0": 3, "1": 4}}
+    assert from_json({"t": {"0": 3, "1": 4}}) == (partitions(3, 4), {})

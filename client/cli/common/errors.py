@@ -30,6 +30,13 @@ class NotFoundError(CommandError):
         super().__init__(message, advice, ExitCode.NOT_FOUND)
 
 
+class BusyError(CommandError):
+    """Somebody else is at it."""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message, advice, ExitCode.BUSY)
+
+
 class UnreachableError(CommandError):
     """No broker answered."""
 

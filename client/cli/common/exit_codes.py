@@ -15,6 +15,8 @@ class ExitCode(IntEnum):
     """The topic, partition, group or file that was named does not exist."""
     UNREACHABLE = 5
     """No broker answered, or not in time; trying again may help."""
+    BUSY = 6
+    """Somebody else is doing the same; nothing was done, and trying again later is right."""
     INTERRUPTED = 130
     """Ctrl-C, as shells have it."""
     BROKEN_PIPE = 141

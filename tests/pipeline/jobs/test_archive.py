@@ -1,5 +1,6 @@
 """Archives hold every record once, under the date of its own time, whatever killed the job that wrote them."""
 
+import datetime as dt
 import json
 import os
 import random
@@ -13,12 +14,22 @@ import pytest
 
 from client.types import TopicPartition
 from pipeline.jobs.archive import steps
-from pipeline.tables import parquet
-from pipeline.tables.table import FORMATS, TableError, decode_offsets, encode_offsets, open_table
+from pipeline.tables import lock, parquet, store
+from pipeline.tables.lock import writing
+from pipeline.tables.table import (
+    FORMATS,
+    ROWS,
+    CommitLost,
+    TableError,
+    decode_offsets,
+    encode_offsets,
+    open_table,
+)
 from tests.support.names import unique
 from tests.support.style import PROJECT
 
 DAY_MS = 86_400_000
+NOON = dt.datetime(2025, 11, 17, 12, tzinfo=dt.UTC)
 BASE_MS = 1_763_337_600_000  # 2025-11-17 00:00 UTC
 PLACE, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -192,30 +203,122 @@ def test_a_parquet_table_survives_a_crash_at_every_step_of_a_commit(spark, tmp_p
         return call
 
     crashed = 0
-    for survived in range(100):
+    for survived in range(200):
         folder = tmp_path / f"table-{survived}"
+        monkeypatch.setattr(lock, "_process", lambda pid, life=survived: f"{pid} in life {2 * life}")
         with monkeypatch.context() as patch:
             counts["left"] = survived
-            for name in ("rename", "unlink"):
+            for name in ("rename", "unlink", "hardlink_to", "replace"):
                 patch.setattr(Path, name, falling(getattr(Path, name)))
-            patch.setattr(parquet, "_sync", falling(parquet._sync))
+            for module in (parquet, store):
+                patch.setattr(module, "sync", falling(store.sync))
             table = open_table("parquet", str(folder), spark)
             try:
-                table.append(rows, {PLACE: 6})
+                with writing(table):
+                    table.append(rows, {PLACE: 6})
                 done = True
             except Crash:
                 done = False
         crashed += not done
+        monkeypatch.setattr(lock, "_process", lambda pid, life=survived: f"{pid} in life {2 * life + 1}")
         table = open_table("parquet", str(folder), spark)
-        if not table.offsets():
-            table.append(rows, {PLACE: 6})
+        if table.offsets():
+            assert table.rows().count() == 6, "a reader sees a commit whole, before anybody has put its files in place"
+        with writing(table):
+            if not table.offsets():
+                table.append(rows, {PLACE: 6})
         assert table.offsets() == {PLACE: 6}
         offsets = [row["offset"] for row in table.rows().orderBy("offset").collect()]
         assert offsets == list(range(6)), survived
+        assert spark.read.parquet(str(folder)).count() == 6
         assert not list((folder / "_horolog" / "staging").glob("*"))
         if done:
             break
     assert crashed > 10
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_of_two_that_saw_the_same_progress_one_adds_its_rows(spark, tmp_path, kind):
+    """However the lock was passed by: what the second has to add may be what the first has added."""
+    rows = spark.createDataFrame([("t", 0, 1, NOON, 0, None, b"v", None)], ROWS)
+    first, second = (open_table(kind, str(tmp_path / "table"), spark) for _ in range(2))
+    for expected in (1, 2):
+        assert first.offsets() == second.offsets() == ({PLACE: expected - 1} if expected > 1 else {})
+        first.append(rows, {PLACE: expected}, {"t": "id"})
+        with pytest.raises(CommitLost):
+            second.append(rows, {PLACE: expected}, {"t": "id"})
+        assert open_table(kind, str(tmp_path / "table"), spark).rows().count() == expected
+    assert (second.offsets(), second.topic_ids()) == ({PLACE: 2}, {"t": "id"})
+
+
+def test_the_second_of_two_jobs_is_told_of_the_first(spark, run, produce, tmp_path):
+    topic, folder = unique("busy"), tmp_path / "table"
+    produce(topic, [{"value": "v", "timestamp": BASE_MS}])
+    words = ("archive", "--topic", topic, "--to", folder)
+    with writing(open_table("parquet", str(folder), spark)):
+        ended = run(*words)
+        assert (ended.code, f"pid {os.getpid()} is writing to the table" in ended.err) == (6, True), ended.err
+        assert len(ended.err.strip().splitlines()) == 1
+        assert run(*words, "--wait", "300ms").code == 6
+    assert run(*words, "-o", "json").json["records"] == 1
+
+
+def test_a_topic_that_was_made_anew_is_another_one(spark, run, produce, tmp_path):
+    """Also if it has more records by now than the table has of the old one."""
+    topic, folder = unique("remade"), tmp_path / "table"
+    produce(topic, [{"value": str(n), "timestamp": BASE_MS} for n in range(5)])
+    words = ("archive", "--topic", topic, "--to", folder)
+    assert run(*words).code == 0
+    assert run("delete", topic, "--yes", command=("topics",)).code == 0
+    produce(topic, [{"value": str(n), "timestamp": BASE_MS} for n in range(9)])
+    ended = run(*words)
+    assert (ended.code, f"topic {topic} was deleted and made anew: what is read is of topic id" in ended.err) == (
+        1,
+        True,
+    )
+    assert run(*words, "--skip-lost", "-o", "json").json["records"] == 9
+    assert run(*words, "-o", "json").json["records"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", FORMATS)
+def test_two_jobs_at_once_whose_owner_is_killed_archive_everything_once(
+    spark, run, produce, session_broker, tmp_path, kind
+):
+    topic, folder = unique("at-once"), tmp_path / "table"
+    produce(topic, list(days_of_records(1500, seed=4)), partitions=2)
+    command = [sys.executable, "-m", "client.cli", "pipeline", "archive", "--topic", topic, "--to", str(folder)]
+    command += ["--step", "150", "--bootstrap", session_broker.address, "--master", "local[1]", "--format", kind]
+    rng = random.Random(int(os.environ.get("HOROLOG_SEED", "1")))
+
+    def start(*more):
+        return subprocess.Popen(
+            [*command, *more], cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        )
+
+    killed, codes = False, []
+    for _ in range(4):
+        jobs = [start(), start("--wait", "5m")]
+        if not killed:
+            deadline = time.monotonic() + 120
+            while not list(folder.glob("_horolog/lock/*.json")) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            time.sleep(1 + 4 * rng.random())
+            owner = json.loads(max(folder.glob("_horolog/lock/*.json")).read_text())["owner"]["pid"]
+            victims = [job for job in jobs if job.pid == owner and job.poll() is None]
+            for job in victims:
+                os.killpg(job.pid, signal.SIGKILL)
+            killed = bool(victims)
+        said = [job.communicate()[1].decode() for job in jobs]
+        codes += [job.returncode for job in jobs]
+        assert {job.returncode for job in jobs} <= {0, 6, -signal.SIGKILL}, said
+        if killed and all(job.returncode == 0 for job in jobs[1:]):
+            break
+    assert killed
+    assert run("archive", "--topic", topic, "--to", folder, "--format", kind).code == 0
+    assert archived(spark, kind, folder) == consumed(run, topic)
 
 
 @pytest.mark.slow

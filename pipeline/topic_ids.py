@@ -1,0 +1,12 @@
+"""The ids of topics: what tells one from another of the same name that was made after it."""
+
+from base64 import urlsafe_b64encode
+
+
+def show_topic_id(topic_id: bytes) -> str | None:
+    """In the form that Kafka's tools show; None where the broker is too old for ids."""
+    return urlsafe_b64encode(topic_id).decode().rstrip("=") if any(topic_id) else None
+
+
+def made_anew(topic: str, known: str | None, there: str | None) -> str:
+    return f"topic {topic} was deleted and made anew: what is read is of topic id {known}, the one that is there has {there}"
