@@ -7,17 +7,30 @@ The dump is a folder of Parquet, JSON, CSV or ORC files, or a table behind a JDB
 
 import argparse
 import asyncio
+import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from client.cli.common.arguments import duration
 from client.cli.common.console import Console
 from client.cli.common.errors import CommandError, NotFoundError, UsageError
 from client.cli.common.exit_codes import ExitCode
 from client.cli.online.connecting import connected
-from pipeline.jobs.common import JobProgress, add_common, one_topic, require_topics, show_summary, spark_of
-from pipeline.jobs.loading import look_ahead, not_sent, send, show_outlook
-from pipeline.jobs.replay import rules_for
+from pipeline.jobs.common import Summary, add_common, one_topic, require_topics, show_summary, spark_of
+from pipeline.jobs.lanes import Lanes, noted_of
+from pipeline.jobs.loading import (
+    Load,
+    Settings,
+    TopicRules,
+    add_sending,
+    carry_out,
+    look_ahead,
+    not_sent,
+    refuse_losses,
+    rules_at,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -41,8 +54,6 @@ def read_dump(spark: "SparkSession", source: str, table: str | None, file_format
 
 
 def _format_of(source: str) -> str:
-    from pathlib import Path
-
     path = Path(source)
     if not path.exists():
         raise NotFoundError(f"there is no {source}")
@@ -107,9 +118,97 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--reprocess", type=duration, metavar="DURATION", help="then find where the dump's last 3d begin"
     )
     parser.add_argument("-g", "--group", metavar="GROUP", help="and let this group begin there")
-    parser.add_argument("-n", "--dry-run", action="store_true", help="only say what would happen")
-    parser.add_argument("--force", action="store_true", help="send although something would be lost")
+    add_sending(parser)
     add_common(parser)
+
+
+class Dump(NamedTuple):
+    """What is to be loaded, and which columns of it are what."""
+
+    source: str
+    table: str | None = None
+    file_format: str | None = None
+    time_column: str = DEFAULT_TIME_COLUMN
+    key_column: str | None = None
+    value_column: str | None = None
+
+
+def bootstrap(
+    spark: "SparkSession",
+    bootstrap: str,
+    source: str,
+    topic: str,
+    *,
+    table: str | None = None,
+    file_format: str | None = None,
+    time_column: str = DEFAULT_TIME_COLUMN,
+    key_column: str | None = None,
+    value_column: str | None = None,
+    settings: Settings | None = None,
+) -> Summary:
+    """Load a dump into the topic in the order of its times; goes on where a run before has ended.
+
+    Raises `NotSent` if something would be lost.
+    """
+    chosen = settings or Settings()
+    dump = Dump(source, table, file_format, time_column, key_column, value_column)
+    made = prepare(spark, bootstrap, dump, topic, asyncio.run(rules_at(bootstrap, topic)), chosen)
+    if not chosen.force:
+        refuse_losses(made.outlook)
+    return made.send(chosen)
+
+
+def prepare(spark: "SparkSession", address: str, dump: Dump, topic: str, rules: TopicRules, settings: Settings) -> Load:
+    """Look at the dump, at what was sent of it before, and at what would become of it."""
+    from pyspark.sql import functions as f
+
+    found = read_dump(spark, dump.source, dump.table, dump.file_format)
+    rows = to_records(
+        found, time_column=dump.time_column, key_column=dump.key_column, value_column=dump.value_column
+    ).persist()
+    outlook = look_ahead(rows, rules, time.time_ns() // 1_000_000)
+    if not outlook.records:
+        raise NotFoundError(f"{dump.source} has no rows")
+    missing = _times_missing(rows)
+    if missing:
+        raise CommandError(f"{missing:,} rows have no time in column {dump.time_column}")
+    source = dump.source if dump.source.startswith("jdbc:") else Path(dump.source).absolute()
+    lanes = Lanes.of(
+        "bootstrap",
+        (source, *dump[1:]),
+        address,
+        topic,
+        rules.partitions,
+        exactly_once=settings.exactly_once,
+        note_records=settings.step_records,
+    )
+    settled = {"rows": outlook.records, "of": _fingerprint(rows)}
+    have = {} if settings.again else asyncio.run(noted_of(lanes, range(1)))
+    sent_before = sum(each.sent for each in have.values())
+    if have and have[0].begun.settled != settled:
+        raise CommandError(
+            f"{dump.source} has changed since {sent_before:,} rows of it were sent", "--again sends all of it anew"
+        )
+    null = f.lit(None)
+    in_order = rows.orderBy("timestamp", "key", "value").coalesce(1)  # several tasks would mix early and late times
+    in_lane = in_order.select(
+        f.lit(0).alias("lane"),
+        null.cast("long").alias("position"),
+        "key",
+        "value",
+        null.cast("array<struct<key:string,value:binary>>").alias("headers"),
+        null.cast("int").alias("partition"),
+        f.unix_millis("timestamp").alias("timestamp_ms"),
+    )
+    return Load("bootstrap", in_lane, lanes, range(1), settled, outlook, sent_before)
+
+
+def _fingerprint(rows: "DataFrame") -> str:
+    """What tells these rows from others, in whatever order they come."""
+    from pyspark.sql import functions as f
+
+    sums = f.sum(f.xxhash64("key", "value", "timestamp").cast("decimal(38,0)"))
+    return str(rows.agg(sums).collect()[0][0])
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -117,34 +216,25 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if arguments.group is not None and arguments.reprocess is None:
         raise UsageError("--group begins where --reprocess says", "give --reprocess, too")
     asyncio.run(require_topics(arguments, [topic]))
-    rules = asyncio.run(rules_for(arguments, topic))
+    rules = asyncio.run(rules_at(arguments.bootstrap, topic))
     if not arguments.source.startswith("jdbc:") and arguments.format is None:
         _format_of(arguments.source)
+    dump = Dump(
+        arguments.source,
+        arguments.table,
+        arguments.format,
+        arguments.time_column,
+        arguments.key_column,
+        arguments.value_column,
+    )
     with spark_of(arguments) as spark:
-        dump = read_dump(spark, arguments.source, arguments.table, arguments.format)
-        rows = to_records(
-            dump,
-            time_column=arguments.time_column,
-            key_column=arguments.key_column,
-            value_column=arguments.value_column,
-        ).persist()
-        outlook = look_ahead(rows, rules, console.now_ms())
-        if not outlook.records:
-            raise NotFoundError(f"{arguments.source} has no rows")
-        missing = _times_missing(rows)
-        if missing:
-            raise CommandError(f"{missing:,} rows have no time in column {arguments.time_column}")
-        show_outlook(outlook, topic, console)
-        if arguments.dry_run or (outlook.losses and not arguments.force):
-            return not_sent("bootstrap", outlook, console, dry_run=arguments.dry_run)
-        progress = JobProgress(console, outlook.records)
-        in_time = rows.orderBy("timestamp").coalesce(1)  # several tasks at once would mix early and late times
-        summary = send(in_time, arguments.bootstrap, topic, outlook, progress, None)
-        progress.clear()
-    summary.job = "bootstrap"
-    summary.details = {"topic": topic}
+        made = prepare(spark, arguments.bootstrap, dump, topic, rules, settings_of(arguments))
+        summary = carry_out(made, arguments, console)
+    if summary is None:
+        return not_sent("bootstrap", made.outlook, console, dry_run=arguments.dry_run)
     if arguments.reprocess is not None:
-        summary.details |= asyncio.run(_reprocess(arguments, topic, (outlook.last_ms or 0) - arguments.reprocess))
+        since_ms = (made.outlook.last_ms or 0) - arguments.reprocess
+        summary.details |= asyncio.run(_reprocess(arguments, topic, since_ms))
     show_summary(summary, console)
     return ExitCode.OK
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from client.cli.online.lagging import Lag
 
 DEFAULT_OVER = "3s"
+DEFAULT_OVER_SECONDS = 3.0
 NEVER = "never"
 
 
@@ -52,8 +53,23 @@ class PartitionLag:
         }
 
 
-async def lag(
-    admin: "Admin", group: str, topics: Sequence[str] = (), *, now_ms: int, over_seconds: float
+def lag(
+    bootstrap: str, group: str, topics: str | Sequence[str] = (), *, over_seconds: float = DEFAULT_OVER_SECONDS
+) -> list[PartitionLag]:
+    """Every partition of the group, after looking for `over_seconds`; empty if it has committed nothing."""
+    names = [topics] if isinstance(topics, str) else list(topics)
+
+    async def ask() -> list[PartitionLag]:
+        from client.admin import Admin
+
+        async with Admin(bootstrap) as admin:
+            return await look_twice(admin, group, names, now_ms=admin.client.clock.wall_ms(), over_seconds=over_seconds)
+
+    return asyncio.run(ask())
+
+
+async def look_twice(
+    admin: "Admin", group: str, topics: Sequence[str], *, now_ms: int, over_seconds: float
 ) -> list[PartitionLag]:
     """Every partition of the group, after looking for `over_seconds`."""
     from client.cli.online.lagging import lag_of
@@ -98,7 +114,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from client.cli.online.lagging import longest
 
     async with connected(arguments) as client, Admin(client) as admin:
-        found = await lag(
+        found = await look_twice(
             admin, arguments.group, arguments.topic, now_ms=console.now_ms(), over_seconds=arguments.over / 1000
         )
     if not found:

@@ -4,26 +4,47 @@ A topic drops what is older than its retention within minutes, and refuses times
 loses data silently. `look_ahead` counts, before anything is sent, what would be lost and why.
 """
 
+import argparse
 import asyncio
 import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from client.cli.common.arguments import positive_number
 from client.cli.common.console import Console
 from client.cli.common.errors import CommandError
 from client.cli.common.exit_codes import ExitCode
+from client.errors import KafkaError
 from pipeline.jobs.common import JobProgress, Summary
+from pipeline.jobs.lanes import (
+    CLIENT_ID,
+    NOTE_RECORDS,
+    SENT,
+    Lanes,
+    Noted,
+    Row,
+    SendFailed,
+    Sent,
+    Turn,
+    begin,
+    by_lane,
+    send_batches,
+    send_lane,
+    sent_twice,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from client.admin import Admin
+    from client.client import Client
+
+T = TypeVar("T")
 
 UNLIMITED = -1
-SENT_COLUMNS = ("key", "value", "headers", "timestamp")
 OVERHEAD_BYTES = 12
 """About what a record costs besides its key and value."""
-PREFETCHED_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +121,13 @@ async def rules_of(admin: "Admin", topic: str) -> TopicRules:
     )
 
 
+async def rules_at(bootstrap: str, topic: str) -> TopicRules:
+    from client.admin import Admin
+
+    async with Admin(bootstrap, client_id=CLIENT_ID) as admin:
+        return await rules_of(admin, topic)
+
+
 def look_ahead(rows: "DataFrame", rules: TopicRules, now_ms: int) -> Outlook:
     """Count, with Spark, what the rules would do to these rows."""
     from pyspark.sql import functions as f
@@ -136,61 +164,128 @@ def look_ahead(rows: "DataFrame", rules: TopicRules, now_ms: int) -> Outlook:
     )
 
 
-def send(
-    rows: "DataFrame", bootstrap: str, topic: str, outlook: Outlook, progress: JobProgress, rate: int | None
-) -> Summary:
-    """Write the rows: as fast as Spark's tasks can, or at `rate` records per second through this process."""
-    began = time.monotonic()
-    if rate is None:
-        writer = rows.write.format("horolog").mode("append").option("kafka.bootstrap.servers", bootstrap)
-        writer.option("topic", topic).option("includeHeaders", "true").save()
-        progress.advance(outlook.records, outlook.size_bytes, outlook.last_ms)
-        sent = outlook.records
-    else:
-        sent = asyncio.run(_throttled(rows, bootstrap, topic, progress, rate))
-    return Summary("", sent, outlook.size_bytes, time.monotonic() - began)
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How rows are sent."""
+
+    exactly_once: bool = False
+    again: bool = False
+    """All of it anew, whatever was sent before."""
+    force: bool = False
+    rate: int | None = None
+    step_records: int = NOTE_RECORDS
 
 
-async def _throttled(rows: "DataFrame", bootstrap: str, topic: str, progress: JobProgress, rate: int) -> int:
-    """Record after record in the order of the rows, none before its turn; the first refusal ends it."""
-    from client.errors import KafkaError
-    from client.producer import Producer
+@dataclass(slots=True)
+class Load:
+    """Rows that are ready to be sent (columns `lanes.COLUMNS`, those of a lane together and in order), and what would become of them."""
 
-    began = time.monotonic()
-    sent = 0
-    failures: list[BaseException] = []
+    job: str
+    rows: "DataFrame"
+    lanes: Lanes
+    numbers: range
+    settled: dict[str, Any]
+    outlook: Outlook
+    sent_before: int = 0
 
-    def settle(done: "asyncio.Future[Any]") -> None:
-        error = done.exception()
-        if error is not None:
-            failures.append(error)
+    def send(self, settings: Settings, progress: JobProgress | None = None) -> Summary:
+        """Send what was not sent before: as fast as Spark's tasks can, or at a rate through this process."""
+        began = time.monotonic()
+        summary = Summary(self.job, details={"topic": self.lanes.topic})
+        asyncio.run(
+            self._ask(lambda client: begin(client, self.lanes, self.numbers, self.settled, again=settings.again))
+        )
+        for done in self._sent(settings):
+            summary.records += done.records
+            summary.bytes += done.size_bytes
+            if progress is not None:
+                progress.advance(done.records, done.size_bytes, done.last_ms if done.last_ms >= 0 else None)
+        summary.seconds = time.monotonic() - began
+        summary.details["sent_before"] = 0 if settings.again else self.sent_before
+        twice = asyncio.run(self._ask(lambda client: sent_twice(client, self.lanes, self.numbers)))
+        summary.details["sent_twice"] = twice
+        return summary
 
-    async with Producer(bootstrap, client_id="horolog-pipeline") as producer:
-        for row in rows.toLocalIterator(prefetchPartitions=True):
-            early = began + sent / rate - time.monotonic()
-            if early > PREFETCHED_SECONDS:
-                await asyncio.sleep(early)
-            if failures:
-                break
-            future = await producer.send(
-                topic,
-                None if row["value"] is None else bytes(row["value"]),
-                None if row["key"] is None else bytes(row["key"]),
-                [(each["key"].encode(), _bytes(each["value"])) for each in row["headers"] or ()],
-                None if row["timestamp_ms"] is None else row["timestamp_ms"],
-                row["partition"],
-            )
-            future.add_done_callback(settle)
-            sent += 1
-            progress.advance(1, 0, row["timestamp_ms"])
-        await producer.flush()
-    if failures:
-        raise failures[0] if isinstance(failures[0], KafkaError) else CommandError(str(failures[0]))
-    return sent
+    async def _ask(self, question: "Callable[[Client], Awaitable[T]]") -> "T":
+        from client.client import Client
+
+        async with Client(self.lanes.bootstrap, client_id=CLIENT_ID) as client:
+            return await question(client)
+
+    def _sent(self, settings: Settings) -> Iterator[Sent]:
+        lanes = self.lanes
+        if settings.rate is None:
+            done = self.rows.mapInArrow(lambda batches: send_batches(lanes, batches), SENT)
+            yield from (Sent(*row) for row in done.toLocalIterator(prefetchPartitions=True))
+            return
+        turn = Turn(settings.rate)
+        rows = (Row(*row) for row in self.rows.toLocalIterator(prefetchPartitions=True))
+        for lane, members in by_lane(rows):
+            try:
+                yield asyncio.run(send_lane(lanes, lane, members, turn))
+            except (SendFailed, KafkaError) as error:
+                raise CommandError(str(error)) from error
 
 
-def _bytes(data: Any) -> bytes | None:
-    return None if data is None else bytes(data)
+class NotSent(CommandError):
+    """Something would be lost, so nothing was sent."""
+
+
+def refuse_losses(outlook: Outlook) -> None:
+    if outlook.losses:
+        raise NotSent(f"{'; '.join(outlook.losses)}; nothing was sent", "change the topic's settings, or say --force")
+
+
+def unsent(rows: "DataFrame", have: Mapping[int, Noted]) -> "DataFrame":
+    """The rows that were not noted to be sent."""
+    from pyspark.sql import functions as f
+
+    if not have:
+        return rows
+    positions = f.create_map(*(f.lit(each) for lane, noted in have.items() for each in (lane, noted.position)))
+    return rows.where(f.col("position") >= f.coalesce(f.try_element_at(positions, f.col("lane")), f.lit(0)))
+
+
+def add_sending(parser: argparse.ArgumentParser) -> None:
+    """What jobs that send rows take."""
+    parser.add_argument(
+        "--exactly-once",
+        action="store_true",
+        help="in transactions with the progress: after a kill no row is there twice",
+    )
+    parser.add_argument("--again", action="store_true", help="send all of it anew, whatever was sent before")
+    parser.add_argument(
+        "--step",
+        type=positive_number,
+        default=NOTE_RECORDS,
+        metavar="N",
+        help=f"records between two notes of the progress ({NOTE_RECORDS})",
+    )
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only say what would happen")
+    parser.add_argument("--force", action="store_true", help="send although something would be lost")
+
+
+def settings_of(arguments: argparse.Namespace) -> Settings:
+    rate = getattr(arguments, "rate", None)
+    return Settings(arguments.exactly_once, arguments.again, arguments.force, rate, arguments.step)
+
+
+def carry_out(made: Load, arguments: argparse.Namespace, console: Console) -> Summary | None:
+    """What a command does with rows that are ready: say what would become of them, and send them; None for a dry run."""
+    show_outlook(made.outlook, made.lanes.topic, console)
+    if made.sent_before and not arguments.again:
+        console.note(f"{made.sent_before:,} records were sent before; --again would send them again")
+    if arguments.dry_run or (made.outlook.losses and not arguments.force):
+        return None
+    progress = JobProgress(console, made.outlook.records)
+    summary = made.send(settings_of(arguments), progress)
+    progress.clear()
+    if summary.details["sent_twice"]:
+        console.warn(
+            f"{summary.details['sent_twice']:,} records at most are there twice, sent again after a run that was killed;"
+            " --exactly-once leaves none"
+        )
+    return summary
 
 
 def show_outlook(outlook: Outlook, topic: str, console: Console) -> None:

@@ -155,16 +155,25 @@ async def fenced(
     target: Client, link: Link, place: TopicPartition, compression: str | None = None
 ) -> AsyncIterator[tuple[Producer, Progress | None]]:
     """A producer that is the only one for the partition from now on, and how far the copy has come, which is settled now."""
+    async with only_producer(target, link.transactional_id(place), link.group, place, compression) as (producer, have):
+        yield producer, None if have is None else Progress.of(have)
+
+
+@asynccontextmanager
+async def only_producer(
+    target: Client, transactional_id: str, group: str, place: TopicPartition, compression: str | None = None
+) -> AsyncIterator[tuple[Producer, Committed | None]]:
+    """A producer that fences whoever had this id before, and the offset of the group, which nobody else can change then."""
     producer = Producer(
         target,
-        transactional_id=link.transactional_id(place),
+        transactional_id=transactional_id,
         transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
         compression=compression,
     )
     async with producer:
         async with producer.transaction():  # an empty one: it fences, and ends what a dead task left open
-            have = (await GroupAdmin(target).group_offsets(link.group, [place], stable=True)).get(place)
-        yield producer, None if have is None else Progress.of(have)
+            have = (await GroupAdmin(target).group_offsets(group, [place], stable=True)).get(place)
+        yield producer, have
 
 
 async def note_progress(producer: Producer, link: Link, place: TopicPartition, progress: Progress) -> None:
@@ -234,19 +243,19 @@ async def _send_some(
                 break
         await producer.flush()
     finally:
-        failures = _failures(sent)
+        failures = failures_of(sent)
     if failures:
-        raise MirrorFailed(f"{place}: {_reason(failures[0])}") from failures[0]
+        raise MirrorFailed(f"{place}: {reason_of(failures[0])}") from failures[0]
     return position, Copied(records, size_bytes, last_ms)
 
 
-def _failures(sent: Sequence["asyncio.Future[Any]"]) -> list[BaseException]:
+def failures_of(sent: Sequence["asyncio.Future[Any]"]) -> list[BaseException]:
     """Why records were not written; asked of every one, so that asyncio does not complain of those nobody asked."""
     done = (future for future in sent if future.done() and not future.cancelled())
     return [error for future in done if (error := future.exception()) is not None]
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     if isinstance(error, KafkaError):
         hint = " (a bound of the topic on B refuses its time)" if error.code == ErrorCode.INVALID_TIMESTAMP else ""
         return f"{error.code.name}: {error.message}{hint}"

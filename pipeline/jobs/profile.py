@@ -75,14 +75,14 @@ def profile(
     topic: str,
     options: dict[str, str],
     *,
-    now_ms: int,
+    now_ms: int | None = None,
     since_ms: int | None = None,
     until_ms: int | None = None,
 ) -> Profile:
     """`options` say where the topic is: {"kafka.bootstrap.servers": ...} or {"path": ...}."""
     rows = _rows(spark, topic, options, since_ms, until_ms).persist()
     try:
-        return _collect(rows, topic, now_ms)
+        return _collect(rows, topic, time.time_ns() // 1_000_000 if now_ms is None else now_ms)
     finally:
         rows.unpersist()
 
