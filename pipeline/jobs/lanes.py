@@ -120,7 +120,7 @@ class Noted(NamedTuple):
         try:
             said = json.loads(committed.metadata)
             return cls(committed.offset, said.pop("sent"), Begun(said.pop("ends"), said))
-        except (ValueError, KeyError, AttributeError) as error:
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise SendFailed(
                 f"lane {lane}: what is noted of its progress cannot be read: {committed.metadata!r}"
             ) from error
