@@ -42,23 +42,28 @@ def client_of(bootstrap: str, options: Reached) -> Client:
 
 async def reach(client: Client, options: Reached) -> None:
     """Return once some broker has answered; Unreachable after the client's own time limit."""
-    reason = "no answer"
+    reasons = ["no answer"]
     try:
         async with asyncio.timeout(options.reach_ms / 1000):
-            while True:
-                try:
-                    await client.attempt(MetadataRequest(topics=[]))
-                except KafkaError as error:
-                    if not error.retriable:
-                        raise
-                    reason = error.message
-                else:
-                    return
-                await asyncio.sleep(_PAUSE_SECONDS)
+            await _until_answered(client, reasons)
     except TimeoutError:
         places = ",".join(f"{host}:{port}" for host, port in client.addresses)
         limit = format_duration(options.reach_ms)
-        raise Unreachable(f"no broker at {places} within {limit} ({options.reach_option}): {reason}") from None
+        raise Unreachable(f"no broker at {places} within {limit} ({options.reach_option}): {reasons[-1]}") from None
+
+
+async def _until_answered(client: Client, reasons: list[str]) -> None:
+    """Ask until there is an answer; why there was none is added to `reasons`."""
+    while True:
+        try:
+            await client.attempt(MetadataRequest(topics=[]))
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            reasons.append(error.message)
+        else:
+            return
+        await asyncio.sleep(_PAUSE_SECONDS)
 
 
 def require_broker(bootstrap: str, options: Reached) -> None:
