@@ -38,7 +38,7 @@ CLIENT_ID = "horolog-pipeline"
 NOTE_RECORDS = 20_000
 NOTE_SECONDS = 5.0
 COLUMNS = ("lane", "position", "key", "value", "headers", "partition", "timestamp_ms")
-SENT = "lane int, records long, size_bytes long, last_ms long"
+SENT = "lane long, records long, size_bytes long, last_ms long"
 PREFETCHED_SECONDS = 0.05
 
 
