@@ -92,3 +92,18 @@ def test_what_cannot_be_loaded_is_said(spark, run, produce, rows, tmp_path):
     holes.write.parquet(str(tmp_path / "holes"))
     ended = run(*words, tmp_path / "holes", "--time-column", "at")
     assert (ended.code, "1 rows have no time" in ended.err) == (1, True)
+
+
+def test_a_dump_that_was_sent_is_not_sent_again_and_one_that_has_changed_is_refused(run, produce, rows, tmp_path):
+    topic, dump = unique("dumped"), tmp_path / "dump"
+    produce(topic, [])
+    rows.write.parquet(str(dump))
+    words = ("bootstrap", "--from", dump, "--topic", topic, "--time-column", "created", "--exactly-once", "--step", "5")
+    assert run(*words, "-o", "json").json["records"] == COUNT
+    again = run(*words, "-o", "json")
+    assert (again.json["records"], again.json["sent_before"]) == (0, COUNT)
+    assert [record["timestamp"] for record in consumed(run, topic)] == TIMES
+    rows.limit(1).write.mode("append").parquet(str(dump))
+    ended = run(*words)
+    assert (ended.code, f"has changed since {COUNT} rows of it were sent" in ended.err) == (1, True)
+    assert run(*words, "--again", "-o", "json").json["records"] == COUNT + 1

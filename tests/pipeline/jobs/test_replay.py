@@ -1,13 +1,18 @@
 """What was archived goes to a topic again with the times that it had, and what would be lost is said before anything is sent."""
 
 import json
+import os
 import random
+import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
 from pipeline.tables.table import FORMATS
 from tests.support.names import unique
+from tests.support.style import PROJECT
 
 DAY_MS = 86_400_000
 NOW_MS = time.time_ns() // 1_000_000
@@ -105,3 +110,71 @@ def test_what_cannot_be_replayed_is_said(spark, run, produce, tmp_path):
     ended = run("replay", "--from", two, "--topic", topic)
     assert (ended.code, "--from-topic names one" in ended.err) == (2, True)
     assert run("replay", "--from", two, "--from-topic", "none", "--topic", topic).code == 4
+
+
+def test_what_was_sent_is_not_sent_again_unless_it_is_asked_for(spark, run, produce, tmp_path):
+    """The second run sends what has come since, to the range of times that the first one had."""
+    topic, again, folder = unique("original"), unique("again"), tmp_path / "table"
+    records = list(some_records(60, 3))
+    produce(topic, records, partitions=3)
+    produce(again, [], partitions=3)
+    words = ("replay", "--from", folder, "--topic", again, "-o", "json", "--step", "7")
+    assert run("archive", "--topic", topic, "--to", folder).code == 0
+    first = run(*words, "--exactly-once")
+    assert (first.code, first.json["records"], first.json["sent_twice"]) == (0, 60, 0)
+    second = run(*words, "--exactly-once")
+    assert (second.code, second.json["records"], second.json["sent_before"]) == (0, 0, 60)
+    assert "60 records were sent before" in second.err
+    produce(topic, records[:9], partitions=3)
+    assert run("archive", "--topic", topic, "--to", folder).code == 0
+    assert run(*words, "--exactly-once").json["records"] == 9
+    found = consumed(run, again)
+    assert [strip(each) for each in found] == [strip(each) for each in consumed(run, topic)]
+    assert run(*words, "--again").json["records"] == 69
+    assert len(consumed(run, again)) == 138
+
+
+def strip(record):
+    """Without the offset: transactions' markers have some, too."""
+    return {name: value for name, value in record.items() if name not in {"offset", "leader_epoch"}}
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("exactly_once", [False, True])
+def test_a_replay_that_is_killed_again_and_again_is_gone_on_with(
+    spark, run, produce, session_broker, tmp_path, exactly_once
+):
+    topic, again, folder = unique("original"), unique("again"), tmp_path / "table"
+    produce(topic, list(some_records(6000, 2)), partitions=2)
+    produce(again, [], partitions=2)
+    assert run("archive", "--topic", topic, "--to", folder).code == 0
+    options = ["--from", str(folder), "--topic", again, "--step", "100", *(["--exactly-once"] if exactly_once else [])]
+    command = [sys.executable, "-m", "client.cli", "pipeline", "replay", *options, "--master", "local[2]"]
+    command += ["--bootstrap", session_broker.address]
+    rng = random.Random(int(os.environ.get("HOROLOG_SEED", "1")))
+    kills = 0
+    for _ in range(8):
+        before = len(consumed(run, again))
+        job = subprocess.Popen(
+            command, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        deadline = time.monotonic() + 120
+        while job.poll() is None and len(consumed(run, again)) == before:
+            assert time.monotonic() < deadline
+        time.sleep(rng.random() * 0.5)
+        if job.poll() is None and kills < 3:
+            os.killpg(job.pid, signal.SIGKILL)
+            kills += 1
+        if job.wait() == 0:
+            break
+    assert kills >= 1
+    ended = run("replay", *options, "-o", "json")
+    assert (ended.code, ended.json["records"]) == (0, 0)
+    expected = [json.dumps(strip(each), sort_keys=True) for each in consumed(run, topic)]
+    found = [json.dumps(strip(each), sort_keys=True) for each in consumed(run, again)]
+    if exactly_once:
+        assert found == expected
+    assert sorted(set(found)) == sorted(set(expected))
+    assert ended.json["sent_twice"] == len(found) - len(expected)
