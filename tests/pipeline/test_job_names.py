@@ -12,13 +12,13 @@ from tests.support.style import PROJECT
 PAGE = (PROJECT / "docs" / "pipeline.md").read_text()
 SHOWN = {
     name: [word.strip() for word in arguments.split(",")]
-    for name, arguments in re.findall(r"^    (\w+)\(([\w, =]+)\)$", PAGE, re.MULTILINE)
+    for name, arguments in re.findall(r"^\| `(\w+)\(([\w, =]+)\)` \|$", PAGE, re.MULTILINE)
 }
 
 
 def test_the_page_shows_every_job_and_no_other():
     assert sorted(SHOWN) == sorted(job.name for job in JOBS)
-    (imported,) = re.findall(r"^    from pipeline.jobs import (.+)$", PAGE, re.MULTILINE)
+    (imported,) = re.findall(r"`from pipeline.jobs import ([^`]+)`", PAGE)
     assert sorted(imported.split(", ")) == sorted(pipeline.jobs.__all__)
 
 
