@@ -2,8 +2,7 @@
 
 A topic exists when the cluster file says so (`broker.cluster_file`); its folders follow. Creating writes the file first and makes
 the folders then, deleting writes the file first (with the topic among those `deleting`) and removes the folders then: after a crash
-between the two the start finishes what was begun. Folders that the file does not know are adopted with the id in their
-`partition.metadata`, or a new one.
+between the two the start finishes what was begun. What the file does not know is adopted as `broker.adoption.takeover` decides.
 """
 
 from __future__ import annotations
@@ -13,6 +12,10 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from broker.adoption import adopted_file, takeover
+from broker.adoption.folders import Renaming, count_and_foreign
+from broker.adoption.report import UNKNOWN_MEANS, summary
+from broker.adoption.takeover import Takeover
 from broker.cluster_errors import ClusterError
 from broker.cluster_file import ClusterFile, StoredCluster, StoredTopic
 from broker.log.manager import LogManager
@@ -30,15 +33,11 @@ from broker.new_topics import (
 )
 from broker.setting_types import SettingsError
 from broker.settings import Settings
-from broker.topic_names import INTERNAL_TOPICS, KRAFT_METADATA, collision_key
-from broker.topic_settings import TopicConfig, resolve
+from broker.topic_names import INTERNAL_TOPICS, collision_key
+from broker.topic_settings import TopicConfig, as_unknown, is_unknown, resolve, usable
 from protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
-
-MAX_FILLED_PARTITIONS = 1_000
-"""Partitions without a folder that an adopted topic may have below its last one: a folder named like a partition of a far
-higher number is something else, and left alone."""
 
 MAX_SHARED_CONFIGS = 1_000
 """Resolved configurations that are kept to be shared by topics with equal overrides."""
@@ -47,6 +46,9 @@ PRODUCER_ID_BLOCK_SIZE = 1_000
 """Producer ids reserved by one write of the file; those left of a block are lost at a restart."""
 
 NO_TOPIC_ID = bytes(16)
+
+NOT_TAKEN = as_unknown({})
+"""For folders that no topic was made of: nothing of them may go."""
 
 
 @dataclass(slots=True, eq=False)
@@ -63,12 +65,24 @@ class Topic:
     def __post_init__(self) -> None:
         self.internal = self.name in INTERNAL_TOPICS
 
+    @property
+    def settings_unknown(self) -> bool:
+        """Nothing of it is deleted or compacted until its owner has given its settings."""
+        return is_unknown(self.overrides)
+
     def __repr__(self) -> str:
         return f"<Topic {self.name} with {len(self.partitions)} partitions>"
 
 
 def random_topic_id() -> bytes:
     return uuid.uuid4().bytes
+
+
+def next_producer_id_of(stored: StoredCluster, now_ms: int, *, has_topics: bool) -> int:
+    """Without the file nobody knows which ids were given out: with data here, go on where no counter has been."""
+    if stored.next_producer_id is not None:
+        return stored.next_producer_id
+    return now_ms if has_topics else 0
 
 
 def unknown_topic(name: str) -> ClusterError:
@@ -115,32 +129,56 @@ class Cluster:
     def open(self, now_ms: int) -> None:
         """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
         stored = self._file.load()
-        self._take_broker_configs(stored.broker_configs)
+        taken = takeover.plan(
+            self._logs.resources.storage,
+            [one.path for one in self._logs.folders],
+            stored,
+            self.settings,
+            self._new_topic_id,
+        )
+        self._rename_folders(taken.renamings)
+        self._take_broker_configs(taken.broker_configs)
         if self.broker_configs:
             self.on_settings_changed(self.settings)
-        overrides = {name: self._usable_overrides(name, topic.overrides) for name, topic in stored.topics.items()}
-        self._logs.open(lambda name: self.topic_config(overrides.get(name, {})))
+        overrides = {name: self._usable_overrides(name, topic.overrides) for name, topic in taken.topics.items()}
+        self._logs.open(lambda name: self.topic_config(overrides.get(name, NOT_TAKEN)))
         changed = self._finish_deletions(stored)
-        changed |= self._adopt(stored, overrides)
-        if stored.next_producer_id is None:
-            # Without the file nobody knows which ids were given out: with data here, go on where no counter has been.
-            self._next_producer_id = now_ms if self.topics else 0
-        else:
-            self._next_producer_id = stored.next_producer_id
+        changed |= self._adopt(stored, taken, overrides)
+        self._next_producer_id = next_producer_id_of(stored, now_ms, has_topics=bool(self.topics))
         self._reserved_producer_ids = self._next_producer_id
-        self._report(stored)
-        if changed or stored.damages:
+        self._report(stored, taken, now_ms)
+        if changed or stored.damages or self.broker_configs != stored.broker_configs:
             self._save_or_warn()
+        if taken.is_news and taken.kraft is not None:
+            self._remember(taken)
 
-    def _report(self, stored: StoredCluster) -> None:
+    def _report(self, stored: StoredCluster, taken: Takeover, now_ms: int) -> None:
         for damage in stored.damages:
             log.warning("%r is damaged: %s", self._file, damage)
-        if self.topics and not stored.found:
-            log.warning(
-                "%r is missing: %d topics were found by their folders, with the default configuration",
-                self._file,
-                len(self.topics),
-            )
+        if taken.is_record_lost:
+            log.warning("%r is missing: %d topics were found by their folders", self._file, len(self.topics))
+        for line in summary(taken, self._logs.partitions.values(), now_ms):
+            log.warning("%s", line)
+        for topic in self.topics.values():
+            if topic.settings_unknown:
+                log.warning("topic %s: %s", topic.name, UNKNOWN_MEANS)
+
+    def _rename_folders(self, renamings: Iterable[Renaming]) -> None:
+        """A folder that keeps its name is served as before, or not at all: nothing of it is lost."""
+        for renaming in renamings:
+            log.warning("%s becomes %s: %s", renaming.folder.path, renaming.name, renaming.reason)
+            try:
+                renaming.carry_out(self._logs.resources.storage)
+            except StorageFault as fault:
+                log.error("%s could not be renamed: %s", renaming.folder.path, fault)
+
+    def _remember(self, taken: Takeover) -> None:
+        """Without this note, the next start does the same again."""
+        assert taken.kraft is not None
+        try:
+            adopted_file.save(self._logs.resources.storage, self._logs.folders[0].path, taken.kraft, taken.written)
+        except StorageFault as fault:
+            log.error("what the folder's Kafka knew could not be kept: %s", fault)
 
     def _take_broker_configs(self, stored: Mapping[str, Mapping[str, str]]) -> None:
         """Apply what was changed while running; a key that this release does not take is left out."""
@@ -154,18 +192,10 @@ class Cluster:
                     log.warning("%r: %s; it is left out", self._file, error)
 
     def _usable_overrides(self, name: str, overrides: Mapping[str, str]) -> dict[str, str]:
-        """The overrides that this release takes: one that it does not must not cost the topic its others."""
-        usable = dict(overrides)
-        for _ in overrides:
-            try:
-                self.topic_config(usable)
-                break
-            except ClusterError as error:
-                log.warning("topic %s: %s; it is left out", name, error)
-                cause = error.__cause__
-                if not isinstance(cause, SettingsError) or usable.pop(cause.key, None) is None:
-                    usable.clear()  # one of the broker's own values is in the way of these
-        return usable
+        kept, left_out = usable(overrides, self.settings)
+        for error in left_out:
+            log.warning("topic %s: %s; it is left out", name, error)
+        return kept
 
     def topic_config(self, overrides: Mapping[str, str]) -> TopicConfig:
         """The configuration that overrides give; topics with equal ones share it. Raises ClusterError."""
@@ -196,24 +226,23 @@ class Cluster:
                 self._logs.forget(partition)
         return bool(stored.deleting)
 
-    def _adopt(self, stored: StoredCluster, overrides: Mapping[str, dict[str, str]]) -> bool:
-        """Make topics of what the file and the folders say; True if the file has to say more than it did."""
+    def _adopt(self, stored: StoredCluster, taken: Takeover, overrides: Mapping[str, dict[str, str]]) -> bool:
+        """Make topics of what was decided and the folders that are there; True if the file has to say more than it did."""
         found: dict[str, dict[int, Partition]] = {}
         for (name, index), partition in self._logs.partitions.items():
-            if name != KRAFT_METADATA:
-                found.setdefault(name, {})[index] = partition
-        for name in {**stored.topics, **found}:
-            self._adopt_topic(name, stored.topics.get(name), found.get(name, {}), overrides.get(name, {}))
+            found.setdefault(name, {})[index] = partition
+        for name, topic in taken.topics.items():
+            self._adopt_topic(topic, found.pop(name, {}), overrides[name])
+        for name, others in found.items():
+            self._adopted_count(name, 0, others)
         return self._stored != stored.topics
 
-    def _adopt_topic(
-        self, name: str, stored: StoredTopic | None, found: dict[int, Partition], overrides: dict[str, str]
-    ) -> None:
-        count = self._adopted_count(name, stored.partition_count if stored else 0, found)
+    def _adopt_topic(self, planned: StoredTopic, found: dict[int, Partition], overrides: dict[str, str]) -> None:
+        name, topic_id = planned.name, planned.id
+        count = self._adopted_count(name, planned.partition_count, found)
         if not count:
             return
-        topic_id = stored.id if stored else next((p.topic_id for p in found.values() if p.topic_id), None)
-        if topic_id is None or topic_id in self.by_id:
+        if topic_id in self.by_id:
             topic_id = self._new_topic_id()
         config = self.topic_config(overrides)
         topic = Topic(name, topic_id, [], overrides, config)
@@ -236,13 +265,11 @@ class Cluster:
 
     def _adopted_count(self, name: str, stored_count: int, found: Iterable[int]) -> int:
         """How many partitions a topic has by the file and its folders, without folders that cannot be its partitions."""
-        numbers = sorted(found)
-        limit = stored_count + len(numbers) + MAX_FILLED_PARTITIONS
-        foreign = [number for number in numbers if number >= limit]
+        count, foreign = count_and_foreign(stored_count, found)
         if foreign:
             log.warning("folders %s-%s are not taken for partitions and left alone", name, foreign[:20])
             self._foreign.add(name)
-        return max(stored_count, max((number for number in numbers if number < limit), default=-1) + 1)
+        return count
 
     def _register(self, topic: Topic) -> None:
         self.topics[topic.name] = topic

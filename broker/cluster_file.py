@@ -96,6 +96,7 @@ class StoredCluster:
     deleting: dict[str, set[bytes]] = field(default_factory=dict)
     damages: list[str] = field(default_factory=list)
     found: bool = False
+    head_found: bool = False
 
 
 class ClusterFile:
@@ -153,7 +154,7 @@ def parse(data: bytes) -> StoredCluster:
         if not line:
             continue
         try:
-            content = _content(line)
+            content = decode_line(line)
             if content is None:
                 raise ValueError("wrong checksum")
             if number == 1:
@@ -171,7 +172,7 @@ def parse(data: bytes) -> StoredCluster:
     return stored
 
 
-def _content(line: bytes) -> dict[str, Any] | None:
+def decode_line(line: bytes) -> dict[str, Any] | None:
     """The object of a line whose checksum is right."""
     checksum, _, text = line.partition(b" ")
     if len(checksum) != CHECKSUM_SIZE or checksum != b"%08x" % zlib.crc32(text):
@@ -186,6 +187,7 @@ def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> int:
     stored.deleting = {name: set(map(decode_topic_id, texts)) for name, texts in content["deleting"].items()}
     stored.broker_configs = {node: dict(configs) for node, configs in content["broker_configs"].items()}
     stored.next_producer_id = int(content["next_producer_id"])
+    stored.head_found = True
     return int(content["topics"])
 
 

@@ -9,6 +9,9 @@ MAX_NAME_LENGTH = 249
 
 GROUP_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
+SHARE_GROUP_STATE = "__share_group_state"
+"""Of Kafka 4's share groups, which are not served here: a topic like others, but for the settings that Kafka gives it."""
+
 INTERNAL_TOPICS = frozenset({GROUP_OFFSETS, TRANSACTION_STATE})
 
 KRAFT_METADATA = "__cluster_metadata"

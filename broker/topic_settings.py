@@ -90,6 +90,12 @@ _list = partial(Spec, type=ConfigType.LIST, default=())
 _DIFFERENCE = "message.timestamp.difference.max.ms"
 _FIRST_DIFFERENCE = "max.message.time.difference.ms"
 _BROKER_DIFFERENCES = (("log.message.timestamp.difference.max.ms", 1), (_FIRST_DIFFERENCE, 1))
+SETTINGS_UNKNOWN = "horolog.settings.unknown"
+"""True among a topic's own settings: it was found without them, and nothing of it may go until its owner has given them."""
+
+DECIDING = ("cleanup.policy", "retention.ms", "retention.bytes")
+"""Whoever says one of these has said what may be deleted or compacted."""
+
 _TIERED = "Taken for Kafka's sake and not used: segments stay on this machine."
 _REPLICAS = "Taken for Kafka's sake and not used: there is one replica."
 
@@ -172,6 +178,13 @@ _ROWS = (
             sentence="Whether current clients get older records in the newest format; false: as they are stored.",
         ),
         broker=(("horolog.log.message.upconversion.enable", 1),),
+    ),
+    Row(
+        _boolean(
+            name=SETTINGS_UNKNOWN,
+            default=False,
+            sentence="True for a topic that was found without its settings: nothing of it is deleted or compacted until they are given.",
+        )
     ),
     Row(
         _int(name="index.interval.bytes", low=0, sentence="Bytes of log between two index entries."),
@@ -313,9 +326,10 @@ def resolve(overrides: Mapping[str, str], settings: Settings) -> TopicConfig:
     """The values that count; raises SettingsError for an override that is not allowed."""
     parsed = {key: _row_of(key).spec.parse(text) for key, text in overrides.items()}
     v = {name: _value(row, parsed, settings) for name, row in ROWS.items()}
+    policy = () if v[SETTINGS_UNKNOWN] else _words(v["cleanup.policy"])
     config = TopicConfig(
-        delete="delete" in _words(v["cleanup.policy"]),
-        compact="compact" in _words(v["cleanup.policy"]),
+        delete="delete" in policy,
+        compact="compact" in policy,
         compression=str(v["compression.type"]),
         log_append_time=v["message.timestamp.type"] == "LogAppendTime",
         before_max_ms=_whole(v["message.timestamp.before.max.ms"]),
@@ -346,6 +360,41 @@ def resolve(overrides: Mapping[str, str], settings: Settings) -> TopicConfig:
         reason = f"may not be more than max.compaction.lag.ms, which is {config.max_compaction_lag_ms}"
         raise SettingsError("min.compaction.lag.ms", str(config.min_compaction_lag_ms), reason)
     return config
+
+
+def is_unknown(overrides: Mapping[str, str]) -> bool:
+    """Whether the topic was found without its settings, and nobody has given them since."""
+    return overrides.get(SETTINGS_UNKNOWN, "").strip().lower() == "true"
+
+
+def as_unknown(overrides: Mapping[str, str]) -> dict[str, str]:
+    """What is known of the settings, marked as not all there is."""
+    return {**overrides, SETTINGS_UNKNOWN: "true"}
+
+
+def settled(overrides: Mapping[str, str], said: Iterable[str]) -> dict[str, str]:
+    """The settings after their owner has spoken of the keys in `said`: what decides over deletion makes them known."""
+    if SETTINGS_UNKNOWN in said or not any(key in DECIDING for key in said):
+        return dict(overrides)
+    return {key: value for key, value in overrides.items() if key != SETTINGS_UNKNOWN}
+
+
+def usable(overrides: Mapping[str, str], settings: Settings) -> tuple[dict[str, str], list[SettingsError]]:
+    """The overrides that this release takes, and what is wrong with the others: one must not cost the topic the rest.
+
+    Where one of those that decide over deletion is left out, the settings are no longer known.
+    """
+    kept, left_out = dict(overrides), list[SettingsError]()
+    for _ in overrides:
+        try:
+            resolve(kept, settings)
+            break
+        except SettingsError as error:
+            left_out.append(error)
+            if kept.pop(error.key, None) is None:
+                kept.clear()  # one of the broker's own values is in the way of these
+    lost = overrides.keys() - kept.keys()
+    return (as_unknown(kept) if lost.intersection(DECIDING) else kept), left_out
 
 
 def _value(row: Row, overrides: Mapping[str, Value], settings: Settings) -> Value:

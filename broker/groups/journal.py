@@ -16,6 +16,7 @@ from broker.cluster import Cluster
 from broker.cluster_errors import ClusterError
 from broker.committer import Committer, Failures
 from broker.groups.records import Entry
+from broker.internal_topics import overrides_of
 from broker.java_hash import partition_for
 from broker.log.partition import Partition
 from broker.log.storage import StorageFault
@@ -104,11 +105,7 @@ class Journal:
         """Make the topic if there is none; raises ClusterError."""
         if GROUP_OFFSETS not in self._cluster.topics:
             settings = self._cluster.settings
-            overrides: dict[str, str | None] = {
-                "cleanup.policy": "compact",
-                "compression.type": "producer",
-                "segment.bytes": str(settings.offsets_topic_segment_bytes),
-            }
+            overrides = overrides_of(GROUP_OFFSETS, settings)
             self._cluster.create_topic(GROUP_OFFSETS, settings.offsets_topic_num_partitions, overrides)
 
     def append(

@@ -5,6 +5,8 @@
   there). Only keys that may change while running can be set; anything else is INVALID_REQUEST, as on real brokers.
 - AlterConfigs replaces the whole set: what is not named returns to its default. IncrementalAlterConfigs sets, deletes, and adds to
   or takes from lists, starting from the value that counts.
+- A topic that was found without its settings shows `horolog.settings.unknown`; whoever sets or deletes a key that decides over deletion, or
+  that one, has said what they are.
 - A resource or a key twice in one request, a null value, an unknown operation: INVALID_REQUEST. An empty list of keys means all.
 Not done: broker loggers, client metrics and group configurations are refused with INVALID_REQUEST; v0's `is_default` is false.
 """
@@ -286,7 +288,8 @@ def _required(key: str, value: str | None) -> str:
 def _replaced(cluster: Cluster, resource: AlterConfigsResource) -> Mapping[str, str]:
     """The set that replaces the old one."""
     overrides = {config.name: _required(config.name, config.value) for config in resource.configs}
-    _current(cluster, resource)
+    if topic_settings.is_unknown(_current(cluster, resource)) and topic_settings.SETTINGS_UNKNOWN not in overrides:
+        return topic_settings.settled(topic_settings.as_unknown(overrides), overrides)
     return overrides
 
 
@@ -325,7 +328,7 @@ def _changed(cluster: Cluster, resource: IncrementalResource) -> Mapping[str, st
             overrides[key] = _with_words(key, described, value, adding=adding)
         else:
             raise _bad_request(f"{key}: there is no operation {config.config_operation}")
-    return overrides
+    return topic_settings.settled(overrides, [config.name for config in resource.configs]) if is_topic else overrides
 
 
 def _with_words(key: str, described: Sequence[ConfigEntry], value: str, *, adding: bool) -> str:

@@ -536,21 +536,19 @@ class Partition:
     def apply_retention(self, now_ms: int) -> list[retention.Expired]:
         """Take out of use what has outlived its time, size or start offset; says what."""
         self.write_pending()
-        by_base = {one.base_offset: one for one in self.segments}
-        decision = retention.decide(
-            retention.ages_of(self.segments, self.log_end_offset),
-            self._config,
-            now_ms,
-            log_start_offset=self.log_start_offset,
-            deletable_up_to=self.high_watermark,
-            modified_ms=lambda base_offset: by_base[base_offset].modified_ms(),
-        )
+        decision = self.expiring(now_ms)
         if self._future_warnings.tell(decision.blocked_by_future, now_ms):
             self._resources.counters.segments_kept_by_future.value += 1
         if decision.expired:
             self._expire(decision.expired, now_ms)
         self._producers.expire(now_ms)
         return list(decision.expired)
+
+    def expiring(self, now_ms: int) -> retention.Decision:
+        """What retention would take out of use at a time."""
+        return retention.decide_of(
+            self.segments, self._config, now_ms, self.log_start_offset, self.high_watermark, self.log_end_offset
+        )
 
     def _expire(self, expired: Iterable[retention.Expired], now_ms: int) -> None:
         gone = {one.base_offset: one.cause for one in expired}

@@ -124,6 +124,26 @@ def decide(
     return Decision(tuple(expired), _blocked(rest, config.future_timestamp_max_ms, now_ms))
 
 
+def decide_of(
+    segments: Sequence[Segment],
+    config: TopicConfig,
+    now_ms: int,
+    start_offset: int,
+    deletable_up_to: int,
+    end_offset: int,
+) -> Decision:
+    """`decide` for the segments of one log, which ends at an offset."""
+    by_base = {one.base_offset: one for one in segments}
+    return decide(
+        ages_of(segments, end_offset),
+        config,
+        now_ms,
+        log_start_offset=start_offset,
+        deletable_up_to=deletable_up_to,
+        modified_ms=lambda base_offset: by_base[base_offset].modified_ms(),
+    )
+
+
 def time_of(segment: SegmentAge, future_max_ms: int, now_ms: int, modified_ms: Callable[[int], int]) -> int:
     """The time a segment counts as: its largest timestamp, or its file's when that is missing or not to be believed."""
     largest = segment.largest_timestamp

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from broker.adoption.report import UNKNOWN_MEANS
 from broker.log.partition import Partition
 from broker.observability.watched import Phase, Watched
 
@@ -30,6 +31,8 @@ def readiness(broker: Watched) -> Readiness:
     for topic in broker.cluster.topics.values():
         faults = [f"{topic.name}-{each.index} {what}" for each in topic.partitions if (what := _trouble(each))]
         (reasons if topic.internal else warnings).extend(faults)
+        if topic.settings_unknown:
+            warnings.append(f"topic {topic.name}: {UNKNOWN_MEANS}")
     return Readiness(not reasons, broker.phase.value, _some(reasons), _some(warnings))
 
 

@@ -45,6 +45,11 @@ PEER_MEMORY = Described(
     ("kind",),
 )
 TOPICS = Described("topics", GAUGE, "Topics, internal ones included.")
+TOPICS_UNKNOWN = Described(
+    "topics_with_unknown_settings",
+    GAUGE,
+    "Topics found without their settings: nothing of them is deleted or compacted until they are given.",
+)
 PARTITIONS = Described("partitions", GAUGE, "Partitions, by whether they can be served.", ("state",))
 OFFLINE_INFO = Described(
     "partition_offline_info", GAUGE, "1 for each partition that is offline.", (*OF_PARTITION, "reason")
@@ -118,7 +123,19 @@ LOG_FAMILIES = {
     for each in fields(LogCounters)
 }
 FAMILIES = (
-    *(PHASE, CONNECTIONS, UNANSWERED, WAITING, SYNCING, PAUSES, PEER_MEMORY, TOPICS, PARTITIONS, OFFLINE_INFO),
+    *(
+        PHASE,
+        CONNECTIONS,
+        UNANSWERED,
+        WAITING,
+        SYNCING,
+        PAUSES,
+        PEER_MEMORY,
+        TOPICS,
+        TOPICS_UNKNOWN,
+        PARTITIONS,
+        OFFLINE_INFO,
+    ),
     *(STOPPED_INFO, START, END, SIZE, SEGMENTS),
     *(AGE, AHEAD, APPENDED, RECORDS, GROUPS, MEMBERS, LAG_RECORDS, LAG_SECONDS, TRANSACTIONS, LEFT_OUT),
     *LOG_FAMILIES.values(),
@@ -169,6 +186,7 @@ class State:
         now_ms = self._broker.clock.wall_ms()
         times = [(labels, _newest_ms(one)) for labels, one in named]
         yield TOPICS, [((), len(topics))]
+        yield TOPICS_UNKNOWN, [((), sum(each.settings_unknown for each in topics))]
         yield PARTITIONS, [((state,), count) for state, count in sorted(_states(everything).items())]
         yield OFFLINE_INFO, [((*labels, one.fault), 1) for labels, one in named if one.fault is not None]
         yield STOPPED_INFO, [((*labels, one.stopped), 1) for labels, one in named if one.stopped is not None]

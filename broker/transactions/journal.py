@@ -12,6 +12,7 @@ from broker.clock import Clock
 from broker.cluster import Cluster
 from broker.cluster_errors import ClusterError
 from broker.committer import Committer, Failures
+from broker.internal_topics import overrides_of
 from broker.java_hash import partition_for
 from broker.log.partition import Partition
 from broker.log.storage import StorageFault
@@ -84,11 +85,7 @@ class Journal:
         if TRANSACTION_STATE in self._cluster.topics:
             return
         settings = self._cluster.settings
-        overrides: dict[str, str | None] = {
-            "cleanup.policy": "compact",
-            "compression.type": "uncompressed",
-            "segment.bytes": str(settings.transaction_state_log_segment_bytes),
-        }
+        overrides = overrides_of(TRANSACTION_STATE, settings)
         try:
             self._cluster.create_topic(TRANSACTION_STATE, settings.transaction_state_log_num_partitions, overrides)
         except ClusterError as error:

@@ -31,6 +31,7 @@ COMMANDS = (
     Command("timeline", "client.cli.timeline", "draw how many records there are at which time, without reading them"),
     Command("dump", "client.cli.dump", "show what is in the files of a data folder, and what is wrong with them"),
     Command("doctor", "client.cli.doctor", "check a data folder that no broker runs on, and mend it if asked to"),
+    Command("adopt", "client.cli.adopt", "take a folder of Kafka over, see first what retention would do to it"),
     Command("pipeline", "pipeline.jobs.command", "archive, replay, mirror and profile topics, on Spark"),
     Command("completion", "client.cli.completion", "print the completion script of a shell"),
     Command("version", "client.cli.version", "print the versions of horolog, Python and the libraries used"),

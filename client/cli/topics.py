@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from client.cluster_view import TopicView
 
 
+UNKNOWN_KEY = "horolog.settings.unknown"
+UNKNOWN = (
+    "settings unknown: found without them, nothing is deleted or compacted until retention.ms, retention.bytes or cleanup.policy"
+    f" is set, or {UNKNOWN_KEY}=false"
+)
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     add_actions(parser, "List, create, describe, alter and delete topics.", ACTIONS)
 
@@ -148,6 +155,8 @@ async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode
     for topic in described:
         settings = ", ".join(f"{key}={value}" for key, value in topic["configs"].items()) or "as the broker is set"
         console.print(console.style("bold", topic["topic"]) + f"  id {topic['id'] or '-'}  {settings}")
+        if topic["settings_unknown"]:
+            console.print(console.style("yellow", UNKNOWN))
         console.table(
             ("PARTITION", "LEADER", "REPLICAS", "FIRST", "END", "RECORDS", "BYTES", "LARGEST TIMESTAMP"),
             [_partition_row(each, console) for each in topic["partitions"]],
@@ -176,6 +185,7 @@ async def _described(admin: "Admin", name: str) -> dict[str, Any]:
         "id": _uuid(view.id) if any(view.id) else None,
         "internal": view.internal,
         "configs": {key: config.value for key, config in configs.items() if config.source == 1},
+        "settings_unknown": UNKNOWN_KEY in configs and configs[UNKNOWN_KEY].value == "true",
         "partitions": [
             {
                 "partition": place.partition,

@@ -9,9 +9,9 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from tests.support.broker_process import BrokerProcess
+from tests.support.faked_clock import LIBRARY, faked
 from tests.support.witness import Witness, create, numbers_in, wait_until
 
-LIBRARY = next(Path("/usr/lib").glob("**/faketime/libfaketimeMT.so.1"), None)
 JUMPS = ("+1h", "-3h", "+400d", "-400d", "-20y", "+0")
 SESSION_MS = 6000
 
@@ -23,23 +23,6 @@ def offset_file(tmp_path: Path) -> Path:
     path = tmp_path / "clock"
     path.write_text("+0\n")
     return path
-
-
-def faked(offset_file: Path) -> type[BrokerProcess]:
-    """A broker whose wall clock is as far off as the file says; its monotonic clock is the machine's."""
-
-    class Faked(BrokerProcess):
-        def command(self) -> list[str]:
-            fakes = {
-                "LD_PRELOAD": str(LIBRARY),
-                "FAKETIME_TIMESTAMP_FILE": str(offset_file),
-                "FAKETIME_NO_CACHE": "1",
-                "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-                "DONT_FAKE_MONOTONIC": "1",
-            }
-            return ["env", *(f"{key}={value}" for key, value in fakes.items()), *super().command()]
-
-    return Faked
 
 
 class Member:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from broker.cluster import Cluster
 from broker.cluster_file import ClusterFile
+from broker.log import checkpoints
+from broker.log.data_folder import remove_folder
 from broker.log.lookup import Found
 from broker.log.memory_storage import MemoryStorage
+from broker.log.retention import Decision
 from broker.log.storage import StorageFault
 from broker.settings import Layers, from_layers
 
@@ -23,6 +28,7 @@ class FakePartition:
         self.log_start_offset = 0
         self.first_undecided = None
         self.epoch_ends = []
+        self.segments = []
         self.fail = False
 
     def __repr__(self):
@@ -72,6 +78,9 @@ class FakePartition:
         self._check()
         ends = [*self.epoch_ends, self.high_watermark]
         return (epoch, ends[epoch]) if 0 <= epoch < len(ends) else (-1, -1)
+
+    def expiring(self, now_ms):
+        return Decision((), None)
 
     def delete_records_before(self, offset):
         self._check()
@@ -153,10 +162,22 @@ class Machine:
 
     def start(self):
         self.storage.crash()
+        self._show_folders()
         self.logs = FakeLogs(self.folders)
+        self.logs.resources = SimpleNamespace(storage=self.storage)
         cluster = Cluster("the-cluster", self.settings, self.logs, ClusterFile(self.storage, "/data"))
         cluster.open(self.NOW_MS)
         return cluster
+
+    def _show_folders(self):
+        """What is looked for by name before the logs are opened."""
+        for name in self.storage.list_dir("/data"):
+            if self.storage.is_dir(f"/data/{name}"):
+                remove_folder(self.storage, f"/data/{name}")
+        for (topic, index), topic_id in self.folders.items():
+            self.storage.make_dir(f"/data/{topic}-{index}")
+            if topic_id is not None:
+                checkpoints.save_topic_id(self.storage, f"/data/{topic}-{index}", topic_id)
 
     def writes(self):
         """A counter of the file's versions: the bytes as they are now."""

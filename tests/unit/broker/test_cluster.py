@@ -9,6 +9,7 @@ from broker.cluster_errors import ClusterError
 from broker.cluster_file import FILE_NAME, StoredTopic
 from broker.new_topics import MAX_PARTITIONS_PER_REQUEST, NewPartitions, NewTopic
 from broker.topic_names import KRAFT_METADATA
+from broker.topic_settings import SETTINGS_UNKNOWN
 from protocol.errors import ErrorCode
 from tests.unit.broker.cluster_stand_ins import Machine
 
@@ -335,7 +336,8 @@ class TestAdopting:
         assert {name: len(topic.partitions) for name, topic in cluster.topics.items()} == {"kafka": 2, "old": 1}
         assert cluster.topics["kafka"].id == topic_id
         assert len(cluster.topics["old"].id) == 16
-        assert "missing" in caplog.text
+        assert "taken over" in caplog.text
+        assert "missing" not in caplog.text
         assert seen(machine.start()) == seen(cluster)
         assert (KRAFT_METADATA, 0) in machine.folders
 
@@ -374,7 +376,7 @@ class TestAdopting:
         again.delete_topic("b")
         assert set(machine.folders) == {("a", 0)}
 
-    def test_a_damaged_file_loses_overrides_but_no_topic(self, machine, caplog):
+    def test_a_damaged_line_loses_settings_but_no_topic_and_nothing_of_it_goes(self, machine, caplog):
         cluster = machine.start()
         cluster.create_topic("t", 2, {"segment.ms": "5"})
         cluster.create_topic("u", 1, {"segment.ms": "6"})
@@ -384,7 +386,9 @@ class TestAdopting:
         with caplog.at_level(logging.WARNING):
             again = machine.start()
         assert len(again.topics["t"].partitions) == 2
-        assert again.topics["t"].overrides == {}
+        assert again.topics["t"].overrides == {SETTINGS_UNKNOWN: "true"}
+        config = again.topics["t"].config
+        assert (config.delete, config.compact) == (False, False)
         assert again.topics["t"].id == cluster.topics["t"].id
         assert again.topics["u"].overrides == {"segment.ms": "6"}
         assert "damaged" in caplog.text

@@ -7,6 +7,7 @@ from broker.listeners import advertised_addresses, listen_addresses
 from broker.observability.page import filled
 from broker.properties_file import parse
 from broker.settings import SPECS, load
+from broker.topic_settings import ROWS
 
 PROJECT = Path(__file__).resolve().parents[3]
 PAGE = (PROJECT / "docs" / "operations.md").read_text("utf-8")
@@ -39,4 +40,4 @@ def test_files_and_settings_that_it_names_exist():
     assert all((PROJECT / one).exists() for one in named)
     keys = set(re.findall(r"`(horolog\.[a-z.]+?)(?:=[^`]*)?`", PAGE)) - {"horolog."}
     assert keys
-    assert keys <= SPECS.keys()
+    assert keys <= SPECS.keys() | ROWS.keys()

@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from protocol.apis import API
-from protocol.messages import consumer_protocol, headers
+from protocol.messages import consumer_protocol, headers, metadata_records
 from protocol.wire import NO_UUID, NONE, ArrayType, Field, Message, Struct, StructType, versions_of
 
+BESIDE_APIS = (headers, consumer_protocol, metadata_records)
 FOLDER = os.environ.get("HOROLOG_KAFKA_JARS", "")
 JARS = sorted(Path(FOLDER).glob("**/kafka-clients-*.jar")) if FOLDER else []
 
@@ -50,29 +51,34 @@ def release_of(jar: Path) -> str:
     return jar.stem.removeprefix("kafka-clients-")
 
 
+def schema_texts(jar: Path, folder: str) -> list[str]:
+    with zipfile.ZipFile(jar) as archive:
+        return [
+            archive.read(name).decode() for name in archive.namelist() if re.match(rf"common/{folder}/\w+\.json$", name)
+        ]
+
+
 @cache
 def schemas(jar: Path) -> dict[str, dict[str, Any]]:
     """The messages in a jar that a client or an admin tool may meet, by our names."""
-    with zipfile.ZipFile(jar) as archive:
-        texts = [
-            archive.read(name).decode() for name in archive.namelist() if re.match(r"common/message/\w+\.json$", name)
-        ]
+    texts = schema_texts(jar, "message")
+    metadata = jar.with_name(f"kafka-metadata-{release_of(jar)}.jar")
+    if metadata.exists():
+        texts += schema_texts(metadata, "metadata")
     # The schemas carry comments, and no text in them has two slashes.
     specs = [json.loads(re.sub(r"(?m)(^|\s)//.*$", "", text)) for text in texts]
     served = {spec["apiKey"] for spec in specs if "broker" in spec.get("listeners", ())}
-    others = {
-        each.__name__ for each in (*vars(headers).values(), *vars(consumer_protocol).values()) if isinstance(each, type)
-    }
+    others = {each.__name__ for module in BESIDE_APIS for each in vars(module).values() if isinstance(each, type)}
     return {
         RENAMED.get(spec["name"], spec["name"]): spec
         for spec in specs
-        if spec.get("apiKey") in served or spec["name"] in others
+        if (spec.get("apiKey") in served and spec["type"] != "metadata") or spec["name"] in others
     }
 
 
 def ours() -> dict[str, type[Message]]:
     found = {cls.__name__: cls for api in API.values() for cls in (api.request, api.response)}
-    for module in (headers, consumer_protocol):
+    for module in BESIDE_APIS:
         found |= {
             name: each for name, each in vars(module).items() if isinstance(each, type) and issubclass(each, Message)
         }

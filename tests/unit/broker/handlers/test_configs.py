@@ -4,7 +4,7 @@ import pytest
 
 from broker.handlers.configs import Change
 from broker.settings import SPECS
-from broker.topic_settings import ROWS
+from broker.topic_settings import ROWS, SETTINGS_UNKNOWN
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.configs import (
@@ -234,3 +234,57 @@ class TestIncremental:
     @pytest.mark.parametrize("key", ["node.id", "listeners", "no.such"])
     def test_broker_settings_that_need_a_restart(self, broker, key):
         assert change(broker, 1, "1", [(key, Change.SET, "5")], BROKER) == ErrorCode.INVALID_REQUEST
+
+
+class TestUnknownSettings:
+    """A topic that was found without its settings keeps everything until its owner has spoken."""
+
+    @pytest.fixture
+    def found(self):
+        broker = StandIn(log_retention_ms="1000")
+        broker.cluster.create_topic("t", 1, {SETTINGS_UNKNOWN: "true"})
+        return broker
+
+    def known(self, broker):
+        config = broker.cluster.topics["t"].config
+        (entry,) = describe(broker, 4, "t", [SETTINGS_UNKNOWN]).configs
+        assert config.delete is not (entry.value == "true")
+        return config.delete
+
+    def test_it_is_told_as_a_setting_of_the_topic(self, found):
+        (entry,) = describe(found, 4, "t", [SETTINGS_UNKNOWN]).configs
+        assert (entry.value, entry.config_source) == ("true", 1)
+        assert not self.known(found)
+
+    @pytest.mark.parametrize(
+        ("changes", "known"),
+        [
+            ([("segment.ms", Change.SET, "5")], False),
+            ([("retention.ms", Change.SET, "5")], True),
+            ([("retention.bytes", Change.DELETE, None)], True),
+            ([("cleanup.policy", Change.APPEND, "delete")], True),
+            ([(SETTINGS_UNKNOWN, Change.SET, "false")], True),
+            ([(SETTINGS_UNKNOWN, Change.DELETE, None)], True),
+            ([("retention.ms", Change.SET, "5"), (SETTINGS_UNKNOWN, Change.SET, "true")], False),
+        ],
+    )
+    def test_what_decides_over_deletion_makes_them_known(self, found, changes, known):
+        assert change(found, 1, "t", changes) == 0
+        assert self.known(found) is known
+
+    @pytest.mark.parametrize(
+        ("configs", "known"),
+        [
+            ([("segment.ms", "5")], False),
+            ([("retention.ms", "5")], True),
+            ([(SETTINGS_UNKNOWN, "false")], True),
+            ([], False),
+        ],
+    )
+    def test_a_whole_new_set_makes_them_known_if_it_says_what_goes(self, found, configs, known):
+        assert alter(found, 2, "t", configs) == 0
+        assert self.known(found) is known
+
+    def test_an_empty_policy_is_a_policy(self, found):
+        assert change(found, 1, "t", [("cleanup.policy", Change.SET, "")]) == 0
+        assert found.cluster.topics["t"].overrides == {"cleanup.policy": ""}

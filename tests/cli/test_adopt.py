@@ -1,0 +1,165 @@
+"""`horolog adopt` on folders: what it says of them, what it refuses, and that the next start knows what was given."""
+
+import json
+import shutil
+
+import pytest
+
+from broker.cluster_file import ClusterFile
+from broker.log.storage import RealStorage
+from broker.topic_settings import SETTINGS_UNKNOWN
+from client.cli.common.exit_codes import ExitCode
+from tests.support.kraft import FOLDER, log, topic
+
+ID = bytes(range(16))
+OLD_MS = 1_600_000_000_000
+
+
+@pytest.fixture
+def folder(start_broker, horolog, tmp_path):
+    """Two topics with records of the year 2020, without a word about their settings."""
+    data = tmp_path / "data"
+    broker = start_broker(data, log__retention__ms=-1)
+    for name in ("orders", "prices"):
+        assert horolog("topics", "create", name, "-b", broker.address).code == 0
+        lines = [json.dumps({"key": "k", "value": "v" * 50, "timestamp": OLD_MS + n}) + "\n" for n in range(20)]
+        (tmp_path / "lines").write_text("".join(lines))
+        sent = horolog("produce", name, tmp_path / "lines", "--format", "json", "-b", broker.address)
+        assert sent.code == 0, sent
+    assert broker.stop() == 0
+    (data / "horolog-cluster").unlink()
+    return data
+
+
+def stored(folder):
+    return {name: dict(one.overrides) for name, one in ClusterFile(RealStorage(), str(folder)).load().topics.items()}
+
+
+def topics_of(ended):
+    return {one["topic"]: one for one in ended.json["topics"]}
+
+
+def everything(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_look_changes_nothing(folder, horolog):
+    before = everything(folder)
+    ended = horolog("adopt", folder, "--dry-run", "-o", "json")
+    assert ended.code == ExitCode.ALERT
+    assert everything(folder) == before
+    found = topics_of(ended)
+    assert {name: one["settings_known"] for name, one in found.items()} == {"orders": False, "prices": False}
+    assert found["orders"]["largest_timestamp"] == OLD_MS + 19
+    assert found["orders"]["settings_from"] == "unknown"
+    assert ended.json["summary"] == {"topics": 2, "settings_unknown": 2, "expiring_bytes": 0, "unreadable": 0}
+    text = horolog("adopt", folder, "-n", "--tz", "UTC").out
+    assert "all is kept" in text
+    assert "2020-09-13T12:26:40.019" in text
+    assert "nothing was written" in text
+
+
+def test_given_settings_are_known_to_the_next_start_and_what_goes_is_foretold(folder, horolog, start_broker, tmp_path):
+    given = tmp_path / "given"
+    given.write_text("Configs for topic 'orders' are retention.ms=-1\nConfigs for topic 'prices' are \n")
+    foretold = horolog("adopt", folder, "--settings", given, "--dry-run", "-o", "json")
+    assert topics_of(foretold)["orders"]["expiring"] == []
+    (gone,) = topics_of(foretold)["prices"]["expiring"]
+    assert gone["offsets"] == 20
+    assert gone["because_of"] == ["time"]
+    assert not (folder / "horolog-cluster").exists()
+    assert horolog("adopt", folder, "--settings", given).code == ExitCode.ALERT
+    assert stored(folder) == {"orders": {"retention.ms": "-1"}, "prices": {}}
+    settings = {"log__initial__task__delay__ms": 100, "log__retention__check__interval__ms": 100}
+    broker = start_broker(folder, **settings)
+    at = ("-b", broker.address)
+    described = horolog("topics", "describe", "orders", "-o", "json", *at).json[0]
+    assert described["configs"] == {"retention.ms": "-1"}
+    assert described["settings_unknown"] is False
+    assert len(horolog("consume", "orders", "--since", "earliest", "--until", "now", *at).out.splitlines()) == 20
+    assert "settings unknown" not in horolog("topics", "describe", "prices", *at).out
+
+
+def test_the_settings_of_the_broker_count_where_topics_say_nothing(folder, horolog, tmp_path):
+    given = tmp_path / "given.json"
+    given.write_text('{"orders": {}, "prices": {"cleanup.policy": "compact"}}')
+    words = ("adopt", folder, "-n", "--settings", given, "-o", "json")
+    assert topics_of(horolog(*words))["orders"]["in_force"]["retention.ms"] == "604800000"
+    kept = horolog(*words, "--set", "log.retention.ms=-1")
+    assert kept.code == ExitCode.OK
+    assert topics_of(kept)["orders"]["in_force"]["retention.ms"] == "-1"
+    (tmp_path / "server.properties").write_text("log.retention.ms=-1\n")
+    assert horolog(*words, "--config", tmp_path / "server.properties").code == ExitCode.OK
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"orders": {"retention.mss": "1"}}', ("orders", "retention.mss")),
+        ('{"orders": {"retention.ms": "soon"}}', ("orders", "retention.ms", "soon")),
+        ("nonsense\n", ("line 1", "nonsense")),
+        ('[{"key": "retention.ms", "value": "1"}]', ("names no topic",)),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_written(folder, horolog, tmp_path, text, words):
+    given = tmp_path / "given"
+    given.write_text(text)
+    before = everything(folder)
+    ended = horolog("adopt", folder, "--settings", given)
+    assert ended.code == ExitCode.USAGE
+    assert all(word in ended.err for word in words), ended
+    assert everything(folder) == before
+
+
+def test_our_own_lists_are_taken(folder, horolog, tmp_path, start_broker):
+    """What `configs list` and `topics describe` print of a topic, of one that has its settings."""
+    broker = start_broker()
+    at = ("-b", broker.address)
+    assert horolog("topics", "create", "orders", "-c", "retention.ms=7", *at).code == 0
+    (tmp_path / "described").write_text(horolog("topics", "describe", "orders", "-o", "json", *at).out)
+    listed = horolog("configs", "list", "topic", "orders", "-o", "json", *at).out
+    ended = horolog("adopt", folder, "--settings", tmp_path / "described", "-o", "json")
+    assert topics_of(ended)["orders"]["settings"] == {"retention.ms": "7"}
+    (tmp_path / "listed").write_text(listed)
+    ended = horolog("adopt", folder, "--settings", tmp_path / "listed", "-o", "json")
+    assert topics_of(ended)["prices"]["settings"] == {"retention.ms": "7"}  # the only one left without
+
+
+def test_settings_that_are_known_stay(folder, horolog, tmp_path):
+    given = tmp_path / "given"
+    given.write_text('{"orders": {"retention.ms": "-1"}, "elsewhere": {}}')
+    ended = horolog("adopt", folder, "--settings", given)
+    assert "elsewhere" in ended.out
+    given.write_text('{"orders": {"retention.ms": "5"}}')
+    ended = horolog("adopt", folder, "--settings", given)
+    assert "not used" in ended.out
+    assert stored(folder) == {"orders": {"retention.ms": "-1"}, "prices": {SETTINGS_UNKNOWN: "true"}}
+
+
+def test_a_running_broker_is_only_looked_at(folder, horolog, start_broker):
+    start_broker(folder)
+    assert horolog("adopt", folder, "-n").code == ExitCode.ALERT
+    ended = horolog("adopt", folder)
+    assert ended.code == ExitCode.FAILED
+    assert "in use" in ended.err
+
+
+def test_kraft_metadata_and_what_cannot_be_read(folder, horolog):
+    (folder / FOLDER).mkdir()
+    metadata = log([*topic("orders", ID, 2, {"retention.ms": "1"}), *topic("elsewhere", bytes(16))])
+    (folder / FOLDER / f"{0:020}.log").write_bytes(metadata)
+    shutil.rmtree(folder / "prices-0")
+    (folder / "orders-0" / "partition.metadata").unlink()
+    ended = horolog("adopt", folder, "-n", "-o", "json")
+    assert ended.code == ExitCode.ALERT
+    orders = topics_of(ended)["orders"]
+    assert (orders["settings"], orders["settings_from"]) == ({"retention.ms": "1"}, "KRaft metadata")
+    assert (orders["partitions"], orders["folders"]) == (2, 1)
+    assert ended.json["summary"]["expiring_bytes"] == orders["size_bytes"] > 0
+    assert "1 of 2 partitions have no folder" in horolog("adopt", folder, "-n").out
+
+
+def test_folders_that_are_none(horolog, tmp_path):
+    assert horolog("adopt", tmp_path / "nowhere").code == ExitCode.NOT_FOUND
+    ended = horolog("adopt", tmp_path, "-n")
+    assert (ended.code, "0 topics" in ended.out) == (ExitCode.OK, True)
