@@ -30,7 +30,7 @@ test: $(VENV)/dev.stamp
 
 # The pipeline's own tests, with Spark: half a gigabyte of packages that nothing else needs.
 pipeline-test: $(VENV)/pipeline.stamp
-	$(BIN)/python -m pytest tests/pipeline $(ARGS)
+	$(BIN)/python -m pytest tests/pipeline tests/docs/test_pages.py::test_the_page_of_the_pipeline $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -33,6 +33,11 @@ COMMANDS = (
     Command("doctor", "client.cli.doctor", "check a data folder that no broker runs on, and mend it if asked to"),
     Command("adopt", "client.cli.adopt", "take a folder of Kafka over, see first what retention would do to it"),
     Command("pipeline", "pipeline.jobs.command", "archive, replay, mirror and profile topics, on Spark"),
+    Command(
+        "files",
+        "client.cli.files",
+        "show or copy the files that come along: settings, systemd unit, Prometheus, Grafana",
+    ),
     Command("completion", "client.cli.completion", "print the completion script of a shell"),
     Command("version", "client.cli.version", "print the versions of horolog, Python and the libraries used"),
 )

@@ -5,15 +5,26 @@ failure, and so is a name that no block has. The broker looks for expired record
 before its reader looks for them fails here as well, by what the broker says of it.
 """
 
+import ast
+import json
+import re
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import pytest
 
 from tests.support import golden
+from tests.support.page_session import MARK
 from tests.support.pages import PAGES, RUN, Block, Reader, blocks_in, blocks_of, prints, steps
 from tests.support.style import PROJECT
 
 MAKES = "makes an environment and runs for good: .ci/run does it"
 DOCKER = "needs a container engine: tests/container"
-INSTALLS = "installs packages: tests/unit/config/test_wheel.py"
+INSTALLS = "installs packages: tests/cli/test_wheel.py"
 ELSEWHERE = "names machines of the reader: tests/pipeline/jobs"
 LONG = "takes minutes, and prints what it measured here"
 SHAPE = "no program: a shape, a layout or a picture"
@@ -36,11 +47,17 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/durability.md", "<segment>.log.<position>.<first offset>-<last offset>.<crc32c>.damaged"): SHAPE,
     ("docs/operations.md", "listeners=INSIDE://0.0.0.0:19092,OUTSIDE://0.0.0.0:9092"): READ_AS_SETTINGS,
     ("docs/operations.md", "docker compose up --build -d"): DOCKER,
+    ("docs/pipeline.md", "pip install ..."): INSTALLS,
+    ("docs/pipeline.md", "pip wheel ..."): INSTALLS,
+    ("docs/pipeline.md", "python -m venv ..."): INSTALLS,
+    ("docs/pipeline.md", "horolog pipeline ..."): ELSEWHERE,
+    ("docs/pipeline.md", "$ horolog pipeline ..."): ELSEWHERE,
+    ("docs/pipeline.md", "mirror: ..."): ELSEWHERE,
     ("docs/performance.md", "python -m benchmarks.kafka fetch 4.3.1 3.9.2 0.10.2.2..."): LONG,
 }
 
-WITH_SPARK = {"docs/pipeline.md"}
-"""Pages whose programs need Spark and share one session; `test_the_page_of_the_pipeline` runs them."""
+PIPELINE = PROJECT / "docs" / "pipeline.md"
+"""Its programs need Spark, share one session and are indented: what Python reads as a program is one, what follows is what it prints."""
 DEFAULTS = {"log.retention.check.interval.ms": "1000", "group.initial.rebalance.delay.ms": "0"}
 
 
@@ -86,9 +103,75 @@ def test_a_page_is_read_as_its_writer_means_it():
     assert not prints([], "something\n")
 
 
+class Walk(NamedTuple):
+    """A program of the pipeline's page, or the broker that it starts, with what is shown behind it."""
+
+    text: str
+    shown: list[str]
+    lines: list[int]
+    """Where its blocks begin."""
+
+    @property
+    def serves(self) -> bool:
+        return self.text.startswith("horolog serve")
+
+
+def is_program(text: str) -> bool:
+    try:
+        parsed = ast.parse(text)
+    except SyntaxError:
+        return False
+    return any(isinstance(node, ast.Call | ast.Import | ast.ImportFrom) for node in ast.walk(parsed))
+
+
+def walk(blocks: list[Block]) -> list[Walk]:
+    found: list[Walk] = []
+    for block in blocks:
+        if reason(block) is not None:
+            continue
+        program, shown = parts_of(block)
+        if program:
+            found.append(Walk(program, shown, [block.line]))
+        elif found and not found[-1].shown and not found[-1].serves:
+            found[-1].shown.extend(shown)
+            found[-1].lines.append(block.line)
+    return found
+
+
+def parts_of(block: Block) -> tuple[str, list[str]]:
+    """A program, and what stands behind it: parts of one indented block have nothing but an empty line between them."""
+    if block.text.startswith("horolog serve"):
+        return block.text, []
+    parts = block.text.split("\n\n")
+    for count in range(len(parts), 0, -1):
+        if is_program("\n\n".join(parts[:count])):
+            shown = "\n".join([*parts[count:], block.prints or ""])
+            return "\n\n".join(parts[:count]), [line for line in shown.splitlines() if line.strip()]
+    return "", block.text.splitlines()
+
+
+def shown_as(line: str) -> str:
+    """Rows of tables as they are, but for their widths; in other lines figures may differ: they are sizes and times of a machine."""
+    line = re.sub(r"-{2,}", "--", re.sub(r"\s+", " ", line.strip()))
+    return line if line[:1] in {"|", "+"} else re.sub(r"[0-9][0-9.,]*", "#", line)
+
+
+def is_shown(line: str, printed: Iterator[str]) -> bool:
+    """Whether it comes among what is printed from here on; `...` is anything."""
+    pattern = re.compile(r".+".join(map(re.escape, shown_as(line).split("..."))))
+    return any(pattern.fullmatch(shown_as(each)) for each in printed)
+
+
 def test_every_block_is_run_or_named_with_the_reason_why_not():
     blocks = [block for path in PAGES for block in blocks_of(path)]
-    neither = [one for one in blocks if one.language not in RUN and one.page not in WITH_SPARK and reason(one) is None]
+    walked = {line for step in walk(blocks_of(PIPELINE)) for line in step.lines}
+    neither = [
+        one
+        for one in blocks
+        if one.language not in RUN
+        and reason(one) is None
+        and (one.page != "docs/pipeline.md" or one.line not in walked)
+    ]
     assert [f"{one.page}, line {one.line}: {one.first}" for one in neither] == []
     assert NOT_RUN.keys() - {reason(one) for one in blocks} == set(), "no block begins so any more"
     assert sum(is_run(block) for block in blocks) >= 30
@@ -120,7 +203,7 @@ def golden_root(tmp_path_factory):
 
 @pytest.mark.parametrize(
     "path",
-    [each for each in PAGES if any(is_run(one) and one.page not in WITH_SPARK for one in blocks_of(each))],
+    [each for each in PAGES if each != PIPELINE and any(map(is_run, blocks_of(each)))],
     ids=names,
 )
 def test_a_page_is_true(path, start_broker, tmp_path, golden_root):
@@ -134,3 +217,40 @@ def test_a_page_is_true(path, start_broker, tmp_path, golden_root):
         reader.follow(block)
     told = [line for line in broker.log().splitlines() if "time_watch" in line or " expired (" in line]
     assert told == [], "records of the examples do not stay"
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_the_page_of_the_pipeline(tmp_path):
+    for name in ("pyspark", "pandas", "pyarrow"):
+        pytest.importorskip(name, reason="the extra `pipeline` is not installed")
+    steps_of_page = walk(blocks_of(PIPELINE))
+    programs = [step for step in steps_of_page if not step.serves]
+    (server,) = [step for step in steps_of_page if step.serves]
+    reader = Reader(tmp_path, "127.0.0.1:9092")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    words = shlex.split(server.text.replace("\\\n", " ").replace("19092", port))
+    with subprocess.Popen(words, cwd=tmp_path, env=reader.environ, stdout=subprocess.PIPE, text=True) as broker:
+        try:
+            assert " ready on " in broker.stdout.readline()
+            ended = subprocess.run(
+                [sys.executable, "-m", "tests.support.page_session"],
+                input=json.dumps([step.text.replace("19092", port) for step in programs]),
+                cwd=tmp_path,
+                env=reader.environ,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=500,
+                check=False,
+            )
+        finally:
+            broker.terminate()
+    assert ended.returncode == 0, ended.stdout[-5000:]
+    printed = re.split(f"{re.escape(MARK)}[0-9]+\n", ended.stdout)[1:]
+    for step, said in zip(programs, printed, strict=True):
+        lines = iter(said.splitlines())
+        missing = [line for line in step.shown if not is_shown(line, lines)]  # in this order
+        assert missing == [], f"docs/pipeline.md, line {step.lines[0]}\n{said[-5000:]}"
