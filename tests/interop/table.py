@@ -20,7 +20,7 @@ from tests.interop.test_kafka_streams import VERSION as STREAMS
 from tests.support.style import PROJECT
 
 PAGE = PROJECT / "docs" / "clients.md"
-RUN_TIMEOUT_SECONDS = 1800
+RUN_TIMEOUT_SECONDS = 3600
 FILES = (
     "test_confluent",
     "test_aiokafka",
@@ -33,6 +33,7 @@ FILES = (
     "test_node_clients",
     "test_kcat_clients",
     "test_kafka_tools",
+    "test_old_formats",
 )
 COLUMNS: dict[str, list[str]] = {
     "codecs": [check for check in CHECKS if check.startswith("codec_")],
@@ -49,6 +50,8 @@ COLUMNS: dict[str, list[str]] = {
     "admin: topics, configurations": ["admin_topics"],
     "admin: groups": ["admin_groups"],
 }
+OLD_FORMATS = "old formats: "
+"""What the name of a reader of old formats begins with, so that it is no row among the clients."""
 CHECKS_OF_STREAMS = ("group_resume", "idempotent", "transactions", "transaction_offsets")
 """What exactly-once processing through kills cannot do without."""
 PYTHON_CLIENTS = {"confluent": "confluent-kafka", "aiokafka": "aiokafka", "kafka_python": "kafka-python"}
@@ -84,6 +87,23 @@ TOOLS_HEAD = """
 """
 
 
+OLD_FORMATS_HEAD = """
+## Who reads what older producers wrote
+
+Rows are readers by release, columns are writers by the format of their messages and, where it is another one, the format in which the
+topic keeps them; each with codecs none, gzip, snappy and lz4, or those of them that are tested. Compared are offset, time, timestamp
+type (where the client tells them), key and value of every record.
+
+"""
+WRITERS = {
+    "v0": "v0 (0.8, 0.9)",
+    "v1": "v1 (0.10)",
+    "appended": "v1, LogAppendTime",
+    "v0_as_v1": "v0, kept as v1",
+    "mixed": "v0, v1 and v2 in turn",
+}
+
+
 class Outcome(NamedTuple):
     """One test of one client: passed, failed or skipped."""
 
@@ -110,6 +130,8 @@ def outcomes(cases: Iterable[ET.Element]) -> Iterator[Outcome]:
         elif file == "test_kafka_streams":
             for check in CHECKS_OF_STREAMS:
                 yield Outcome(f"kafka-streams-{STREAMS}", check, result)
+        elif found := re.fullmatch(r"test_what_was_written_is_read\[(.*)-(\w+)-(\w+)\]", name):
+            yield Outcome(f"{OLD_FORMATS}{found[1]}", found[2], result)
         elif found := re.fullmatch(r"test_a_client_passes_a_check\[(.*)-(\w+)\]", name):
             yield Outcome(found[1], found[2], result)
         elif client := python_client(file, name):
@@ -145,10 +167,33 @@ def cell(column: str, results: dict[str, set[str]]) -> str:
     return str(passed) if column == "codecs" else "yes"
 
 
+def reader_cell(results: list[str]) -> str:
+    """What is told of one reader and one writer, all codecs together."""
+    passed, failed = results.count("passed"), results.count("failed")
+    if failed:
+        return f"no ({passed} of {len(results)})"
+    if passed == len(results):
+        return "yes"
+    return f"{passed} of {len(results)}, the rest not run" if passed else "not run"
+
+
+def old_formats(readers: dict[str, dict[str, list[str]]]) -> str:
+    """The table of readers by release and writers by format."""
+    lines = [f"| reader | {' | '.join(WRITERS.values())} |", "|---" * (len(WRITERS) + 1) + "|"]
+    for reader, results in readers.items():
+        name = reader if " " in reader else f"{reader} {version(reader)}"
+        lines.append(f"| {name} | {' | '.join(reader_cell(results[one]) for one in WRITERS)} |")
+    return OLD_FORMATS_HEAD + "\n".join(lines) + "\n"
+
+
 def page(found: Iterable[Outcome]) -> str:
     clients: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    readers: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for client, check, result in found:
-        clients[client][check].add(result)
+        if client.startswith(OLD_FORMATS):
+            readers[client.removeprefix(OLD_FORMATS)][check].append(result)
+        else:
+            clients[client][check].add(result)
     tools = clients.pop("tools", {})
     lines = [f"| client | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
     lines += [
@@ -159,7 +204,8 @@ def page(found: Iterable[Outcome]) -> str:
     rows = [
         f"| {what} | {', '.join(words[one] for one in sorted(results))} |" for what, results in sorted(tools.items())
     ]
-    return HEAD + "\n".join(lines) + "\n" + TOOLS_HEAD + "\n".join(rows) + "\n"
+    tables = HEAD + "\n".join(lines) + "\n" + TOOLS_HEAD + "\n".join(rows) + "\n"
+    return tables + (old_formats(readers) if readers else "")
 
 
 def run(report: Path) -> None:

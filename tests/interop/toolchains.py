@@ -4,6 +4,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -93,7 +94,18 @@ def go_program(name: str, *arguments: str) -> Callable[[Path], list[str]]:
     return command
 
 
-def node_program(main: str) -> Callable[[Path], list[str]]:
+def python_packages(*packages: str) -> Path:
+    """Packages in a folder of their own, built ones only: whatever this environment has of them stays as it is."""
+
+    def install(folder: Path) -> None:
+        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--only-binary=:all:"]
+        build([*command, f"--target={folder}", *packages], folder)
+
+    interpreter = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return whole_folder(cache_dir() / "python" / f"{interpreter}-{'-'.join(packages)}", install)
+
+
+def node_program(main: str, *arguments: str) -> Callable[[Path], list[str]]:
     """The packages of the lock in a cache folder named for it, and the program beside them."""
 
     def install(folder: Path) -> None:
@@ -108,6 +120,6 @@ def node_program(main: str) -> Callable[[Path], list[str]]:
         modules = scratch / "node_modules"
         if not modules.exists():
             modules.symlink_to(folder / "node_modules")
-        return ["node", str(scratch / main)]
+        return ["node", str(scratch / main), *arguments]
 
     return command
