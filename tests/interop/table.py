@@ -131,7 +131,7 @@ def outcomes(cases: Iterable[ET.Element]) -> Iterator[Outcome]:
             for check in CHECKS_OF_STREAMS:
                 yield Outcome(f"kafka-streams-{STREAMS}", check, result)
         elif found := re.fullmatch(r"test_what_was_written_is_read\[(.*)-(\w+)-(\w+)\]", name):
-            yield Outcome(f"{OLD_FORMATS}{found[1]}", found[2], result)
+            yield Outcome(f"{OLD_FORMATS}{found[1]}", f"{found[2]}-{found[3]}", result)
         elif found := re.fullmatch(r"test_a_client_passes_a_check\[(.*)-(\w+)\]", name):
             yield Outcome(found[1], found[2], result)
         elif client := python_client(file, name):
@@ -167,8 +167,9 @@ def cell(column: str, results: dict[str, set[str]]) -> str:
     return str(passed) if column == "codecs" else "yes"
 
 
-def reader_cell(results: list[str]) -> str:
+def reader_cell(by_writer: dict[str, str], writer: str) -> str:
     """What is told of one reader and one writer, all codecs together."""
+    results = [result for check, result in by_writer.items() if check.rpartition("-")[0] == writer]
     passed, failed = results.count("passed"), results.count("failed")
     if failed:
         return f"no ({passed} of {len(results)})"
@@ -177,21 +178,21 @@ def reader_cell(results: list[str]) -> str:
     return f"{passed} of {len(results)}, the rest not run" if passed else "not run"
 
 
-def old_formats(readers: dict[str, dict[str, list[str]]]) -> str:
+def old_formats(readers: dict[str, dict[str, str]]) -> str:
     """The table of readers by release and writers by format."""
     lines = [f"| reader | {' | '.join(WRITERS.values())} |", "|---" * (len(WRITERS) + 1) + "|"]
     for reader, results in readers.items():
         name = reader if " " in reader else f"{reader} {version(reader)}"
-        lines.append(f"| {name} | {' | '.join(reader_cell(results[one]) for one in WRITERS)} |")
+        lines.append(f"| {name} | {' | '.join(reader_cell(results, one) for one in WRITERS)} |")
     return OLD_FORMATS_HEAD + "\n".join(lines) + "\n"
 
 
 def page(found: Iterable[Outcome]) -> str:
     clients: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    readers: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    readers: dict[str, dict[str, str]] = defaultdict(dict)
     for client, check, result in found:
         if client.startswith(OLD_FORMATS):
-            readers[client.removeprefix(OLD_FORMATS)][check].append(result)
+            readers[client.removeprefix(OLD_FORMATS)][check] = result
         else:
             clients[client][check].add(result)
     tools = clients.pop("tools", {})

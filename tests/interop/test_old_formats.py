@@ -181,6 +181,9 @@ READERS = [
         "@platformatic/kafka 1.35.0",
         node_program("read_topics.js", "platformatic"),
         tells_types=False,
+        cannot=frozenset(
+            {Codec.SNAPPY}
+        ),  # nor as v2: it does not know the frame that Java's clients write around blocks
         marks=(pytest.mark.node,),
     ),
 ]
@@ -234,6 +237,6 @@ def test_what_was_written_is_read(readings: Readings, reader: Reader, writer: st
         expected = [(offset, 0, -1, key, value) for offset, _, _, key, value in expected]
     elif not reader.tells_types and WRITERS[writer].config == APPENDED:
         expected = [(offset, 0, 0, key, value) for offset, _, _, key, value in expected]
-        assert len({time for _, _, time, _, _ in found}) == len(SAMPLES) // SET_RECORDS, "one time for each append"
+        assert all(time > SAMPLES[-1].timestamp for _, _, time, _, _ in found), "the broker's times, not the producer's"
         found = [(offset, kind, 0, key, value) for offset, kind, _, key, value in found]
     assert found == expected, readings.complaints[reader.name]
