@@ -138,3 +138,20 @@ def test_small_files_that_are_removed_are_made_anew(broker: BrokerProcess) -> No
         witness.check(numbers_in(broker.address, "t", 2))
         assert offset_at(broker, 0) == 0
     assert {path.suffix for path in (broker.data / "t-0").iterdir()} >= {".log", ".index", ".timeindex"}
+
+
+@pytest.mark.parametrize("inside", [3, 50, 77])
+def test_a_stray_copy_hides_nothing(inside: int, tmp_path: Path, brokers: Callable[..., BrokerProcess]) -> None:
+    broker = brokers(tmp_path / "strays").start()
+    create(broker.address, "t")
+    witness = Witness(broker.address, "t", **{**ALONE, "linger.ms": 50})
+    witness.send(100)
+    broker.kill()
+    shutil.copy2(log_of(broker), broker.data / f"t-0/{inside:020d}.log")
+    broker.start()
+    left = numbers_in(broker.address, "t")
+    witness.check(left)
+    assert sorted(left) == [(0, offset) for offset in range(100)]
+    witness.send(10)
+    witness.check(numbers_in(broker.address, "t"))
+    assert [path.name for path in (broker.data / "t-0").glob("*.stray")] == [f"{inside:020d}.log.stray"]
