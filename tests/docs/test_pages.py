@@ -27,6 +27,7 @@ DOCKER = "needs a container engine: tests/container"
 INSTALLS = "installs packages: tests/cli/test_wheel.py"
 ELSEWHERE = "names machines of the reader: tests/pipeline/jobs"
 LONG = "takes minutes, and prints what it measured here"
+OF_A_KAFKA = "needs the folder of a Kafka, and its tools: tests/interop/test_adopted.py, tests/unit/broker/adoption"
 SHAPE = "no program: a shape, a layout or a picture"
 READ_AS_SETTINGS = "settings, read by tests/unit/docs/test_operations.py"
 
@@ -39,6 +40,9 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/cli.md", '{"topic": "t", "written": 4, "refused_count": 1,...'): SHAPE,
     ("docs/cli.md", '{"topic": "t", "partition": 0, "offset": 7,...'): SHAPE,
     ("docs/cli.md", '[{"topic": "t", "partition": 0, "asked_ms": 1700000000000,...'): SHAPE,
+    ("docs/cli.md", "horolog adopt ..."): OF_A_KAFKA,
+    ("docs/operations.md", "horolog adopt ..."): OF_A_KAFKA,
+    ("docs/operations.md", "kafka-configs.sh ..."): OF_A_KAFKA,
     ("docs/design.md", "pipeline -> client   broker..."): SHAPE,
     ("docs/design.md", "<data folder>/"): SHAPE,
     ("docs/design.md", "class Partition:..."): SHAPE,
