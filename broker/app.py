@@ -117,7 +117,8 @@ class Broker:
         self._mender = Mender(resources.suspects, own_storage, self.logs.partition_in)
         self._presence = Presence()
         self._scrub = Scrub(resources.suspects, resources.counters, own_storage, clock.monotonic)
-        self.cluster = Cluster(self.logs.cluster_id, settings, self.logs, ClusterFile(storage, data_dirs[0]))
+        file = ClusterFile(storage, data_dirs[0], lambda: [folder.path for folder in self.logs.usable()])
+        self.cluster = Cluster(self.logs.cluster_id, settings, self.logs, file)
         self.cluster.on_settings_changed = self._settings_changed
         self.waiting = Waiting(loop)
         self.committer = Committer(loop, self.workers, self.waiting.changed, self.metrics)
@@ -434,9 +435,9 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogSetup) -> int:
     stopped = asyncio.Event()
-    data_dir = os.path.realpath(settings.data_folder)  # noqa: ASYNC240 - once, before anything runs
+    data_dirs = [os.path.realpath(folder) for folder in settings.data_folders]  # noqa: ASYNC240 - once, before anything runs
     storage = RealStorage(read_only=settings.horolog_read_only)
-    broker = Broker(settings, SystemClock(), storage, [data_dir], loop)
+    broker = Broker(settings, SystemClock(), storage, data_dirs, loop)
     broker.settings_watchers.append(logs.apply)
     try:
         await broker.start()
@@ -448,7 +449,7 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogS
             if not interrupts.is_ignored(number):
                 loop.add_signal_handler(number, stopped.set)
         addresses = ", ".join(f"{one.name} {one.host}:{one.port}" for one in broker.listeners)
-        print(f"horolog {__version__} ready on {addresses}, data in {data_dir}", flush=True)  # noqa: T201
+        print(f"horolog {__version__} ready on {addresses}, data in {', '.join(data_dirs)}", flush=True)  # noqa: T201
         notify(os.environ, READY, f"ready on {addresses}")
         await stopped.wait()
         notify(os.environ, STOPPING, "stopping")

@@ -20,6 +20,7 @@ from broker.cluster_errors import ClusterError
 from broker.cluster_file import ClusterFile, StoredCluster, StoredTopic
 from broker.log.manager import LogManager
 from broker.log.partition import Partition
+from broker.log.placing import Placing
 from broker.log.storage import StorageFault
 from broker.new_topics import (
     UNSET,
@@ -131,7 +132,7 @@ class Cluster:
         stored = self._file.load()
         taken = takeover.plan(
             self._logs.resources.storage,
-            [one.path for one in self._logs.folders],
+            [one.path for one in self._logs.usable()],
             stored,
             self.settings,
             self._new_topic_id,
@@ -143,6 +144,8 @@ class Cluster:
         overrides = {name: self._usable_overrides(name, topic.overrides) for name, topic in taken.topics.items()}
         self._logs.open(lambda name: self.topic_config(overrides.get(name, NOT_TAKEN)))
         changed = self._finish_deletions(stored)
+        if self._logs.has_folders_away(one for topic in stored.topics.values() for one in topic.folders):
+            self._deleting = {name: set(ids) for name, ids in stored.deleting.items()}
         changed |= self._adopt(stored, taken, overrides)
         self._next_producer_id = next_producer_id_of(stored, now_ms, has_topics=bool(self.topics))
         self._reserved_producer_ids = self._next_producer_id
@@ -176,7 +179,8 @@ class Cluster:
         """Without this note, the next start does the same again."""
         assert taken.kraft is not None
         try:
-            adopted_file.save(self._logs.resources.storage, self._logs.folders[0].path, taken.kraft, taken.written)
+            for folder in self._logs.usable():
+                adopted_file.save(self._logs.resources.storage, folder.path, taken.kraft, taken.written)
         except StorageFault as fault:
             log.error("what the folder's Kafka knew could not be kept: %s", fault)
 
@@ -249,8 +253,11 @@ class Cluster:
         missing = [index for index in range(count) if index not in found]
         if missing:
             log.warning("topic %s: partitions %s have no folder and start empty", name, missing[:20])
+        recorded = {index: one for one, indexes in planned.folders.items() for index in indexes}
         for index in range(count):
-            partition = found.get(index) or self._logs.create_or_offline(name, index, config, topic_id)
+            partition = found.get(index) or self._logs.create_or_offline(
+                name, index, config, topic_id, recorded.get(index)
+            )
             if partition.topic_id is None and partition.fault is None:
                 self._identify(partition, topic_id)
             topic.partitions.append(partition)
@@ -274,9 +281,14 @@ class Cluster:
     def _register(self, topic: Topic) -> None:
         self.topics[topic.name] = topic
         self.by_id[topic.id] = topic
-        self._stored[topic.name] = StoredTopic(topic.name, topic.id, len(topic.partitions), dict(topic.overrides))
+        self._stored[topic.name] = self._record_of(topic)
         self._collision_keys[collision_key(topic.name)] = topic.name
         self._partition_count += len(topic.partitions)
+
+    def _record_of(self, topic: Topic) -> StoredTopic:
+        """A topic as the file is to have it."""
+        places = self._logs.places_of(topic.partitions)
+        return StoredTopic(topic.name, topic.id, len(topic.partitions), dict(topic.overrides), places)
 
     def _save(self) -> None:
         """Write the file; a disk that fails is a refusal with Kafka's code for it."""
@@ -305,10 +317,11 @@ class Cluster:
         planned: dict[str, StoredTopic] = {}
         keys: dict[str, str] = {}
         partition_count = 0
+        placing = self._logs.placing()
         results: list[StoredTopic | ClusterError] = []
         for new in wanted:
             try:
-                plan = self._plan_topic(new, keys, partition_count)
+                plan = self._plan_topic(new, keys, partition_count, placing)
             except ClusterError as error:
                 results.append(error)
             else:
@@ -321,7 +334,9 @@ class Cluster:
             results = [failures.get(r.name, r) if isinstance(r, StoredTopic) else r for r in results]
         return results
 
-    def _plan_topic(self, new: NewTopic, keys: Mapping[str, str], already_planned: int) -> StoredTopic:
+    def _plan_topic(
+        self, new: NewTopic, keys: Mapping[str, str], already_planned: int, placing: Placing
+    ) -> StoredTopic:
         """The topic as it would be; raises ClusterError if it may not be."""
         check_name(new.name)
         if new.name in self.topics:
@@ -336,7 +351,7 @@ class Cluster:
         check_room(count, already_planned=already_planned, existing=self._partition_count)
         overrides = required_values(new.overrides)
         self.topic_config(overrides)
-        return StoredTopic(new.name, self._new_topic_id(), count, overrides)
+        return StoredTopic(new.name, self._new_topic_id(), count, overrides, placing.place(range(count)))
 
     def _check_no_foreign_folders(self, name: str) -> None:
         """New partitions would have the names of folders that are someone else's."""
@@ -372,7 +387,10 @@ class Cluster:
         config = self.topic_config(plan.overrides)
         partitions: list[Partition] = []
         try:
-            partitions.extend(self._logs.create(plan.name, i, config, plan.id) for i in range(plan.partition_count))
+            place = {index: one for one, indexes in plan.folders.items() for index in indexes}
+            partitions.extend(
+                self._logs.create(plan.name, i, config, plan.id, place.get(i)) for i in range(plan.partition_count)
+            )
         except StorageFault:
             self._remove_folders(partitions)
             raise
@@ -462,9 +480,13 @@ class Cluster:
 
     def _carry_out_growth(self, accepted: Sequence[NewPartitions]) -> dict[str, ClusterError]:
         before = {each.name: self._stored[each.name] for each in accepted}
+        placing = self._logs.placing()
         for each in accepted:
             old = before[each.name]
-            self._stored[each.name] = StoredTopic(old.name, old.id, each.total_count, old.overrides)
+            folders = {one: list(indexes) for one, indexes in old.folders.items()}
+            for one, indexes in placing.place(range(old.partition_count, each.total_count)).items():
+                folders.setdefault(one, []).extend(indexes)
+            self._stored[each.name] = StoredTopic(old.name, old.id, each.total_count, old.overrides, folders)
         try:
             self._save()
         except ClusterError as error:
@@ -475,17 +497,16 @@ class Cluster:
             topic = self.topics[each.name]
             try:
                 while len(topic.partitions) < each.total_count:
-                    index = len(topic.partitions)
-                    topic.partitions.append(self._logs.create(topic.name, index, topic.config, topic.id))
+                    index, places = len(topic.partitions), self._stored[topic.name].folders
+                    place = next((one for one, indexes in places.items() if index in indexes), None)
+                    topic.partitions.append(self._logs.create(topic.name, index, topic.config, topic.id, place))
                     self._partition_count += 1
             except StorageFault as fault:
                 log.error("topic %s: could not grow: %s", topic.name, fault)
                 failures[topic.name] = ClusterError(
                     ErrorCode.KAFKA_STORAGE_ERROR, "the partition's files could not be created"
                 )
-                self._stored[topic.name] = StoredTopic(
-                    topic.name, topic.id, len(topic.partitions), dict(topic.overrides)
-                )
+                self._stored[topic.name] = self._record_of(topic)
         if failures:
             self._save_or_warn()
         return failures
@@ -498,7 +519,7 @@ class Cluster:
         before = {name: self._stored[name] for name in changes}
         for name, overrides in changes.items():
             old = before[name]
-            self._stored[name] = StoredTopic(name, old.id, old.partition_count, dict(overrides))
+            self._stored[name] = StoredTopic(name, old.id, old.partition_count, dict(overrides), old.folders)
         try:
             self._save()
         except ClusterError:

@@ -1,4 +1,4 @@
-"""Keeps what the partition folders cannot say in one small file of the data folder, written whole and atomically.
+"""Keeps what the partition folders cannot say in one small file, written whole and atomically, the same in every data folder.
 
 The file is `horolog-cluster`, UTF-8 text, one line per thing:
 
@@ -6,12 +6,15 @@ The file is `horolog-cluster`, UTF-8 text, one line per thing:
 
 The first line is the head:
 
-    {"version": 1, "topics": <number of topic lines>, "next_producer_id": <lowest id never reserved>,
+    {"version": 1, "number": <how often it was written>, "topics": <number of topic lines>, "next_producer_id": <lowest id never reserved>,
      "broker_configs": {"<node id, or empty for all nodes>": {"<key>": "<value>"}}, "deleting": {"<name>": ["<topic id>"]}}
 
 and every further line is a topic:
 
-    {"name": "<name>", "id": "<topic id>", "partitions": <count>, "configs": {"<key>": "<value>"}}
+    {"name": "<name>", "id": "<topic id>", "partitions": <count>, "configs": {"<key>": "<value>"}, "folders": {"<directory id>": [<partition>, ...]}}
+
+`folders` is there where there are several data folders: it says in which of them each partition lies, so that a partition whose folder is
+away is not made anew elsewhere. Of several files the one with the highest `number` counts: a folder that was away has an older one.
 
 Topic ids are 16 bytes in URL-safe base64 without padding, as in `partition.metadata`. `deleting` has topics whose folders
 were to be removed when the file was written: folders of that name and id that are left at start are removed, not served.
@@ -28,7 +31,7 @@ import binascii
 import json
 import logging
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,6 +75,9 @@ class StoredTopic:
     id: bytes
     partition_count: int
     overrides: Mapping[str, str]
+    folders: Mapping[str, Sequence[int]] = field(
+        default_factory=dict
+    )  # by directory id; empty where there is one folder
     line: str = field(default="", compare=False, repr=False)  # as the file has it
 
     def __post_init__(self) -> None:
@@ -83,6 +89,8 @@ class StoredTopic:
             "partitions": self.partition_count,
             "configs": dict(self.overrides),
         }
+        if self.folders:
+            content["folders"] = {one: list(indexes) for one, indexes in self.folders.items()}
         object.__setattr__(self, "line", encode_line(content))
 
 
@@ -97,34 +105,48 @@ class StoredCluster:
     damages: list[str] = field(default_factory=list)
     found: bool = False
     head_found: bool = False
+    number: int = 0
 
 
 class ClusterFile:
-    """Reads and writes the file; holds nothing of its own but the place."""
+    """Reads and writes the file: one in every data folder that can be used, which are asked for each time."""
 
-    def __init__(self, storage: Storage, data_dir: str) -> None:
+    def __init__(self, storage: Storage, data_dir: str, usable: Callable[[], Sequence[str]] | None = None) -> None:
         self._storage = storage
         self._path = f"{data_dir}/{FILE_NAME}"
+        self._usable = usable or (lambda: [data_dir])
+        self._number = 0
 
     def __repr__(self) -> str:
         return f"ClusterFile({self._path!r})"
 
     def load(self) -> StoredCluster:
+        """The newest of the files; an undamaged one where two are as new."""
+        found = [one for data_dir in self._usable() if (one := self._load(f"{data_dir}/{FILE_NAME}")) is not None]
+        newest = max(found, key=lambda one: (one.number, not one.damages), default=StoredCluster())
+        if any(one.number < newest.number for one in found):
+            log.warning(
+                "%s of %s files %s are older than the newest, which counts", len(found) - 1, len(found), FILE_NAME
+            )
+        self._number = newest.number
+        return newest
+
+    def _load(self, path: str) -> StoredCluster | None:
         try:
-            data = self._storage.read_all(self._path)
+            data = self._storage.read_all(path)
         except FileMissing:
-            return StoredCluster()
+            return None
         stored = parse(bytes(data))
         if stored.damages:
-            self._keep(bytes(data))
+            self._keep(path, bytes(data))
         return stored
 
-    def _keep(self, data: bytes) -> None:
+    def _keep(self, path: str, data: bytes) -> None:
         """Where there is no room for a copy there is none for a new file either: then the damaged one stays as it is."""
         try:
-            self._storage.write_atomically(self._path + DAMAGED_SUFFIX, data)
+            self._storage.write_atomically(path + DAMAGED_SUFFIX, data)
         except StorageFault as fault:
-            log.error("%s is damaged and can not be kept: %s", self._path, fault)
+            log.error("%s is damaged and can not be kept: %s", path, fault)
 
     def save(
         self,
@@ -133,17 +155,30 @@ class ClusterFile:
         next_producer_id: int,
         deleting: Mapping[str, Iterable[bytes]],
     ) -> None:
-        """Durable when it returns."""
+        """Durable when it returns, in one folder at least; raises StorageFault if it is in none."""
+        self._number += 1
         lines = [topic.line for topic in topics]
         head = {
             "version": VERSION,
+            "number": self._number,
             "topics": len(lines),
             "next_producer_id": next_producer_id,
             "broker_configs": {node: dict(configs) for node, configs in broker_configs.items()},
             "deleting": {name: sorted(map(encode_topic_id, ids)) for name, ids in deleting.items()},
         }
         lines.insert(0, encode_line(head))
-        self._storage.write_atomically(self._path, "".join(lines).encode("ascii"))
+        data = "".join(lines).encode("ascii")
+        data_dirs = self._usable()
+        faults: list[StorageFault] = []
+        for data_dir in data_dirs:
+            try:
+                self._storage.write_atomically(f"{data_dir}/{FILE_NAME}", data)
+            except StorageFault as fault:
+                faults.append(fault)
+        if len(faults) == len(data_dirs):
+            raise faults[0]
+        for one in faults:
+            log.error("%s is not written in every data folder: %s", FILE_NAME, one)
 
 
 def parse(data: bytes) -> StoredCluster:
@@ -186,6 +221,7 @@ def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> int:
         raise NewerClusterFile(f"{FILE_NAME} has version {content['version']}, this release knows {VERSION}")
     stored.deleting = {name: set(map(decode_topic_id, texts)) for name, texts in content["deleting"].items()}
     stored.broker_configs = {node: dict(configs) for node, configs in content["broker_configs"].items()}
+    stored.number = int(content.get("number", 0))
     stored.next_producer_id = int(content["next_producer_id"])
     stored.head_found = True
     return int(content["topics"])
@@ -197,5 +233,6 @@ def _read_topic(content: Mapping[str, Any], line: str) -> StoredTopic:
         id=decode_topic_id(content["id"]),
         partition_count=int(content["partitions"]),
         overrides=dict(content["configs"]),
+        folders={str(one): [int(index) for index in indexes] for one, indexes in content.get("folders", {}).items()},
         line=line,
     )

@@ -100,7 +100,9 @@ class Settings:
     advertised_host_name: str | None = string(
         None, "Kafka 0.10's host that clients are told; counts where advertised.listeners is not given.", nullable=True
     )
-    log_dirs: str | None = string(None, "The data folder; Kafka takes several, horolog one.", nullable=True)
+    log_dirs: str | None = string(
+        None, "The data folders, parted by commas: partitions are spread over them.", nullable=True
+    )
     log_dir: str = string("data", "The data folder, where log.dirs is not given.")
 
     # Topics
@@ -481,12 +483,15 @@ class Settings:
         )
 
     @property
-    def data_folder(self) -> Path:
-        """log.dirs, else log.dir; raises SettingsError for several."""
+    def data_folders(self) -> list[Path]:
+        """log.dirs, else log.dir; raises SettingsError for none, and for one that is named twice."""
         key, text = ("log.dir", self.log_dir) if self.log_dirs is None else ("log.dirs", self.log_dirs)
-        if "," in text or not text:
-            raise SettingsError(key, text, "one data folder is allowed")
-        return Path(text)
+        folders = [Path(part.strip()) for part in text.split(",") if part.strip()]
+        if not folders:
+            raise SettingsError(key, text, "at least one data folder is needed")
+        if len(set(folders)) < len(folders):
+            raise SettingsError(key, text, "names a data folder twice")
+        return folders
 
     def with_dynamic(self, cluster: Mapping[str, str], broker: Mapping[str, str]) -> "Settings":
         """These settings with other values changed while running; raises SettingsError for a key that may not change."""

@@ -30,7 +30,7 @@ def give(taken: Takeover, given: Mapping[str, Given], settings: Settings) -> lis
         if name not in taken.unknown:
             notes.append(f"topic {name} has its settings from {taken.origins[name].value}: the given ones are not used")
             continue
-        taken.topics[name] = StoredTopic(name, topic.id, topic.partition_count, overrides)
+        taken.topics[name] = StoredTopic(name, topic.id, topic.partition_count, overrides, topic.folders)
         taken.origins[name] = Origin.GIVEN
     return notes
 

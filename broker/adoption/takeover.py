@@ -82,7 +82,7 @@ def plan(
     settings: Settings,
     new_topic_id: Callable[[], bytes],
 ) -> Takeover:
-    """The first of the data folders has `horolog-cluster`. Raises StorageFault where not even the folders can be listed."""
+    """Raises StorageFault where not even the folders can be listed."""
     return _Planning(storage, data_dirs, stored, settings, new_topic_id).plan()
 
 
@@ -106,8 +106,9 @@ class _Planning:
         self._used_ids = {topic.id for topic in stored.topics.values()}
         self._deleted_ids: set[bytes] = set()
         """Of topics that a Kafka has deleted."""
-        self._before: Adopted | None = adopted_file.load(storage, data_dirs[0])
-        was_here = self._before is not None or storage.exists(f"{data_dirs[0]}/{log_starts.LOG_STARTS}")
+        notes = [one for each in data_dirs if (one := adopted_file.load(storage, each)) is not None]
+        self._before: Adopted | None = notes[0] if notes else None
+        was_here = bool(notes) or any(storage.exists(f"{each}/{log_starts.LOG_STARTS}") for each in data_dirs)
         self._result.is_record_lost = was_here and not stored.found
         self._load_kraft(data_dirs)
 
@@ -167,7 +168,7 @@ class _Planning:
             overrides = as_unknown(overrides)
         if is_unknown(overrides):
             origin = Origin.UNKNOWN
-        self._take(StoredTopic(name, topic.id, count, overrides), origin)
+        self._take(StoredTopic(name, topic.id, count, overrides, topic.folders), origin)
 
     def _was_known_there(self, topic: StoredTopic) -> bool:
         before = self._before

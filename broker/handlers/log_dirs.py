@@ -44,6 +44,9 @@ def describe(broker: BrokerView, request: DescribeLogDirsRequest, context: Reque
 
 
 def _result(cluster: Cluster, folder: DataFolder, wanted: Mapping[str, Iterable[int]]) -> DescribeLogDirsResult:
+    if folder.fault is not None:
+        code = ErrorCode.KAFKA_STORAGE_ERROR
+        return DescribeLogDirsResult(error_code=code, log_dir=shown_path(folder), topics=[])
     total_bytes, usable_bytes = disk_space(folder)
     return DescribeLogDirsResult(
         error_code=ErrorCode.NONE,
@@ -128,6 +131,8 @@ def _placed(logs: LogManager, folder: DataFolder | None, name: str, index: int) 
     """What comes of having a partition in a folder."""
     if folder is None:
         return ErrorCode.LOG_DIR_NOT_FOUND
+    if folder.fault is not None:
+        return ErrorCode.KAFKA_STORAGE_ERROR
     if (name, index) not in logs.partitions:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return ErrorCode.NONE if (name, index) in folder.partitions else ErrorCode.INVALID_REPLICA_ASSIGNMENT

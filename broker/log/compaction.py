@@ -8,7 +8,7 @@ next start; one that failed for want of a disk is tried again.
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from broker.log import checkpoints, clean_plan
@@ -65,7 +65,12 @@ class Compactor:
     def _load(self) -> dict[tuple[str, int], int]:
         offsets: dict[tuple[str, int], int] = {}
         for data_dir in self._data_dirs:
-            loaded = checkpoints.load_offsets(self._storage, f"{data_dir}/{checkpoints.CLEANER_OFFSETS}")
+            try:
+                loaded = checkpoints.load_offsets(self._storage, f"{data_dir}/{checkpoints.CLEANER_OFFSETS}")
+            except StorageFault as fault:
+                if len(self._data_dirs) == 1:
+                    raise
+                loaded = checkpoints.Loaded(fault=str(fault))
             if loaded.fault is not None:
                 log.warning("%s; everything counts as not compacted", loaded.fault)
             offsets |= loaded.offsets
@@ -158,13 +163,14 @@ class Compactor:
         known[_name(partition)] = partition.topic_id, cleaned.first_dirty_offset
         return True
 
-    def checkpoint_job(self, partitions: Iterable[Partition]) -> Callable[[], None]:
+    def checkpoint_job(self, partitions: Collection[Partition]) -> Callable[[], None]:
         """What writes the checkpoints as things are now, without partitions that are gone; may run in a worker."""
-        there = {_name(partition): parent_of(partition.directory) for partition in partitions}
+        there = {_name(one): parent_of(one.directory) for one in partitions}
+        online = {parent_of(one.directory) for one in partitions if one.fault is None}
         self._known = {name: known for name, known in (self._known or {}).items() if name in there}
-        offsets: dict[str, dict[tuple[str, int], int]] = {data_dir: {} for data_dir in self._data_dirs}
+        offsets: dict[str, dict[tuple[str, int], int]] = {data_dir: {} for data_dir in online}
         for name, (_, offset) in self._known.items():
-            offsets[there[name]][name] = offset
+            offsets.setdefault(there[name], {})[name] = offset
 
         def write() -> None:
             for data_dir, known in offsets.items():

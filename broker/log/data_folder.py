@@ -31,6 +31,9 @@ from broker.topic_settings import TopicConfig
 log = logging.getLogger(__name__)
 
 LOCK_FILE = ".lock"
+PROBE = ".horolog-probe"
+"""Written and removed to find out whether a folder that has failed can be written again."""
+
 DELETED_FOLDER_SUFFIX = "-delete"
 NOT_TOPICS = frozenset({"__cluster_metadata"})
 """Kafka's own log of its controllers: shaped like a topic, but none."""
@@ -42,6 +45,10 @@ TopicPartition = tuple[str, int]
 
 class DataFolderError(Exception):
     """A data folder cannot be used as it is; the message says why and what to do."""
+
+
+class FolderUnusable(DataFolderError):
+    """Its disk does not work, or not now: where there are other folders, they are served without it."""
 
 
 class _DoomedFolder(NamedTuple):
@@ -59,10 +66,13 @@ class DataFolder:
         self.path = path
         self.partitions: dict[TopicPartition, Partition] = {}
         self._meta: MetaProperties | None = None
+        self.fault: str | None = None
+        """Why it cannot be used, at the start or since something of it could not be written."""
         self._storage = storage
         self._clock = clock
         self._lock: Lock | None = None
         self._meta_is_whole = False
+        self._is_open = False
         self._doomed_folders: list[_DoomedFolder] = []
         self._written_checkpoints: dict[str, tuple[int, bytes]] = {}
         self._checkpoint_guard = threading.Lock()
@@ -70,12 +80,18 @@ class DataFolder:
         self._named_in_starts: set[TopicPartition] = set()
 
     def __repr__(self) -> str:
-        return f"<DataFolder {self.path}: {len(self.partitions)} partitions>"
+        fault = f", not usable: {self.fault}" if self.fault else ""
+        return f"<DataFolder {self.path}: {len(self.partitions)} partitions{fault}>"
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether the folder was there at the start, or has come since."""
+        return self._lock is not None
 
     # -- whose it is
 
     def claim(self, node_id: int) -> None:
-        """Make the folder if it is missing, lock it, read whose it is. Raises DataFolderError."""
+        """Make the folder if it is missing, lock it, read whose it is. Raises DataFolderError, or FolderUnusable for its disk."""
         self._make()
         try:
             self._storage.check_writable(self.path)
@@ -84,12 +100,12 @@ class DataFolder:
             raise DataFolderError(f"{self.path} is in use by another broker: {error}") from error
         except StorageFault as error:
             advice = "; horolog.read.only=true serves what is in it" if error.code in NOT_WRITABLE else ""
-            raise DataFolderError(f"{self.path} can not be used: {error}{advice}") from error
+            raise FolderUnusable(f"{self.path} can not be used: {error}{advice}") from error
         try:
             self._load_meta(node_id)
         except StorageFault as error:
             self.release()
-            raise DataFolderError(f"{self.path} can not be used: {error}") from error
+            raise FolderUnusable(f"{self.path} can not be used: {error}") from error
         except BaseException:
             self.release()
             raise
@@ -99,6 +115,14 @@ class DataFolder:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+    def leave(self, reason: str) -> None:
+        """Let go of a folder whose disk does not work, with whatever was opened in it."""
+        self.fault = reason
+        for partition in self.partitions.values():
+            partition.close_files()
+        self.partitions.clear()
+        self.release()
 
     def _make(self) -> None:
         """Make the data folder, with those above it, durably."""
@@ -112,7 +136,7 @@ class DataFolder:
                 self._storage.make_dir(path)
                 self._storage.sync_dir(parent_of(path))
         except StorageFault as error:
-            raise DataFolderError(f"the data folder can not be made: {error}") from error
+            raise FolderUnusable(f"the data folder can not be made: {error}") from error
 
     def _load_meta(self, node_id: int) -> None:
         """What the folder says about itself; `complete_meta` adds what is missing."""
@@ -134,12 +158,16 @@ class DataFolder:
         self._meta = meta
         self._meta_is_whole = meta.node_id is not None and meta.cluster_id is not None and not damaged
 
-    def complete_meta(self, node_id: int, cluster_id: str) -> None:
-        """Have the folder say whose it is, durably; written only if something was missing. Raises StorageFault."""
-        if self._meta_is_whole:
+    def complete_meta(self, node_id: int, cluster_id: str, *, one_of_several: bool) -> None:
+        """Have the folder say whose it is, durably; written only if something was missing. Raises StorageFault.
+
+        One of several needs an id of its own, which folders of old Kafkas do not have.
+        """
+        if self._meta_is_whole and (self.directory_id is not None or not one_of_several):
             return
         known = self._meta or MetaProperties(directory_id=new_id())
-        self._meta = MetaProperties(known.version, node_id, cluster_id, known.directory_id, known.others)
+        directory_id = known.directory_id or (new_id() if one_of_several else None)
+        self._meta = MetaProperties(known.version, node_id, cluster_id, directory_id, known.others)
         try:
             meta_properties.save(self._storage, self.path, self._meta, self._clock.wall_ms())
         except StorageFault as fault:
@@ -182,16 +210,19 @@ class DataFolder:
             # Folders that the last process has made may be known to the page cache only, and no partition asks for it again.
             self._storage.sync_dir(self.path)
         now_ms = self._clock.wall_ms()
-        for name in sorted(self._storage.list_dir(self.path)):
-            if name.endswith(DELETED_FOLDER_SUFFIX) and self._storage.is_dir(f"{self.path}/{name}"):
-                self._doomed_folders.append(_DoomedFolder(name, now_ms, 0))
-                continue
-            key = partition_of(name)
-            if key is None or not self._storage.is_dir(f"{self.path}/{name}"):
-                continue
+        self._find_doomed(now_ms)
+        for key in self.keys():
+            name = f"{key[0]}-{key[1]}"
             start_offset, recovery_point = starts.offsets.get(key, 0), points.offsets.get(key, 0)
             known = Circumstances(was_clean, start_offset, now_ms, recovery_point, may_be_unsynced=not was_clean)
             self.partitions[key] = self._open_partition(key, name, config_of(key[0]), known, resources)
+        self._is_open = True
+
+    def keys(self) -> list[TopicPartition]:
+        """The partitions whose folders lie here. Raises StorageFault."""
+        names = sorted(self._storage.list_dir(self.path))
+        found = [(name, key) for name in names if (key := partition_of(name)) is not None]
+        return [key for name, key in found if self._storage.is_dir(f"{self.path}/{name}")]
 
     def _take_clean_shutdown(self) -> bool:
         """A mark that can not be removed would still be there after a crash: it is not believed."""
@@ -219,6 +250,45 @@ class DataFolder:
             offline.log_start_offset = known.log_start_offset
             return offline
 
+    def come_back(self) -> dict[TopicPartition, int]:
+        """Take part again after having been away: where logs start. What was deleted before is removed. Raises StorageFault."""
+        self._take_clean_shutdown()
+        starts = log_starts.load(self._storage, self.path)
+        self._named_in_starts.update(starts.offsets)
+        self._storage.sync_dir(self.path)
+        self._find_doomed(self._clock.wall_ms())
+        self.fault, self._is_open = None, True
+        return dict(starts.offsets)
+
+    def has_waiting_partitions(self) -> bool:
+        return any(not one.takes_appends for one in self.partitions.values())
+
+    def _find_doomed(self, now_ms: int) -> None:
+        for name in self._storage.list_dir(self.path):
+            if name.endswith(DELETED_FOLDER_SUFFIX) and self._storage.is_dir(f"{self.path}/{name}"):
+                self._doomed_folders.append(_DoomedFolder(name, now_ms, 0))
+
+    def holds(self, key: TopicPartition) -> bool:
+        """Whether a partition's folder lies in this one."""
+        return self._storage.is_dir(f"{self.path}/{key[0]}-{key[1]}")
+
+    def check(self) -> None:
+        """Find out whether the folder can be written: it is usable, or not, from then on. May run in a worker."""
+        number, files = self._checkpoints()
+        try:
+            self._storage.write_atomically(f"{self.path}/{PROBE}", b"")
+            self._storage.remove(f"{self.path}/{PROBE}")
+            for name, data in files.items():
+                self._write_checkpoint(name, data, number)
+        except StorageFault as fault:
+            if self.fault is None:
+                log.error("%s: the data folder cannot be used: %s", self.path, fault)
+            self.fault = str(fault)
+            return
+        if self.fault is not None:
+            log.info("%s: the data folder can be used again", self.path)
+        self.fault = None
+
     # -- partitions come and go
 
     def create(
@@ -231,8 +301,9 @@ class DataFolder:
             self._named_in_starts.discard((topic, index))
         try:
             partition = create_partition(topic, index, directory, topic_id, config, resources, self._clock.wall_ms())
-        except StorageFault:
+        except StorageFault as fault:
             self._forget_folder(directory)
+            self.fault = str(fault)
             raise
         self.partitions[topic, index] = partition
         return partition
@@ -343,6 +414,9 @@ class DataFolder:
 
     def close(self, *, cleanly: bool) -> None:
         """Write the checkpoints and, if every partition was closed cleanly, that the stop was clean; let go of the folder."""
+        if not self._is_open:
+            self.release()  # nothing is known of what lies here
+            return
         try:
             self.write_checkpoints()
             if cleanly:

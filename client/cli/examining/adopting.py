@@ -57,7 +57,7 @@ def plan(
     storage: Storage, data_dirs: Sequence[str], given: Mapping[str, Given], settings: Settings
 ) -> tuple[StoredCluster, Takeover]:
     """What is on record, and what it comes to. Raises RefusedSettings, StorageFault."""
-    stored = ClusterFile(storage, data_dirs[0]).load()
+    stored = ClusterFile(storage, data_dirs[0], lambda: data_dirs).load()
     taken = takeover.plan(storage, data_dirs, stored, settings, random_topic_id)
     if given:
         taken.notes += giving.give(taken, given, settings)
@@ -123,9 +123,12 @@ def carry_out(data_dirs: Sequence[str], given: Mapping[str, Given], settings: Se
         for renaming in taken.renamings:
             renaming.carry_out(storage)
         next_id = next_producer_id_of(stored, now_ms, has_topics=bool(taken.topics))
-        ClusterFile(storage, data_dirs[0]).save(taken.topics.values(), taken.broker_configs, next_id, stored.deleting)
+        file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
+        file.load()  # what is written now is newer than this
+        file.save(taken.topics.values(), taken.broker_configs, next_id, stored.deleting)
         if taken.is_news and taken.kraft is not None:
-            adopted_file.save(storage, data_dirs[0], taken.kraft, taken.written)
+            for data_dir in data_dirs:
+                adopted_file.save(storage, data_dir, taken.kraft, taken.written)
 
 
 def document(

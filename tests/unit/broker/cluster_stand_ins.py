@@ -10,6 +10,7 @@ from broker.log import checkpoints
 from broker.log.data_folder import remove_folder
 from broker.log.lookup import Found
 from broker.log.memory_storage import MemoryStorage
+from broker.log.placing import Placing
 from broker.log.retention import Decision
 from broker.log.storage import StorageFault
 from broker.settings import Layers, from_layers
@@ -92,6 +93,7 @@ class FakeFolder:
     """The one data folder of stand-ins."""
 
     path = "/data"
+    fault = None
 
     def __init__(self, partitions):
         self.partitions = partitions
@@ -118,15 +120,28 @@ class FakeLogs:
         for (topic, index), topic_id in self.on_disk.items():
             self.partitions[topic, index] = FakePartition(topic, index, config_of(topic), topic_id)
 
-    def create(self, topic, index, config, topic_id):
+    def usable(self):
+        return self.folders
+
+    def placing(self):
+        return Placing({})
+
+    def places_of(self, partitions):
+        return {}
+
+    def has_folders_away(self, recorded):
+        return bool(list(recorded))
+
+    def create(self, topic, index, config, topic_id, place=None):
+        assert place is None
         if (topic, index) in self.fail_creating:
             raise StorageFault(f"{topic}-{index}: no space left")
         self.on_disk[topic, index] = topic_id
         partition = self.partitions[topic, index] = FakePartition(topic, index, config, topic_id)
         return partition
 
-    def create_or_offline(self, topic, index, config, topic_id):
-        return self.create(topic, index, config, topic_id)
+    def create_or_offline(self, topic, index, config, topic_id, place=None):
+        return self.create(topic, index, config, topic_id, place)
 
     def identify(self, partition, topic_id):
         self.on_disk[partition.topic, partition.index] = partition.topic_id = topic_id

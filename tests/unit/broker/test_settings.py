@@ -124,15 +124,23 @@ def test_broker_id_and_node_id_are_one(flags, number):
 
 
 @pytest.mark.parametrize(
-    ("flags", "folder"), [({}, "data"), ({"log.dir": "a"}, "a"), ({"log.dir": "a", "log.dirs": "b"}, "b")]
+    ("flags", "folders"),
+    [
+        ({}, ["data"]),
+        ({"log.dir": "a"}, ["a"]),
+        ({"log.dir": "a", "log.dirs": "b"}, ["b"]),
+        ({"log.dirs": "b, a,/c/d ,"}, ["b", "a", "/c/d"]),
+        ({"log.dir": "a,b"}, ["a", "b"]),
+    ],
 )
-def test_data_folder(flags, folder):
-    assert str(load(None, {}, flags)[0].data_folder) == folder
+def test_data_folders(flags, folders):
+    assert list(map(str, load(None, {}, flags)[0].data_folders)) == folders
 
 
-def test_several_data_folders_are_refused():
-    with pytest.raises(SettingsError, match=r"log\.dirs='a,b'"):
-        _ = load(None, {}, {"log.dirs": "a,b"})[0].data_folder
+@pytest.mark.parametrize("text", ["a,b,a", "a,a/", ","])
+def test_data_folders_are_named_once(text):
+    with pytest.raises(SettingsError, match=r"log\.dirs="):
+        _ = load(None, {}, {"log.dirs": text})[0].data_folders
 
 
 def test_changes_while_running_win_over_the_start_and_can_be_taken_back():
