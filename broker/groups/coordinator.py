@@ -89,13 +89,18 @@ class GroupCoordinator:
     # -- start
 
     def load(self) -> Iterator[None]:
-        """Read the log, a piece with every step. Until a group's partition is read, requests for it are told to come again."""
+        """Read the log, a piece with every step. Until a group's partition is read, requests for it are told to come again.
+
+        One that can not be read is offline, and its groups are loading, until it is `reopened`: what it holds is not forgotten.
+        """
         self.registry.loading = set(range(len(self._journal.partitions)))
         for shard in sorted(self.registry.loading):
             yield from self._load(shard)
 
     def _load(self, shard: int) -> Iterator[None]:
         folded = Folded()
+        if self._journal.is_offline(shard):
+            return
         try:
             for piece in self._journal.read(shard):
                 folded.take(piece)
@@ -104,7 +109,8 @@ class GroupCoordinator:
             log.warning("partition %s of the group topic is read once it is mended: %s", shard, damage)
             return
         except StorageFault as fault:
-            log.error("partition %s of the group topic could not be read to its end: %s", shard, fault)
+            self._journal.put_offline(shard, fault)
+            return
         self._loader.load(shard, folded)
         self.registry.loading.discard(shard)
         for group in self.registry.of_shard(shard):
@@ -151,7 +157,9 @@ class GroupCoordinator:
 
     def reopened(self, shard: int) -> None:
         """A partition of the log is back that could not be read before. What is known of groups in memory is newer than it."""
-        if not any(True for _ in self.registry.of_shard(shard)):
+        if shard in self.registry.loading:
+            self._read_on(self._load(shard))
+        elif not any(True for _ in self.registry.of_shard(shard)):
             self._reload(shard)
 
     def mended(self, shard: int) -> None:

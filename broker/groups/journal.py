@@ -193,6 +193,15 @@ class Journal:
         partition.append_checked(checked, now_ms)
         return checked.first_offset
 
+    def is_offline(self, shard: int) -> bool:
+        return shard < len(self.partitions) and self.partitions[shard].fault is not None
+
+    def put_offline(self, shard: int, fault: StorageFault) -> None:
+        """It is opened again, and then read again, when its disk works."""
+        partition = self.partitions[shard]
+        partition.fault = f"it can not be read: {fault}"
+        log.error("%r: %s", partition, fault)
+
     def read(self, shard: int) -> Iterator[list[Stored | Marked]]:
         """Everything in one partition, in order and in pieces; what cannot be read is logged and left out."""
         if shard >= len(self.partitions):

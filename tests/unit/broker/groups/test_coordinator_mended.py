@@ -1,5 +1,8 @@
-"""A partition of the group topic that is found damaged while it is loaded keeps its groups waiting, not forgotten."""
+"""A partition of the group topic that can not be read while it is loaded keeps its groups waiting, not forgotten."""
 
+from broker.log.memory_storage import ALL
+from broker.log.partition import Partition
+from broker.log.storage import StorageFault
 from broker.log.suspects import BeingMended
 from protocol.errors import ErrorCode
 from tests.support.group_members import commit, committed
@@ -25,4 +28,52 @@ def test_offsets_are_not_taken_for_missing_while_their_partition_is_mended(monke
     shard = partition.index
     assert world.coordinator.registry.load_error(shard) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     world.coordinator.mended(shard)
+    assert committed(world).committed_offset == 5
+
+
+def test_offsets_are_not_taken_for_missing_while_their_partition_can_not_be_read(monkeypatch):
+    """A fault of the disk at the start: the partition is offline, and its groups are loading, until it is back."""
+    world = GroupWorld()
+    world.topic()
+    commit(world, 5)
+    world.tick()
+    name, shard = world.coordinator.offsets_partition("g").topic, world.coordinator.offsets_partition("g").index
+    read = Partition.read
+
+    def failing(self, *arguments, **options):
+        if self.topic == name:
+            raise StorageFault("read: Input/output error")
+        return read(self, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Partition, "read", failing)
+        world.restart()
+        partition = world.coordinator.offsets_partition("g")
+        assert partition.fault
+        for _ in range(2):
+            assert world.coordinator.registry.load_error(shard) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            world.logs.open_again(partition)
+            world.coordinator.reopened(shard)
+            assert partition.fault, "it is opened and can still not be read"
+    assert world.logs.open_again(partition)
+    world.coordinator.reopened(shard)
+    assert committed(world).committed_offset == 5
+
+
+def test_offsets_are_not_taken_for_missing_while_their_partition_can_not_be_opened():
+    world = GroupWorld()
+    world.topic()
+    commit(world, 5)
+    world.tick()
+    partition = world.coordinator.offsets_partition("g")
+    shard, directory = partition.index, partition.directory
+    world.storage._locks.clear()
+    world.storage.fail("read", directory, times=ALL)
+    world.start()
+    partition = world.coordinator.offsets_partition("g")
+    assert partition.fault
+    assert world.coordinator.registry.load_error(shard) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    world.storage.heal()
+    assert world.logs.open_again(partition)
+    world.coordinator.reopened(shard)
     assert committed(world).committed_offset == 5
