@@ -217,6 +217,8 @@ class DataFolder:
             known = Circumstances(was_clean, start_offset, now_ms, recovery_point, may_be_unsynced=not was_clean)
             self.partitions[key] = self._open_partition(key, name, config_of(key[0]), known, resources)
         self._is_open = True
+        if starts.fault is not None:
+            self._mend_log_starts()
 
     def keys(self) -> list[TopicPartition]:
         """The partitions whose folders lie here. Raises StorageFault."""
@@ -231,6 +233,15 @@ class DataFolder:
         except StorageFault as fault:
             log.error("%s: the stop counts as a crash: %s", self.path, fault)
             return False
+
+    def _mend_log_starts(self) -> None:
+        """One of the two files that say where partitions start was damaged: there are two again before the other one is."""
+        try:
+            self.write_log_starts()
+        except StorageFault as fault:
+            log.warning(
+                "%s: the starts of partitions could not be written again, which is tried again: %s", self.path, fault
+            )
 
     def _load_checkpoint(self, name: str) -> checkpoints.Loaded:
         try:

@@ -26,6 +26,7 @@ CHECKPOINTS = [
     "log-start-offset-checkpoint",
     "cleaner-offset-checkpoint",
 ]
+LOG_STARTS = ("log-start-offset-checkpoint", "horolog-log-starts")
 GARBLED: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda _: b"",
     "cut": lambda data: data[: len(data) // 2],
@@ -73,6 +74,22 @@ def test_transaction_index(log: DamagedLog, garbled: str) -> None:
     path.write_bytes(GARBLED[garbled](bytes(68)))
     log.open()
     log.check_goes_on(COUNT)
+
+
+@pytest.mark.parametrize("order", [LOG_STARTS, LOG_STARTS[::-1]])
+def test_both_files_of_log_starts_one_after_the_other(log: DamagedLog, order: tuple[str, str]) -> None:
+    """A start has two good ones again, however soon it ends."""
+    start = log.base(1) - 1
+    logs = open_logs(log.data)
+    logs.partitions["t", 0].delete_records_before(start)
+    assert logs.write_log_starts() == set()
+    logs.abandon()
+    for name in order:
+        path = log.data / name
+        path.write_bytes(GARBLED["cut"](path.read_bytes()))
+        logs = open_logs(log.data)
+        assert logs.partitions["t", 0].log_start_offset == start
+        logs.abandon()
 
 
 @pytest.mark.parametrize("garbled", ["empty", "cut", "zeros", "garbage"])
