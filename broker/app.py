@@ -284,8 +284,9 @@ class Broker:
         self.waiting.changed(self.logs.apply_retention(self._expiry_clock.wall_ms()))
 
     def _sync_and_remove(self) -> None:
-        """What `flush.ms` asks for, what rolls have left to be sealed, and files that have been out of use for long enough."""
+        """What `flush.ms` asks for, what rolls have left to be sealed, and what has been out of use for long enough."""
         now_ms = self.clock.wall_ms()
+        self.waiting.changed(self.logs.finish_retention(self._expiry_clock.wall_ms()))
         jobs = [partition.sync for partition in self.logs.partitions_to_sync(now_ms)]
         for job in (*jobs, *self.logs.removal_jobs(now_ms)):
             self._in_background(job)
@@ -294,6 +295,7 @@ class Broker:
         """Partitions that a fault of the disk has stopped come back when it has passed, and what is kept in them is read again."""
         reopened, repairs = self.logs.revive()
         for partition in reopened:
+            self.cluster.reopened(partition)
             if partition.topic == GROUP_OFFSETS:
                 self.groups.reopened(partition.index)
             elif partition.topic == TRANSACTION_STATE:

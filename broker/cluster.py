@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from broker.adoption import adopted_file, takeover
 from broker.adoption.folders import Renaming, count_and_foreign
@@ -86,6 +86,19 @@ def next_producer_id_of(stored: StoredCluster, now_ms: int, *, has_topics: bool)
     return now_ms if has_topics else 0
 
 
+def _is_deleted(partition: Partition, stored: StoredCluster, taken: Takeover) -> bool:
+    """Whether a folder belongs to a topic that was being deleted. It may not say so: nothing of an empty partition is synced."""
+    ids = stored.deleting.get(partition.topic, ())
+    if partition.topic_id is None:
+        return bool(ids) and not partition.size_bytes and partition.topic not in taken.topics
+    return partition.topic_id in ids
+
+
+def _may_have_id(found: Iterable[Partition]) -> bool:
+    """Whether a folder that nobody can read now may say whose it is."""
+    return any(one.fault is not None for one in found) and all(one.topic_id is None for one in found)
+
+
 def unknown_topic(name: str) -> ClusterError:
     return ClusterError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name} here")
 
@@ -116,6 +129,8 @@ class Cluster:
         self._collision_keys: dict[str, str] = {}
         self._configs: dict[tuple[tuple[str, str], ...], TopicConfig] = {}
         self._foreign: set[str] = set()
+        self._unidentified: set[str] = set()
+        """Topics whose id lies in folders that can not be read yet: the one they have is for now, and never on record."""
         self._partition_count = 0
         self.change_count = 0
         """How often the file was written since the start."""
@@ -143,7 +158,7 @@ class Cluster:
             self.on_settings_changed(self.settings)
         overrides = {name: self._usable_overrides(name, topic.overrides) for name, topic in taken.topics.items()}
         self._logs.open(lambda name: self.topic_config(overrides.get(name, NOT_TAKEN)))
-        changed = self._finish_deletions(stored)
+        changed = self._finish_deletions(stored, taken)
         if self._logs.has_folders_away(one for topic in stored.topics.values() for one in topic.folders):
             self._deleting = {name: set(ids) for name, ids in stored.deleting.items()}
         changed |= self._adopt(stored, taken, overrides)
@@ -215,13 +230,9 @@ class Cluster:
             self._configs[key] = config
         return config
 
-    def _finish_deletions(self, stored: StoredCluster) -> bool:
+    def _finish_deletions(self, stored: StoredCluster, taken: Takeover) -> bool:
         """Remove the folders that a crash left of deleted topics."""
-        doomed = [
-            partition
-            for partition in list(self._logs.partitions.values())
-            if partition.topic_id in stored.deleting.get(partition.topic, ())
-        ]
+        doomed = [partition for partition in self._logs.partitions.values() if _is_deleted(partition, stored, taken)]
         for partition in doomed:
             try:
                 self._logs.delete(partition)
@@ -236,7 +247,10 @@ class Cluster:
         for (name, index), partition in self._logs.partitions.items():
             found.setdefault(name, {})[index] = partition
         for name, topic in taken.topics.items():
-            self._adopt_topic(topic, found.pop(name, {}), overrides[name])
+            partitions = found.pop(name, {})
+            if name not in stored.topics and not taken.is_known_there(name) and _may_have_id(partitions.values()):
+                self._unidentified.add(name)
+            self._adopt_topic(topic, partitions, overrides[name])
         for name, others in found.items():
             self._adopted_count(name, 0, others)
         return self._stored != stored.topics
@@ -262,6 +276,21 @@ class Cluster:
                 self._identify(partition, topic_id)
             topic.partitions.append(partition)
         self._register(topic)
+
+    def reopened(self, partition: Partition) -> None:
+        """A folder can be read again: a topic that waits for its id has the one that lies there."""
+        topic = self.topics.get(partition.topic)
+        if topic is None or topic.name not in self._unidentified:
+            return
+        self._unidentified.discard(topic.name)
+        if partition.topic_id is None or partition.topic_id in self.by_id:
+            self._identify(partition, topic.id)
+        else:
+            del self.by_id[topic.id]
+            topic.id = partition.topic_id
+            self.by_id[topic.id] = topic
+            self._stored[topic.name] = replace(self._stored[topic.name], id=topic.id, line="")
+        self._save_or_warn()
 
     def _identify(self, partition: Partition, topic_id: bytes) -> None:
         """A full disk does not keep a partition from being served: its folder gets the id at the next start."""
@@ -293,7 +322,8 @@ class Cluster:
     def _save(self) -> None:
         """Write the file; a disk that fails is a refusal with Kafka's code for it."""
         try:
-            self._file.save(self._stored.values(), self.broker_configs, self._reserved_producer_ids, self._deleting)
+            known = [one for one in self._stored.values() if one.name not in self._unidentified]
+            self._file.save(known, self.broker_configs, self._reserved_producer_ids, self._deleting)
         except StorageFault as fault:
             log.error("%r: could not write: %s", self._file, fault)
             raise ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the cluster file could not be written") from fault
@@ -434,6 +464,7 @@ class Cluster:
         for topic in doomed:
             del self.topics[topic.name], self.by_id[topic.id], self._collision_keys[collision_key(topic.name)]
             self._partition_count -= len(topic.partitions)
+            self._unidentified.discard(topic.name)
             if self._remove_folders(topic.partitions):
                 self._deleting_done(topic)
         self._save_or_warn()
@@ -480,6 +511,7 @@ class Cluster:
 
     def _carry_out_growth(self, accepted: Sequence[NewPartitions]) -> dict[str, ClusterError]:
         before = {each.name: self._stored[each.name] for each in accepted}
+        self._unidentified -= before.keys()
         placing = self._logs.placing()
         for each in accepted:
             old = before[each.name]
@@ -517,6 +549,7 @@ class Cluster:
         """Give known topics other overrides, all of them in one write; they take effect at once. Raises ClusterError."""
         configs = {name: self.topic_config(overrides) for name, overrides in changes.items()}
         before = {name: self._stored[name] for name in changes}
+        self._unidentified -= before.keys()
         for name, overrides in changes.items():
             old = before[name]
             self._stored[name] = StoredTopic(name, old.id, old.partition_count, dict(overrides), old.folders)

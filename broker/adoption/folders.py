@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from broker.log import checkpoints
 from broker.log.checkpoints import CheckpointError
 from broker.log.data_folder import partition_of
+from broker.log.segment import LOG_SUFFIX
 from broker.log.storage import Storage, StorageFault
 
 STRAY_SUFFIX = "-stray"
@@ -85,6 +86,19 @@ def topic_id_of(storage: Storage, folder: Folder) -> bytes | None:
         return checkpoints.load_topic_id(storage, folder.path)
     except (CheckpointError, StorageFault):
         return None
+
+
+def is_blank(storage: Storage, folder: Folder) -> bool:
+    """Whether it has neither an id nor records, as when the power went before anything was written there."""
+    try:
+        if checkpoints.load_topic_id(storage, folder.path) is not None:
+            return False
+    except CheckpointError:
+        pass
+    except StorageFault:
+        return False
+    logs = (name for name in storage.list_dir(folder.path) if name.endswith(LOG_SUFFIX))
+    return not any(storage.stat(f"{folder.path}/{name}")[0] for name in logs)
 
 
 def aside(folder: Folder, reason: str) -> Renaming:

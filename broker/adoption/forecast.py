@@ -33,7 +33,7 @@ def expiring(partitions: Iterable[Partition], now_ms: int) -> list[Expiring]:
 
 
 def _expiring(partition: Partition, then_ms: int) -> Expiring | None:
-    gone = {one.base_offset: one.cause for one in partition.expiring(then_ms).expired}
+    gone = {one.base_offset: one.cause for one in partition.expiry.decide(partition, then_ms).expired}
     segments = [one for one in partition.segments if one.base_offset in gone]
     if not segments:
         return None

@@ -69,6 +69,10 @@ class Takeover:
     def unknown(self) -> list[str]:
         return sorted(name for name, topic in self.topics.items() if is_unknown(topic.overrides))
 
+    def is_known_there(self, name: str) -> bool:
+        """Whether the metadata has the topic, and so its id."""
+        return self.kraft is not None and name in self.kraft.topics
+
     @property
     def adopted(self) -> list[str]:
         """Topics that were not on record."""
@@ -187,7 +191,7 @@ class _Planning:
     # -- topics that are not on record
 
     def _is_new_there(self, name: str) -> bool:
-        return self._result.kraft is not None and name in self._result.kraft.topics
+        return self._result.is_known_there(name)
 
     def _plan_found(self, name: str) -> None:
         result = self._result
@@ -208,7 +212,9 @@ class _Planning:
     def _is_going(self, folder: folders.Folder) -> bool:
         """Whether the folder was left behind by a deletion that the start finishes."""
         ids = self._stored.deleting.get(folder.topic)
-        return ids is not None and folders.topic_id_of(self._storage, folder) in ids
+        if ids is None:
+            return False
+        return folders.topic_id_of(self._storage, folder) in ids or folders.is_blank(self._storage, folder)
 
     def _is_removed(self, found: Mapping[int, folders.Folder]) -> bool:
         """Whether these are the leavings of a topic that a Kafka has deleted."""

@@ -49,6 +49,7 @@ class Durability:
         "_unsynced",
         "in_memory",
         "recovery_point",
+        "snapshot_offset",
         "waiting_since_ms",
     )
 
@@ -69,6 +70,8 @@ class Durability:
         self._files_fail = False
         self.recovery_point = recovery_point
         """Everything before it is on the disk."""
+        self.snapshot_offset = -1
+        """Of the newest snapshot of producers that is known to be on the disk."""
         self.waiting_since_ms = -1
         """When the first append came that is not synced yet."""
 
@@ -94,6 +97,11 @@ class Durability:
         self._snapshots.append(snapshot)
 
     @property
+    def has_snapshots(self) -> bool:
+        """Whether any wait to be written."""
+        return bool(self._snapshots)
+
+    @property
     def names_are_unsynced(self) -> bool:
         """Whether a power cut may bring back the names of segments as they were."""
         return self._directory_synced < self._directory_changes
@@ -111,7 +119,8 @@ class Durability:
 
         A sync after one that failed would succeed without having written what that one did not, so there is none before a repair.
 
-        Snapshots and seals only spare work at the next start: should they fail, that is logged once and tried again.
+        Snapshots and seals only spare work at the next start: should they fail, that is logged once and tried again. Where a
+        snapshot is all that will tell of producers, `snapshot_offset` is waited for.
         """
         with self._guard:
             if self._failed is not None:
@@ -119,6 +128,7 @@ class Durability:
             save_seals, self._seals_changed = self._seals_changed, False
             known = [(one, one.seal or one.progress) for one in tuple(segments)] if save_seals else []
             complete = [seal for _, seal in known if seal is not None]
+            snapshots = tuple(self._snapshots)
             self.waiting_since_ms = -1
             try:
                 self._sync_files()
@@ -131,7 +141,7 @@ class Durability:
                 raise
             self.recovery_point = max(self.recovery_point, end_offset)
             try:
-                self._save_snapshots()
+                self._save_snapshots(snapshots)
                 if save_seals:
                     seals.save(self._storage, self._directory, complete)
                 self._files_fail = False
@@ -159,16 +169,15 @@ class Durability:
             raise
         segment.synced_bytes = max(segment.synced_bytes, size_bytes)
 
-    def _save_snapshots(self) -> None:
-        if (
-            self._snapshots
-        ):  # first: what it tells of a snapshot that is not there yet is in the log behind the one before
-            producers_file.save(self._storage, self._directory, self._snapshots[-1].remembered)
-        while self._snapshots:
-            offset, entries, _, replaces = self._snapshots[0]
+    def _save_snapshots(self, snapshots: Sequence[Snapshot]) -> None:
+        """Those that were asked for before the sync: what a later one tells of may not be on the disk."""
+        if snapshots:  # first: what it tells of a snapshot that is not there yet is in the log behind the one before
+            producers_file.save(self._storage, self._directory, snapshots[-1].remembered)
+        for offset, entries, _, replaces in snapshots:
             snapshot_file.save(self._storage, self._directory, offset, entries)
             if replaces is not None and replaces != offset:
                 snapshot_file.remove(self._storage, self._directory, replaces)
+            self.snapshot_offset = max(self.snapshot_offset, offset)
             self._snapshots.popleft()
 
     def _warn(self, fault: StorageFault) -> None:

@@ -269,13 +269,24 @@ class LogManager:
 
     def apply_retention(self, now_ms: int) -> list[Partition]:
         """Let every partition expire what is too old or too much; the partitions whose log start has moved."""
+        return self._expire(self.partitions.values(), Partition.apply_retention, now_ms)
+
+    def finish_retention(self, now_ms: int) -> list[Partition]:
+        """Likewise those where something that had expired was to wait for a sync, which has been made."""
+        due = [one for one in self.partitions.values() if one.expiry.is_due]
+        return self._expire(due, Partition.finish_retention, now_ms) if due else []
+
+    @staticmethod
+    def _expire(
+        partitions: Iterable[Partition], expire: Callable[[Partition, int], object], now_ms: int
+    ) -> list[Partition]:
         moved = []
-        for partition in list(self.partitions.values()):
+        for partition in partitions:
             if partition.fault is not None:
                 continue
             start_offset = partition.log_start_offset
             try:
-                partition.apply_retention(now_ms)
+                expire(partition, now_ms)
             except StorageFault as fault:
                 log.error("%r: retention failed: %s", partition, fault)
             if partition.log_start_offset != start_offset:

@@ -93,6 +93,13 @@ def _apply(data: bytearray, size: int, position: int, change: bytes | None) -> i
     return max(size, position + len(change))
 
 
+def _flipped(change: bytes | None, place: int, mask: int) -> bytes | None:
+    """A change with a byte of it corrupted, if it has that place."""
+    if change is None or not 0 <= place < len(change):
+        return change
+    return change[:place] + bytes([change[place] ^ mask]) + change[place + 1 :]
+
+
 def _apply_names(names: dict[str, _Node | _Folder], changes: dict[str, _Node | _Folder | None]) -> None:
     for name, node in changes.items():
         if node is None:
@@ -228,12 +235,13 @@ class MemoryStorage:
         self._locks.clear()
 
     def corrupt(self, path: str, position: int, mask: int) -> None:
-        """Flip bits of a byte at rest; nothing tells that this has happened."""
+        """Flip bits of a byte at rest, in what is still on its way to the disk too; nothing tells that this has happened."""
         node = self.file_node(path)
         node.data.extend(bytes(max(0, position + 1 - len(node.data))))
         node.data[position] ^= mask
         if position < len(node.durable):
             node.durable[position] ^= mask
+        node.changes = [(start, _flipped(change, position - start, mask)) for start, change in node.changes]
 
     def files(self) -> list[str]:
         """The paths of all files."""

@@ -51,5 +51,7 @@ class Opened:
     """A power cut may still change what is in the folder."""
     recovery_point: int | None = None
     """Up to where the log is known to be on the disk, if that is not its end."""
+    snapshot_offset: int = -1
+    """Of the newest snapshot of producers that is known to be on the disk."""
     new_files: list[str] = field(default_factory=list)
     """Small files of a folder that was just made, which nobody has synced."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from broker.log import repair, retention, rolling, seals, snapshot_file, swap_files, time_watch, transaction_index
 from broker.log.cleaner import CleanedSegment
 from broker.log.durability import Durability, Snapshot
+from broker.log.expiry import Expiry
 from broker.log.log_reader import LogReader
 from broker.log.lookup import Found
 from broker.log.opened import Opened, Resources
@@ -37,7 +38,6 @@ DELETED_SUFFIX = ".deleted"
 DELETED = "deleted"
 """The fault of a partition that is no more."""
 NO_APPEND_TIME = -1
-
 _new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
@@ -57,7 +57,6 @@ class Partition:
         "_durability",
         "_epochs",
         "_failed",
-        "_future_warnings",
         "_kept_ms",
         "_producers",
         "_reader",
@@ -68,6 +67,7 @@ class Partition:
         "_times",
         "appended_bytes",
         "directory",
+        "expiry",
         "fault",
         "folder",
         "high_watermark",
@@ -109,8 +109,9 @@ class Partition:
         synced = self.high_watermark if opened.recovery_point is None else opened.recovery_point
         self._durability = Durability(resources.storage, self.directory, synced)
         self._durability.folder_created(opened.new_files)
+        self._durability.snapshot_offset = opened.snapshot_offset
+        self.expiry = Expiry(f"{self.topic}-{self.index}", self._durability)
         self._doomed: deque[tuple[int, Segment]] = deque()
-        self._future_warnings = retention.FutureWarnings(f"{self.topic}-{self.index}")
         self._config = config
         self._roll_jitter_ms = 0
         self._set_roll_time()
@@ -534,38 +535,40 @@ class Partition:
             self._epochs.save(self._resources.storage, self.directory)
 
     def apply_retention(self, now_ms: int) -> list[retention.Expired]:
-        """Take out of use what has outlived its time, size or start offset; says what."""
+        """Take out of use what has outlived its time, size or start offset; says what. The rest goes with `finish_retention`."""
         self.write_pending()
-        decision = self.expiring(now_ms)
-        if self._future_warnings.tell(decision.blocked_by_future, now_ms):
-            self._resources.counters.segments_kept_by_future.value += 1
-        if decision.expired:
-            self._expire(decision.expired, now_ms)
+        expired = self.expiry.find(self, now_ms)
         self._producers.expire(now_ms)
-        return list(decision.expired)
+        return self._expire(expired, now_ms)
 
-    def expiring(self, now_ms: int) -> retention.Decision:
-        """What retention would take out of use at a time."""
-        return retention.decide_of(
-            self.segments, self._config, now_ms, self.log_start_offset, self.high_watermark, self.log_end_offset
-        )
+    def finish_retention(self, now_ms: int) -> list[retention.Expired]:
+        """When `expiry.is_due`: what had expired when `apply_retention` was called last, and still has."""
+        self.write_pending()
+        return self._expire(self.expiry.find_waiting(self, now_ms), now_ms)
 
-    def _expire(self, expired: Iterable[retention.Expired], now_ms: int) -> None:
-        gone = {one.base_offset: one.cause for one in expired}
-        if not self.takes_appends:  # nor can another active segment be begun
-            gone.pop(self._active.base_offset, None)
-        elif self._active.base_offset in gone:
-            if not self._ready:
-                self._begin_appends()
-            self._roll(now_ms)
+    def _expire(self, expired: Sequence[retention.Expired], now_ms: int) -> list[retention.Expired]:
+        if expired and expired[-1].base_offset == self._active.base_offset:
+            expired = self._without_active(expired, now_ms)
+        going = self.expiry.dispensable(self, expired)
+        if self.expiry.waiting_upto is not None and not self._durability.has_snapshots:
+            self._save_snapshot()
         try:
-            for segment in [one for one in self.segments if one.base_offset in gone]:
-                log.info("%s-%s: segment %s expired (%s)", self.topic, self.index, segment, gone[segment.base_offset])
+            for segment in going:
                 self.take_out(segment, now_ms)
                 self._resources.counters.segments_expired.value += 1
         finally:  # also if a later one could not be renamed
             if self.segments[0].base_offset > self.log_start_offset:
                 self._move_start(self.segments[0].base_offset)
+        return list(expired[: len(going)])
+
+    def _without_active(self, expired: Sequence[retention.Expired], now_ms: int) -> Sequence[retention.Expired]:
+        """All of it, once another segment is active; where none can be begun the one that is stays."""
+        if not self.takes_appends:
+            return expired[:-1]
+        if not self._ready:
+            self._begin_appends()
+        self._roll(now_ms)
+        return expired
 
     def take_out(self, segment: Segment, now_ms: int) -> None:
         """Rename a segment's files to `.deleted`; they are removed after `file.delete.delay.ms`. If that fails it stays."""
@@ -573,7 +576,7 @@ class Partition:
         self.segments.remove(segment)
         self._doomed.append((now_ms + self._config.file_delete_delay_ms, segment))
         self._segments_changed()
-        self._future_warnings.forget(segment.base_offset)
+        self.expiry.forget(segment.base_offset)
         storage = self._resources.storage
         base_offset = segment.base_offset
         for name in (snapshot_file.file_name(base_offset), f"{base_offset:020d}{transaction_index.SUFFIX}"):

@@ -239,6 +239,12 @@ class ProducerStates:
                 self._evict_longest_idle()
         self._find_open()
 
+    def restore_missing(self, entries: Iterable[SnapshotEntry], now_ms: int) -> None:
+        """Of a snapshot, take those producers that the log behind it says nothing of."""
+        for entry in entries:
+            self._producers.setdefault(entry.producer_id, _from_snapshot(entry, now_ms))
+        self._find_open()
+
     def snapshot(self) -> list[SnapshotEntry]:
         """What to save, by producer id."""
         return [_to_snapshot(producer_id, self._producers[producer_id]) for producer_id in sorted(self._producers)]

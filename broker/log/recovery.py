@@ -44,7 +44,8 @@ from broker.log.row_file import RowFileError
 from broker.log.scan import LARGEST_RELATIVE_OFFSET, Batch, first_offset, scan
 from broker.log.seals import Contents, IndexSum, Seal, SealsDamaged, fingerprint
 from broker.log.segment import HAS_PRODUCERS, LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, Segment, SegmentFolder
-from broker.log.storage import FileMissing, Storage, StorageFault
+from broker.log.snapshot_file import SnapshotEntry
+from broker.log.storage import Storage, StorageFault
 from broker.log.survey import Known
 from broker.log.transaction_index import AbortedTransaction, TransactionIndex, TransactionIndexError
 from broker.topic_settings import TopicConfig
@@ -113,7 +114,17 @@ def offline_partition(
     folder = folder_of(directory, resources)
     segment = Segment(folder, 0, Contents(0, 0), config, 0)
     producers = ProducerStates(resources.producer_expiration_ms)
-    opened = Opened(topic, index, directory, None, [segment], producers, LeaderEpochs(), 0, 0)
+    opened = Opened(
+        topic,
+        index,
+        directory,
+        _topic_id_if_readable(resources.storage, directory),
+        [segment],
+        producers,
+        LeaderEpochs(),
+        0,
+        0,
+    )
     partition = Partition(opened, config, resources, folder)
     partition.fault = reason
     return partition
@@ -153,6 +164,7 @@ class _Opening:
         self.abort_markers: list[int] = []
         self.transactions_lost = False
         self.synced_up_to = 0
+        self.snapshot_offset = -1
 
     def open(self) -> Partition:
         names = self._tidy(self.storage.list_dir(self.directory))
@@ -174,7 +186,7 @@ class _Opening:
             self.topic,
             self.index,
             self.directory,
-            self._topic_id(names),
+            _topic_id_in(self.storage, self.directory),
             segments,
             self.producers,
             epochs,
@@ -184,6 +196,7 @@ class _Opening:
             unsealed=bool(self.scanned),
             names_unsynced=self.known.may_be_unsynced,
             recovery_point=min(self.scanned, default=None),
+            snapshot_offset=self.snapshot_offset,
         )
         is_new = len(segments) == 1 and (not segments[0].size_bytes or not sealed)
         if is_new:
@@ -467,19 +480,24 @@ class _Opening:
         """Begin with the newest snapshot and go through the batches behind it.
 
         Without one, through all that is there, also before the log's start: what DeleteRecords hides tells of producers as before.
+        Where aborted transactions have to be found again, too: then the snapshot tells only of those producers whose records are gone.
         """
         end_offset = segments[-1].next_offset
         has_snapshots = any(name.endswith(snapshot_file.SUFFIX) for name in names)
         from_offset = segments[0].base_offset
-        if has_snapshots and not self.transactions_lost:
+        gone: list[SnapshotEntry] = []
+        if has_snapshots:
             found = snapshot_file.load_newest(
                 self.storage, self.directory, not_before=segments[0].base_offset, not_after=end_offset
             )
             for fault in found.faults:
                 log.warning("%s: %s", self.name, fault)
-            if found.offset >= 0:
+            if self.transactions_lost:
+                gone = found.entries
+            elif found.offset >= 0:
                 self.producers.restore(found.entries, self.known.now_ms)
                 from_offset = found.offset
+                self.snapshot_offset = found.offset if self._has_synced_names() else -1
                 bases = {segment.base_offset for segment in segments}
                 snapshot_file.remove_superseded(self.storage, self.directory, found.offset, bases)
             snapshot_file.remove_outside(
@@ -488,11 +506,21 @@ class _Opening:
         for segment in segments:
             if segment.magics & HAS_PRODUCERS and segment.next_offset > from_offset:
                 self._replay(segment, from_offset, aborted)
+        self.producers.restore_missing(gone, self.known.now_ms)
         if producers_file.FILE_NAME in names:
             self._recall_batches()
         for segment in segments:
             if segment.base_offset in self.scanned and segment.seal is not None:
                 segment.seal = replace(segment.seal, transaction_index=segment.sum_of_transactions())
+
+    def _has_synced_names(self) -> bool:
+        """Whether what lies in the folder would be there after a power cut."""
+        try:
+            if self.known.may_be_unsynced:
+                self.storage.sync_dir(self.directory)
+        except StorageFault:
+            return False
+        return True
 
     def _recall_batches(self) -> None:
         """What snapshots have no room for."""
@@ -537,14 +565,22 @@ class _Opening:
             aborted[segment.base_offset] = TransactionIndex(self.storage, path, segment.base_offset)
         return aborted[segment.base_offset]
 
-    def _topic_id(self, names: set[str]) -> bytes | None:
-        if checkpoints.PARTITION_METADATA not in names:
-            return None
-        try:
-            return checkpoints.load_topic_id(self.storage, self.directory)
-        except (CheckpointError, FileMissing) as damage:
-            log.warning("%s: %s: %s", self.name, checkpoints.PARTITION_METADATA, damage)
-            return None
+
+def _topic_id_in(storage: Storage, directory: str) -> bytes | None:
+    """The topic's id in a partition's folder; None if there is none, or a damaged one. Raises StorageFault."""
+    try:
+        return checkpoints.load_topic_id(storage, directory)
+    except CheckpointError as damage:
+        log.warning("%s/%s: %s", directory, checkpoints.PARTITION_METADATA, damage)
+        return None
+
+
+def _topic_id_if_readable(storage: Storage, directory: str) -> bytes | None:
+    """Likewise of a folder that something is wrong with."""
+    try:
+        return _topic_id_in(storage, directory)
+    except StorageFault:
+        return None
 
 
 def is_segment_file(name: str, suffix: str) -> bool:

@@ -141,6 +141,15 @@ class Model:
         assert place(self.partition.largest_timestamp()) == largest
 
 
+def send(model: Model, sequence: int, producer_id: int = 7, epoch: int = 0) -> int:
+    """An idempotent producer's batch of two records; where it is."""
+    records = [Record(n, NOW_MS, 0, b"k", b"v%d" % sequence) for n in range(2)]
+    data = bytes(encode_batch(records, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence))
+    base_offset = model.partition.append(data, NOW_MS, produce_version=NEW).base_offset
+    model.partition.flush()
+    return base_offset
+
+
 def place(found: Found | None) -> tuple[int, int] | None:
     return None if found is None else (found.offset, found.timestamp)
 

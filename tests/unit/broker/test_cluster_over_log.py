@@ -7,12 +7,13 @@ import pytest
 from broker.clock import ManualClock
 from broker.cluster import Cluster
 from broker.cluster_errors import ClusterError
-from broker.cluster_file import ClusterFile
+from broker.cluster_file import FILE_NAME, ClusterFile
 from broker.log.manager import LogManager
-from broker.log.memory_storage import MemoryStorage, PowerCut
+from broker.log.memory_storage import ALL, MemoryStorage, PowerCut
 from broker.new_topics import NewPartitions, NewTopic
 from broker.settings import Settings
 from protocol.errors import ErrorCode
+from tests.support.log_model import NEW, NOW_MS, encode
 
 
 class Machine:
@@ -23,9 +24,12 @@ class Machine:
 
     def start(self):
         """As after a power cut: only what was synced is there."""
+        self.storage.crash()
+        return self.start_as_it_is()
+
+    def start_as_it_is(self):
         if self.logs is not None:
             self.logs.abandon()
-        self.storage.crash()
         self.logs = LogManager(["/data"], self.storage, self.clock, Settings())
         cluster = Cluster(self.logs.cluster_id, Settings(), self.logs, ClusterFile(self.storage, "/data"))
         cluster.open(self.clock.wall_ms())
@@ -101,3 +105,70 @@ def test_a_deleted_topic_may_be_made_again_at_once(machine):
     assert seen(machine.start()) == seen(cluster)
     with pytest.raises(ClusterError):
         cluster.create_topic("t")
+
+
+def test_a_power_cut_at_any_step_of_deleting_leaves_the_topic_as_it_was_or_nothing(machine):
+    """Also of partitions that nobody has written to, whose folders may not say whose they are."""
+    outcomes = set()
+    for step in range(40):
+        cluster = machine.start()
+        cluster.delete_topics(cluster.topics)
+        topic_id = cluster.create_topic("t", 3).id
+        append(cluster.topics["t"].partitions[0])
+        machine.storage.power_off_after(step)
+        with contextlib.suppress(PowerCut):
+            cluster.delete_topic("t")
+        for _ in range(2):
+            found = {name: (topic.id, len(topic.partitions)) for name, topic in machine.start().topics.items()}
+            assert found in ({}, {"t": (topic_id, 3)})
+        outcomes.add(len(found))
+    assert outcomes == {0, 1}
+
+
+def append(partition):
+    partition.append(encode(2, 0, [NOW_MS], [b"v"]), NOW_MS, produce_version=NEW)
+    partition.flush()
+    partition.sync()
+
+
+def lose_line_of(machine, name):
+    """A bit of a topic's line in the cluster file flips."""
+    path = f"/data/{FILE_NAME}"
+    machine.storage.corrupt(path, machine.storage.read_all(path).index(b'{"name": "%s"' % name.encode()), 1)
+
+
+@pytest.mark.parametrize("fault", ["create", "read"])
+def test_a_topic_keeps_its_id_though_its_line_is_lost_and_its_folder_can_not_be_opened(machine, fault):
+    cluster = machine.start()
+    topic_id = cluster.create_topic("t", 1).id
+    append(cluster.topics["t"].partitions[0])
+    machine.start()
+    lose_line_of(machine, "t")
+    machine.storage.fail(fault, "t-0/", times=ALL)
+    failing = machine.start_as_it_is()
+    (partition,) = failing.topics["t"].partitions
+    assert partition.fault
+    failing.create_topic("other", 1)
+    assert machine.start().topics["t"].id == topic_id
+
+
+@pytest.mark.parametrize("identified", [True, False])
+def test_a_topic_has_its_id_again_when_its_folder_is_back(machine, identified):
+    cluster = machine.start()
+    topic_id = cluster.create_topic("t", 1).id
+    append(cluster.topics["t"].partitions[0])
+    machine.start()
+    lose_line_of(machine, "t")
+    if not identified:
+        machine.storage.remove("/data/t-0/partition.metadata")
+    machine.storage.fail("read", "t-0/", times=ALL)
+    cluster = machine.start_as_it_is()
+    topic = cluster.topics["t"]
+    machine.storage.heal()
+    assert machine.logs.open_again(topic.partitions[0])
+    cluster.reopened(topic.partitions[0])
+    assert (topic.id == topic_id) == identified
+    assert cluster.by_id == {topic.id: topic}
+    assert topic.partitions[0].topic_id == topic.id
+    again = machine.start()
+    assert again.topics["t"].id == topic.id

@@ -208,6 +208,15 @@ def test_when_only_the_process_dies_everything_written_is_there(storage):
     assert storage.read_all("/d/a") == b"synced and mo"
 
 
+def test_what_is_corrupted_on_its_way_to_the_disk_arrives_so(storage):
+    file = synced_file(storage, b"")
+    file.pwritev([b"ab"], 0)
+    file.pwritev([b"cd"], 2)
+    storage.corrupt("/d/a", 2, 0x20)
+    storage.crash(random.Random(1), survival=1.0)
+    assert storage.read_all("/d/a") == b"abCd"
+
+
 def test_what_is_corrupted_stays_so(storage):
     synced_file(storage)
     storage.corrupt("/d/a", 1, 0x20)

@@ -14,9 +14,7 @@ from client.cli.dumping.kinds import kind_of
 from client.cli.dumping.small_files import dump_small
 from client.cli.examining.folder_check import check_small_files
 from protocol.errors import ErrorCode
-from protocol.records.batch import encode_batch
-from protocol.records.record import Record
-from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, small_config
+from tests.support.log_model import DIRECTORY, NOW_MS, Model, send, small_config
 
 PATH = f"{DIRECTORY}/{FILE_NAME}"
 SEVERAL = [Remembered(7, 1, [Appended(0, 0, 10, 10, NOW_MS), Appended(1, 3, 12, 14, NOW_MS)])]
@@ -31,15 +29,6 @@ def test_no_changed_byte_and_no_cut_is_believed(position, change):
     for bad in (bytes(hurt), good[:position], good + b"\0"):
         with pytest.raises(RowFileError):
             producers_file.decode(bad)
-
-
-def send(model, sequence, producer_id=7, epoch=0):
-    """A batch of two records; where it is."""
-    records = [Record(n, NOW_MS, 0, b"k", b"v%d" % sequence) for n in range(2)]
-    data = bytes(encode_batch(records, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence))
-    place = model.partition.append(data, NOW_MS, produce_version=NEW).base_offset
-    model.partition.flush()
-    return place
 
 
 def filled(config=None):
