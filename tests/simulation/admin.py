@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from broker.log.partition import Partition
@@ -186,12 +187,23 @@ class Administrator:
                 model.start_is_unknown |= not topic.must_exist
         now_ms = self._world.clock.wall_ms()
         self._world.broker._apply_retention()
+        self._finish_retention()
         for model, (partition, start, size_bytes, may_start) in before.items():
             moved = partition.log_start_offset - start
             self._world.note("retention", model, start, moved)
             self._world.counts["retention deletes"] += bool(moved)
             self._check_retention(model, partition, start, size_bytes, now_ms)
-            model.may_start = max(may_start, partition.log_start_offset)
+            waits_upto = partition.expiry.waiting_upto or 0
+            model.may_start = max(may_start, partition.log_start_offset, min(waits_upto, partition.high_watermark))
+
+    def _finish_retention(self) -> None:
+        """What has to wait for a snapshot of producers goes behind a sync; where that fails it stays, and goes later."""
+        broker = self._world.broker
+        if any(one.expiry.waiting_upto is not None for one in broker.logs.partitions.values()):
+            self._world.note("retention waits")
+            for _ in range(2):
+                broker._sync_and_remove()
+                self._world.loop.settle()
 
     def _check_retention(
         self, model: PartitionModel, partition: Partition, start: int, size_bytes: int, now_ms: int
@@ -269,11 +281,13 @@ class Administrator:
 
     def _may_be_forgotten(self, topic: TopicModel) -> bool:
         """A topic without data may be nowhere but in the cluster file, and that was damaged."""
-        durable = (one.level == Level.DURABLE for partition in topic.partitions for one in partition.attempts)
-        return self._simulation.configs_may_be_lost and not any(durable)
+        return self._simulation.configs_may_be_lost and not _has_durable(topic.partitions)
 
     def _adopt_count(self, topic: TopicModel, count: int) -> None:
-        if count not in topic.counts:
+        missing = topic.partitions[count:]
+        if self._simulation.configs_may_be_lost and not _has_durable(missing):
+            del topic.partitions[count:]  # they were nowhere but in the cluster file
+        elif count not in topic.counts:
             self._simulation.fail(f"{topic} has {count} partitions, not {sorted(topic.counts)}")
         topic.counts = {count}
         self._make_partitions(topic, count)
@@ -287,3 +301,8 @@ class Administrator:
         if overrides not in topic.configs and not self._simulation.configs_may_be_lost:
             self._simulation.fail(f"{topic} has the overrides {overrides}, not {topic.configs}")
         topic.configs = [overrides]
+
+
+def _has_durable(partitions: Iterable[PartitionModel]) -> bool:
+    """Whether there is anything of them that no fault may take."""
+    return any(one.level == Level.DURABLE for partition in partitions for one in partition.attempts)

@@ -81,6 +81,7 @@ class Chaos:
             storage.fail(kind, part, times=times)
         if kind in ("sync", "lost pages", "sync_dir"):
             self._simulation.syncs_fail = True
+            self._simulation.pages_may_be_lost |= kind == "lost pages"
 
     def heal(self) -> None:
         if self.active:

@@ -16,6 +16,8 @@ from broker.committer import Committer, Failures
 from broker.groups.journal import Journal as GroupJournal
 from broker.handlers.produce import Produced
 from broker.log import retention, survey
+from broker.log.data_folder import DataFolder
+from broker.log.expiry import Expiry
 from broker.log.manager import LogManager
 from broker.log.memory_storage import MemoryStorage
 from broker.log.offset_map import OffsetMap
@@ -24,6 +26,7 @@ from broker.log.producer_state import ProducerStates
 from broker.log.scan import Damage
 from broker.log.seals import IndexSum
 from broker.log.segment import Segment
+from broker.log.storage import StorageFault
 from broker.log.time_search import TimeSearch
 from broker.transactions import records as transaction_records
 from broker.transactions.coordinator import TransactionCoordinator
@@ -200,6 +203,35 @@ def shows_aborted_transactions() -> contextlib.AbstractContextManager[Any]:
     return patch.object(Partition, "aborted_transactions", lambda *_: [])
 
 
+def expires_before_the_snapshot() -> contextlib.AbstractContextManager[Any]:
+    def dispensable(_: Expiry, partition: Partition, expired: Sequence[retention.Expired]) -> list[Segment]:
+        return partition.segments[: len(expired)]
+
+    return patch.object(Expiry, "dispensable", dispensable)
+
+
+def leaves_one_file_of_log_starts() -> contextlib.AbstractContextManager[Any]:
+    return patch.object(DataFolder, "_mend_log_starts", nothing)
+
+
+def deletes_only_folders_that_say_whose_they_are() -> contextlib.AbstractContextManager[Any]:
+    return patch("broker.adoption.folders.is_blank", lambda *_: False)
+
+
+def makes_up_ids_of_folders_that_can_not_be_read() -> contextlib.AbstractContextManager[Any]:
+    return patch("broker.cluster._may_have_id", lambda _: False)
+
+
+def takes_what_can_be_read_of_groups_for_all() -> contextlib.AbstractContextManager[Any]:
+    original = GroupJournal.read
+
+    def read(journal: GroupJournal, shard: int) -> Iterator[Any]:
+        with contextlib.suppress(StorageFault):
+            yield from original(journal, shard)
+
+    return patch.object(GroupJournal, "read", read)
+
+
 PLANTED: dict[str, Planting] = {
     planting.__name__.replace("_", " "): planting
     for planting in (
@@ -225,6 +257,11 @@ PLANTED: dict[str, Planting] = {
         compacts_the_newest_away,
         shows_open_transactions,
         shows_aborted_transactions,
+        expires_before_the_snapshot,
+        leaves_one_file_of_log_starts,
+        deletes_only_folders_that_say_whose_they_are,
+        makes_up_ids_of_folders_that_can_not_be_read,
+        takes_what_can_be_read_of_groups_for_all,
     )
 }
 

@@ -94,7 +94,7 @@ class Reader:
             elif behind <= offset:
                 self._check_gap(partition, offset, isolation)
                 behind = end
-            offset = behind
+            offset = min(behind, end)  # the log may end inside of what is damaged
         self._simulation.fail(f"{partition}: cannot be read to its end from {start}")
         return rows, offset
 

@@ -42,6 +42,8 @@ class Simulation:
         self.producer_ids: set[int] = set()
         self.configs_may_be_lost = False
         self.syncs_fail = False
+        self.pages_may_be_lost = False
+        """What was written and not synced may be a hole, with what came later on the disk behind it."""
         self._attempts = 0
         self._values = 0
         self._sent_again: set[Attempt] = set()
@@ -272,7 +274,7 @@ class Simulation:
         self._reader.check_offsets()
         for partition in self._all_partitions():
             partition.started()
-        self.configs_may_be_lost = self.syncs_fail = False
+        self.configs_may_be_lost = self.syncs_fail = self.pages_may_be_lost = False
 
     # -- the end
 

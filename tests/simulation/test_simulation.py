@@ -22,6 +22,11 @@ RARE = {
     "marks before the decision": 100,
     "believes the page cache of the last process": 250,
     "shows what the page cache has lost": 190,
+    "expires before the snapshot": 2361,
+    "leaves one file of log starts": 501546,
+    "deletes only folders that say whose they are": 501702,
+    "makes up ids of folders that can not be read": 3387,
+    "takes what can be read of groups for all": 502711,
 }
 """Where to begin to look for bugs that few histories show, so that the tests take seconds."""
 EXERCISED = (
