@@ -82,6 +82,7 @@ class Listener:
         self._clock = clock
         self._limits = limits
         self._server: asyncio.Server | None = None
+        self._is_stopping = False
         self._connections: dict[Connection, float] = {}  # when each was last seen active, in seconds
         self._sweep: asyncio.TimerHandle | None = None
 
@@ -112,6 +113,7 @@ class Listener:
         return Connection(self, self._dispatcher, self._limits)
 
     async def stop_accepting(self) -> None:
+        self._is_stopping = True
         if self._sweep is not None:
             self._sweep.cancel()
         if self._server is not None:
@@ -152,7 +154,7 @@ class Listener:
     def admit(self, connection: Connection) -> str | None:
         """Count a new connection in; the reason if it may not stay."""
         self._connections[connection] = self._clock.monotonic()
-        if self._server is None:
+        if self._is_stopping:
             return "the broker stops"
         return self._limits.admission.enter(connection.peer_host)
 
