@@ -1,5 +1,6 @@
-"""Every row of the damage table names a test that exists, and no measured fault is left out."""
+"""Every row of the damage table names a test that exists and hurts a real disk, and no measured fault is left out."""
 
+import ast
 import re
 
 import pytest
@@ -24,3 +25,29 @@ def test_every_measured_fault_has_a_row():
 @pytest.mark.parametrize(("label", "path", "name"), ROWS)
 def test_the_test_exists(label, path, name):
     assert re.search(rf"^(async )?def {name}\(", (PROJECT / path).read_text("utf-8"), re.MULTILINE), label
+
+
+@pytest.mark.parametrize(("label", "path", "name"), ROWS)
+def test_the_test_hurts_a_real_disk(label, path, name):
+    """Tests over a disk in memory stand beside these: what a user meets is files."""
+    assert not in_memory(path, name), label
+
+
+def in_memory(path, name):
+    """Whether a test, or what its module builds for it, is over `MemoryStorage`."""
+    source = (PROJECT / path).read_text("utf-8")
+    (test,) = [one for one in ast.walk(ast.parse(source)) if getattr(one, "name", None) == name]
+    body = ast.get_source_segment(source, test)
+    return "tests/unit/" in path or "Model(" in source or bool(re.search("MemoryStorage|MemoryBroker", body))
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("tests/damage/test_data_folder.py", "test_a_full_disk_at_the_start"),
+        ("tests/damage/test_transaction_files.py", "test_transaction_index"),
+        ("tests/unit/broker/log/test_scrub.py", "test_the_scrub_finds_what_nobody_reads"),
+    ],
+)
+def test_a_disk_in_memory_is_told(path, name):
+    assert in_memory(path, name)

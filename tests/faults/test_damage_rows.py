@@ -1,0 +1,191 @@
+"""Rows of the damage table that need a disk which refuses, is full, gives up what it took, or loses its power."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from broker.log import seals
+from broker.log.storage import RealStorage
+from protocol.errors import ErrorCode
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.faults.test_full_disk import LARGER, SMALL, fill
+from tests.faults.test_injected_errors import ALONE, all_is_there, failing, log_file, resumes
+from tests.faults.test_power_cut import cut_and_restart
+from tests.faults.test_reads_go_on import OtherUser
+from tests.support.broker_process import BrokerProcess
+from tests.support.disks import LoopDisk, MemoryDisk
+from tests.support.raw_wire import RawWire
+from tests.support.witness import Witness, create, numbers_in, wait_until
+
+Brokers = Callable[..., BrokerProcess]
+Disks = Callable[..., LoopDisk]
+OFFLINE = {ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.LEADER_NOT_AVAILABLE}
+RECORDS = 30
+
+
+def errors_of(broker: BrokerProcess) -> dict[int, int]:
+    """What Metadata tells of each partition of topic t."""
+    with RawWire(broker.address) as wire:
+        (found,) = wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 9).topics
+    return {one.partition_index: one.error_code for one in found.partitions}
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A folder that the broker's user can reach, whoever runs the tests."""
+    made = Path(subprocess.run(["mktemp", "-d"], check=True, capture_output=True, text=True).stdout.strip())
+    made.chmod(0o777)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture
+def locked_out(home: Path, brokers: Brokers) -> tuple[BrokerProcess, Witness]:
+    """A stopped broker that permissions bind, and what was acknowledged."""
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        pytest.skip("becoming another user needs setpriv")
+    broker = brokers(home / "data", OtherUser if os.geteuid() == 0 else BrokerProcess).start()
+    create(broker.address, "t", 3)
+    witness = Witness(broker.address, "t", partitions=3, **ALONE)
+    witness.send(RECORDS)
+    assert len(witness.acknowledged) == RECORDS
+    assert broker.stop() == 0
+    return broker, witness
+
+
+def refuse(partition: Path, what: str) -> list[Path]:
+    """What is refused from now on: the list of the folder's files, looking at them, or reading any; whose modes those are."""
+    paths = list(partition.iterdir()) if what == "read" else [partition]
+    for path in paths:
+        path.chmod({"list": 0o300, "look": 0o600, "read": 0}[what])
+    return paths
+
+
+def allow(paths: list[Path]) -> None:
+    for path in paths:
+        path.chmod(0o755)
+
+
+@pytest.mark.parametrize("what", ["list", "look", "read"])
+def test_an_unreadable_folder_is_told_in_metadata(locked_out: tuple[BrokerProcess, Witness], what: str) -> None:
+    """H15: that partition is offline alone, the others are read and take records."""
+    broker, witness = locked_out
+    paths = refuse(broker.data / "t-1", what)
+    broker.start()
+    told = errors_of(broker)
+    assert (told[0], told[2], told[1] in OFFLINE) == (0, 0, True)
+    assert "t-1" in broker.log()
+    known = dict(witness.acknowledged)
+    witness.send(3)
+    assert {place[0] for number, place in witness.acknowledged.items() if number not in known} == {0, 2}
+    assert [code for _, code in witness.errors] == [KafkaError._MSG_TIMED_OUT], "it has no leader"
+    allow(paths)
+
+
+@pytest.mark.parametrize("what", ["list", "look", "read"])
+def test_an_offline_partition_is_back_when_its_disk_is(locked_out: tuple[BrokerProcess, Witness], what: str) -> None:
+    """H30: by itself, with all of its records, from where it started before."""
+    broker, witness = locked_out
+    broker.start()
+    delete_records(broker, 4)
+    broker.stop()
+    paths = refuse(broker.data / "t-1", what)
+    broker.start()
+    assert errors_of(broker)[1] in OFFLINE
+    allow(paths)
+    wait_until(lambda: errors_of(broker) == {0: 0, 1: 0, 2: 0}, 20, "t-1 is back")
+    wait_until(lambda: "takes appends again" in broker.log(), 10, "a line in the log")
+    witness.acknowledged = {n: at for n, at in witness.acknowledged.items() if at[0] != 1 or at[1] >= 4}
+    for _ in range(3):
+        resumes(witness)
+    records = numbers_in(broker.address, "t", 3)
+    assert min(offset for partition, offset in records if partition == 1) == 4
+    all_is_there(broker, witness)
+
+
+def delete_records(broker: BrokerProcess, before: int) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
+    (future,) = admin.delete_records([TopicPartition("t", 1, before)]).values()
+    future.result(20)
+
+
+def test_a_full_disk_at_the_start(disk_of: Callable[..., MemoryDisk], brokers: Brokers, tmp_path: Path) -> None:
+    """H16: after a clean stop, a file that a start would write is missing: all is served, and appends wait for room."""
+    disk = disk_of("tmpfs", SMALL)
+    (tmp_path / "data").symlink_to(disk.root / "data")
+    broker = brokers(tmp_path / "data").start()
+    create(broker.address, "t", 1)
+    witness = Witness(broker.address, "t", value_bytes=5000, **ALONE)  # more than a page
+    witness.send(RECORDS)
+    assert broker.stop() == 0
+    metadata = broker.data / "t-0/partition.metadata"
+    metadata.unlink()
+    fill(disk)
+    broker.start()
+    fill(disk)
+    assert errors_of(broker) == {0: 0}
+    witness.check(numbers_in(broker.address, "t"))
+    witness.send(2)
+    assert [code for _, code in witness.errors] == [KafkaError.KAFKA_STORAGE_ERROR] * 2
+    disk.resize(LARGER)
+    resumes(witness)
+    assert "topic_id" in metadata.read_text()
+    all_is_there(broker, witness)
+
+
+def test_a_power_cut_leaves_what_was_sealed(disk_of: Disks, brokers: Brokers) -> None:
+    """H20: the active segment was sealed as it grew; all of that, and what was synced behind it, is there."""
+    disk = disk_of("ext4")
+    broker = brokers(disk.root / "data", log_flush_offset_checkpoint_interval_ms="200").start()
+    create(broker.address, "t")
+    witness = Witness(broker.address, "t", value_bytes=20_000, **ALONE)
+    witness.send(600)
+    wait_until(lambda: sealed_bytes(broker) > 8 << 20, 20, "the active segment is sealed up to where it is synced")
+    witness.send(20)
+    assert len(witness.acknowledged) == 620
+    assert sealed_bytes(broker) < log_file(broker, "t-0").stat().st_size, "partly"
+    unsynced = Witness(broker.address, "t", acks=1)
+    unsynced.send(20)
+    cut_and_restart(disk, broker)
+    records = numbers_in(broker.address, "t")
+    assert {place: records.get(place) for place in witness.acknowledged.values()} == {
+        place: number for number, place in witness.acknowledged.items()
+    }
+    assert not list(broker.data.glob("t-0/*.damaged"))
+    resumes(witness)
+
+
+def sealed_bytes(broker: BrokerProcess) -> int:
+    """How much of the active segment of t-0 has a seal on the disk."""
+    sealed = seals.load(RealStorage(), str(broker.data / "t-0"))
+    return sealed[0].contents.size_bytes if 0 in sealed else 0
+
+
+def test_records_that_nothing_has_any_more_are_gone_and_the_rest_goes_on(tmp_path: Path, brokers: Brokers) -> None:
+    """H29: syncs fail, and the unsynced bytes read as zeros, as after the cache has given them up."""
+    broker = brokers(tmp_path / "data").start()
+    create(broker.address, "t")
+    path = log_file(broker, "t-0")
+    witness = Witness(broker.address, "t", **ALONE)
+    witness.send(RECORDS)
+    synced = path.read_bytes()
+    with failing(broker, "fdatasync,fsync", "EIO", path):
+        witness.send(5)
+        assert [code for _, code in witness.errors] == [KafkaError.KAFKA_STORAGE_ERROR] * 5
+        written = path.stat().st_size
+        assert written > len(synced)
+        with path.open("r+b") as file:
+            file.seek(len(synced))
+            file.write(bytes(written - len(synced)))
+    resumes(witness)
+    records = numbers_in(broker.address, "t")
+    assert records[0, RECORDS] == max(witness.acknowledged), "the log went on where it was synced"
+    assert len(records) == RECORDS + 1
+    assert path.read_bytes()[: len(synced)] == synced
+    all_is_there(broker, witness)
