@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from broker.log import seals
 from broker.log.storage import RealStorage
 from protocol.errors import ErrorCode
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.offsets import OffsetFetchRequest
 from tests.faults.test_full_disk import LARGER, SMALL, fill
 from tests.faults.test_injected_errors import ALONE, all_is_there, failing, log_file, resumes
 from tests.faults.test_power_cut import cut_and_restart
-from tests.faults.test_reads_go_on import OtherUser
+from tests.faults.test_reads_go_on import OtherUser, commit, committed
 from tests.support.broker_process import BrokerProcess
 from tests.support.disks import LoopDisk, MemoryDisk
 from tests.support.raw_wire import RawWire
@@ -189,3 +191,74 @@ def test_records_that_nothing_has_any_more_are_gone_and_the_rest_goes_on(tmp_pat
     assert len(records) == RECORDS + 1
     assert path.read_bytes()[: len(synced)] == synced
     all_is_there(broker, witness)
+
+
+def lose_line_of(data: Path, topic: str) -> None:
+    """A bit of the topic's line in the cluster file flips."""
+    path = data / "horolog-cluster"
+    contents = bytearray(path.read_bytes())
+    contents[contents.index(b'{"name": "%s"' % topic.encode())] ^= 1
+    path.write_bytes(contents)
+
+
+def test_a_topic_keeps_its_id(locked_out: tuple[BrokerProcess, Witness]) -> None:
+    """H39: its line is lost while its folders cannot be listed; its records and its group's offsets are there afterwards."""
+    broker, witness = locked_out
+    commit(broker.start(), 7)
+    topic_id = id_of(broker)
+    broker.stop()
+    lose_line_of(broker.data, "t")
+    paths = [path for index in range(3) for path in refuse(broker.data / f"t-{index}", "list")]
+    create(broker.start().address, "other")
+    assert all(error in OFFLINE for error in errors_of(broker).values())
+    broker.stop()
+    allow(paths)
+    broker.start()
+    assert (id_of(broker), committed(broker)) == (topic_id, 7)
+    witness.check(numbers_in(broker.address, "t", 3))
+
+
+def id_of(broker: BrokerProcess) -> bytes:
+    with RawWire(broker.address) as wire:
+        (found,) = wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 12).topics
+    topic_id: bytes = found.topic_id
+    return topic_id
+
+
+def test_offsets_are_not_taken_for_missing(locked_out: tuple[BrokerProcess, Witness]) -> None:
+    """H40: groups are told to come again until their folder can be read."""
+    broker, _ = locked_out
+    commit(broker.start(), 7)
+    broker.stop()
+    paths = [path for folder in broker.data.glob("__consumer_offsets-*") for path in refuse(folder, "list")]
+    broker.start()
+    with RawWire(broker.address) as wire:
+        answer = wire.ask(OffsetFetchRequest(group_id="readers", topics=None), 5)
+    assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    allow(paths)
+    assert committed(broker) == 7
+
+
+def test_a_power_cut_while_a_topic_is_deleted(disk_of: Disks, brokers: Brokers) -> None:
+    """H38: it is whole or gone, and gone once that was answered."""
+    disk = disk_of("ext4")
+    broker = brokers(disk.root / "data", auto_create_topics_enable="false").start()
+    for number, pause_s in enumerate([0.003, 0.01, None]):
+        topic = f"t{number}"
+        create(broker.address, topic, 3)
+        witness = Witness(broker.address, topic, partitions=3, **ALONE)
+        witness.send(RECORDS)
+        admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
+        (deleted,) = admin.delete_topics([topic], request_timeout=10).values()
+        if pause_s is None:
+            deleted.result(20)
+        else:
+            time.sleep(pause_s)
+        cut_and_restart(disk, broker)
+        answered = deleted.exception(60) is None  # also by the next start, if it was still on its way
+        is_there = topic in AdminClient({"bootstrap.servers": broker.address}).list_topics(timeout=20).topics
+        if is_there:
+            assert not answered
+            witness.check(numbers_in(broker.address, topic, 3))
+        else:
+            assert not list(broker.data.glob(f"{topic}-?"))
