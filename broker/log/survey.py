@@ -159,13 +159,15 @@ class _Survey:
 
     def end(self) -> None:
         known = self._known
+        if self._held is not None:
+            self._held = self._moved(self._held)
         following: int | None = known.end_offset if known.border is None else known.border
         if known.is_last:
             is_short = known.next_offset is not None and self._expected < known.next_offset
             following = known.next_offset if is_short else None
         self._settle(following, None)
         if self._held is not None:
-            self._pass_on(self._moved(self._held), None)
+            self._pass_on(self._held, None)
             self._held = None
 
     def _settle(self, following: int | None, behind: Batch | None) -> None:
@@ -195,7 +197,7 @@ class _Survey:
         return batch
 
     def _moved(self, batch: Batch) -> Batch:
-        """The last batch of the log, put where the one before it ends if it is one bit off."""
+        """The last batch of the log, put where the one before it ends if it is one bit off. A torn tail may lie behind it."""
         known = self._known
         goes_on = batch.last_offset + 1 == known.next_offset or first_offset(batch) == self._before
         if goes_on or not (known.is_last and known.dense) or self.found.losses:

@@ -161,6 +161,18 @@ def test_bit_in_the_last_offset(damaged: DamagedLog, at: int, *, clean: bool) ->
     log.check_goes_on(COUNT)
 
 
+@pytest.mark.parametrize("tail", [bytes(300), b"torn" * 50])
+def test_bit_in_the_last_offset_before_a_torn_tail(damaged: DamagedLog, tail: bytes) -> None:
+    """What a crash has left behind it tells nothing about its place either."""
+    log = written(damaged, clean=False)
+    path, _, _ = log.batch_at(COUNT - 1)
+    log.flip(COUNT - 1, 6, 4)
+    path.write_bytes(path.read_bytes() + tail)
+    log.open()
+    log.settle()
+    log.check_goes_on(COUNT)
+
+
 def test_damage_in_a_segment_that_was_synced(damaged: DamagedLog) -> None:
     """Below the recovery point Kafka does not look, and reading fails there for good."""
     log = damaged

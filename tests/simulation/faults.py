@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from broker.log.memory_storage import ALL
 from protocol.errors import ProtocolError
-from protocol.records.entries import base_offset_of, check_crc, iter_entries
+from protocol.records.entries import base_offset_of, check_crc, iter_entries, records_of_entry
 from tests.simulation.admin import NAMES
 from tests.simulation.model import PartitionModel
 from tests.simulation.world import DATA
@@ -135,6 +135,7 @@ class Chaos:
                     return False
                 if entry.position <= position < entry.position + entry.size_bytes:
                     partition.damaged.update(range(base_offset_of(data, entry), entry.last_offset + 1))
+                    partition.learn_places((one.offset, one.value or b"") for one in records_of_entry(data, entry))
                     return True
         except ProtocolError:
             return False

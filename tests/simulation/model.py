@@ -106,6 +106,13 @@ class PartitionModel:
         for place, sent in enumerate(attempt.records):
             self.by_value[sent.value] = attempt, place
 
+    def learn_places(self, rows: Iterable[tuple[int, bytes]]) -> None:
+        """Where records are that nobody has been told of: they may have been the reason to clean others away."""
+        for offset, value in rows:
+            found = self.by_value.get(value)
+            if found is not None and found[0].level == Level.UNKNOWN and found[0].base_offset is None:
+                found[0].base_offset = offset - found[1]
+
     def broker_ended(self, *, power: bool, clean: bool) -> None:
         """What is left of the promises."""
         for attempt in self.attempts:
