@@ -49,7 +49,7 @@ class LogReader:
             following = -1
         if upconvert is not None and segment.magics & OLD_FORMATS:
             found = read_converted(segment, position, end, max_bytes, upconvert, at_least_one=at_least_one)
-            if found.data:
+            if found.data and not segment.holes:  # a hole may follow, and nobody goes on there
                 self._remember(found.next_offset, segment, found.end)
             return found.data
         size = end - position

@@ -50,6 +50,10 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "flush.ms": ("2000",),
     "file.delete.delay.ms": ("0", "3000"),
 }
+UNKNOWN = "horolog.settings.unknown"
+"""Of a topic whose line in the cluster file was damaged: nothing of it is deleted or compacted for its age or size."""
+DECIDING = ("cleanup.policy", "retention.ms", "retention.bytes")
+"""Whoever says one of these has said what may go."""
 ALWAYS = {"min.cleanable.dirty.ratio": "0.01", "segment.jitter.ms": "0"}
 
 
@@ -142,6 +146,8 @@ class Administrator:
         changed = {name: old for name, old in topic.configs[0].items() if name != key}
         if value is not None:
             changed[key] = value
+        if key in DECIDING:
+            changed.pop(UNKNOWN, None)
         topic.configs.append(changed)
         self._note_configs(topic, changed)
         change = IncrementalAlterConfigsRequestAlterableConfig(
@@ -181,6 +187,7 @@ class Administrator:
             for model in topic.partitions:
                 partition = self._simulation.real(model)
                 before[model] = partition, partition.log_start_offset, partition.size_bytes, model.may_start
+                model.keeps_all = all(UNKNOWN in one for one in topic.configs)
                 model.may_start = max(model.may_start, partition.high_watermark)
         for topic in self._simulation.topics:
             for model in topic.partitions:
@@ -209,6 +216,10 @@ class Administrator:
         self, model: PartitionModel, partition: Partition, start: int, size_bytes: int, now_ms: int
     ) -> None:
         config = partition.config
+        if model.keeps_all and partition.log_start_offset > start:
+            self._simulation.fail(
+                f"{model}: retention moves its start to {partition.log_start_offset}: its settings are unknown"
+            )
         times = self._known_times(model)
         # A rename that fails takes segments out of use and leaves the start where it was; what they held had expired.
         model.damaged.update(range(partition.log_start_offset, partition.segments[0].base_offset))

@@ -94,6 +94,8 @@ class PartitionModel:
     must_start: int = 0
     may_start: int = 0
     damaged: set[int] = field(default_factory=set)
+    keeps_all: bool = False
+    """Nobody has said what may go."""
     was_compacted: bool = False
     was_log_append: bool = False
     after_power_cut: bool = False

@@ -8,7 +8,7 @@ from protocol.errors import DecodeError
 from protocol.records.convert_up import iter_up
 from protocol.records.entries import iter_entries, iter_records
 from tests.support import raw_records as raw
-from tests.support.log_model import NOW_MS, OLD, Model, small_config
+from tests.support.log_model import DIRECTORY, NOW_MS, OLD, Model, small_config
 
 
 class Counted:
@@ -178,3 +178,22 @@ def test_a_stopped_partition_converts_what_is_sound():
     data = model.partition.read(40, 1 << 20, upconvert=Allowance())
     assert [one.offset for one in iter_records(data)] == list(range(40, 100))
     assert {entry.magic for entry in iter_entries(data)} == {2}
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_reader_goes_on_behind_a_hole_not_in_it(magic):
+    """The place where it goes on is that of the damage: nobody is to be sent there."""
+    model = Model(small_config(segment_bytes=1 << 20))
+    for number in range(3):
+        model.append(magic, 0, [NOW_MS + number], [b"%d" % number * 50])
+    model.flush()
+    model.partition.sync()
+    path = f"{DIRECTORY}/{0:020d}.log"
+    size_bytes = len(model.storage.read_all(path)) // 3
+    model.storage.corrupt(path, size_bytes + 40, 1)
+    model.reopen(was_clean=False)
+    for _ in range(2):
+        first = model.partition.read(0, 1 << 20, upconvert=Allowance())
+        assert [one.offset for one in iter_records(first)] == [0]
+        behind = model.partition.read(1, 1 << 20, upconvert=Allowance())
+        assert [one.offset for one in iter_records(behind)] == [2]
