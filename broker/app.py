@@ -382,9 +382,6 @@ def create_missing(cluster: Cluster, text: str) -> None:
 
 def _only_read(storage: Storage, data_dirs: Iterable[str]) -> OverlayStorage:
     """What lies in the folders, with every change kept in memory: recovery goes on there as if it were the disk."""
-    for path in data_dirs:
-        if not storage.is_dir(path):
-            raise DataFolderError(f"{path} is not there, and with horolog.read.only no folder is made")
     log.warning("%s: only read (horolog.read.only): nothing is written there", ", ".join(data_dirs))
     return OverlayStorage(storage)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from broker.adoption import kraft_log
 from broker.adoption.kraft_log import MetadataLog
+from broker.log.checkpoints import encode_uuid
 from broker.log.storage import Storage
 from protocol.compile import decode
 from protocol.errors import DecodeError
@@ -22,6 +23,8 @@ from protocol.wire import Message
 FRAME_VERSION = 1
 TOPIC, BROKER = 2, 4
 ALL_BROKERS = ""
+NO_DIRECTORY = bytes(15)
+"""What begins like this is no id of a folder: it stands for one that is not assigned, or lost."""
 
 OF_NO_CONCERN = frozenset({0, 1, 7, 8, 10, 17, 20, 21, 26, 27, 28})
 """Brokers, controllers, delegation tokens and the records that only keep a log going."""
@@ -38,6 +41,8 @@ class KraftTopic:
     id: bytes
     replicas: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """The brokers of each partition."""
+    directories: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
+    """The data folder on each of these brokers, by its id; empty in the metadata of old releases."""
     configs: Configs = field(default_factory=dict)
 
     @property
@@ -46,6 +51,15 @@ class KraftTopic:
 
     def partitions_of(self, node_id: int) -> list[int]:
         return sorted(index for index, brokers in self.replicas.items() if node_id in brokers)
+
+    def folders_of(self, node_id: int) -> dict[str, list[int]]:
+        """The partitions of a node by the ids of the data folders that they were put into, as far as these are known."""
+        found: dict[str, list[int]] = {}
+        for index in self.partitions_of(node_id):
+            for broker, directory in zip(self.replicas[index], self.directories.get(index, ()), strict=False):
+                if broker == node_id and not directory.startswith(NO_DIRECTORY):
+                    found.setdefault(encode_uuid(directory), []).append(index)
+        return found
 
 
 @dataclass(slots=True)
@@ -172,11 +186,16 @@ class _Replay:
         topic = self._by_id.get(said.topic_id)
         if topic is not None and said.partition_id >= 0:
             topic.replicas[said.partition_id] = tuple(said.replicas)
+            topic.directories[said.partition_id] = tuple(said.directories)
 
     def partition_change(self, said: records.PartitionChangeRecord) -> None:
         topic = self._by_id.get(said.topic_id)
-        if topic is not None and said.replicas is not None and said.partition_id in topic.replicas:
+        if topic is None or said.partition_id not in topic.replicas:
+            return
+        if said.replicas is not None:
             topic.replicas[said.partition_id] = tuple(said.replicas)
+        if said.directories is not None:
+            topic.directories[said.partition_id] = tuple(said.directories)
 
     def remove_topic(self, said: records.RemoveTopicRecord) -> None:
         topic = self._by_id.pop(said.topic_id, None)

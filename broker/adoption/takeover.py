@@ -154,6 +154,7 @@ class _Planning:
 
     def _plan_known(self, name: str, topic: StoredTopic) -> None:
         origin, overrides, count = Origin.RECORD, dict(topic.overrides), topic.partition_count
+        places = topic.folders
         kraft = self._result.kraft
         if kraft is not None and self._result.is_news and kraft.is_whole:
             theirs = kraft.topics.get(name)
@@ -167,12 +168,22 @@ class _Planning:
             if theirs is not None:
                 overrides = self._merged(name, overrides, theirs.configs)
                 count = max(count, theirs.partition_count)
+                places = self._places(theirs, topic)
                 origin = Origin.RECORD if overrides == topic.overrides else Origin.CHANGED
         if self._stored.found and not self._stored.head_found and not _decides_alone(name, overrides, self._settings):
             overrides = as_unknown(overrides)
         if is_unknown(overrides):
             origin = Origin.UNKNOWN
-        self._take(StoredTopic(name, topic.id, count, overrides, topic.folders), origin)
+        self._take(StoredTopic(name, topic.id, count, overrides, places), origin)
+
+    def _places(self, theirs: KraftTopic, ours: StoredTopic | None = None) -> Mapping[str, Sequence[int]]:
+        """In which data folders partitions lie: what is on record here, and what Kafka says of the others."""
+        places = {one: list(indexes) for one, indexes in (ours.folders if ours is not None else {}).items()}
+        recorded = {index for indexes in places.values() for index in indexes}
+        for one, indexes in theirs.folders_of(self._settings.node_id).items():
+            if others := [index for index in indexes if index not in recorded]:
+                places.setdefault(one, []).extend(others)
+        return places
 
     def _was_known_there(self, topic: StoredTopic) -> bool:
         before = self._before
@@ -207,7 +218,8 @@ class _Planning:
         count, _ = folders.count_and_foreign(theirs.partition_count if theirs is not None else 0, found)
         if count:
             self._used_ids.add(topic_id)
-            self._take(StoredTopic(name, topic_id, count, overrides), origin)
+            places = self._places(theirs) if theirs is not None else {}
+            self._take(StoredTopic(name, topic_id, count, overrides, places), origin)
 
     def _is_going(self, folder: folders.Folder) -> bool:
         """Whether the folder was left behind by a deletion that the start finishes."""

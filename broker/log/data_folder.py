@@ -62,8 +62,9 @@ class _DoomedFolder(NamedTuple):
 class DataFolder:
     """One data folder, locked from `claim` to `close` or `release`."""
 
-    def __init__(self, path: str, storage: Storage, clock: Clock) -> None:
+    def __init__(self, path: str, storage: Storage, clock: Clock, *, may_make: bool = True) -> None:
         self.path = path
+        self._may_make = may_make
         self.partitions: dict[TopicPartition, Partition] = {}
         self._meta: MetaProperties | None = None
         self.fault: str | None = None
@@ -131,6 +132,8 @@ class DataFolder:
         while not self._storage.is_dir(path):
             missing.append(path)
             path = parent_of(path)
+        if missing and not self._may_make:
+            raise FolderUnusable(f"{self.path} is not there, and with horolog.read.only no folder is made")
         try:
             for path in reversed(missing):
                 self._storage.make_dir(path)

@@ -41,7 +41,8 @@ class LogManager:
     """The data folders of one broker, locked while this object lives."""
 
     def __init__(self, data_dirs: list[str], storage: Storage, clock: Clock, settings: Settings) -> None:
-        self.folders = [DataFolder(path, storage, clock) for path in data_dirs]
+        may_make = not settings.horolog_read_only
+        self.folders = [DataFolder(path, storage, clock, may_make=may_make) for path in data_dirs]
         self.partitions: dict[TopicPartition, Partition] = {}
         self._storage = storage
         self._clock = clock

@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "kafka-configs.sh --zookeeper localhost --entity-type topics --describe > settings.txt",
         "horolog adopt /var/lib/kafka/data --settings settings.txt",
     )
-    parser.add_argument("data_folders", metavar="DIR", nargs="+", help="the folders that log.dirs names, in its order")
+    parser.add_argument("data_folders", metavar="DIR", nargs="+", help="the folders that log.dirs names, all of them")
     parser.add_argument("-n", "--dry-run", action="store_true", help="only say it; a broker may be running")
     parser.add_argument(
         "--settings", type=Path, metavar="FILE", help="settings of topics: kafka-configs.sh --describe, or JSON"

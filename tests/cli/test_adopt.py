@@ -159,6 +159,25 @@ def test_kraft_metadata_and_what_cannot_be_read(folder, horolog):
     assert "1 of 2 partitions have no folder" in horolog("adopt", folder, "-n").out
 
 
+def test_several_folders_are_told_together(horolog, start_broker, tmp_path):
+    a, b = tmp_path / "a", tmp_path / "b"
+    broker = start_broker(a, log__dirs=f"{a},{b}")
+    for name in ("orders", "prices"):
+        assert horolog("topics", "create", name, "--partitions", "4", "-b", broker.address).code == 0
+    assert broker.stop() == 0
+    for one in (a, b):
+        (one / "horolog-cluster").unlink()
+    before = everything(a) | everything(b)
+    ended = horolog("adopt", a, b, "--dry-run", "-o", "json")
+    assert ended.json["data_folders"] == [str(a), str(b)]
+    told = {name: (one["partitions"], one["folders"]) for name, one in topics_of(ended).items()}
+    assert told == {"orders": (4, 4), "prices": (4, 4)}
+    assert topics_of(horolog("adopt", b, a, "-n", "-o", "json")) == topics_of(ended)
+    assert "have no folder here" not in horolog("adopt", b, a, "-n").out
+    assert "partitions have no folder here" in horolog("adopt", a, "-n").out
+    assert everything(a) | everything(b) == before
+
+
 def test_folders_that_are_none(horolog, tmp_path):
     assert horolog("adopt", tmp_path / "nowhere").code == ExitCode.NOT_FOUND
     ended = horolog("adopt", tmp_path, "-n")

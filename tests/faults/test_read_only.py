@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
+from tests.faults.test_data_folders import PARTITIONS, numbers_of, over, send
 from tests.faults.test_injected_errors import ALONE
 from tests.faults.test_reads_go_on import a_free_port, commit, committed, consumer_of, offset_at, warnings_of
 from tests.support.broker_process import BrokerNotReadyError, BrokerProcess
@@ -175,6 +176,64 @@ def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path, brokers: Brokers
     with pytest.raises(BrokerNotReadyError, match=r"is not there, and with horolog\.read\.only no folder is made"):
         brokers(tmp_path / "missing", horolog_read_only="true").start()
     assert not (tmp_path / "missing").exists()
+
+
+@pytest.fixture
+def two(tmp_path: Path, brokers: Brokers) -> tuple[BrokerProcess, Path, Path]:
+    """A broker, stopped, over two folders of which the second has the newer `horolog-cluster`: what was made last is in that one alone."""
+    a, b = tmp_path / "a", tmp_path / "b"
+    broker = over(brokers, a, b).start()
+    create(broker.address, "t", PARTITIONS)
+    old = (a / "horolog-cluster").read_bytes()
+    create(broker.address, "new", 2, retention_ms="-1")
+    assert [send(broker, index) for index in range(PARTITIONS)] == [None] * PARTITIONS
+    broker.kill()
+    (a / "horolog-cluster").write_bytes(old)
+    broker.settings["horolog.read.only"] = "true"
+    return broker, a, b
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_two_folders_are_read_together_and_the_newer_record_counts(
+    two: tuple[BrokerProcess, Path, Path], order: int
+) -> None:
+    broker, a, b = two
+    broker.settings["log.dirs"] = ",".join(map(str, (a, b)[::order]))
+    before = state_of(a) | state_of(b)
+    broker.start()
+    assert numbers_of(broker) == dict.fromkeys(range(PARTITIONS), 1)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, "new")
+    admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
+    assert len(admin.list_topics("new", timeout=10).topics["new"].partitions) == 2
+    assert admin.describe_configs([resource])[resource].result(10)["retention.ms"].value == "-1"
+    assert send(broker, 0, seconds=2.0) is not None
+    assert broker.stop() == 0
+    assert state_of(a) | state_of(b) == before
+
+
+def served(broker: BrokerProcess) -> list[int]:
+    """The partitions that are not offline."""
+    admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
+    found = admin.list_topics("t", timeout=10).topics["t"].partitions
+    return sorted(index for index, one in found.items() if one.leader >= 0)
+
+
+def test_of_two_folders_one_that_is_missing_is_not_made_and_the_other_is_read(
+    two: tuple[BrokerProcess, Path, Path],
+) -> None:
+    broker, a, b = two
+    lost = b.rename(b.with_name("elsewhere"))
+    before = state_of(a)
+    broker.start()
+    mine = sorted(int(one.name.removeprefix("t-")) for one in a.glob("t-*"))
+    assert served(broker) == mine
+    assert "is not there, and with horolog.read.only no folder is made" in broker.log()
+    assert broker.stop() == 0
+    lost.rename(b)
+    broker.start()
+    assert numbers_of(broker) == dict.fromkeys(range(PARTITIONS), 1)
+    assert broker.stop() == 0
+    assert state_of(a) == before
 
 
 def test_a_consumer_without_a_group_needs_nothing_else(data: tuple[Path, Witness, int], brokers: Brokers) -> None:

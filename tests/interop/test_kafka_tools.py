@@ -1,8 +1,10 @@
 """Kafka's own command line tools, unmodified, administer a broker process."""
 
+import json
 import re
 import subprocess
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -10,6 +12,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from benchmarks import kafka
 from tests.interop.samples import SAMPLES, first_at_or_after
 from tests.support.broker_process import BrokerProcess
+from tests.support.fixtures import BrokerStarter
 from tests.support.names import unique
 
 pytestmark = [pytest.mark.kafka_jars, pytest.mark.java, pytest.mark.timeout(200)]
@@ -124,6 +127,34 @@ def test_what_the_broker_says_of_itself(session_broker: BrokerProcess, topic: st
     assert re.search(r"ConsumerGroupHeartbeat\(68\): 0", versions)
     folders = tool(session_broker, f"{TOOLS}.LogDirsCommand", "--describe", "--topic-list", topic)
     assert re.search(rf'"partition":"{topic}-0","size":[1-9]\d*,"offsetLag":0', folders), folders
+
+
+@pytest.mark.slow
+def test_two_folders_and_a_quorum_of_one(start_broker: BrokerStarter, tmp_path: Path) -> None:
+    folders = [tmp_path / "a", tmp_path / "b"]
+    broker = start_broker(folders[0], log__dirs=",".join(map(str, folders)))
+    tool(broker, TOPICS, "--create", "--topic", "t", "--partitions", "4")
+    lines = tool(broker, f"{TOOLS}.LogDirsCommand", "--describe").splitlines()
+    (told,) = (json.loads(line) for line in lines if line.startswith("{"))
+    (node,) = told["brokers"]
+    lies_in = {one["logDir"]: {each["partition"] for each in one["partitions"]} for one in node["logDirs"]}
+    assert [one["error"] for one in node["logDirs"]] == [None, None]
+    assert lies_in == {str(one): {each.name for each in one.glob("t-*")} for one in folders}
+    assert {len(each) for each in lies_in.values()} == {2}
+
+    status = tool(broker, f"{TOOLS}.MetadataQuorumCommand", "describe", "--status")
+    said = {key: value.strip() for key, value in (line.split(":", 1) for line in status.splitlines() if ":" in line)}
+    assert said["ClusterId"] == meta_of(folders[0])["cluster.id"] == meta_of(folders[1])["cluster.id"]
+    assert said["LeaderId"] == meta_of(folders[0])["node.id"]
+    assert said["MaxFollowerLag"] == "0"
+    replication = tool(broker, f"{TOOLS}.MetadataQuorumCommand", "describe", "--replication").splitlines()
+    (leader,) = (line.split() for line in replication if line.split()[:1] == [said["LeaderId"]])
+    assert leader[-1] == "Leader"
+
+
+def meta_of(folder: Path) -> dict[str, str]:
+    lines = (folder / "meta.properties").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if not line.startswith("#"))
 
 
 def test_transactions(session_broker: BrokerProcess, topic: str) -> None:

@@ -100,7 +100,10 @@ class Wire:
 class MemoryBroker:
     """`async with MemoryBroker(**settings) as broker`; settings by their names with `_` for `.`."""
 
-    def __init__(self, storage: MemoryStorage | None = None, **settings: object) -> None:
+    def __init__(
+        self, storage: MemoryStorage | None = None, folders: tuple[str, ...] = ("/data",), **settings: object
+    ) -> None:
+        self.folders = folders
         flags = {key.replace("_", "."): str(value) for key, value in settings.items()}
         self.settings, _ = load(None, {}, {"listeners": "PLAINTEXT://127.0.0.1:0", **flags})
         self.storage = storage or MemoryStorage()
@@ -108,7 +111,7 @@ class MemoryBroker:
         self.broker: Broker
 
     async def __aenter__(self) -> Self:
-        self.broker = Broker(self.settings, self.clock, self.storage, ["/data"], asyncio.get_running_loop())
+        self.broker = Broker(self.settings, self.clock, self.storage, list(self.folders), asyncio.get_running_loop())
         await self.broker.start()
         self.dispatcher = Dispatcher(self.broker)
         return self

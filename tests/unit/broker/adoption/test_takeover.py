@@ -6,11 +6,12 @@ from broker.adoption import adopted_file, kraft_log, kraft_state, takeover
 from broker.adoption.takeover import Origin
 from broker.cluster_file import ClusterFile, StoredTopic, parse
 from broker.log import checkpoints
+from broker.log.checkpoints import encode_uuid
 from broker.log.memory_storage import MemoryStorage
 from broker.settings import Settings
 from broker.topic_settings import SETTINGS_UNKNOWN
-from protocol.messages.metadata_records import RemoveTopicRecord
-from tests.support.kraft import FOLDER, config, log, topic
+from protocol.messages.metadata_records import PartitionChangeRecord, RemoveTopicRecord
+from tests.support.kraft import FOLDER, config, frame, log, topic
 
 ID, OTHER, NEW = bytes(range(16)), bytes(range(16, 32)), bytes(range(32, 48))
 UNKNOWN = {SETTINGS_UNKNOWN: "true"}
@@ -224,3 +225,26 @@ def test_an_unchanged_log_is_not_read_again(machine, monkeypatch):
     monkeypatch.setattr(kraft_log, "read", None)
     monkeypatch.setattr(kraft_state, "load", None)
     assert not machine.plan().is_news
+
+
+HERE, AWAY = bytes(range(1, 17)), bytes(range(2, 18))
+
+
+def lies_in(messages, *directories):
+    """The messages, the last of which tell the data folders of their partitions, as they do from version 1 on."""
+    count = len(directories)
+    for record, directory in zip(messages[-count:], directories, strict=True):
+        record.directories = [directory]
+    return messages[:-count] + [frame(one, 1) for one in messages[-count:]]
+
+
+def test_where_kafka_has_put_partitions_is_taken_over(machine):
+    """A partition that lies in a folder that is away must not be made anew in one that is here."""
+    nowhere = bytes(16)
+    machine.kafka(*lies_in(topic("a", ID, 4), HERE, AWAY, AWAY, nowhere)).folder("a-0", ID)
+    taken = machine.take_over()
+    assert taken.topics["a"].folders == {encode_uuid(HERE): [0], encode_uuid(AWAY): [1, 2]}
+    moved = PartitionChangeRecord(partition_id=2, topic_id=ID, directories=[HERE])
+    grown = lies_in(topic("a", ID, 5)[-1:], AWAY)
+    machine.kafka(frame(moved, 1), *grown)
+    assert machine.plan().topics["a"].folders == {encode_uuid(HERE): [0], encode_uuid(AWAY): [1, 2, 4]}

@@ -1,9 +1,14 @@
-"""DescribeLogDirs: one folder, its room, and the partitions in it."""
+"""DescribeLogDirs: the folders, the room of each, and the partitions in it; one that cannot be used is told as such."""
 
 import pytest
 
+from broker.log.manager import FOLDER_LOOK_S
+from broker.log.memory_storage import ALL, MemoryStorage
+from broker.new_topics import NewTopic
 from protocol.apis import ApiKey
-from protocol.messages.log_dirs import DescribableLogDirTopic
+from protocol.errors import ErrorCode
+from protocol.messages.log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from tests.support.memory_broker import MemoryBroker
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 VERSIONS = range(6)
@@ -60,3 +65,42 @@ def test_a_disk_that_does_not_say(broker):
     broker.logs.folders[0].space = None
     folder = ask(broker, 4, [])
     assert (folder.total_bytes, folder.usable_bytes) == (-1, -1)
+
+
+# Of several folders, on the wire
+
+A, B = "/disks/a", "/disks/b"
+FAILED = ErrorCode.KAFKA_STORAGE_ERROR
+
+
+async def folders_of(broker, version):
+    answer = await broker.connect().ask(DescribeLogDirsRequest(topics=None), version)
+    assert answer.error_code == ErrorCode.NONE
+    return {
+        one.log_dir: (one.error_code, {name: list(each) for name, each in sizes(one).items()}) for one in answer.results
+    }
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_folder_that_is_away_at_the_start_is_told_as_failed(version):
+    storage = MemoryStorage()
+    async with MemoryBroker(storage, (A, B)) as broker:
+        broker.topic("t", 3)
+        assert await folders_of(broker, version) == {A: (0, {"t": [0, 2]}), B: (0, {"t": [1]})}
+    for operation in ("list", "read", "open", "create", "write", "make", "rename"):
+        storage.fail(operation, B, times=ALL)
+    async with MemoryBroker(storage, (A, B)) as broker:
+        assert await folders_of(broker, version) == {A: (0, {"t": [0, 2]}), B: (FAILED, {})}
+        storage.heal()
+        broker.clock.advance(int(FOLDER_LOOK_S * 1000) + 1)
+        broker.broker.logs.revive()
+        assert await folders_of(broker, version) == {A: (0, {"t": [0, 2]}), B: (0, {"t": [1]})}
+
+
+async def test_a_folder_that_fails_while_running_is_told_as_failed():
+    storage = MemoryStorage()
+    async with MemoryBroker(storage, (A, B)) as broker:
+        broker.topic("t", 2)
+        storage.fail("make", f"{A}/new", times=ALL)
+        broker.broker.cluster.create_topics([NewTopic("new", 1)])
+        assert await folders_of(broker, 4) == {A: (FAILED, {}), B: (0, {"t": [1]})}

@@ -5,13 +5,14 @@ import pytest
 from broker.clock import ManualClock
 from broker.cluster import Cluster
 from broker.cluster_file import FILE_NAME, ClusterFile, parse
-from broker.log import meta_properties
+from broker.log import checkpoints, log_starts, meta_properties
 from broker.log.data_folder import DataFolderError
 from broker.log.manager import FOLDER_LOOK_S, LogManager
 from broker.log.memory_storage import ALL, MemoryStorage
 from broker.log.meta_properties import MetaProperties
 from broker.new_topics import NewPartitions, NewTopic
 from broker.settings import Settings
+from tests.support import kraft
 from tests.support.log_model import NEW, NOW_MS, encode
 
 A, B, C = "/disks/a", "/disks/b", "/disks/c"
@@ -276,3 +277,29 @@ def test_a_folder_in_which_nothing_can_be_made_is_passed_over_the_next_time(mach
     machine.storage.heal()
     machine.wait()
     assert machine.logs.folders[0].fault is None
+
+
+# Those of a Kafka
+
+
+def test_a_partition_of_a_kafka_whose_folder_is_not_named_is_not_made_anew(machine):
+    """Kafka's metadata says where it lies: made anew elsewhere, that Kafka would not start on the two folders again."""
+    made = [one.topic_id for one in machine.start(A, B).create_topic("t", 2).partitions]
+    records = kraft.topic("t", made[0], 2)
+    for index, folder in enumerate((A, B)):
+        records[-2 + index].directories = [checkpoints.decode_uuid(id_of(machine, folder))]
+        append(machine.cluster.topics["t"].partitions[index])
+    machine.logs.close()
+    for folder in (A, B):
+        machine.storage.remove(f"{folder}/{FILE_NAME}")
+        machine.storage.remove(f"{folder}/{log_starts.LOG_STARTS}")
+    machine.storage.make_dir(f"{A}/{kraft.FOLDER}")
+    framed = kraft.log([kraft.frame(one, 1 if hasattr(one, "directories") else 0) for one in records])
+    machine.storage.write_atomically(f"{A}/{kraft.FOLDER}/{0:020}.log", framed)
+    for _ in range(2):  # what is known is kept
+        one, away = machine.start(A).topics["t"].partitions
+        assert (one.log_end_offset, one.fault) == (1, None)
+        assert "log.dirs does not name it" in away.fault
+        assert "t-1" not in machine.storage.list_dir(A)
+        machine.logs.close()
+    assert [one.log_end_offset for one in machine.start(B, A).topics["t"].partitions] == [1, 1]
