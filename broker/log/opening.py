@@ -31,6 +31,7 @@ def open_readable(
         reason = str(fault)
     in_memory = replace(resources, storage=OverlayStorage(resources.storage, frees=True))
     partition = open_partition(topic, index, directory, config, in_memory, known)
+    _check_readable(resources.storage, partition)
     partition.stopped = f"nothing can be written: {reason}"
     log.error("%s-%s is read and takes no appends: %s", topic, index, partition.stopped)
     return partition
@@ -59,6 +60,17 @@ def probe_below(partition: Partition, below: Storage) -> None:
     """Raises StorageFault unless the partition's folder and active log can be written again."""
     repair.probe(below, partition.directory)
     _check_writable(below, partition)
+
+
+def _check_readable(storage: Storage, partition: Partition) -> None:
+    """Raises StorageFault if a log cannot even be read: a sealed one is not opened before somebody asks for it."""
+    for segment in partition.segments:
+        if segment.size_bytes:
+            file = storage.open(segment.log.path)
+            try:
+                file.pread(1, 0)
+            finally:
+                file.close()
 
 
 def _check_writable(storage: Storage, partition: Partition) -> None:

@@ -194,6 +194,27 @@ def test_a_log_of_another_owner(tmp_path: Path, brokers: Brokers) -> None:
         shutil.rmtree(home)
 
 
+def test_a_log_that_cannot_be_read_is_offline_and_not_read_by_halves(tmp_path: Path, brokers: Brokers) -> None:
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("becoming another user needs root and setpriv")
+    home = Path(subprocess.run(["mktemp", "-d"], check=True, capture_output=True, text=True).stdout.strip())
+    try:
+        home.chmod(0o777)
+        broker = brokers(home / "data", OtherUser)
+        witness = written(broker)
+        active = max((home / "data/t-0").glob("*.log"))
+        active.chmod(0)
+        broker.start()
+        assert "t-0 can not be opened and is offline" in broker.log()
+        partitions = consumer_of(broker).list_topics("t", timeout=10).topics["t"].partitions
+        assert (partitions[0].leader, partitions[1].leader >= 0) == (-1, True)
+        active.chmod(0o644)
+        all_is_there(broker, witness)
+        assert broker.stop() == 0
+    finally:
+        shutil.rmtree(home)
+
+
 def refused_for_appends_only(broker: BrokerProcess, witness: Witness, port: int) -> None:
     """Partition 0 is read and not written to, and partition 1 goes on; whoever looks is told."""
     witness.check(numbers_in(broker.address, "t", 2))
