@@ -30,11 +30,13 @@ _EPOCH_AT = 12
 _FAR = 1 << 62
 
 
-def put_right(data: bytes, expected: int, following: int | None, *, dense: bool = True) -> bytes | None:
+def put_right(
+    data: bytes, expected: int, following: int | None, *, dense: bool = True, end_offset: int = _FAR
+) -> bytes | None:
     """The batch that a damaged range is when its offset, size and magic are put right; None if that can not be told.
 
     `expected` is the offset behind the batch before, `following` the first one of the batch behind, None if there is nothing.
-    In a log that is not `dense` the end has to say itself where it belongs.
+    In a log that is not `dense` the end says itself where it belongs, unless it says a place at or behind `end_offset`.
     """
     magic = _magic_of(data)
     if magic is None:
@@ -45,7 +47,7 @@ def put_right(data: bytes, expected: int, following: int | None, *, dense: bool 
     if count is None:
         return None
     first = own if magic >= 2 else own - count + 1
-    right = _first_offset(first, count, magic, expected, following, dense=dense)
+    right = _first_offset(first, count, magic, expected, following, dense=dense, end_offset=end_offset)
     return None if right is None else _with_first_offset(data, magic, right, count)
 
 
@@ -101,13 +103,17 @@ def _offsets_in(data: bytes, magic: int) -> int | None:
         return None
 
 
-def _first_offset(own: int, count: int, magic: int, expected: int, following: int | None, *, dense: bool) -> int | None:
+def _first_offset(
+    own: int, count: int, magic: int, expected: int, following: int | None, *, dense: bool, end_offset: int
+) -> int | None:
     if following is not None:
         if expected <= own and own + count <= following:
             return own
         return expected if expected + count == following else None
-    if own == expected or not dense:
-        return own if own >= expected else None
+    if own == expected or (not dense and expected < own <= end_offset - count):
+        return own
+    if not dense and own < expected:
+        return None  # several places are one bit away
     return expected if _one_bit_apart(own, expected, count, magic) else None
 
 

@@ -189,11 +189,12 @@ class _Survey:
         size_bytes = damage.end - damage.position
         if size_bytes > MAX_BATCH_BYTES:
             return None
-        data = put_right(self._read(size_bytes, damage.position), self._expected, following, dense=self._known.dense)
-        batch = None if data is None else as_batch(data, damage.position)
-        if data is not None and batch is not None:
+        known, data = self._known, self._read(size_bytes, damage.position)
+        right = put_right(data, self._expected, following, dense=known.dense, end_offset=known.end_offset)
+        batch = None if right is None else as_batch(right, damage.position)
+        if right is not None and batch is not None:
             reason = f"{damage.reason}; put right: offsets {first_offset(batch)} to {batch.last_offset}"
-            self.found.corrections.append(Correction(damage.position, data[:17], reason))
+            self.found.corrections.append(Correction(damage.position, right[:17], reason))
         return batch
 
     def _moved(self, batch: Batch) -> Batch:

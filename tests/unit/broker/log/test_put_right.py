@@ -58,6 +58,12 @@ def test_at_the_end_of_a_log_with_gaps_only_an_offset_that_goes_back_is_wrong():
     assert put_right(back, 100, None, dense=False) is None
 
 
+def test_at_the_end_of_a_log_with_gaps_an_offset_that_no_segment_can_hold_is_put_right():
+    good, end_offset = batch(100, 2), 2**31
+    assert put_right(flipped(good, 3 * 8 + 2), 100, None, dense=False, end_offset=end_offset) == good
+    assert put_right(flipped(batch(103, 2), 3 * 8 + 2), 100, None, dense=False, end_offset=end_offset) is None
+
+
 @pytest.mark.parametrize(("magic", "codec", "count"), KINDS)
 def test_a_last_batch_one_bit_too_far_is_moved(magic, codec, count):
     good = batch(100, count, magic, codec)
