@@ -16,6 +16,13 @@ from broker.log.storage import StorageFault
 from broker.settings import Layers, from_layers
 
 
+class NothingExpires:
+    """Retention that finds nothing old."""
+
+    def decide(self, _partition, _now_ms):
+        return Decision((), None)
+
+
 class FakePartition:
     """A log of timestamps; epoch 0 ended at `epoch_ends[0]` and so on, the last one is the leader's."""
 
@@ -30,6 +37,7 @@ class FakePartition:
         self.first_undecided = None
         self.epoch_ends = []
         self.segments = []
+        self.expiry = NothingExpires()
         self.fail = False
 
     def __repr__(self):
