@@ -3,7 +3,16 @@
 from collections.abc import Callable
 
 from broker import cluster_file
-from broker.log import checkpoints, leader_epochs, meta_properties, seals, snapshot_file, transaction_index
+from broker.log import (
+    checkpoints,
+    leader_epochs,
+    meta_properties,
+    producers_file,
+    row_file,
+    seals,
+    snapshot_file,
+    transaction_index,
+)
 from broker.log.offset_index import OffsetIndex, last_position_up_to, lookup
 from broker.log.time_index import TimeIndex, first_at_or_after
 from tests.fuzz.targets import place
@@ -40,12 +49,13 @@ READERS: tuple[tuple[Reader, type[Exception]], ...] = (
     (checkpoints.decode_clean_shutdown, checkpoints.CheckpointError),
     (leader_epochs.decode, checkpoints.CheckpointError),
     (meta_properties.decode, checkpoints.CheckpointError),
-    (snapshot_file.decode, snapshot_file.SnapshotError),
+    (snapshot_file.decode, row_file.RowFileError),
     (aborted, transaction_index.TransactionIndexError),
     (seals.decode, seals.SealsDamaged),
     (time_index, NeverRefused),
     (offset_index, NeverRefused),
     (cluster, cluster_file.NewerClusterFile),
+    (producers_file.decode, row_file.RowFileError),
 )
 
 
