@@ -28,9 +28,9 @@ run: $(VENV)/runtime.stamp
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(MARKS)" $(ARGS)
 
-# The pipeline's own tests, with Spark: half a gigabyte of packages that nothing else needs.
+# The pipeline's own tests, with Spark: half a gigabyte of packages that nothing else needs. A time-out would end the session of all.
 pipeline-test: $(VENV)/pipeline.stamp
-	$(BIN)/python -m pytest tests/pipeline tests/docs/test_pages.py::test_the_page_of_the_pipeline $(ARGS)
+	$(BIN)/python -m pytest --timeout 600 tests/pipeline tests/docs/test_pages.py::test_the_page_of_the_pipeline $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
