@@ -298,8 +298,7 @@ class Broker:
             self.cluster.reopened(partition)
             if partition.topic == GROUP_OFFSETS:
                 self.groups.reopened(partition.index)
-            elif partition.topic == TRANSACTION_STATE:
-                self.transactions.reopened(partition)
+            self.transactions.reopened(partition)
         self.waiting.changed(reopened)
         for job in repairs:
             self._in_background(job)

@@ -248,12 +248,19 @@ class Cluster:
             found.setdefault(name, {})[index] = partition
         for name, topic in taken.topics.items():
             partitions = found.pop(name, {})
-            if name not in stored.topics and not taken.is_known_there(name) and _may_have_id(partitions.values()):
-                self._unidentified.add(name)
+            if name not in stored.topics and not taken.is_known_there(name):
+                topic = self._as_folders_say(topic, partitions)
             self._adopt_topic(topic, partitions, overrides[name])
         for name, others in found.items():
             self._adopted_count(name, 0, others)
         return self._stored != stored.topics
+
+    def _as_folders_say(self, planned: StoredTopic, found: Mapping[int, Partition]) -> StoredTopic:
+        """With the id that a folder has, also where it could not be read when this was planned."""
+        if _may_have_id(found.values()):
+            self._unidentified.add(planned.name)
+        ids = (found[index].topic_id for index in sorted(found))
+        return replace(planned, id=next((one for one in ids if one and one not in self.by_id), planned.id), line="")
 
     def _adopt_topic(self, planned: StoredTopic, found: dict[int, Partition], overrides: dict[str, str]) -> None:
         name, topic_id = planned.name, planned.id

@@ -240,7 +240,7 @@ class DataFolder:
     def _mend_log_starts(self) -> None:
         """One of the two files that say where partitions start was damaged: there are two again before the other one is."""
         try:
-            self.write_log_starts()
+            self._write_starts()
         except StorageFault as fault:
             log.warning(
                 "%s: the starts of partitions could not be written again, which is tried again: %s", self.path, fault
@@ -391,6 +391,9 @@ class DataFolder:
         for partition in self.partitions.values():
             if partition.fault is None and partition.recovery_point < partition.log_start_offset:
                 partition.sync()
+        self._write_starts()
+
+    def _write_starts(self) -> None:
         number, files = self._checkpoints()
         for name in (checkpoints.LOG_START_OFFSETS, log_starts.LOG_STARTS):
             self._write_checkpoint(name, files[name], number)

@@ -8,9 +8,10 @@ goes on telling what it was. Text, lines ended by a newline, fields parted by a 
     <topic> <partition> <offset>    one line per partition whose start the name of its first segment does not tell
     checksum <crc32c of everything before this line, 8 hex digits>
 
-**What is believed.** Ours, if its checksum is right and Kafka's file says the same, is missing, can not be read or is what we
-wrote but for one byte. If Kafka's file says something else altogether, a Kafka has been at work here since: then the lower of the two
-starts counts, so that nothing is hidden which one of them shows. Without ours, or if it is damaged, Kafka's file is believed.
+**What is believed.** Ours, if its checksum is right and Kafka's file says the same, is missing, can not be read, is what we
+wrote but for one byte, or names a partition that is not there instead of one of ours. If Kafka's file says something else
+altogether, a Kafka has been at work here since: then the lower of the two starts counts, so that nothing is hidden which one of them
+shows. Without ours, or if it is damaged, Kafka's file is believed.
 """
 
 from collections.abc import Mapping
@@ -58,7 +59,9 @@ def load(storage: Storage, data_dir: str) -> Loaded:
         return Loaded(ours, kafkas.fault)
     if kafkas.offsets == ours:
         return Loaded(ours)
-    if _is_damaged(storage, kafkas_path, checkpoints.encode_offsets(ours)):
+    if _is_damaged(storage, kafkas_path, checkpoints.encode_offsets(ours)) or _is_misspelt(
+        storage, data_dir, kafkas, ours
+    ):
         return Loaded(ours, f"{kafkas_path}: it is not what was written")
     lower = {one: min(offset, ours[one]) for one, offset in kafkas.offsets.items() if one in ours}
     return Loaded({**{one: offset for one, offset in kafkas.offsets.items() if one not in ours}, **lower})
@@ -78,3 +81,12 @@ def _is_damaged(storage: Storage, path: str, written: bytes) -> bool:
     except FileMissing:
         return True
     return not data or (len(data) == len(written) and sum(map(int.__ne__, data, written)) <= 1)
+
+
+def _is_misspelt(storage: Storage, data_dir: str, kafkas: Loaded, ours: Mapping[TopicPartition, int]) -> bool:
+    """Whether it names a partition that is not there in the place of one that is: no Kafka would, whatever else it has changed."""
+    missing = ours.keys() - kafkas.offsets.keys()
+    if not missing:
+        return False
+    there = set(storage.list_dir(data_dir))
+    return any(f"{topic}-{index}" not in there for topic, index in kafkas.offsets.keys() - ours.keys())

@@ -25,6 +25,7 @@ from broker.cluster import Cluster
 from broker.cluster_errors import ClusterError
 from broker.committer import Committer
 from broker.log.partition import Partition
+from broker.topic_names import TRANSACTION_STATE
 from broker.transactions import decisions
 from broker.transactions.journal import Journal, NotWritten
 from broker.transactions.marking import Marking, OffsetsEnded
@@ -110,7 +111,14 @@ class TransactionCoordinator:
         self.finish_prepared()
 
     def reopened(self, partition: Partition) -> None:
-        """A partition of the log is back that could not be read before. What is known in memory is newer than it."""
+        """A partition is back that could not be read before: what is open there joins the transactions that it belongs to."""
+        if partition.topic == TRANSACTION_STATE:
+            self._take_in(partition)
+        if self._journal.is_readable:
+            self._put_back_on_record()
+
+    def _take_in(self, partition: Partition) -> None:
+        """Read a partition of the log. What is known in memory is newer than it."""
         known = set(self._entries)
         for transactional_id, transaction in self._journal.read_partition(partition):
             if transactional_id in known:
@@ -119,8 +127,6 @@ class TransactionCoordinator:
                 self._entries.pop(transactional_id, None)
             else:
                 self._entries[transactional_id] = _Entry(transaction)
-        if self._journal.is_readable:
-            self._put_back_on_record()
 
     def _put_back_on_record(self) -> None:
         """Partitions of open transactions whose record went with the power join them again; what nobody knows is aborted.

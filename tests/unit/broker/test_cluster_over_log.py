@@ -152,6 +152,18 @@ def test_a_topic_keeps_its_id_though_its_line_is_lost_and_its_folder_can_not_be_
     assert machine.start().topics["t"].id == topic_id
 
 
+def test_a_topic_keeps_its_id_though_its_line_is_lost_and_one_look_at_its_folder_fails(machine):
+    cluster = machine.start()
+    topic_id = cluster.create_topic("t", 1).id
+    append(cluster.topics["t"].partitions[0])
+    machine.start()
+    lose_line_of(machine, "t")
+    machine.storage.fail("read", "t-0/partition.metadata")
+    found = machine.start_as_it_is().topics["t"]
+    assert found.partitions[0].fault is None
+    assert (found.id, machine.start().topics["t"].id) == (topic_id, topic_id)
+
+
 @pytest.mark.parametrize("identified", [True, False])
 def test_a_topic_has_its_id_again_when_its_folder_is_back(machine, identified):
     cluster = machine.start()

@@ -54,10 +54,18 @@ def test_either_file_is_enough(storage, data):
 
 def test_what_a_kafka_has_written_since_hides_nothing(storage):
     kafkas = {("a", 0): 140, ("b", 3): 1, ("new", 0): 7}
+    storage.make_dir("/d/new-0")
     storage.write_atomically(KAFKAS, checkpoints.encode_offsets(kafkas))
     assert starts(storage) == {("a", 0): 14, ("b", 3): 1, ("new", 0): 7}
     storage.write_atomically(KAFKAS, checkpoints.encode_offsets({("new", 0): 7}))
     assert starts(storage) == {("new", 0): 7}, "those that it does not name have been made anew"
+
+
+def test_a_name_that_is_damaged_in_a_file_that_ours_has_not_followed_yet_is_none_of_a_kafkas(storage):
+    """The broker ended between the two writes, and a bit of the newer one flipped."""
+    storage.make_dir("/d/a-0")
+    storage.write_atomically(KAFKAS, checkpoints.encode_offsets({("A", 0): 15, ("b", 3): 5}))
+    assert starts(storage) == STARTS
 
 
 @pytest.mark.parametrize(

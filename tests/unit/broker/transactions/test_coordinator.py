@@ -192,3 +192,22 @@ def test_what_cannot_be_put_back_on_record_at_the_start_is_when_the_disk_works(
     assert ends(world) == [2, 2]
     for place in PLACES:
         assert len(world.read_committed(place, 0)[0]) == 1
+
+
+def test_what_is_open_in_a_partition_that_comes_back_later_joins_its_transaction(
+    world: TransactionWorld, producer: Producer
+) -> None:
+    """The power took the record that it belongs there, and the partition could not be opened by the start."""
+    world.logs.abandon()
+    world.storage.crash()
+    world.storage.fail("read", "t-1/", times=ALL)
+    world.start()
+    partition = world.partition(PLACES[1])
+    assert partition.fault
+    world.storage.heal()
+    assert world.logs.open_again(partition)
+    partition.repair_job()()
+    world.coordinator.reopened(partition)
+    world.settle()
+    assert end(world, producer).code == ErrorCode.NONE
+    assert ends(world) == [2, 2], "a marker is in both"
