@@ -245,6 +245,8 @@ class Administrator:
         if not config.delete or config.retention_ms < 0 or len(partition.segments) < 2:
             return
         first, second = partition.segments[:2]
+        if not first.size_bytes:
+            return  # compaction has emptied it, and it is as old as its file
         there = [times.get(offset) for offset in range(first.base_offset, second.base_offset)]
         known = [one for one in there if one is not None]
         patient = self._simulation.clock_has_jumped or self._simulation.may_fail(model)

@@ -17,25 +17,11 @@ if TYPE_CHECKING:
 
 CHANGES_UNTIL_THE_END = (1, 2, 3, 5, 8, 13, 21, 40, 80)
 SURVIVAL = (0.0, 0.5, 0.5, 0.9, 1.0)
+OFFSET_BYTES = 8
+KEPT_TWICE = ("horolog-log-starts", "log-start-offset-checkpoint")
+"""One of them at a time, and the next when a start has mended it."""
 TRUNCATED_TO_BYTES = (0, 1, 30, 61, 90)
 JUMPS_MS = (-86_400_000, -3_600_000, -5_000, 5_000, 3_600_000)
-DAMAGED_KINDS = (
-    ".log",
-    ".log",
-    ".log",
-    ".log",
-    ".index",
-    ".timeindex",
-    ".snapshot",
-    "horolog-seals",
-    "horolog-log-starts",
-    "leader-epoch-checkpoint",
-    "recovery-point-offset-checkpoint",
-    "replication-offset-checkpoint",
-    "log-start-offset-checkpoint",
-    "cleaner-offset-checkpoint",
-    "horolog-cluster",
-)
 
 
 class Chaos:
@@ -63,10 +49,8 @@ class Chaos:
 
     def fail_disk(self) -> None:
         storage, chance = self._world.storage, self._chance
-        kind = chance.choice(
-            ("write", "write", "torn write", "sync", "lost pages", "read", "rename", "create", "sync_dir", "full")
-        )
-        part = chance.choice(("", "", "-", "-0/", "horolog", "__", "checkpoint"))
+        kind = chance.choice(self._simulation.theme.faults)
+        part = chance.choice(self._simulation.theme.parts)
         times = chance.choice((1, 1, 1, 2, ALL))
         self._world.note("fault", kind, part, times if times < ALL else "lasting")
         self._world.counts[f"fault: {kind}"] += 1
@@ -100,7 +84,9 @@ class Chaos:
 
     def damage(self) -> None:
         """Flip one bit of one file, and expect no more than what was in it to be missing."""
-        kind = self._chance.choice(DAMAGED_KINDS)
+        kind = self._chance.choice(self._simulation.theme.damaged)
+        if kind in KEPT_TWICE and self._simulation.mends_may_fail:
+            return
         paths = sorted(
             path for path in self._world.storage.files() if path.endswith(kind) and self._is_fair(path, kind)
         )
@@ -134,6 +120,8 @@ class Chaos:
                 if not check_crc(data, entry.position, entry.size_bytes, entry.magic):
                     return False
                 if entry.position <= position < entry.position + entry.size_bytes:
+                    if partition.was_compacted and position < entry.position + OFFSET_BYTES:
+                        return False  # without a seal nothing tells it from another offset that fits
                     partition.damaged.update(range(base_offset_of(data, entry), entry.last_offset + 1))
                     partition.learn_places((one.offset, one.value or b"") for one in records_of_entry(data, entry))
                     return True

@@ -164,8 +164,13 @@ def believes_the_page_cache_of_the_last_process() -> contextlib.AbstractContextM
     return patch("broker.log.repair.make_dirty", nothing)
 
 
-def shows_what_the_page_cache_has_lost() -> contextlib.AbstractContextManager[Any]:
-    return patch("broker.log.repair.sound", lambda data, _: data)
+@contextlib.contextmanager
+def shows_what_the_page_cache_has_lost() -> Iterator[None]:
+    with (
+        patch("broker.log.repair.sound", lambda data, _: data),
+        patch("broker.log.partition.convert_whole", lambda data: data),
+    ):
+        yield
 
 
 def retains_a_moment_too_little() -> contextlib.AbstractContextManager[Any]:
@@ -222,14 +227,16 @@ def makes_up_ids_of_folders_that_can_not_be_read() -> contextlib.AbstractContext
     return patch("broker.cluster._may_have_id", lambda _: False)
 
 
-def takes_what_can_be_read_of_groups_for_all() -> contextlib.AbstractContextManager[Any]:
+@contextlib.contextmanager
+def takes_what_can_be_read_of_groups_for_all() -> Iterator[None]:
     original = GroupJournal.read
 
     def read(journal: GroupJournal, shard: int) -> Iterator[Any]:
         with contextlib.suppress(StorageFault):
             yield from original(journal, shard)
 
-    return patch.object(GroupJournal, "read", read)
+    with patch.object(GroupJournal, "read", read), patch.object(GroupJournal, "is_offline", lambda *_: False):
+        yield
 
 
 PLANTED: dict[str, Planting] = {

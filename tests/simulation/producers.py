@@ -152,6 +152,7 @@ class IdempotentProducer(Actor):
         self._latest: dict[PartitionModel, Attempt] = {}
         """What was acknowledged last."""
         self._unanswered: dict[PartitionModel, tuple[Attempt, bytes, int]] = {}
+        self._acknowledged: dict[PartitionModel, tuple[Attempt, bytes, int]] = {}
         self._waiting: set[PartitionModel] = set()
 
     def step(self) -> None:
@@ -161,8 +162,11 @@ class IdempotentProducer(Actor):
         topic, partition = self.simulation.any_partition()
         if partition is None or partition in self._waiting:
             return
-        if partition in self._unanswered:
-            attempt, data, acks = self._unanswered[partition]
+        again = self._unanswered.get(partition)
+        if again is None and self.simulation.theme.sends_again and self.chance.random() < 0.5:
+            again = self._acknowledged.get(partition)
+        if again is not None:
+            attempt, data, acks = again
             self.simulation.sent_again(attempt)
             self.world.note("idempotent retry", attempt.number, partition)
         else:
@@ -201,7 +205,7 @@ class IdempotentProducer(Actor):
         if self._unanswered.get(partition, (None,))[0] is not attempt:
             return
         if code == ErrorCode.NONE:
-            del self._unanswered[partition]
+            self._acknowledged[partition] = self._unanswered.pop(partition)
             self._sequences[partition] = self._sequences.get(partition, 0) + len(attempt.records)
             self._latest[partition] = attempt
         elif code > 0 and code not in STORAGE_ERRORS:
@@ -209,6 +213,7 @@ class IdempotentProducer(Actor):
             if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
                 self._check_loss(partition, attempt)
             self._unanswered.clear()
+            self._acknowledged.clear()
             self._id = -1
 
     def _check_loss(self, partition: PartitionModel, attempt: Attempt) -> None:

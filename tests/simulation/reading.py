@@ -12,7 +12,7 @@ from protocol.messages.offsets import OffsetFetchRequest, OffsetFetchRequestTopi
 from protocol.records.batch import read_header
 from protocol.records.entries import Entry, check_crc, iter_entries, records_of_entry
 from tests.simulation.model import Level, Outcome, PartitionModel, Row, TopicModel, first_at_or_after
-from tests.simulation.offsets import OffsetKey
+from tests.simulation.offsets import NOTHING, OffsetKey
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
@@ -212,6 +212,11 @@ class Reader:
             if offset is None:
                 self._world.note("offsets unreadable", key.group)
                 continue
+            if self._simulation.syncs_fail and self._simulation.offsets.wrong(key, offset) is not None:
+                self._world.note("waits for markers", key.group)  # they come when the disk takes them
+                self._world.loop.advance(REPAIR_MS)
+                self._world.loop.settle()
+                offset = self._committed_offset(key) or NOTHING
             wrong = self._simulation.offsets.wrong(key, offset)
             if wrong is not None:
                 self._simulation.fail(wrong)

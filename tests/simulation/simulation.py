@@ -15,14 +15,15 @@ from tests.simulation.model import Attempt, Level, Outcome, PartitionModel, Topi
 from tests.simulation.offsets import Committer, OffsetsModel
 from tests.simulation.producers import STORAGE_ERRORS, Actor, IdempotentProducer, PlainProducer
 from tests.simulation.reading import Reader, Unreadable
+from tests.simulation.themes import OFTEN, theme_of
 from tests.simulation.transactions import TIMEOUT_MS, TransactionalProducer
 from tests.simulation.world import SimulationFailure, World, in_simulation
 
 LEDGER = "ledger"
 LEDGER_CONFIGS = {**ALWAYS, "segment.bytes": "900", "retention.ms": "-1"}
 FIRST_CONFIGS = {**ALWAYS, "segment.bytes": "500", "retention.ms": "20000", "file.delete.delay.ms": "0"}
-MOST_STARTS = 20
-DAMAGE_CHANCE = 0.25
+MOST_STARTS = 80
+MOST_REOPENINGS, REOPENING_MS = 20, 2000
 LOOK_AT_STOPPED_CHANCE = 0.3
 END_STOPPED_CHANCE = 0.4
 
@@ -32,6 +33,7 @@ class Simulation:
 
     def __init__(self, seed: int, steps: int) -> None:
         self.seed = seed
+        self.theme = theme_of(seed)
         self.steps = steps
         self.step_number = 0
         self.world = World(seed)
@@ -44,12 +46,15 @@ class Simulation:
         self.syncs_fail = False
         self.pages_may_be_lost = False
         """What was written and not synced may be a hole, with what came later on the disk behind it."""
+        self.mends_may_fail = False
+        """The disk was failing at the last start: what it found damaged may be so still."""
         self._attempts = 0
         self._values = 0
         self._sent_again: set[Attempt] = set()
         self._admin = Administrator(self)
         self._reader = Reader(self)
         self._chaos = Chaos(self)
+        self._member = Committer(self, "member", joins=True)
         self._actors: list[Actor] = [
             PlainProducer(self, "plain-1"),
             PlainProducer(self, "plain-2"),
@@ -57,7 +62,7 @@ class Simulation:
             TransactionalProducer(self, "older", newer=False),
             TransactionalProducer(self, "newer", newer=True),
             Committer(self, "alone", joins=False),
-            Committer(self, "member", joins=True),
+            self._member,
         ]
         self._operations = self._table()
 
@@ -83,7 +88,8 @@ class Simulation:
             (self._end_now, 1),
         ]
         operations, weights = zip(*actors, *others, strict=True)
-        return list(operations), list(weights)
+        often = [OFTEN if one.__name__ in self.theme.often else 1 for one in operations]
+        return list(operations), [weight * factor for weight, factor in zip(weights, often, strict=True)]
 
     # -- what the parts ask for
 
@@ -221,7 +227,7 @@ class Simulation:
     def _start_again(self, *, power: bool, clean: bool) -> None:
         """Start on what is left, however often the broker ends while it starts; then look at everything."""
         self._ended(power=power, clean=clean)
-        if self.world.chance.random() < DAMAGE_CHANCE:
+        if self.world.chance.random() < self.theme.damage_chance:
             self._chaos.damage()
         for _ in range(MOST_STARTS):
             try:
@@ -252,8 +258,9 @@ class Simulation:
     def _start(self) -> None:
         if self.world.chance.random() < 0.2:
             self._chaos.end_at_an_operation()
-        elif self.world.chance.random() < 0.05:
+        elif self.world.chance.random() < self.theme.start_fault_chance:
             self._chaos.fail_disk()
+        self.mends_may_fail = self._chaos.active
         try:
             self.world.start()
         except (DataFolderError, StorageFault) as fault:
@@ -261,9 +268,22 @@ class Simulation:
                 self.fail(f"the broker does not start: {fault}")
             self.world.note("start refused", type(fault).__name__)
             raise PowerCut from fault
+        if self.theme.waits_for_disk:
+            self._wait_for_disk()
         if self._chaos.active and any(one.fault for one in self.world.broker.logs.partitions.values()):
             raise PowerCut  # offline until the next start, and that is how it should be
         self.world.note("started", self.world.starts)
+
+    def _wait_for_disk(self) -> None:
+        """What is offline is opened again once its disk works; members of groups do not wait for that."""
+        self._chaos.heal()
+        for _ in range(MOST_REOPENINGS):
+            if any(one.fault for one in self.world.broker.logs.partitions.values()):
+                self.world.note("waits for disk")
+                self._member.step()
+                self.world.loop.advance(REOPENING_MS)
+                self.world.loop.settle()
+                self.world.deliver()
 
     def _look_at_everything(self) -> None:
         offline = {name: one.fault for name, one in self.world.broker.logs.partitions.items() if one.fault}
