@@ -173,7 +173,7 @@ class Cluster:
     def _report(self, stored: StoredCluster, taken: Takeover, now_ms: int) -> None:
         for damage in stored.damages:
             log.warning("%r is damaged: %s", self._file, damage)
-        if taken.is_record_lost:
+        if taken.is_record_lost and self.topics:
             log.warning("%r is missing: %d topics were found by their folders", self._file, len(self.topics))
         for line in summary(taken, self._logs.partitions.values(), now_ms):
             log.warning("%s", line)

@@ -35,6 +35,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from broker.log.data_folder import DataFolderError
 from broker.log.storage import FileMissing, Storage, StorageFault
 
 log = logging.getLogger(__name__)
@@ -47,8 +48,8 @@ CHECKSUM_SIZE = 8
 MAX_REPORTED_DAMAGES = 10
 
 
-class NewerClusterFile(Exception):
-    """The file was written by a later release, whose meaning this one does not know."""
+class NewerClusterFile(DataFolderError):
+    """The file was written by a later release: nobody guesses what it means, and nothing is made anew in its place."""
 
 
 def encode_topic_id(topic_id: bytes) -> str:
@@ -218,7 +219,10 @@ def decode_line(line: bytes) -> dict[str, Any] | None:
 
 def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> int:
     if int(content["version"]) > VERSION:
-        raise NewerClusterFile(f"{FILE_NAME} has version {content['version']}, this release knows {VERSION}")
+        advice = "start the release that wrote it, or a newer one"
+        raise NewerClusterFile(
+            f"{FILE_NAME} has version {content['version']}, this release knows versions up to {VERSION}; {advice}"
+        )
     stored.deleting = {name: set(map(decode_topic_id, texts)) for name, texts in content["deleting"].items()}
     stored.broker_configs = {node: dict(configs) for node, configs in content["broker_configs"].items()}
     stored.number = int(content.get("number", 0))

@@ -43,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from broker.adoption.giving import RefusedSettings
+    from broker.log.data_folder import DataFolderError
     from broker.log.overlay import OverlayStorage
     from broker.log.storage import FolderInUse, StorageFault
     from client.cli.common.read_only import ReadOnlyStorage
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         raise UsageError(f"{arguments.settings}: {error}") from error
     except FolderInUse as error:
         raise CommandError(f"a broker runs on {folders}: {error}", "stop it, or give --dry-run") from error
-    except StorageFault as error:
+    except (DataFolderError, StorageFault) as error:
         raise CommandError(f"{', '.join(folders)}: {error}") from error
     document = {"dry_run": arguments.dry_run, **document}
     if console.as_json:

@@ -5,6 +5,9 @@ import time
 
 import pytest
 
+from broker.cluster_file import FILE_NAME, encode_line
+from tests.support.broker_process import BrokerNotReadyError
+
 HOUR_MS = 3_600_000
 NOW_MS = time.time_ns() // 1_000_000
 COUNT = 480
@@ -85,3 +88,25 @@ def test_committed_offsets_are_decoded_by_the_name_of_the_folder(running, horolo
     assert 10 in [one["value"]["offset"] for one in offsets if one["value"] is not None]
     raw = horolog("dump", "--deep", "--raw", "-o", "json", *folders).lines
     assert all("decoded" not in line for line in raw)
+
+
+def test_a_cluster_file_of_a_later_release_is_told_of_and_left_alone(running, horolog):
+    assert horolog("topics", "create", "orders", "--bootstrap", running.address).code == 0
+    assert running.stop() == 0
+    path = running.data / FILE_NAME
+    path.write_text(encode_line({"version": 9}))
+    told = f"{FILE_NAME} has version 9, this release knows versions up to 1"
+    for words in (("adopt", running.data, "--dry-run"), ("doctor", "--repair", running.data), ("dump", running.data)):
+        ended = horolog(*words)
+        assert (ended.code != 0, told in ended.out + ended.err) == (True, True), ended
+    with pytest.raises(BrokerNotReadyError, match=told):
+        running.start()
+    assert "Traceback" not in running.log()
+    assert path.read_text() == encode_line({"version": 9})
+
+
+def test_a_folder_without_topics_lacks_nothing(running, horolog):
+    assert running.stop() == 0
+    running.start()
+    assert running.stop() == 0
+    assert "WARNING" not in running.log()

@@ -105,7 +105,11 @@ def _seals(data: bytes, _: int) -> Iterator[Item]:
 def _cluster(data: bytes, _: int) -> Iterator[Item]:
     from broker import cluster_file
 
-    stored = cluster_file.parse(data)
+    try:
+        stored = cluster_file.parse(data)
+    except cluster_file.NewerClusterFile as newer:
+        yield {"type": "problem", "problem": str(newer)}
+        return
     yield {
         "type": "entry",
         "next_producer_id": stored.next_producer_id,

@@ -19,6 +19,7 @@ from broker.log.seals import SEALS, SealsDamaged
 from broker.log.storage import RealStorage, Storage, StorageFault
 from broker.settings import Settings
 from broker.topic_settings import TopicConfig, resolve
+from client.cli.common.errors import CommandError
 from client.cli.common.read_only import ReadOnlyStorage
 from client.cli.dumping.items import Item
 from client.cli.dumping.kinds import BY_NAME, kind_of
@@ -32,12 +33,15 @@ _INDEXES = (".index", ".timeindex")
 
 def configurations(storage: Storage, data_folder: str) -> Callable[[str], TopicConfig]:
     """The configuration of every topic, as `horolog-cluster` has it; the defaults where it says nothing."""
-    from broker.cluster_file import FILE_NAME, parse
+    from broker.cluster_file import FILE_NAME, NewerClusterFile, parse
     from broker.setting_types import SettingsError
 
     settings = Settings()
     path = f"{data_folder}/{FILE_NAME}"
-    topics = parse(storage.read_all(path)).topics if storage.exists(path) else {}
+    try:
+        topics = parse(storage.read_all(path)).topics if storage.exists(path) else {}
+    except NewerClusterFile as newer:
+        raise CommandError(f"{data_folder}: {newer}") from newer
 
     def config_of(topic: str) -> TopicConfig:
         try:
