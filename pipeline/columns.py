@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from pipeline.varints import Array
 from protocol.records.record import Record
+from protocol.records.timestamps import TimestampType
 
 MICROSECONDS = 1000  # in a millisecond
 _LARGEST_MS = (2**63 - 1) // MICROSECONDS
@@ -65,11 +66,12 @@ class Columns:
 
 
 class Source(NamedTuple):
-    """Which partition records are of, and whether their headers are wanted."""
+    """Which partition records are of, whether their headers are wanted, and whether they are read from files."""
 
     topic: str
     partition: int
     include_headers: bool = False
+    from_files: bool = False
 
     @property
     def schema(self) -> pa.Schema:
@@ -92,8 +94,14 @@ def _rest(source: Source, offsets: Array, timestamps: Array, timestamp_types: Ar
         pa.repeat(pa.scalar(source.partition, pa.int32()), count),
         pa.array(offsets, pa.int64()),
         pa.array(micros, pa.int64()).view(TIMESTAMP),
-        pa.array(timestamp_types, pa.int32()),
+        pa.array(_as_answered(timestamp_types) if source.from_files else timestamp_types, pa.int32()),
     ]
+
+
+def _as_answered(timestamp_types: Array) -> Array:
+    """Format v0 has no type. A broker answers with v2, which has no word for that: such records have the producer's time there."""
+    types: Array = np.maximum(timestamp_types, TimestampType.CREATE_TIME)
+    return types
 
 
 def _picked(data: Any, spans: Spans, kind: pa.DataType | None = None) -> tuple[pa.Array, pa.Array]:

@@ -281,7 +281,7 @@ def read_pieces(pieces: Iterable[Piece], *, include_headers: bool, fail_on_data_
     """The records of a task's pieces, in their order."""
     storage = ReadOnlyStorage()
     for piece in pieces:
-        source = Source(*piece.partition, include_headers)
+        source = Source(*piece.partition, include_headers, from_files=True)
         try:
             yield from _read_piece(storage, piece, source)
         except (StorageFault, DecodeError) as error:

@@ -143,6 +143,19 @@ async def noted(client: Client, lanes: Lanes, numbers: Iterable[int]) -> dict[in
     return found
 
 
+async def noted_alone(client: Client, lanes: Lanes, numbers: Iterable[int]) -> dict[int, Noted]:
+    """The same, with whoever sends these lanes fenced: the offsets of a transaction that a kill left open are not waited for."""
+    found: dict[int, Noted] = {}
+    if await begun_before(client, lanes) is None:
+        return found
+    for lane in numbers:
+        place = lanes.place(lane)
+        async with only_producer(client, lanes.transactional_id(lane), lanes.group(lane), place) as (_, committed):
+            if committed is not None:
+                found[lane] = Noted.of(lane, committed)
+    return found
+
+
 async def begun_before(client: Client, lanes: Lanes) -> Begun | None:
     """What was settled when this job began, if it did."""
     found = await GroupAdmin(client).group_offsets(lanes.job)
@@ -165,7 +178,8 @@ async def begin(
 ) -> dict[int, Noted]:
     """How far each lane has come; lanes of which nothing is noted are noted to begin now, and with `again` all are."""
     wanted = sorted(numbers)
-    have = {} if again else await noted(client, lanes, wanted)
+    ask = noted_alone if lanes.exactly_once else noted
+    have = {} if again else await ask(client, lanes, wanted)
     first = next(iter(have.values()), None)
     begun = Begun(await end_sum(client, lanes.topic), dict(settled)) if first is None else first.begun
     new = [lane for lane in wanted if lane not in have]
