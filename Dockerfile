@@ -6,17 +6,15 @@ COPY requirements/runtime.lock /build/runtime.lock
 RUN python3 -m venv /opt/horolog \
     && /opt/horolog/bin/python -m pip install --no-cache-dir --no-deps --require-hashes -r /build/runtime.lock \
     && rm -rf /opt/horolog/lib/python3*/site-packages/pip /opt/horolog/lib/python3*/site-packages/pip-* /opt/horolog/bin/pip*
-COPY broker /opt/horolog/app/broker
-COPY protocol /opt/horolog/app/protocol
-COPY client /opt/horolog/app/client
+COPY horolog /opt/horolog/app/horolog
 COPY config/server.properties LICENSE /opt/horolog/app/
-COPY config/server.properties /opt/horolog/app/broker/files/server.properties
-COPY config/horolog.service /opt/horolog/app/broker/files/horolog.service
-COPY config/prometheus.yml /opt/horolog/app/broker/files/prometheus.yml
-COPY config/prometheus-rules.yml /opt/horolog/app/broker/files/prometheus-rules.yml
-COPY config/grafana/horolog.json /opt/horolog/app/broker/files/grafana-horolog.json
+COPY config/server.properties /opt/horolog/app/horolog/broker/files/server.properties
+COPY config/horolog.service /opt/horolog/app/horolog/broker/files/horolog.service
+COPY config/prometheus.yml /opt/horolog/app/horolog/broker/files/prometheus.yml
+COPY config/prometheus-rules.yml /opt/horolog/app/horolog/broker/files/prometheus-rules.yml
+COPY config/grafana/horolog.json /opt/horolog/app/horolog/broker/files/grafana-horolog.json
 COPY config/container /opt/horolog/app/container
-RUN printf '#!/bin/sh\nexec /opt/horolog/bin/python -m client.cli.main "$@"\n' > /opt/horolog/bin/horolog \
+RUN printf '#!/bin/sh\nexec /opt/horolog/bin/python -m horolog.client.cli.main "$@"\n' > /opt/horolog/bin/horolog \
     && chmod 755 /opt/horolog/bin/horolog /opt/horolog/app/container/*.sh /opt/horolog/app/container/nc.py \
     && /opt/horolog/bin/python -m compileall -q /opt/horolog/app
 

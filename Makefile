@@ -20,10 +20,10 @@ WORKERS ?= 2
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock" --quiet
 
-.PHONY: run test pipeline-test lint format lock config clean
+.PHONY: run test pipeline-test lint format lock config dist clean
 
 run: $(VENV)/runtime.stamp
-	@exec $(BIN)/python -m broker --config config/server.properties --listen $(LISTEN) --data $(DATA) $(ARGS)
+	@exec $(BIN)/python -m horolog serve --config config/server.properties --listen $(LISTEN) --data $(DATA) $(ARGS)
 
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(MARKS)" $(ARGS)
@@ -44,8 +44,13 @@ format: $(VENV)/dev.stamp
 
 # The tables of settings and metrics, written out for people.
 config: $(VENV)/runtime.stamp
-	$(BIN)/python -m broker.server_properties > config/server.properties
-	$(BIN)/python -m broker.observability.page docs/operations.md
+	$(BIN)/python -m horolog.broker.server_properties > config/server.properties
+	$(BIN)/python -m horolog.broker.observability.page docs/operations.md
+
+# What would be published: the source archive, and the wheel that is made of it.
+dist: $(VENV)-lock/uv.stamp
+	rm -rf dist
+	$(VENV)-lock/bin/uv build --quiet
 
 # Locks hold for Python 3.11 to 3.14 on every platform; `make lock ARGS=--upgrade` takes newer releases.
 lock: $(VENV)-lock/uv.stamp

@@ -46,7 +46,7 @@ def start(name: str, root: Path, settings: Mapping[str, str] | None = None, *, p
 def _start_horolog(data: Path, settings: Mapping[str, str], partitions: int) -> Running:
     data.mkdir(parents=True, exist_ok=True)
     address = f"127.0.0.1:{process.free_ports(1)[0]}"
-    command = [sys.executable, "-m", "client.cli.main", "serve", "--data", str(data), "--listen", address]
+    command = [sys.executable, "-m", "horolog.client.cli.main", "serve", "--data", str(data), "--listen", address]
     for key, value in settings.items():
         command += ["--set", f"{key}={value}"]
     output = data.parent / "horolog.out"

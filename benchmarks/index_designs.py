@@ -27,12 +27,12 @@ from typing import TypeVar
 
 from benchmarks import designs, fill, frames, report, steps
 from benchmarks.designs import MINUTE_MS, SECOND_MS, Day, Design
-from broker.clock import ManualClock
-from broker.log.index_cache import INDEX_CACHE_BYTES
-from broker.log.manager import LogManager
-from broker.log.partition import Partition
-from broker.log.storage import RealStorage
-from broker.topic_settings import TopicConfig, resolve
+from horolog.broker.clock import ManualClock
+from horolog.broker.log.index_cache import INDEX_CACHE_BYTES
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import RealStorage
+from horolog.broker.topic_settings import TopicConfig, resolve
 
 PARTITIONS = 3500
 RECORDS = 86_400

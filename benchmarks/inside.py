@@ -15,14 +15,14 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from benchmarks import fill, frames
-from broker.app import Broker
-from broker.clock import SystemClock
-from broker.log.storage import RealStorage
-from broker.network import connection as connections
-from broker.network.connection import Connection
-from broker.network.dispatch import Dispatcher
-from broker.network.listener import ConnectionLimits, Listener
-from broker.settings import load
+from horolog.broker.app import Broker
+from horolog.broker.clock import SystemClock
+from horolog.broker.log.storage import RealStorage
+from horolog.broker.network import connection as connections
+from horolog.broker.network.connection import Connection
+from horolog.broker.network.dispatch import Dispatcher
+from horolog.broker.network.listener import ConnectionLimits, Listener
+from horolog.broker.settings import load
 
 RECORDS = 1_000_000
 PIPELINED = 16

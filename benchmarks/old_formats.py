@@ -10,19 +10,19 @@ import time
 from dataclasses import replace
 from itertools import product
 
-from broker.log.converted_chunks import ConvertedChunks
-from broker.log.opened import Resources
-from broker.log.partition import Partition
-from broker.log.recovery import create_partition
-from broker.log.storage import RealStorage
-from broker.log.upconversion import Allowance
-from broker.settings import load
-from broker.topic_settings import resolve
-from protocol.records.batch import encode_batch
-from protocol.records.compression import Codec
-from protocol.records.convert import encode
-from protocol.records.entries import iter_entries
-from protocol.records.record import Record
+from horolog.broker.log.converted_chunks import ConvertedChunks
+from horolog.broker.log.opened import Resources
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.recovery import create_partition
+from horolog.broker.log.storage import RealStorage
+from horolog.broker.log.upconversion import Allowance
+from horolog.broker.settings import load
+from horolog.broker.topic_settings import resolve
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.convert import encode
+from horolog.protocol.records.entries import iter_entries
+from horolog.protocol.records.record import Record
 
 SET_RECORDS = 500
 SLICE_BYTES = 1 << 20

@@ -118,7 +118,7 @@ def read_all(way: Way) -> None:
 
 
 def run(records: int, rounds: int) -> tuple[dict[str, list[tuple[float, float]]], list[str]]:
-    from pipeline import session
+    from horolog.pipeline import session
 
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
@@ -185,7 +185,7 @@ def writing(spark: Any, broker: BrokerProcess, scratch: Path, rounds: int) -> li
 
 def pruning(broker: BrokerProcess) -> list[str]:
     """What a range of 1 % of the time reads of what a full scan reads."""
-    from pipeline import plan
+    from horolog.pipeline import plan
 
     whole = plan(str(broker.data), subscribe="plain")
     records = sum(one.size for one in whole.ranges)

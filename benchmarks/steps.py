@@ -19,19 +19,19 @@ from pathlib import Path
 
 from benchmarks import fill, frames, report
 from benchmarks.inside import CASES, inside
-from broker.clock import ManualClock
-from broker.log import validate
-from broker.log.manager import LogManager
-from broker.log.partition import Partition
-from broker.log.storage import RealStorage
-from broker.settings import Settings, load
-from broker.topic_settings import TopicConfig, resolve
-from protocol import compile as codecs
-from protocol import framing
-from protocol.messages import produce
-from protocol.messages.fetch import FetchRequest
-from protocol.messages.list_offsets import ListOffsetsRequest
-from protocol.messages.produce import ProduceRequest
+from horolog.broker.clock import ManualClock
+from horolog.broker.log import validate
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import RealStorage
+from horolog.broker.settings import Settings, load
+from horolog.broker.topic_settings import TopicConfig, resolve
+from horolog.protocol import compile as codecs
+from horolog.protocol import framing
+from horolog.protocol.messages import produce
+from horolog.protocol.messages.fetch import FetchRequest
+from horolog.protocol.messages.list_offsets import ListOffsetsRequest
+from horolog.protocol.messages.produce import ProduceRequest
 
 Step = Callable[[], object]
 STRETCHES, STRETCH_SECONDS = 5, 0.08

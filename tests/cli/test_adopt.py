@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
-from broker.cluster_file import ClusterFile
-from broker.log.storage import RealStorage
-from broker.topic_settings import SETTINGS_UNKNOWN
-from client.cli.common.exit_codes import ExitCode
+from horolog.broker.cluster_file import ClusterFile
+from horolog.broker.log.storage import RealStorage
+from horolog.broker.topic_settings import SETTINGS_UNKNOWN
+from horolog.client.cli.common.exit_codes import ExitCode
 from tests.support.kraft import FOLDER, log, topic
 
 ID = bytes(range(16))

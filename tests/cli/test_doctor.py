@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-from broker.log import offset_index
-from broker.log.storage import RealStorage
-from protocol.records.entries import iter_records
+from horolog.broker.log import offset_index
+from horolog.broker.log.storage import RealStorage
+from horolog.protocol.records.entries import iter_records
 from tests.support import golden
 
 CASES = sorted({name for name, _ in golden.names()})
@@ -35,7 +35,7 @@ def contents(folder):
 
 def offsets(data):
     """The offsets of all records that can be read, hole or not."""
-    from broker.log.scan import Batch, scan
+    from horolog.broker.log.scan import Batch, scan
 
     found = []
     for path in logs(data):
@@ -253,7 +253,7 @@ def test_what_is_no_data_folder(horolog, tmp_path, golden_root):
 
 def test_partitions_that_are_empty_cost_next_to_nothing(start_broker, horolog, monkeypatch):
     """Each has 20 MiB of room for indexes, of which no byte was written: it was a tenth of a second for each."""
-    from client.cli.common.read_only import ReadOnlyStorage
+    from horolog.client.cli.common.read_only import ReadOnlyStorage
 
     count, read = 200, []
     broker = start_broker()

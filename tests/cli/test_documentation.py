@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from client.cli.commands import COMMANDS
-from client.cli.common.exit_codes import ExitCode
-from client.cli.completion import all_specs
+from horolog.client.cli.commands import COMMANDS
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.completion import all_specs
 from tests.support.style import PROJECT
 
 PAGE = (PROJECT / "docs" / "cli.md").read_text()
@@ -19,7 +19,7 @@ def section(command):
     return found[0] if found else ""
 
 
-OURS = [one.name for one in COMMANDS if one.module.startswith("client.cli.") and one.name not in ELSEWHERE]
+OURS = [one.name for one in COMMANDS if one.module.startswith("horolog.client.cli.") and one.name not in ELSEWHERE]
 
 
 @pytest.mark.parametrize("command", OURS)
@@ -38,7 +38,7 @@ def test_exit_codes_are_documented():
 def test_times_that_are_documented_are_read():
     from datetime import UTC
 
-    from client.times import parse_time
+    from horolog.client.times import parse_time
 
     table = PAGE.partition("### Times")[2].partition("## ")[0]
     rows = [row for row in table.splitlines() if row.startswith("| `")]

@@ -9,10 +9,10 @@ import subprocess
 import pytest
 
 from benchmarks import kafka
-from client.cli.dumping.files import Question, dump_file
-from protocol.records.batch import encode_batch
-from protocol.records.compression import Codec
-from protocol.records.record import Record
+from horolog.client.cli.dumping.files import Question, dump_file
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.record import Record
 from tests.support import golden
 from tests.wire.prober.core import Case, Ctx, Target
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.common.exit_codes import ExitCode
 from tests.support.broker_process import BrokerProcess
 from tests.support.names import unique
 from tests.support.style import PROJECT
@@ -33,7 +33,7 @@ def start(session_broker: BrokerProcess):
     started = []
 
     def begin(*words) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "client.cli", *words, "--bootstrap", session_broker.address]
+        command = [sys.executable, "-m", "horolog", *words, "--bootstrap", session_broker.address]
         pipe = subprocess.PIPE
         started.append(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=PROJECT))
         return started[-1]
@@ -106,7 +106,7 @@ def test_what_was_sent_before_is_written(run, start, topic, told, code):
 def ask(session_broker: BrokerProcess, topic):
     """A deletion that asks at a terminal, and the terminal's other end; what it asked has been read."""
     own, terminal = pty.openpty()
-    command = [sys.executable, "-m", "client.cli", "topics", "delete", topic, "--bootstrap", session_broker.address]
+    command = [sys.executable, "-m", "horolog", "topics", "delete", topic, "--bootstrap", session_broker.address]
     streams = {"stdin": terminal, "stdout": terminal, "stderr": terminal, "start_new_session": True}
     process = subprocess.Popen(command, cwd=PROJECT, **streams)
     os.close(terminal)

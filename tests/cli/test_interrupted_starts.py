@@ -26,14 +26,21 @@ SCRIPT = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["scr
 SERVE = ("--data", "{data}", "--listen", "127.0.0.1:0")
 COMMANDS = {
     "the script": ("-c", f"import sys\nfrom {SCRIPT}\nsys.exit(main())", "serve", *SERVE),
-    "serve": ("-m", "client.cli", "serve", *SERVE),
-    "broker": ("-m", "broker", *SERVE),
-    "topics": ("-m", "client.cli", "topics", "list", *NOBODY),
-    "consume": ("-m", "client.cli.main", "consume", "t", "--since", "1h ago", *NOBODY),
-    "dump": ("-m", "client.cli", "dump", "{data}"),
-    "pipeline": ("-m", "client.cli", "pipeline", "lag", "--group", "g", *NOBODY[:2]),
-    "kafka-topics.sh": ("-m", "client.cli.kafka_scripts", "kafka-topics.sh", "--list", "--bootstrap-server", NOBODY[1]),
-    "version": ("-m", "client.cli", "version"),
+    "serve": ("-m", "horolog", "serve", *SERVE),
+    "broker": ("-m", "horolog.broker", *SERVE),
+    "topics": ("-m", "horolog", "topics", "list", *NOBODY),
+    "consume": ("-m", "horolog.client.cli.main", "consume", "t", "--since", "1h ago", *NOBODY),
+    "dump": ("-m", "horolog", "dump", "{data}"),
+    "pipeline": ("-m", "horolog", "pipeline", "lag", "--group", "g", *NOBODY[:2]),
+    "kafka-topics.sh": (
+        "-m",
+        "horolog.client.cli.kafka_scripts",
+        "kafka-topics.sh",
+        "--list",
+        "--bootstrap-server",
+        NOBODY[1],
+    ),
+    "version": ("-m", "horolog", "version"),
 }
 FOR_EVER = {"the script", "serve", "broker"}
 ENDS = {signal.SIGINT: 130, signal.SIGTERM: 143}
@@ -133,11 +140,9 @@ def test_a_shell_that_ignores_ctrl_c_for_what_runs_behind_is_obeyed(tmp_path):
 
 def test_nothing_of_weight_is_imported_before_the_signals_are_taken():
     """What Python has imported by itself at its start does not count, nor the packages that lead to the module."""
-    code = (
-        "import sys\nbefore = set(sys.modules)\nimport client.cli.__main__\nprint(*sorted(set(sys.modules) - before))\n"
-    )
+    code = "import sys\nbefore = set(sys.modules)\nimport horolog.__main__\nprint(*sorted(set(sys.modules) - before))\n"
     ended = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
-    assert ended.stdout.split() == ["broker", "broker.interrupts", "client", "client.cli", "client.cli.__main__"]
+    assert ended.stdout.split() == ["horolog", "horolog.__main__", "horolog.broker", "horolog.broker.interrupts"]
 
 
 @pytest.mark.slow

@@ -148,7 +148,7 @@ def test_stopping_at_a_bad_line_sends_nothing_behind_it(run, topic, tmp_path):
 
 
 def test_standard_input_and_output_of_a_real_process(address, topic):
-    command = [sys.executable, "-m", "client.cli"]
+    command = [sys.executable, "-m", "horolog"]
     settings = {"cwd": PROJECT, "capture_output": True, "timeout": 60}
     data = b"".join(b"line %d \xff\n" % number for number in range(20_000))
     subprocess.run([*command, "produce", topic, "-b", address], input=data, check=True, **settings)

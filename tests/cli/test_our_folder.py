@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from broker.cluster_file import FILE_NAME, encode_line
+from horolog.broker.cluster_file import FILE_NAME, encode_line
 from tests.support.broker_process import BrokerNotReadyError
 
 HOUR_MS = 3_600_000

@@ -11,10 +11,10 @@ import time
 
 import pytest
 
-from client import Admin, Client, Producer
-from client.errors import InvalidTimestamp, TimestampExceededThreshold
-from protocol.errors import ErrorCode
-from protocol.readable import format_time
+from horolog import Admin, Client, Producer
+from horolog.client.errors import InvalidTimestamp, TimestampExceededThreshold
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.readable import format_time
 from tests.support.names import unique
 from tests.support.style import PROJECT
 
@@ -108,7 +108,7 @@ def test_at_a_terminal_it_is_asked_once(run, topic, records, session_broker, ans
     number = NOW_MS // 1000
     path = records(number, number)
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "client.cli", "produce", topic, path, "--format", "json"]
+    command = [sys.executable, "-m", "horolog", "produce", topic, path, "--format", "json"]
     with subprocess.Popen(
         [*command, "--bootstrap", session_broker.address],
         stdin=theirs,
@@ -156,7 +156,7 @@ def test_the_command_does_not_warn_where_that_time_deletes_nothing(run, tmp_path
 
 async def test_the_library_warns_once_a_topic_and_asks_for_settings_once(session_broker, caplog):
     topic = unique("library")
-    caplog.set_level(logging.WARNING, "client")
+    caplog.set_level(logging.WARNING, "horolog.client")
     async with Client(session_broker.address) as client:
         await Admin(client).create_topic(topic, configs={"retention.ms": str(DAY_MS)})
         asked = []

@@ -1,6 +1,7 @@
-"""The wheel, built and installed as users do it, has the ready-made files, and the command shows and copies them."""
+"""Wheel and source archive, built and installed as users do it: whole, one package, with the ready-made files."""
 
 import json
+import os
 import subprocess
 import sys
 import venv
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.shipped_files import FILES
+from horolog.broker.shipped_files import FILES
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -20,8 +21,8 @@ def test_every_file_is_in_the_tree_and_on_the_list_of_the_wheel_and_the_image():
     for one in FILES:
         assert one.path == PROJECT / "config" / one.source
         assert one.path.is_file()
-        assert f'"config/{one.source}" = "broker/files/{one.name}"' in included
-        assert f"COPY config/{one.source} /opt/horolog/app/broker/files/{one.name}" in image
+        assert f'"config/{one.source}" = "horolog/broker/files/{one.name}"' in included
+        assert f"COPY config/{one.source} /opt/horolog/app/horolog/broker/files/{one.name}" in image
 
 
 def test_the_command_lists_prints_and_copies(horolog, tmp_path):
@@ -40,23 +41,74 @@ def test_the_command_lists_prints_and_copies(horolog, tmp_path):
     assert (unknown.code, "there are server.properties" in unknown.err) == (4, True)
 
 
+USES = """
+import sys
+from horolog import Admin, Consumer, Producer, TopicPartition
+from horolog.testing import broker_in_thread
+
+with broker_in_thread() as broker:
+    assert broker.bootstrap
+print(sorted(name for name in sys.modules if name in ("broker", "client", "protocol", "pipeline")))
+"""
+
+
+def contents(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+@pytest.fixture(scope="module")
+def pip():
+    return [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+
+
+@pytest.fixture(scope="module")
+def wheels(pip, tmp_path_factory) -> dict[str, Path]:
+    """One made of the tree, one made of the source archive, as an index or a distribution does it."""
+    folder = tmp_path_factory.mktemp("wheels")
+    subprocess.run([*pip, "install", "-q", "--target", folder / "hatch", "hatchling>=1.26"], check=True)
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder / "sdist"]
+    environment = os.environ | {"PYTHONPATH": str(folder / "hatch")}
+    subprocess.run(build, cwd=PROJECT, env=environment, check=True, capture_output=True)
+    (archive,) = (folder / "sdist").glob("horolog-*.tar.gz")
+    made = {}
+    for name, source in (("tree", PROJECT), ("archive", archive)):
+        subprocess.run([*pip, "wheel", "-q", "--no-deps", "-w", folder / name, source], check=True)
+        (made[name],) = (folder / name).glob("horolog-*.whl")
+    return made
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_who_installs_the_wheel_has_them(tmp_path):
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "-q", "--no-deps", "-w", tmp_path, PROJECT], check=True)
-    (wheel,) = tmp_path.glob("horolog-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        assert {f"broker/files/{one.name}" for one in FILES} <= set(archive.namelist())
+def test_the_wheel_of_the_source_archive_is_that_of_the_tree(wheels):
+    there = contents(wheels["tree"])
+    assert contents(wheels["archive"]) == there
+    assert {f"horolog/broker/files/{one.name}" for one in FILES} <= there
+    assert {name.partition("/")[0] for name in there if ".dist-info/" not in name} == {"horolog", "pyspark_horolog"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("source", ["tree", "archive"])
+def test_who_installs_it_uses_it(pip, wheels, source, tmp_path):
+    """Beside folders of the user's own that are called as parts of it are."""
     venv.create(tmp_path / "env", with_pip=False)
     python = tmp_path / "env" / "bin" / "python"
-    subprocess.run([*pip, "--python", str(python), "install", "-q", "--no-deps", wheel], check=True)
+    libraries = ["-r", PROJECT / "requirements" / "runtime.lock"]
+    for what in ([*libraries, "--require-hashes"], [wheels[source]]):
+        subprocess.run([*pip, "--python", str(python), "install", "-q", "--no-deps", *what], check=True)
+    for name in ("broker", "client", "protocol", "pipeline"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise ImportError('this is the user's own')\n")
 
-    def command(*words):
-        return subprocess.run(
-            [tmp_path / "env" / "bin" / "horolog", *words], cwd=tmp_path, check=True, capture_output=True, text=True
-        ).stdout
+    def said(*words) -> str:
+        return subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    def command(*words) -> str:
+        return said(tmp_path / "env" / "bin" / "horolog", *words)
 
     for one in FILES:
         assert command("files", one.name) == (PROJECT / "config" / one.source).read_text()
     assert all(str(tmp_path) in each["path"] for each in json.loads(command("files", "-o", "json")))
+    assert said(python, "-m", "horolog", "version") == command("version")
+    assert said(python, "-c", USES) == "[]\n"

@@ -107,7 +107,7 @@ class Container:
         """The broker itself, below buildah's own processes."""
         assert self._main is not None
         below = psutil.Process(self._main.pid).children(recursive=True)
-        (found,) = [one for one in below if "client.cli.main" in one.cmdline() and "python" in one.name()]
+        (found,) = [one for one in below if "horolog.client.cli.main" in one.cmdline() and "python" in one.name()]
         return found
 
     def healthy(self) -> bool:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from client import Admin
-from client.cli.kafka_scripts import SCRIPTS
+from horolog import Admin
+from horolog.client.cli.kafka_scripts import SCRIPTS
 from tests.container import compose_files, images
 from tests.container.test_compose_file import check
 
@@ -44,8 +44,8 @@ class Here:
         self._bin = folder / "bin"
         self._bin.mkdir()
         for name in SCRIPTS:
-            self._script(name, f"-m client.cli.kafka_scripts {name}")
-            self._script(f"{name}.sh", f"-m client.cli.kafka_scripts {name}")
+            self._script(name, f"-m horolog.client.cli.kafka_scripts {name}")
+            self._script(f"{name}.sh", f"-m horolog.client.cli.kafka_scripts {name}")
         self._script("nc", str(images.PROJECT / "config/container/nc.py"))
         self._broker = None
 
@@ -60,7 +60,7 @@ class Here:
 
     def start(self, service: compose_files.Service) -> None:
         configs = [source / "server.properties" for source in service.mounts]
-        command = [sys.executable, "-m", "client.cli.main", "serve", "--data", str(self._folder / "data")]
+        command = [sys.executable, "-m", "horolog.client.cli.main", "serve", "--data", str(self._folder / "data")]
         command += [word for path in configs for word in ("--config", str(path))]
         with (self._folder / "log").open("ab") as log:
             self._broker = subprocess.Popen(

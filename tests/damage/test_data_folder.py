@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from broker.log.data_folder import DataFolderError
-from broker.log.memory_storage import ALL, MemoryStorage
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.broker.log.data_folder import DataFolderError
+from horolog.broker.log.memory_storage import ALL, MemoryStorage
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.support.damaged_log import COUNT, DamagedLog
 from tests.support.log_model import encode, read_all
 from tests.support.logs import open_logs

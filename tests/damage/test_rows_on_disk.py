@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from broker.log import producers_file
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.messages.transactions import InitProducerIdRequest
-from protocol.records.batch import encode_batch
-from protocol.records.record import Record
+from horolog.broker.log import producers_file
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.messages.transactions import InitProducerIdRequest
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
 from tests.damage.test_data_folder import GARBLED
 from tests.damage.test_transaction_files import ENTRY_BYTES, FOUND_BY_MARKERS, KINDS
 from tests.support.broker_process import TARGET_SETTINGS, BrokerProcess

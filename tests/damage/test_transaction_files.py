@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from broker.log import snapshot_file
+from horolog.broker.log import snapshot_file
 from tests.support.log_model import DIRECTORY, Model, small_config
 from tests.unit.broker.log.test_recovery import bases, fill, transaction
 

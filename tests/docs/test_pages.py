@@ -33,7 +33,7 @@ READ_AS_SETTINGS = "settings, read by tests/unit/docs/test_operations.py"
 
 NOT_RUN: dict[tuple[str, str], str] = {
     ("README.md", "make run     # builds its environment, serves on 127.0.0.1:9092, keeps data under ./data"): MAKES,
-    ("README.md", "uv run --no-project --with-requirements requirements/runtime.lock python -m broker"): MAKES,
+    ("README.md", "uv run --no-project --with-requirements requirements/runtime.lock python -m horolog serve"): MAKES,
     ("README.md", "docker compose up --build -d"): DOCKER,
     ("README.md", "pip install .   # or '.[pipeline]' with the jobs on Spark"): INSTALLS,
     ("docs/cli.md", "horolog COMMAND [ACTION] [OPTIONS]"): SHAPE,

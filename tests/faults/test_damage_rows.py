@@ -11,11 +11,11 @@ import pytest
 from confluent_kafka import KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from broker.log import seals
-from broker.log.storage import RealStorage
-from protocol.errors import ErrorCode
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from protocol.messages.offsets import OffsetFetchRequest
+from horolog.broker.log import seals
+from horolog.broker.log.storage import RealStorage
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from horolog.protocol.messages.offsets import OffsetFetchRequest
 from tests.faults.test_full_disk import LARGER, SMALL, fill
 from tests.faults.test_injected_errors import ALONE, all_is_there, failing, log_file, resumes
 from tests.faults.test_power_cut import cut_and_restart

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from client import Admin
+from horolog import Admin
 from tests.support.broker_process import BrokerNotReadyError, BrokerProcess
 from tests.support.disks import LoopDisk, MemoryDisk
 from tests.support.witness import create

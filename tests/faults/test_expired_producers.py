@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from client.connection import Connection, connect
-from protocol.apis import API, ApiKey
-from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.messages.transactions import InitProducerIdRequest
-from protocol.records.batch import encode_batch
-from protocol.records.record import Record
+from horolog.client.connection import Connection, connect
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.messages.transactions import InitProducerIdRequest
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
 from tests.support.broker_process import BrokerProcess
 from tests.support.witness import create
 

@@ -62,7 +62,7 @@ def run_atheris(name: str, seconds: float, seed: int | None) -> int:
     """Coverage-guided; new inputs go to a cache folder, so that the kept corpus stays small."""
     import atheris
 
-    with atheris.instrument_imports(include=["protocol", "broker"]):
+    with atheris.instrument_imports(include=["horolog.protocol", "horolog.broker"]):
         target = load(name)
         target(b"")
     found = corpus.folder(name).parents[3] / ".cache" / "fuzz" / name

@@ -5,8 +5,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from protocol.apis import API
-from protocol.compile import encode
+from horolog.protocol.apis import API
+from horolog.protocol.compile import encode
 from tests.fuzz import corpus, target_compression, target_files, target_messages
 from tests.support import golden
 from tests.wire.prober.wire import SPEC, batch, body, compress, frame, header, is_flex, msg, rec, wrap

@@ -1,7 +1,7 @@
 """Compressed bytes of every codec: byte 0 picks codec, format and the bound on what comes out."""
 
-from protocol.errors import DecodeError
-from protocol.records.compression import Codec, compress, decompress
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records.compression import Codec, compress, decompress
 from tests.fuzz.targets import place
 
 CODECS = (Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD)

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from broker import cluster_file
-from broker.log import (
+from horolog.broker import cluster_file
+from horolog.broker.log import (
     checkpoints,
     leader_epochs,
     meta_properties,
@@ -13,8 +13,8 @@ from broker.log import (
     snapshot_file,
     transaction_index,
 )
-from broker.log.offset_index import OffsetIndex, last_position_up_to, lookup
-from broker.log.time_index import TimeIndex, first_at_or_after
+from horolog.broker.log.offset_index import OffsetIndex, last_position_up_to, lookup
+from horolog.broker.log.time_index import TimeIndex, first_at_or_after
 from tests.fuzz.targets import place
 
 Reader = Callable[[bytes], object]

@@ -9,11 +9,11 @@ import logging
 import tarfile
 from functools import cache
 
-from broker.clock import ManualClock
-from broker.log.manager import LogManager
-from broker.log.memory_storage import MemoryStorage
-from broker.log.partition import Partition
-from protocol.records.record import Record
+from horolog.broker.clock import ManualClock
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.partition import Partition
+from horolog.protocol.records.record import Record
 from tests.support import golden
 from tests.support.logs import WALL_MS, broker_settings, read_all, topic_config
 from tests.wire.prober.wire import batch
@@ -21,7 +21,7 @@ from tests.wire.prober.wire import batch
 CASES = ("v1-ooo-interval", "v1-multiseg", "v2-multiseg-zstd", "v2-idempotent", "v2-txn-multiseg", "v0-then-v1")
 FOLDER = "/data/topic-0"
 LOG = logging.getLogger(
-    "broker.log"
+    "horolog.broker.log"
 )  # says for each damaged file what is done about it, which is not what is tested here
 Files = dict[str, bytes]
 

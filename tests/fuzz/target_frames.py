@@ -1,9 +1,9 @@
 """A connection's bytes to requests: byte 0 says in what pieces they arrive, the rest is the stream."""
 
-from protocol.apis import API
-from protocol.compile import decode
-from protocol.errors import DecodeError, FrameError
-from protocol.framing import FrameReader, read_request_header
+from horolog.protocol.apis import API
+from horolog.protocol.compile import decode
+from horolog.protocol.errors import DecodeError, FrameError
+from horolog.protocol.framing import FrameReader, read_request_header
 from tests.fuzz.targets import place
 
 MAX_FRAME_BYTES = 1 << 16

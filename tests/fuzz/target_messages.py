@@ -1,8 +1,8 @@
 """Bodies of requests and responses of every API and version: byte 0 picks the API, byte 1 the version, byte 2 which of the two."""
 
-from protocol.apis import API
-from protocol.compile import decode, encode
-from protocol.errors import DecodeError
+from horolog.protocol.apis import API
+from horolog.protocol.compile import decode, encode
+from horolog.protocol.errors import DecodeError
 from tests.fuzz.targets import place
 
 KEYS = sorted(API)

@@ -10,12 +10,12 @@ from functools import cache
 
 import crc32c
 
-from broker.log.validate import Refused, Validated, check
-from broker.topic_settings import TopicConfig
-from protocol.errors import DecodeError
-from protocol.records.convert import ConversionError, convert_down
-from protocol.records.entries import iter_records
-from protocol.records.record import Record
+from horolog.broker.log.validate import Refused, Validated, check
+from horolog.broker.topic_settings import TopicConfig
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records.convert import ConversionError, convert_down
+from horolog.protocol.records.entries import iter_records
+from horolog.protocol.records.record import Record
 from tests.fuzz.targets import place
 from tests.support.logs import topic_config
 from tests.wire.prober.wire_records import compress, wrap

@@ -8,15 +8,15 @@ import logging
 import struct
 from dataclasses import replace
 
-from broker.app import Broker
-from broker.clock import ManualClock
-from broker.log.memory_storage import MemoryStorage
-from broker.network.connection import Connection
-from broker.network.dispatch import Dispatcher
-from broker.network.listener import ConnectionLimits, Listener
-from protocol.apis import API
-from protocol.compile import decode
-from protocol.errors import DecodeError
+from horolog.broker.app import Broker
+from horolog.broker.clock import ManualClock
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.network.connection import Connection
+from horolog.broker.network.dispatch import Dispatcher
+from horolog.broker.network.listener import ConnectionLimits, Listener
+from horolog.protocol.apis import API
+from horolog.protocol.compile import decode
+from horolog.protocol.errors import DecodeError
 from tests.support.logs import WALL_MS, broker_settings
 from tests.wire.prober.wire import batch, body, frame, header, is_flex
 
@@ -92,8 +92,8 @@ class World:
         self.listener = Listener("PLAINTEXT", "127.0.0.1", 9092, self.dispatcher, self.broker.clock, self.limits)
         self.inputs = 0
         self.surprises = Surprises()
-        logging.getLogger("broker").addHandler(self.surprises)
-        logging.getLogger("broker").propagate = False
+        logging.getLogger("horolog.broker").addHandler(self.surprises)
+        logging.getLogger("horolog.broker").propagate = False
         assert self.talk(metadata(), 1 << 16), "the first connection is served"
         produced = {"topics": [{"name": "t", "partitions": [{"index": 0, "records": batch([b"v"] * 3, ts=WALL_MS)}]}]}
         assert self.talk(request("Produce", 9, produced), 1 << 16)
@@ -116,7 +116,7 @@ class World:
         self.loop.run_until_complete(asyncio.wait_for(self.broker.committer.drain(), 5))
 
     def close(self) -> None:
-        logging.getLogger("broker").removeHandler(self.surprises)
+        logging.getLogger("horolog.broker").removeHandler(self.surprises)
         self.broker.workers.shutdown(wait=True)
         self.broker.logs.close()
         self.loop.close()

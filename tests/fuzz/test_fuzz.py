@@ -17,7 +17,7 @@ SMOKE_SECONDS = 2
 @pytest.fixture(autouse=True)
 def quiet_only_here() -> Iterator[None]:
     """Targets silence the broker's log for good: they are made for processes of their own."""
-    loggers = [logging.getLogger(name) for name in ("broker", "broker.log")]
+    loggers = [logging.getLogger(name) for name in ("horolog.broker", "horolog.broker.log")]
     before = [(one.level, one.propagate) for one in loggers]
     yield
     for one, (level, propagate) in zip(loggers, before, strict=True):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.records.record import Record
+from horolog.protocol.records.record import Record
 from tests.support import golden
 from tests.support.golden import Case, GoldenRecord
 from tests.support.logs import open_logs, read_all

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.log.partition import Partition
+from horolog.broker.log.partition import Partition
 from tests.support import golden
 from tests.support.golden import Case
 from tests.support.logs import WALL_MS, open_logs, topic_config

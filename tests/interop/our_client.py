@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from client import Admin, Client, Consumer, ConsumerRecord, Producer, TopicPartition
-from client.errors import KafkaError, RecordRefused
-from client.retry import RetryPolicy
-from protocol.apis import ApiKey
-from protocol.errors import ErrorCode
+from horolog import Admin, Client, Consumer, ConsumerRecord, Producer, TopicPartition
+from horolog.client.errors import KafkaError, RecordRefused
+from horolog.client.retry import RetryPolicy
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
 
 WAIT_SECONDS = 60.0
 BASE_MS = int(time.time() * 1000) - 3_600_000  # an hour ago, so that no retention takes it

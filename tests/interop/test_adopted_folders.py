@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic, ResourceType
 
 from benchmarks import kafka
-from client import Admin
+from horolog import Admin
 from tests.interop.test_adopted_kafka import (
     QUICK,
     WAIT_SECONDS,

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.peer import Peer
-from protocol.apis import API
-from protocol.compile import decode, encode
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.records.batch import encode_batch
-from protocol.records.record import Record
-from protocol.wire import Message
+from horolog.protocol.apis import API
+from horolog.protocol.compile import decode, encode
+from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
+from horolog.protocol.wire import Message
 from tests.support.broker_process import BrokerProcess
 from tests.support.fixtures import BrokerStarter
 from tests.support.witness import wait_until

@@ -25,7 +25,7 @@ MAIN_CLASSES = {
 
 
 def ours(broker: BrokerProcess, script: str, *words: str, stdin: str = "") -> tuple[int, str]:
-    command = [sys.executable, "-m", "client.cli.kafka_scripts", f"{script}.sh"]
+    command = [sys.executable, "-m", "horolog.client.cli.kafka_scripts", f"{script}.sh"]
     return run([*command, "--bootstrap-server", broker.address, *words], stdin)
 
 

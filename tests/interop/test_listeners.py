@@ -9,7 +9,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from client.testing import broker_in_thread, horolog_broker
+from horolog.testing import broker_in_thread, horolog_broker
 from tests.support.broker_process import BrokerProcess
 
 LISTENERS = {
@@ -62,7 +62,14 @@ class OldKafkaBroker(BrokerProcess):
     """A broker that is told everything by a file, as Kafka 0.10 was."""
 
     def command(self):
-        return [sys.executable, "-m", "client.cli.main", "serve", "--config", str(self.data.parent / "old.properties")]
+        return [
+            sys.executable,
+            "-m",
+            "horolog.client.cli.main",
+            "serve",
+            "--config",
+            str(self.data.parent / "old.properties"),
+        ]
 
 
 def test_a_properties_file_of_kafka_0_10_says_where_to_listen_and_what_to_tell(tmp_path):

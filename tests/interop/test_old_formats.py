@@ -17,13 +17,13 @@ from typing import NamedTuple
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
-from protocol.apis import API, ApiKey
-from protocol.compile import decode, encode
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.records import message_set
-from protocol.records.batch import encode_batch
-from protocol.records.compression import Codec
-from protocol.records.record import Record
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.compile import decode, encode
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.records import message_set
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.record import Record
 from tests.interop.clients import execute
 from tests.interop.samples import SAMPLES
 from tests.interop.toolchains import BuildFailedError, java_program, node_program, python_packages

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from client import Admin, Client, Consumer, Producer, TopicPartition
-from client.errors import ConnectionFailed, KafkaError
-from client.retry import RetryPolicy
-from protocol.apis import ApiKey
+from horolog import Admin, Client, Consumer, Producer, TopicPartition
+from horolog.client.errors import ConnectionFailed, KafkaError
+from horolog.client.retry import RetryPolicy
+from horolog.protocol.apis import ApiKey
 from tests.interop.our_client import BASE_MS, connected, new_name, new_topic, one_transaction, read, read_all, until
 from tests.support.broker_process import BrokerProcess
 from tests.support.fake_peer import go_between

@@ -3,9 +3,9 @@
 import asyncio
 import time
 
-from client import Client, Producer
-from client.errors import KafkaError
-from client.retry import RetryPolicy
+from horolog import Client, Producer
+from horolog.client.errors import KafkaError
+from horolog.client.retry import RetryPolicy
 from tests.support.names import unique
 
 RECORDS = 4000

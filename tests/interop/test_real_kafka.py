@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks import kafka
-from broker.log import set_aside
-from broker.log.set_aside import Range
-from protocol.records.entries import iter_records
-from protocol.records.record import Record
+from horolog.broker.log import set_aside
+from horolog.broker.log.set_aside import Range
+from horolog.protocol.records.entries import iter_records
+from horolog.protocol.records.record import Record
 from tests.support.broker_process import BrokerProcess
 from tests.wire.prober.core import Case, Ctx, Target
 from tests.wire.prober.wire import batch, msg, wrap

@@ -46,7 +46,7 @@ def connector_jars() -> list[Path]:
 
 @pytest.fixture(scope="session")
 def spark(connector_jars):
-    from pipeline import session
+    from horolog.pipeline import session
 
     settings = {
         "spark.sql.shuffle.partitions": 2,

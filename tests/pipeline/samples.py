@@ -4,9 +4,9 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from protocol.records import batch, message_set
-from protocol.records.compression import Codec
-from protocol.records.record import Record
+from horolog.protocol.records import batch, message_set
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.record import Record
 
 BASE_MS = 1_700_000_000_000
 CODECS = {0: (Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4), 1: (Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4)}

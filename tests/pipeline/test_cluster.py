@@ -20,7 +20,7 @@ COUNT = 600
 
 JOB = """
 import json, sys
-import pipeline
+from horolog import pipeline
 
 master, package, broker, data = sys.argv[1:]
 spark = pipeline.session(master, "cluster test", quick=True, **{
@@ -34,7 +34,7 @@ files = spark.read.format("horolog").options(includeHeaders="true", subscribe="f
 
 def where(batches):
     import os
-    import pipeline
+    from horolog import pipeline
     import pyarrow
     for batch in batches:
         yield pyarrow.RecordBatch.from_pydict({"at": [pipeline.__file__], "executor": [os.getcwd().rpartition("/")[2]]})
@@ -58,7 +58,7 @@ def spark_class(*arguments, log: Path, environment):
 @pytest.fixture
 def standalone(tmp_path):
     """A master with two workers of one core each, in an environment that has nothing of this project."""
-    from pipeline.java import java_home
+    from horolog.pipeline.java import java_home
 
     environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYSPARK_PYTHON"}}
     home = java_home(environment)
@@ -131,5 +131,5 @@ def test_the_wheel_travels_to_the_workers(standalone, package, tmp_path):
     finally:
         broker.stop()
     assert (said["online"], said["offline"], said["differing"], said["executors"]) == (COUNT, COUNT, 0, 2)
-    assert all("horolog.zip/pipeline" in where for where in said["packages"]), said
+    assert all("horolog.zip/horolog/pipeline" in where for where in said["packages"]), said
     assert [row[:2] + row[3:] for row in written] == [row[:2] + row[3:] for row in read]

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import decode as decode_module
-from pipeline.columns import Source
-from pipeline.decode import Aborted, Bounds, decode, decode_plain
-from protocol.errors import DecodeError
-from protocol.records import control
-from protocol.records.batch import TRANSACTIONAL_BIT, encode_batch, write_crc
-from protocol.records.compression import Codec
-from protocol.records.entries import iter_entries, iter_records
-from protocol.records.record import Record
+from horolog.pipeline import decode as decode_module
+from horolog.pipeline.columns import Source
+from horolog.pipeline.decode import Aborted, Bounds, decode, decode_plain
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records import control
+from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch, write_crc
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.entries import iter_entries, iter_records
+from horolog.protocol.records.record import Record
 from tests.pipeline import samples
 
 SOURCE = Source("topic", 3, include_headers=True)

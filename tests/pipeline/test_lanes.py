@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from client.client import Client
-from client.producer import Producer
-from client.types import Committed
-from pipeline.jobs.lanes import (
+from horolog.client.client import Client
+from horolog.client.producer import Producer
+from horolog.client.types import Committed
+from horolog.pipeline.jobs.lanes import (
     Begun,
     Lanes,
     Noted,

@@ -6,9 +6,9 @@ import time
 import pytest
 from confluent_kafka import Producer
 
-from pipeline.offline import make_plan, read_pieces
-from pipeline.options import parse_read
-from pipeline.positions import DataLoss
+from horolog.pipeline.offline import make_plan, read_pieces
+from horolog.pipeline.options import parse_read
+from horolog.pipeline.positions import DataLoss
 from tests.pipeline import samples
 from tests.pipeline.clusters import create
 from tests.support.broker_process import BrokerProcess

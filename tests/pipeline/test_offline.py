@@ -5,13 +5,13 @@ from itertools import pairwise
 
 import pytest
 
-from broker.log import segment as segment_module
-from pipeline import plan
-from pipeline.offline import make_plan, read_pieces, tasks
-from pipeline.options import parse_read
-from pipeline.positions import DataLoss, OptionError
-from protocol.records.batch import encode_batch
-from protocol.records.record import Record
+from horolog.broker.log import segment as segment_module
+from horolog.pipeline import plan
+from horolog.pipeline.offline import make_plan, read_pieces, tasks
+from horolog.pipeline.options import parse_read
+from horolog.pipeline.positions import DataLoss, OptionError
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
 from tests.pipeline import samples
 from tests.support import golden, logs
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.types import TopicPartition
-from pipeline import java_settings
-from pipeline.options import parse_read, parse_write
-from pipeline.positions import (
+from horolog.client.types import TopicPartition
+from horolog.pipeline import java_settings
+from horolog.pipeline.options import parse_read, parse_write
+from horolog.pipeline.positions import (
     EARLIEST,
     LATEST,
     OffsetRange,

@@ -5,11 +5,11 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.partitioner import murmur2, partition_of_key
-from pipeline.outgoing import Outgoing, by_partition, cut, encode, hash_keys
-from protocol.records.batch import iter_batch, read_header
-from protocol.records.compression import Codec
-from protocol.records.entries import check_crc
+from horolog.client.partitioner import murmur2, partition_of_key
+from horolog.pipeline.outgoing import Outgoing, by_partition, cut, encode, hash_keys
+from horolog.protocol.records.batch import iter_batch, read_header
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.entries import check_crc
 from tests.pipeline import samples
 
 BYTES = st.one_of(st.none(), st.binary(max_size=20), st.integers(0, 20_000).map(bytes))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.log.storage import FileMissing, StorageFault
-from pipeline.read_only import ReadOnlyStorage, difference, with_patches
+from horolog.broker.log.storage import FileMissing, StorageFault
+from horolog.pipeline.read_only import ReadOnlyStorage, difference, with_patches
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, LessThan
 
-from pipeline.options import parse_read
-from pipeline.source import FilesReader, FilteredFilesReader, HorologSource
+from horolog.pipeline.options import parse_read
+from horolog.pipeline.source import FilesReader, FilteredFilesReader, HorologSource
 from pyspark_horolog import DefaultSource
 from tests.pipeline import samples
 from tests.pipeline.test_offline import NOW_MS, log_of

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from client.admin import Admin
-from client.client import Client
-from client.types import TopicPartition
+from horolog.client.admin import Admin
+from horolog.client.client import Client
+from horolog.client.types import TopicPartition
 from tests.pipeline import samples
 from tests.pipeline.clusters import PARTITIONS, SETTINGS, create, fill
 from tests.support.broker_process import BrokerProcess
@@ -19,7 +19,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.errors import StreamingQueryException
 
-from pipeline.stream import from_json, limited, to_json
+from horolog.pipeline.stream import from_json, limited, to_json
 
 SECONDS = 60
 

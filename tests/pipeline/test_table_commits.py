@@ -12,12 +12,12 @@ import time
 
 import pytest
 
-from client.types import TopicPartition
-from pipeline.tables import lock as lock_module
-from pipeline.tables.commits import Commit, CommitLog
-from pipeline.tables.lock import Lock, LockHeld
-from pipeline.tables.store import LocalStore
-from pipeline.tables.table import CommitLost, TableError
+from horolog.client.types import TopicPartition
+from horolog.pipeline.tables import lock as lock_module
+from horolog.pipeline.tables.commits import Commit, CommitLog
+from horolog.pipeline.tables.lock import Lock, LockHeld
+from horolog.pipeline.tables.store import LocalStore
+from horolog.pipeline.tables.table import CommitLost, TableError
 from tests.support.style import PROJECT
 
 PLACE = TopicPartition("t", 0)
@@ -150,8 +150,8 @@ def test_jobs_at_once_that_are_killed_at_any_moment_leave_a_chain_without_gaps(t
 def held_elsewhere(folder, seconds=60):
     """A process that holds the lock, once it does."""
     script = (
-        "import sys, time; from pathlib import Path; from pipeline.tables.lock import Lock;"
-        "from pipeline.tables.store import LocalStore\n"
+        "import sys, time; from pathlib import Path; from horolog.pipeline.tables.lock import Lock;"
+        "from horolog.pipeline.tables.store import LocalStore\n"
         "with Lock(LocalStore(Path(sys.argv[1]))).held(30_000): print('held', flush=True); time.sleep(float(sys.argv[2]))"
     )
     job = subprocess.Popen([sys.executable, "-c", script, folder, str(seconds)], cwd=PROJECT, stdout=subprocess.PIPE)

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from pipeline.options import parse_read, parse_write
-from pipeline.reaching import Unreachable, require_broker
+from horolog.pipeline.options import parse_read, parse_write
+from horolog.pipeline.reaching import Unreachable, require_broker
 
 LIMIT_MS = 1500
 SLACK_SECONDS = 25

@@ -6,9 +6,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from broker.cluster_errors import ClusterError
-from broker.cluster_file import FILE_NAME
-from broker.new_topics import NewPartitions, NewTopic
+from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.cluster_file import FILE_NAME
+from horolog.broker.new_topics import NewPartitions, NewTopic
 from tests.unit.broker.cluster_stand_ins import Machine
 
 NAMES = st.sampled_from(["a", "b", "c.d", "c_d"])

@@ -5,16 +5,16 @@ from dataclasses import replace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from broker.log.memory_storage import MemoryStorage
-from broker.log.offset_map import BYTES_PER_KEY
-from broker.log.transaction_index import AbortedTransaction
-from broker.settings import load
-from broker.topic_settings import resolve
-from protocol.records.batch import encode_batch
-from protocol.records.compression import Codec
-from protocol.records.control import Marker, encode_marker
-from protocol.records.message_set import encode_set, encode_wrapper
-from protocol.records.record import Record
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.offset_map import BYTES_PER_KEY
+from horolog.broker.log.transaction_index import AbortedTransaction
+from horolog.broker.settings import load
+from horolog.broker.topic_settings import resolve
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.control import Marker, encode_marker
+from horolog.protocol.records.message_set import encode_set, encode_wrapper
+from horolog.protocol.records.record import Record
 from tests.support.compaction import Folder, records_in
 
 T0 = 1_600_000_000_000

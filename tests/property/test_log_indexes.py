@@ -5,7 +5,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.records.entries import iter_entries
+from horolog.protocol.records.entries import iter_entries
 from tests.support.log_model import CODECS, DIRECTORY, Model, small_config
 
 appends = st.lists(

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from broker.log.scan import Batch, scan
-from client.cli.common.console import Console
-from client.cli.common.read_only import ReadOnlyStorage
-from client.cli.dumping.files import Question, dump_file
-from client.cli.dumping.items import text_line
-from client.cli.dumping.kinds import kind_of
-from client.cli.main import main
-from protocol.records.entries import iter_records
+from horolog.broker.log.scan import Batch, scan
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.read_only import ReadOnlyStorage
+from horolog.client.cli.dumping.files import Question, dump_file
+from horolog.client.cli.dumping.items import text_line
+from horolog.client.cli.dumping.kinds import kind_of
+from horolog.client.cli.main import main
+from horolog.protocol.records.entries import iter_records
 from tests.support import golden
 
 CASES = ("v2-multiseg", "v2-txn-multiseg", "v1-gzip-ct", "v2-zstd-ct", "v0-none-ct")

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log.producer_state import Duplicate, ProducerBatch, ProducerStates, Rejected
-from protocol.errors import ErrorCode
-from protocol.records.control import Marker
+from horolog.broker.log.producer_state import Duplicate, ProducerBatch, ProducerStates, Rejected
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.control import Marker
 
 WRAP = 2**31
 

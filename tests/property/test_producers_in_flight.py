@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from protocol.records.batch import encode_batch
-from protocol.records.record import Record
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
 from tests.support.log_model import NEW, NOW_MS, Model, read_all, small_config
 
 MOST_IN_FLIGHT = 5

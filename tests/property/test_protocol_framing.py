@@ -5,8 +5,8 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import DecodeError, FrameError
-from protocol.framing import FrameReader, read_request_header
+from horolog.protocol.errors import DecodeError, FrameError
+from horolog.protocol.framing import FrameReader, read_request_header
 
 MAX_BYTES = 300
 

@@ -5,9 +5,9 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.compile import decode, encode
-from protocol.errors import DecodeError
-from protocol.wire import Message
+from horolog.protocol.compile import decode, encode
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.wire import Message
 from tests.support.message_values import every_pair, random_message
 
 PAIRS = list(every_pair())

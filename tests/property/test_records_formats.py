@@ -6,12 +6,12 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import DecodeError
-from protocol.records import batch, entries, message_set
-from protocol.records.compression import Codec
-from protocol.records.convert import ConversionError, convert_down, encode
-from protocol.records.record import Record
-from protocol.records.scan import scan_records
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records import batch, entries, message_set
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.convert import ConversionError, convert_down, encode
+from horolog.protocol.records.record import Record
+from horolog.protocol.records.scan import scan_records
 from tests.support import raw_records as raw
 
 INT64 = st.integers(-(2**63), 2**63 - 1)

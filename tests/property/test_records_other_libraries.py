@@ -6,10 +6,10 @@ from aiokafka.record.legacy_records import LegacyRecordBatch, LegacyRecordBatchB
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.records import batch, entries
-from protocol.records.compression import Codec
-from protocol.records.convert import encode
-from protocol.records.record import Record
+from horolog.protocol.records import batch, entries
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.convert import encode
+from horolog.protocol.records.record import Record
 
 # What aiokafka compresses with is optional there; these come with what this project needs anyway.
 THEIR_CODECS = [Codec.NONE, Codec.GZIP]

@@ -7,17 +7,17 @@ import asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.apis import API, ApiKey
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.records import message_set
-from protocol.records.batch import HEADER_BYTES, encode_batch, read_header
-from protocol.records.compression import Codec
-from protocol.records.convert_up import iter_up
-from protocol.records.entries import check_crc, iter_entries, iter_records
-from protocol.records.record import Record
-from protocol.records.timestamps import TimestampType
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.records import message_set
+from horolog.protocol.records.batch import HEADER_BYTES, encode_batch, read_header
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.convert_up import iter_up
+from horolog.protocol.records.entries import check_crc, iter_entries, iter_records
+from horolog.protocol.records.record import Record
+from horolog.protocol.records.timestamps import TimestampType
 from tests.property.test_records_formats import record_lists
 from tests.support.memory_broker import NOW_MS, MemoryBroker
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from broker.log.validate import Refused, check
-from protocol.errors import ErrorCode
-from protocol.records import entries
+from horolog.broker.log.validate import Refused, check
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records import entries
 from tests.support import raw_records as raw
 from tests.support.logs import topic_config
 

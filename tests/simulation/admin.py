@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from broker.log.partition import Partition
-from protocol.errors import ErrorCode
-from protocol.messages.configs import (
+from horolog.broker.log.partition import Partition
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
-from protocol.messages.metadata import MetadataRequest
-from protocol.messages.topics import (
+from horolog.protocol.messages.metadata import MetadataRequest
+from horolog.protocol.messages.topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreatePartitionsRequest,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
-from broker.log.memory_storage import ALL
-from protocol.errors import ProtocolError
-from protocol.records.entries import base_offset_of, check_crc, iter_entries, records_of_entry
+from horolog.broker.log.memory_storage import ALL
+from horolog.protocol.errors import ProtocolError
+from horolog.protocol.records.entries import base_offset_of, check_crc, iter_entries, records_of_entry
 from tests.simulation.admin import NAMES
 from tests.simulation.model import PartitionModel
 from tests.simulation.world import DATA

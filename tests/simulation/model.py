@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import pairwise
 
-from protocol.records.record import Header
+from horolog.protocol.records.record import Header
 
 
 class Level(IntEnum):

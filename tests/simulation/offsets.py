@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from broker.groups.subscription import write_assignment
-from protocol.errors import ErrorCode
-from protocol.messages.groups import (
+from horolog.broker.groups.subscription import write_assignment
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.groups import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -15,7 +15,11 @@ from protocol.messages.groups import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
-from protocol.messages.offsets import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from horolog.protocol.messages.offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from tests.simulation.model import TopicModel
 from tests.simulation.producers import Actor
 

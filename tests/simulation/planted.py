@@ -11,27 +11,27 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from broker.cluster_file import ClusterFile
-from broker.committer import Committer, Failures
-from broker.groups.journal import Journal as GroupJournal
-from broker.handlers.produce import Produced
-from broker.log import retention, survey
-from broker.log.data_folder import DataFolder
-from broker.log.expiry import Expiry
-from broker.log.manager import LogManager
-from broker.log.memory_storage import MemoryStorage
-from broker.log.offset_map import OffsetMap
-from broker.log.partition import Partition
-from broker.log.producer_state import ProducerStates
-from broker.log.scan import Damage
-from broker.log.seals import IndexSum
-from broker.log.segment import Segment
-from broker.log.storage import StorageFault
-from broker.log.time_search import TimeSearch
-from broker.transactions import records as transaction_records
-from broker.transactions.coordinator import TransactionCoordinator
-from broker.transactions.journal import Journal as TransactionJournal
-from broker.transactions.journal import _Write as TransactionWrite
+from horolog.broker.cluster_file import ClusterFile
+from horolog.broker.committer import Committer, Failures
+from horolog.broker.groups.journal import Journal as GroupJournal
+from horolog.broker.handlers.produce import Produced
+from horolog.broker.log import retention, survey
+from horolog.broker.log.data_folder import DataFolder
+from horolog.broker.log.expiry import Expiry
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.offset_map import OffsetMap
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.producer_state import ProducerStates
+from horolog.broker.log.scan import Damage
+from horolog.broker.log.seals import IndexSum
+from horolog.broker.log.segment import Segment
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.time_search import TimeSearch
+from horolog.broker.transactions import records as transaction_records
+from horolog.broker.transactions.coordinator import TransactionCoordinator
+from horolog.broker.transactions.journal import Journal as TransactionJournal
+from horolog.broker.transactions.journal import _Write as TransactionWrite
 
 Planting = Callable[[], contextlib.AbstractContextManager[Any]]
 
@@ -84,7 +84,7 @@ def believes_any_checksum() -> contextlib.AbstractContextManager[Any]:
 
         __hash__ = int.__hash__
 
-    return patch("broker.log.scan.crc32c", lambda *_: Any32())
+    return patch("horolog.broker.log.scan.crc32c", lambda *_: Any32())
 
 
 class Silent:
@@ -161,14 +161,14 @@ def commits_offsets_without_sync() -> contextlib.AbstractContextManager[Any]:
 
 
 def believes_the_page_cache_of_the_last_process() -> contextlib.AbstractContextManager[Any]:
-    return patch("broker.log.repair.make_dirty", nothing)
+    return patch("horolog.broker.log.repair.make_dirty", nothing)
 
 
 @contextlib.contextmanager
 def shows_what_the_page_cache_has_lost() -> Iterator[None]:
     with (
-        patch("broker.log.repair.sound", lambda data, _: data),
-        patch("broker.log.partition.convert_whole", lambda data: data),
+        patch("horolog.broker.log.repair.sound", lambda data, _: data),
+        patch("horolog.broker.log.partition.convert_whole", lambda data: data),
     ):
         yield
 
@@ -220,11 +220,11 @@ def leaves_one_file_of_log_starts() -> contextlib.AbstractContextManager[Any]:
 
 
 def deletes_only_folders_that_say_whose_they_are() -> contextlib.AbstractContextManager[Any]:
-    return patch("broker.adoption.folders.is_blank", lambda *_: False)
+    return patch("horolog.broker.adoption.folders.is_blank", lambda *_: False)
 
 
 def makes_up_ids_of_folders_that_can_not_be_read() -> contextlib.AbstractContextManager[Any]:
-    return patch("broker.cluster._may_have_id", lambda _: False)
+    return patch("horolog.broker.cluster._may_have_id", lambda _: False)
 
 
 @contextlib.contextmanager

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from protocol.errors import ErrorCode
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.messages.transactions import InitProducerIdRequest
-from protocol.records import message_set
-from protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
-from protocol.records.compression import Codec
-from protocol.records.record import Record
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.messages.transactions import InitProducerIdRequest
+from horolog.protocol.records import message_set
+from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.record import Record
 from tests.simulation.model import Attempt, Level, PartitionModel, Sent
 from tests.simulation.world import Client
 

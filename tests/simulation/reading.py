@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from protocol.errors import ErrorCode, ProtocolError
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from protocol.messages.offsets import OffsetFetchRequest, OffsetFetchRequestTopic
-from protocol.records.batch import read_header
-from protocol.records.entries import Entry, check_crc, iter_entries, records_of_entry
+from horolog.protocol.errors import ErrorCode, ProtocolError
+from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from horolog.protocol.messages.offsets import OffsetFetchRequest, OffsetFetchRequestTopic
+from horolog.protocol.records.batch import read_header
+from horolog.protocol.records.entries import Entry, check_crc, iter_entries, records_of_entry
 from tests.simulation.model import Level, Outcome, PartitionModel, Row, TopicModel, first_at_or_after
 from tests.simulation.offsets import NOTHING, OffsetKey
 

@@ -8,8 +8,8 @@ import random
 
 import pytest
 
-from broker.groups.subscription import read_assignment, write_assignment
-from protocol.errors import ErrorCode
+from horolog.broker.groups.subscription import read_assignment, write_assignment
+from horolog.protocol.errors import ErrorCode
 from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed
 from tests.support.group_world import GroupWorld
 

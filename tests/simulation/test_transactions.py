@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.log.memory_storage import PowerCut
-from broker.transactions.states import VERSION_0, VERSION_2, Producer, State
-from protocol.errors import ErrorCode
+from horolog.broker.log.memory_storage import PowerCut
+from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer, State
+from horolog.protocol.errors import ErrorCode
 from tests.support.history import History, Outcome
 from tests.support.transaction_world import TransactionWorld
 from tests.support.transactional import batch

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from protocol.errors import ErrorCode
-from protocol.messages.transactions import (
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
@@ -16,7 +16,7 @@ from protocol.messages.transactions import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from protocol.wire import Message
+from horolog.protocol.wire import Message
 from tests.simulation.model import Attempt, Outcome, PartitionModel
 from tests.simulation.offsets import OffsetKey
 from tests.simulation.producers import Actor, note_answer, produce_request, transactional

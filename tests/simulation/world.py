@@ -18,17 +18,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest.mock import patch
 
-from broker.app import Broker
-from broker.clock import ManualClock
-from broker.log.memory_storage import MemoryStorage
-from broker.log.storage import StorageFault
-from broker.network.connection import Connection
-from broker.network.dispatch import Dispatcher
-from broker.network.listener import ConnectionLimits
-from broker.settings import load
-from protocol.apis import API
-from protocol.compile import decode, encode
-from protocol.wire import Message
+from horolog.broker.app import Broker
+from horolog.broker.clock import ManualClock
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.network.connection import Connection
+from horolog.broker.network.dispatch import Dispatcher
+from horolog.broker.network.listener import ConnectionLimits
+from horolog.broker.settings import load
+from horolog.protocol.apis import API
+from horolog.protocol.compile import decode, encode
+from horolog.protocol.wire import Message
 from tests.simulation.loop import SimulatedLoop
 
 DATA = "/data"
@@ -193,8 +193,8 @@ class World:
         self.loop = SimulatedLoop(self.clock, self.chance)
         self.storage.while_syncing = self.loop.while_syncing
         with (
-            patch("broker.app.ThreadPoolExecutor", lambda *_, **__: self.loop),
-            patch("broker.app.listen_addresses", lambda _: ()),
+            patch("horolog.broker.app.ThreadPoolExecutor", lambda *_, **__: self.loop),
+            patch("horolog.broker.app.listen_addresses", lambda _: ()),
         ):
             self.broker = Broker(self.settings, self.clock, self.storage, [DATA], self.loop)  # type: ignore[arg-type]
             with contextlib.suppress(StopIteration):

@@ -76,7 +76,7 @@ class BrokerProcess:
         command = [
             sys.executable,
             "-m",
-            "client.cli.main",
+            "horolog.client.cli.main",
             "serve",
             "--data",
             str(self.data),

@@ -2,7 +2,7 @@
 
 import json
 
-from client.cli.main import main
+from horolog.client.cli.main import main
 
 
 class Ended:

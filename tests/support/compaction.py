@@ -3,19 +3,19 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from broker.log import clean_plan, swap_files, transaction_index
-from broker.log.clean_plan import SegmentFacts
-from broker.log.cleaner import Cleaned, Inputs, clean
-from broker.log.counters import LogCounters
-from broker.log.index_cache import IndexCache
-from broker.log.scan import Batch, scan
-from broker.log.segment import SegmentFolder
-from broker.log.storage import Storage
-from broker.log.transaction_index import AbortedTransaction
-from broker.topic_settings import TopicConfig
-from protocol.records.batch import iter_batch
-from protocol.records.message_set import iter_message, read_message
-from protocol.records.record import Record
+from horolog.broker.log import clean_plan, swap_files, transaction_index
+from horolog.broker.log.clean_plan import SegmentFacts
+from horolog.broker.log.cleaner import Cleaned, Inputs, clean
+from horolog.broker.log.counters import LogCounters
+from horolog.broker.log.index_cache import IndexCache
+from horolog.broker.log.scan import Batch, scan
+from horolog.broker.log.segment import SegmentFolder
+from horolog.broker.log.storage import Storage
+from horolog.broker.log.transaction_index import AbortedTransaction
+from horolog.broker.topic_settings import TopicConfig
+from horolog.protocol.records.batch import iter_batch
+from horolog.protocol.records.message_set import iter_message, read_message
+from horolog.protocol.records.record import Record
 
 END = 10**12
 

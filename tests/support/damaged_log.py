@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker.log import set_aside
-from broker.log.manager import LogManager
-from broker.log.mending import Mender
-from broker.log.partition import Partition
-from broker.log.storage import RealStorage
-from broker.log.suspects import BeingMended
+from horolog.broker.log import set_aside
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.mending import Mender
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import RealStorage
+from horolog.broker.log.suspects import BeingMended
 from tests.support.log_model import NEW, OLD, Row, encode, first_at_or_after, place, read_all
 from tests.support.logs import WALL_MS, open_logs, topic_config
 

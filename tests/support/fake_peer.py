@@ -6,18 +6,18 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
-from protocol.apis import API, ApiKey
-from protocol.compile import decode, encode
-from protocol.framing import FrameReader, encode_response, read_request_header
-from protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
-from protocol.messages.groups import Coordinator, FindCoordinatorResponse
-from protocol.messages.metadata import (
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.compile import decode, encode
+from horolog.protocol.framing import FrameReader, encode_response, read_request_header
+from horolog.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from horolog.protocol.messages.groups import Coordinator, FindCoordinatorResponse
+from horolog.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from protocol.wire import Message
+from horolog.protocol.wire import Message
 
 SIZE = struct.Struct(">i")
 MAX_FRAME_BYTES = 64 << 20

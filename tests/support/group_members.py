@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.groups.subscription import write_assignment
-from protocol.compile import encode
-from protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
-from protocol.messages.consumer_groups import TopicPartitions as Owned
-from protocol.messages.consumer_protocol import ConsumerProtocolSubscription
-from protocol.messages.groups import (
+from horolog.broker.groups.subscription import write_assignment
+from horolog.protocol.compile import encode
+from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
+from horolog.protocol.messages.consumer_groups import TopicPartitions as Owned
+from horolog.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
+from horolog.protocol.messages.groups import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -17,7 +17,7 @@ from protocol.messages.groups import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
-from protocol.messages.offsets import (
+from horolog.protocol.messages.offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from broker.clock import ManualClock
-from broker.cluster import Cluster
-from broker.cluster_file import ClusterFile
-from broker.committer import Commit
-from broker.groups.coordinator import GroupCoordinator
-from broker.groups.timers import Timers
-from broker.log.manager import LogManager
-from broker.log.memory_storage import MemoryStorage
-from broker.log.partition import Partition
-from broker.log.storage import StorageFault
-from broker.settings import load
+from horolog.broker.clock import ManualClock
+from horolog.broker.cluster import Cluster
+from horolog.broker.cluster_file import ClusterFile
+from horolog.broker.committer import Commit
+from horolog.broker.groups.coordinator import GroupCoordinator
+from horolog.broker.groups.timers import Timers
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.settings import load
 
 DATA = "/data"
 CLIENT = ("client", "/127.0.0.1")

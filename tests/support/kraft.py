@@ -2,13 +2,13 @@
 
 import struct
 
-from protocol.compile import encode
-from protocol.messages import metadata_records as records
-from protocol.messages.metadata_records import RECORDS
-from protocol.primitives import encode_unsigned_varint
-from protocol.records.batch import CONTROL_BIT, encode_batch
-from protocol.records.record import Record
-from protocol.wire import Message
+from horolog.protocol.compile import encode
+from horolog.protocol.messages import metadata_records as records
+from horolog.protocol.messages.metadata_records import RECORDS
+from horolog.protocol.primitives import encode_unsigned_varint
+from horolog.protocol.records.batch import CONTROL_BIT, encode_batch
+from horolog.protocol.records.record import Record
+from horolog.protocol.wire import Message
 
 FOLDER = "__cluster_metadata-0"
 TIME_MS = 1_700_000_000_000

@@ -5,18 +5,18 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from broker.log.lookup import Found
-from broker.log.memory_storage import MemoryStorage
-from broker.log.opened import Resources
-from broker.log.partition import Partition
-from broker.log.recovery import Circumstances, create_partition, open_partition
-from broker.settings import load
-from broker.topic_settings import TopicConfig, resolve
-from protocol.records import message_set
-from protocol.records.batch import encode_batch
-from protocol.records.compression import Codec
-from protocol.records.entries import iter_entries, iter_records
-from protocol.records.record import Record
+from horolog.broker.log.lookup import Found
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.opened import Resources
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.recovery import Circumstances, create_partition, open_partition
+from horolog.broker.settings import load
+from horolog.broker.topic_settings import TopicConfig, resolve
+from horolog.protocol.records import message_set
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.entries import iter_entries, iter_records
+from horolog.protocol.records.record import Record
 
 NOW_MS = 1_700_000_000_000
 DIRECTORY = "/data/t-0"

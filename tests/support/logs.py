@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from broker import settings, topic_settings
-from broker.clock import ManualClock
-from broker.log.manager import LogManager
-from broker.log.partition import Partition
-from broker.log.storage import RealStorage
-from protocol.records.entries import iter_records
-from protocol.records.record import Record
+from horolog.broker import settings, topic_settings
+from horolog.broker.clock import ManualClock
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import RealStorage
+from horolog.protocol.records.entries import iter_records
+from horolog.protocol.records.record import Record
 
 WALL_MS = 1_795_190_000_000
 """The clock of tests: a little after the golden brokers ran."""

@@ -6,17 +6,17 @@ import asyncio
 import struct
 from typing import Any, Self
 
-from broker.app import Broker
-from broker.clock import ManualClock
-from broker.cluster import NewTopic, Topic
-from broker.log.memory_storage import MemoryStorage
-from broker.network.connection import Connection
-from broker.network.dispatch import Dispatcher
-from broker.network.listener import ConnectionLimits
-from broker.settings import load
-from protocol.apis import API
-from protocol.compile import decode, encode
-from protocol.wire import Message
+from horolog.broker.app import Broker
+from horolog.broker.clock import ManualClock
+from horolog.broker.cluster import NewTopic, Topic
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.network.connection import Connection
+from horolog.broker.network.dispatch import Dispatcher
+from horolog.broker.network.listener import ConnectionLimits
+from horolog.broker.settings import load
+from horolog.protocol.apis import API
+from horolog.protocol.compile import decode, encode
+from horolog.protocol.wire import Message
 
 NOW_MS = 1_700_000_000_000
 

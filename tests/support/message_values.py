@@ -4,9 +4,9 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from protocol.apis import API
-from protocol.messages import consumer_protocol, coordinator_records, headers
-from protocol.wire import ArrayType, Field, Message, Struct, StructType, WireType
+from horolog.protocol.apis import API
+from horolog.protocol.messages import consumer_protocol, coordinator_records, headers
+from horolog.protocol.wire import ArrayType, Field, Message, Struct, StructType, WireType
 
 LETTERS = "abcxyz-._ßéλ€漢😀"
 

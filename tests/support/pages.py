@@ -121,7 +121,7 @@ class Reader:
         self.address = address
         (folder / "bin").mkdir()
         command = folder / "bin" / "horolog"
-        command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m client.cli "$@"\n')
+        command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m horolog "$@"\n')
         command.chmod(0o755)
         self.environ = os.environ | {
             "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",

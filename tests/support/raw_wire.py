@@ -5,9 +5,9 @@ import struct
 from types import TracebackType
 from typing import Any, Self
 
-from protocol.apis import API
-from protocol.compile import decode, encode
-from protocol.wire import Message
+from horolog.protocol.apis import API
+from horolog.protocol.compile import decode, encode
+from horolog.protocol.wire import Message
 
 TIMEOUT_S = 20.0
 

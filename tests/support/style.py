@@ -12,6 +12,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 MAX_FUNCTION_LINES = 70
 MAX_FILE_LINES = 700
 MAX_NESTING = 4
+LINKS = frozenset({"broker", "client", "pipeline", "protocol"})
+"""Names that are importable only below `horolog`."""
 
 _BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.Match)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -74,6 +76,15 @@ def _depth(node: ast.AST, *, is_elif: bool = False) -> int:
         inner = max(inner, _depth(child, is_elif=chained))
     # What hangs on an elif stands as deep as what hangs on its if.
     return own + inner if not is_elif else max(inner, 0)
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules that a file imports, by the names that it gives."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module or ""
 
 
 def duty(path: Path) -> str | None:

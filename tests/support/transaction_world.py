@@ -11,20 +11,20 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
-from broker.clock import ManualClock
-from broker.cluster import Cluster
-from broker.cluster_file import ClusterFile
-from broker.committer import Committer, Failures
-from broker.handlers import transactional_produce
-from broker.log.manager import LogManager
-from broker.log.memory_storage import ALL, MemoryStorage
-from broker.log.partition import Partition
-from broker.log.storage import StorageFault
-from broker.log.validate import Refused
-from broker.metrics import Metrics
-from broker.settings import load
-from broker.transactions.coordinator import TransactionCoordinator
-from protocol.errors import ErrorCode
+from horolog.broker.clock import ManualClock
+from horolog.broker.cluster import Cluster
+from horolog.broker.cluster_file import ClusterFile
+from horolog.broker.committer import Committer, Failures
+from horolog.broker.handlers import transactional_produce
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.memory_storage import ALL, MemoryStorage
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.validate import Refused
+from horolog.broker.metrics import Metrics
+from horolog.broker.settings import load
+from horolog.broker.transactions.coordinator import TransactionCoordinator
+from horolog.protocol.errors import ErrorCode
 from tests.support.history import Place, Row
 from tests.support.transactional import committed_records
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.messages.transactions import (
+from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.messages.transactions import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     EndTxnRequest,
     InitProducerIdRequest,
 )
-from protocol.records.batch import TRANSACTIONAL_BIT, encode_batch, iter_batch, read_header
-from protocol.records.record import Record
-from protocol.records.timestamps import TimestampType
+from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch, iter_batch, read_header
+from horolog.protocol.records.record import Record
+from horolog.protocol.records.timestamps import TimestampType
 from tests.support.memory_broker import NOW_MS, Wire
 
 CREATE_TIME = int(TimestampType.CREATE_TIME)

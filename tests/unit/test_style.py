@@ -27,6 +27,12 @@ def test_files_are_short():
     none([f"{name}: {lines} lines" for name, lines in sizes.items() if lines > style.MAX_FILE_LINES])
 
 
+def test_nothing_is_imported_through_the_links_at_the_top():
+    """They are there for short paths; imported, they would be a second copy of everything."""
+    found = [f"{path}: {name}" for path in style.python_files() for name in style.imported(path)]
+    none([one for one in found if one.rpartition(": ")[2].partition(".")[0] in style.LINKS])
+
+
 def test_every_module_opens_with_a_sentence():
     duties = {str(path.relative_to(style.PROJECT)): style.duty(path) for path in style.python_files()}
     none([f"{name}: {duty}" for name, duty in duties.items() if not style.is_sentence(duty)])

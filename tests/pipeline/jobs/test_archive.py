@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from client.types import TopicPartition
-from pipeline.jobs.archive import steps
-from pipeline.tables import lock, parquet, store
-from pipeline.tables.lock import writing
-from pipeline.tables.table import (
+from horolog.client.types import TopicPartition
+from horolog.pipeline.jobs.archive import steps
+from horolog.pipeline.tables import lock, parquet, store
+from horolog.pipeline.tables.lock import writing
+from horolog.pipeline.tables.table import (
     FORMATS,
     ROWS,
     CommitLost,
@@ -289,7 +289,7 @@ def test_two_jobs_at_once_whose_owner_is_killed_archive_everything_once(
 ):
     topic, folder = unique("at-once"), tmp_path / "table"
     produce(topic, list(days_of_records(1500, seed=4)), partitions=2)
-    command = [sys.executable, "-m", "client.cli", "pipeline", "archive", "--topic", topic, "--to", str(folder)]
+    command = [sys.executable, "-m", "horolog", "pipeline", "archive", "--topic", topic, "--to", str(folder)]
     command += ["--step", "150", "--bootstrap", session_broker.address, "--master", "local[1]", "--format", kind]
     rng = random.Random(int(os.environ.get("HOROLOG_SEED", "1")))
 
@@ -327,7 +327,7 @@ def test_two_jobs_at_once_whose_owner_is_killed_archive_everything_once(
 def test_a_job_that_is_killed_again_and_again_archives_everything_once(spark, run, produce, session_broker, tmp_path):
     topic, folder = unique("killed"), tmp_path / "table"
     produce(topic, list(days_of_records(3000, seed=3)), partitions=2)
-    command = [sys.executable, "-m", "client.cli", "pipeline", "archive", "--topic", topic, "--to", str(folder)]
+    command = [sys.executable, "-m", "horolog", "pipeline", "archive", "--topic", topic, "--to", str(folder)]
     command += ["--step", "150", "--bootstrap", session_broker.address, "--master", "local[2]"]
     rng = random.Random(int(os.environ.get("HOROLOG_SEED", "1")))
     kills = 0

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from client.cli.online.lagging import Lag
-from client.types import TopicPartition
-from pipeline.jobs.lag import compare
+from horolog.client.cli.online.lagging import Lag
+from horolog.client.types import TopicPartition
+from horolog.pipeline.jobs.lag import compare
 from tests.support.names import unique
 
 PLACE = TopicPartition("t", 0)

@@ -16,21 +16,21 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmarks import kafka
-from client.admin import Admin
-from client.client import Client
-from client.consumer import Consumer
-from client.errors import KafkaError
-from client.produce import build_produce
-from client.producer import Producer
-from client.requests import Versioned
-from client.types import TopicPartition
-from pipeline.jobs.loading import TopicRules
-from pipeline.jobs.mirror import mirror, passing
-from pipeline.jobs.mirror_copy import Link, Piece, Progress, copy_piece, fenced, rounds
-from pipeline.jobs.mirror_groups import Seen, Span, move
-from pipeline.jobs.mirror_target import Bounds, MirrorRefused, can_lose, go_on, stricter
-from protocol.apis import ApiKey
-from protocol.errors import ErrorCode
+from horolog.client.admin import Admin
+from horolog.client.client import Client
+from horolog.client.consumer import Consumer
+from horolog.client.errors import KafkaError
+from horolog.client.produce import build_produce
+from horolog.client.producer import Producer
+from horolog.client.requests import Versioned
+from horolog.client.types import TopicPartition
+from horolog.pipeline.jobs.loading import TopicRules
+from horolog.pipeline.jobs.mirror import mirror, passing
+from horolog.pipeline.jobs.mirror_copy import Link, Piece, Progress, copy_piece, fenced, rounds
+from horolog.pipeline.jobs.mirror_groups import Seen, Span, move
+from horolog.pipeline.jobs.mirror_target import Bounds, MirrorRefused, can_lose, go_on, stricter
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
 from tests.pipeline import samples
 from tests.support.names import unique
 from tests.support.style import PROJECT
@@ -342,7 +342,7 @@ async def test_who_comes_later_fences_who_was_there(session_broker, other):
 def test_a_mirror_that_is_killed_again_and_again_has_everything_once(spark, mirrored, session_broker, other):
     topic = made(session_broker, unique("killed"))
     feed(session_broker, topic, some_records(4000, 5))
-    command = [sys.executable, "-m", "client.cli", "pipeline", "mirror", "--from", session_broker.address]
+    command = [sys.executable, "-m", "horolog", "pipeline", "mirror", "--from", session_broker.address]
     command += ["--to", other.address, "--topic", topic, "--step", "100", "--master", "local[2]", "--timeout", "30s"]
     rng = random.Random(int(os.environ.get("HOROLOG_SEED", "1")))
     made(other, topic)
@@ -385,7 +385,7 @@ def test_a_mirror_that_follows_takes_records_and_groups_along_until_it_is_interr
     now_ms = time.time_ns() // 1_000_000
     feed(session_broker, topic, [(n % 2, None, b"%d" % n, [], now_ms) for n in range(20)])
     commit(session_broker, group, {place: 4})
-    command = [sys.executable, "-m", "client.cli", "pipeline", "mirror", "--from", session_broker.address]
+    command = [sys.executable, "-m", "horolog", "pipeline", "mirror", "--from", session_broker.address]
     command += ["--to", other.address, "--topic", topic, "--group", group]
     command += ["--follow", "--master", "local[1]", "-o", "json"]
     said = tmp_path / "said"
@@ -597,7 +597,7 @@ def test_only_what_passes_is_waited_for():
     assert passing(KafkaError(ErrorCode.NETWORK_EXCEPTION, "gone")) == "NETWORK_EXCEPTION: gone"
     assert passing(KafkaError(ErrorCode.PRODUCER_FENCED)) is None
     of_a_task = "PythonException: Traceback\n  File x\n%s: %s: no answer\n\nJVM stacktrace:\nat org.apache"
-    for name in ("client.errors.RequestTimedOut", "pipeline.jobs.mirror_copy.MirrorFailed: t-0"):
+    for name in ("horolog.client.errors.RequestTimedOut", "horolog.pipeline.jobs.mirror_copy.MirrorFailed: t-0"):
         assert passing(Exception(of_a_task % (name, "REQUEST_TIMED_OUT"))) == "REQUEST_TIMED_OUT: no answer"
         assert passing(Exception(of_a_task % (name, "INVALID_PRODUCER_EPOCH"))) is None
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from pipeline.jobs.profile import HOUR_MS, LATENESS_BOUNDS_MS, profile
+from horolog.pipeline.jobs.profile import HOUR_MS, LATENESS_BOUNDS_MS, profile
 from tests.support.names import unique
 
 NOW_MS = time.time_ns() // 1_000_000

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from pipeline.tables.table import FORMATS
+from horolog.pipeline.tables.table import FORMATS
 from tests.support.names import unique
 from tests.support.style import PROJECT
 
@@ -151,7 +151,7 @@ def test_a_replay_that_is_killed_again_and_again_is_gone_on_with(
     produce(again, [], partitions=2)
     assert run("archive", "--topic", topic, "--to", folder).code == 0
     options = ["--from", str(folder), "--topic", again, "--step", "100", *(["--exactly-once"] if exactly_once else [])]
-    command = [sys.executable, "-m", "client.cli", "pipeline", "replay", *options, "--master", "local[2]"]
+    command = [sys.executable, "-m", "horolog", "pipeline", "replay", *options, "--master", "local[2]"]
     command += ["--bootstrap", session_broker.address]
     rng = random.Random(int(os.environ.get("HOROLOG_SEED", "1")))
     kills = 0

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import frames
-from protocol.records import batch
+from horolog.protocol.records import batch
 
 VALUES = st.lists(st.binary(max_size=300), min_size=1, max_size=40)
 TIMES = st.integers(0, 2**41)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from broker.cluster import Cluster
-from broker.cluster_file import ClusterFile
-from broker.log import checkpoints
-from broker.log.data_folder import remove_folder
-from broker.log.lookup import Found
-from broker.log.memory_storage import MemoryStorage
-from broker.log.placing import Placing
-from broker.log.retention import Decision
-from broker.log.storage import StorageFault
-from broker.settings import Layers, from_layers
+from horolog.broker.cluster import Cluster
+from horolog.broker.cluster_file import ClusterFile
+from horolog.broker.log import checkpoints
+from horolog.broker.log.data_folder import remove_folder
+from horolog.broker.log.lookup import Found
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.placing import Placing
+from horolog.broker.log.retention import Decision
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.settings import Layers, from_layers
 
 
 class NothingExpires:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from broker.clock import ManualClock, SystemClock
+from horolog.broker.clock import ManualClock, SystemClock
 
 
 def test_system_clock_follows_the_machine():

@@ -4,13 +4,13 @@ import logging
 
 import pytest
 
-from broker.cluster import PRODUCER_ID_BLOCK_SIZE
-from broker.cluster_errors import ClusterError
-from broker.cluster_file import FILE_NAME, StoredTopic
-from broker.new_topics import MAX_PARTITIONS_PER_REQUEST, NewPartitions, NewTopic
-from broker.topic_names import KRAFT_METADATA
-from broker.topic_settings import SETTINGS_UNKNOWN
-from protocol.errors import ErrorCode
+from horolog.broker.cluster import PRODUCER_ID_BLOCK_SIZE
+from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.cluster_file import FILE_NAME, StoredTopic
+from horolog.broker.new_topics import MAX_PARTITIONS_PER_REQUEST, NewPartitions, NewTopic
+from horolog.broker.topic_names import KRAFT_METADATA
+from horolog.broker.topic_settings import SETTINGS_UNKNOWN
+from horolog.protocol.errors import ErrorCode
 from tests.unit.broker.cluster_stand_ins import Machine
 
 PATH = f"/data/{FILE_NAME}"

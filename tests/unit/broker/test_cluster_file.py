@@ -4,7 +4,7 @@ import zlib
 
 import pytest
 
-from broker.cluster_file import (
+from horolog.broker.cluster_file import (
     DAMAGED_SUFFIX,
     FILE_NAME,
     ClusterFile,
@@ -15,8 +15,8 @@ from broker.cluster_file import (
     encode_topic_id,
     parse,
 )
-from broker.log.memory_storage import MemoryStorage
-from broker.log.storage import StorageFault
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.storage import StorageFault
 
 PATH = f"/data/{FILE_NAME}"
 TOPICS = [

@@ -4,15 +4,15 @@ import contextlib
 
 import pytest
 
-from broker.clock import ManualClock
-from broker.cluster import Cluster
-from broker.cluster_errors import ClusterError
-from broker.cluster_file import FILE_NAME, ClusterFile
-from broker.log.manager import LogManager
-from broker.log.memory_storage import ALL, MemoryStorage, PowerCut
-from broker.new_topics import NewPartitions, NewTopic
-from broker.settings import Settings
-from protocol.errors import ErrorCode
+from horolog.broker.clock import ManualClock
+from horolog.broker.cluster import Cluster
+from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.cluster_file import FILE_NAME, ClusterFile
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.memory_storage import ALL, MemoryStorage, PowerCut
+from horolog.broker.new_topics import NewPartitions, NewTopic
+from horolog.broker.settings import Settings
+from horolog.protocol.errors import ErrorCode
 from tests.support.log_model import NEW, NOW_MS, encode
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from broker.committer import Committer, Failures
-from broker.log.storage import StorageFault
-from broker.metrics import Metrics
+from horolog.broker.committer import Committer, Failures
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.metrics import Metrics
 
 
 class FakePartition:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.listeners import advertised_addresses, controller_listeners, listen_addresses
-from broker.settings import load
+from horolog.broker.listeners import advertised_addresses, controller_listeners, listen_addresses
+from horolog.broker.settings import load
 from tests.support import compose_environments
 
 

@@ -7,18 +7,18 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
-from broker.observability.logs import LogSetup
-from broker.periodic import Periodic
-from broker.settings import SPECS
-from client.testing import broker_in_thread
-from protocol.messages.configs import (
+from horolog.broker.observability.logs import LogSetup
+from horolog.broker.periodic import Periodic
+from horolog.broker.settings import SPECS
+from horolog.protocol.messages.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
-from protocol.records.batch import encode_batch
-from protocol.records.record import Record
-from protocol.records.timestamps import TimestampType
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
+from horolog.protocol.records.timestamps import TimestampType
+from horolog.testing import broker_in_thread
 from tests.support.memory_broker import MemoryBroker
 
 BROKER = 4
@@ -137,11 +137,11 @@ async def test_log_levels_change_while_running(capsys):
             await alter(wire, "horolog.log.level", "ERROR")
             await alter(wire, "horolog.log.levels", "broker.groups:DEBUG")
             assert root.level == logging.ERROR
-            assert logging.getLogger("broker.groups").level == logging.DEBUG
+            assert logging.getLogger("horolog.broker.groups").level == logging.DEBUG
             await alter(wire, "horolog.log.level", None)
             await alter(wire, "horolog.log.levels", None)
             assert root.level == logging.INFO
-            assert logging.getLogger("broker.groups").level == logging.NOTSET
+            assert logging.getLogger("horolog.broker.groups").level == logging.NOTSET
         finally:
             logs.close()
             root.setLevel(level)

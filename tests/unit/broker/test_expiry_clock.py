@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.clock import ManualClock
-from broker.expiry_clock import TOLERANCE_MS, ExpiryClock
+from horolog.broker.clock import ManualClock
+from horolog.broker.expiry_clock import TOLERANCE_MS, ExpiryClock
 
 HOUR_MS = 3_600_000
 YEAR_MS = 365 * 24 * HOUR_MS

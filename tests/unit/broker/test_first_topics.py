@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.app import create_missing
-from broker.first_topics import FirstTopic, parse, wrong_with_topics
-from broker.settings_sources import key_of_variable
+from horolog.broker.app import create_missing
+from horolog.broker.first_topics import FirstTopic, parse, wrong_with_topics
+from horolog.broker.settings_sources import key_of_variable
 from tests.unit.broker.cluster_stand_ins import Machine
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.java_hash import java_hash, partition_for
+from horolog.broker.java_hash import java_hash, partition_for
 
 JAVA_SAYS = {
     "": 0,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.listeners import Address, advertised_addresses, listen_addresses, warnings_about_old_names
-from broker.setting_types import SettingsError
-from broker.settings import load
+from horolog.broker.listeners import Address, advertised_addresses, listen_addresses, warnings_about_old_names
+from horolog.broker.setting_types import SettingsError
+from horolog.broker.settings import load
 
 COMPOSE = {
     "listeners": "INSIDE://:19092,OUTSIDE://0.0.0.0:9092,CONTROLLER://:9093",

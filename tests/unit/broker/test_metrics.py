@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker import metrics
-from broker.metrics import Described, Kind, Metrics
+from horolog.broker import metrics
+from horolog.broker.metrics import Described, Kind, Metrics
 
 REQUESTS = Described("requests_total", Kind.COUNTER, "Requests\nhandled.", ("api", "version"))
 SIZE = Described("log_size_bytes", Kind.GAUGE, "Size.")

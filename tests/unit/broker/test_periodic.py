@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from broker.periodic import Periodic
+from horolog.broker.periodic import Periodic
 
 
 async def test_a_job_runs_until_it_is_stopped() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.properties_file import PropertiesError, escape_value, parse
+from horolog.broker.properties_file import PropertiesError, escape_value, parse
 
 
 @pytest.mark.parametrize(

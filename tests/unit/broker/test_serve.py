@@ -4,8 +4,8 @@ import argparse
 
 import pytest
 
-from broker import serve
-from broker.setting_types import SettingsError
+from horolog.broker import serve
+from horolog.broker.setting_types import SettingsError
 
 
 def parse(*argv):

@@ -2,8 +2,8 @@
 
 import re
 
-from broker.server_properties import text
-from broker.settings import SPECS, load
+from horolog.broker.server_properties import text
+from horolog.broker.settings import SPECS, load
 from tests.support.style import PROJECT
 
 FILE = PROJECT / "config" / "server.properties"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.setting_types import INT64_MAX, MAX_VALUE_LENGTH, ConfigType, SettingsError, Spec, nearest, render
+from horolog.broker.setting_types import INT64_MAX, MAX_VALUE_LENGTH, ConfigType, SettingsError, Spec, nearest, render
 
 
 def spec(kind, **more):

@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from broker import settings as settings_module
-from broker.setting_types import ConfigSource, ConfigType, SettingsError, render
-from broker.settings import SPECS, Layers, Settings, load, magic_of_release
-from broker.settings_sources import kafka_keys, key_of_variable
+from horolog.broker import settings as settings_module
+from horolog.broker.setting_types import ConfigSource, ConfigType, SettingsError, render
+from horolog.broker.settings import SPECS, Layers, Settings, load, magic_of_release
+from horolog.broker.settings_sources import kafka_keys, key_of_variable
 
 
 def test_defaults_are_what_the_table_says_and_are_allowed():
@@ -207,9 +207,9 @@ def test_record_format_of_a_release(text, magic):
 
 
 def test_settings_are_quick_to_import():
-    code = "import dataclasses, enum, re, pathlib, time\na = time.process_time()\nimport broker.settings\nprint(time.process_time() - a)"
+    code = "import dataclasses, enum, re, pathlib, time\na = time.process_time()\nimport horolog.broker.settings\nprint(time.process_time() - a)"
     took = min(
-        float(subprocess.check_output([sys.executable, "-c", code], cwd=settings_module.__file__.rsplit("/", 2)[0]))
+        float(subprocess.check_output([sys.executable, "-c", code], cwd=settings_module.__file__.rsplit("/", 3)[0]))
         for _ in range(3)
     )
     assert took < 0.05  # about 0.012 s; room for a busy machine

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from protocol.messages.transactions import InitProducerIdRequest
-from protocol.wire import Message
+from horolog.protocol.messages.transactions import InitProducerIdRequest
+from horolog.protocol.wire import Message
 from tests.support.memory_broker import MemoryBroker, Wire
 from tests.support.transactional import Producer, fetch
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.topic_names import MAX_NAME_LENGTH, collision_key, wrong_with
+from horolog.broker.topic_names import MAX_NAME_LENGTH, collision_key, wrong_with
 
 
 @pytest.mark.parametrize("name", ["a", "A.b_c-9", "...", "x" * MAX_NAME_LENGTH, "__consumer_offsets", "0"])

@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from broker.setting_types import INT64_MAX, ConfigSource, SettingsError, render
-from broker.settings import SPECS, Settings, load
-from broker.topic_settings import ROWS, describe, resolve
+from horolog.broker.setting_types import INT64_MAX, ConfigSource, SettingsError, render
+from horolog.broker.settings import SPECS, Settings, load
+from horolog.broker.topic_settings import ROWS, describe, resolve
 
 NARROW, SHIPPED, FIRST = (
     "message.timestamp.{}.max.ms",

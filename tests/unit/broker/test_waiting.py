@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from broker.waiting import Wait, Waiting
+from horolog.broker.waiting import Wait, Waiting
 
 
 class Asker:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.accumulator import Accumulator, Pending
-from client.types import TopicPartition
+from horolog.client.accumulator import Accumulator, Pending
+from horolog.client.types import TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 

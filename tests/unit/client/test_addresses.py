@@ -2,7 +2,7 @@
 
 import pytest
 
-from client.addresses import parse_addresses
+from horolog.client.addresses import parse_addresses
 
 
 @pytest.mark.parametrize(

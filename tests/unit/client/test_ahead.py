@@ -1,8 +1,8 @@
 """An iteration that is left in the middle: positions stay in front of what was not handed out."""
 
-from client.ahead import Ahead
-from client.positions import Positions
-from client.types import ConsumerRecord, TopicPartition
+from horolog.client.ahead import Ahead
+from horolog.client.positions import Positions
+from horolog.client.types import ConsumerRecord, TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 

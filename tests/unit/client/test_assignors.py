@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.assignors import STRATEGIES, assign_cooperative, assign_range, assign_round_robin
-from client.group_wire import Subscription
-from client.types import TopicPartition
+from horolog.client.assignors import STRATEGIES, assign_cooperative, assign_range, assign_round_robin
+from horolog.client.group_wire import Subscription
+from horolog.client.types import TopicPartition
 
 
 def members(**topics):

@@ -5,27 +5,27 @@ import random
 
 import pytest
 
-from broker.clock import ManualClock
-from client.admin import Admin
-from client.client import Client
-from client.consumer import Consumer
-from client.errors import Closed, ConnectionFailed, KafkaError, MalformedAnswer, UnsupportedVersion
-from client.producer import Producer
-from client.retry import RetryPolicy
-from client.types import Found, TopicPartition
-from protocol.apis import API, ApiKey
-from protocol.compile import encode
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
-from protocol.messages.groups import HeartbeatRequest, HeartbeatResponse
-from protocol.messages.list_offsets import (
+from horolog.broker.clock import ManualClock
+from horolog.client.admin import Admin
+from horolog.client.client import Client
+from horolog.client.consumer import Consumer
+from horolog.client.errors import Closed, ConnectionFailed, KafkaError, MalformedAnswer, UnsupportedVersion
+from horolog.client.producer import Producer
+from horolog.client.retry import RetryPolicy
+from horolog.client.types import Found, TopicPartition
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.compile import encode
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from horolog.protocol.messages.groups import HeartbeatRequest, HeartbeatResponse
+from horolog.protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
-from protocol.records.batch import encode_batch
-from protocol.records.record import Record
+from horolog.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
 from tests.support.fake_peer import HangUp, Scripted, response
 
 A = TopicPartition("t", 0)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from client.cluster_view import ClusterView
-from client.errors import KafkaError
-from client.types import TopicPartition
-from protocol.errors import ErrorCode
-from protocol.messages.metadata import (
+from horolog.client.cluster_view import ClusterView
+from horolog.client.errors import KafkaError
+from horolog.client.types import TopicPartition
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,

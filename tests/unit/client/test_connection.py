@@ -7,14 +7,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from client.connection import connect
-from client.errors import ConnectionFailed, KafkaError, MalformedAnswer, RequestTimedOut, UnsupportedVersion
-from client.handshake import open_connection
-from protocol.apis import API, ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
-from protocol.messages.groups import ListGroupsRequest, ListGroupsResponse
-from protocol.messages.metadata import MetadataRequest, MetadataResponse
+from horolog.client.connection import connect
+from horolog.client.errors import ConnectionFailed, KafkaError, MalformedAnswer, RequestTimedOut, UnsupportedVersion
+from horolog.client.handshake import open_connection
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from horolog.protocol.messages.groups import ListGroupsRequest, ListGroupsResponse
+from horolog.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.fake_peer import HangUp, fake_broker, response
 
 METADATA = API[ApiKey.METADATA]

@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.decode import Chunk
-from client.errors import KafkaError
-from client.fetch import RawFetch
-from client.types import TopicPartition
-from protocol.errors import ErrorCode
-from protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
-from protocol.records.compression import Codec
-from protocol.records.control import Marker, encode_marker
-from protocol.records.message_set import encode_set, encode_wrapper
-from protocol.records.record import Record
+from horolog.client.decode import Chunk
+from horolog.client.errors import KafkaError
+from horolog.client.fetch import RawFetch
+from horolog.client.types import TopicPartition
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.control import Marker, encode_marker
+from horolog.protocol.records.message_set import encode_set, encode_wrapper
+from horolog.protocol.records.record import Record
 
 A = TopicPartition("t", 3)
 

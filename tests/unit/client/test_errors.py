@@ -2,8 +2,8 @@
 
 import pytest
 
-from client.errors import KafkaError, PartialFailure, check, error_of
-from protocol.errors import ErrorCode
+from horolog.client.errors import KafkaError, PartialFailure, check, error_of
+from horolog.protocol.errors import ErrorCode
 
 
 def test_codes_become_errors():

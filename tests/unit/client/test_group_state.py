@@ -2,8 +2,8 @@
 
 import pytest
 
-from client.group_state import NO_GENERATION, MemberState, Step
-from protocol.errors import ErrorCode
+from horolog.client.group_state import NO_GENERATION, MemberState, Step
+from horolog.protocol.errors import ErrorCode
 
 
 def member():

@@ -2,15 +2,15 @@
 
 import pytest
 
-from client.group_wire import (
+from horolog.client.group_wire import (
     Subscription,
     decode_assignment,
     decode_subscription,
     encode_assignment,
     encode_subscription,
 )
-from client.types import TopicPartition
-from protocol.errors import DecodeError
+from horolog.client.types import TopicPartition
+from horolog.protocol.errors import DecodeError
 
 PARTITIONS = [TopicPartition("x", 0), TopicPartition("x", 3), TopicPartition("y", 1)]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from client.partitioner import StickyPartitioner, murmur2, partition_of_key
+from horolog.client.partitioner import StickyPartitioner, murmur2, partition_of_key
 
 
 @pytest.mark.parametrize(

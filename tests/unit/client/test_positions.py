@@ -2,13 +2,13 @@
 
 import pytest
 
-from client.decode import Chunk
-from client.errors import KafkaError
-from client.fetch import RawFetch
-from client.positions import Positions
-from client.types import TopicPartition
-from protocol.records.batch import encode_batch
-from protocol.records.record import Record
+from horolog.client.decode import Chunk
+from horolog.client.errors import KafkaError
+from horolog.client.fetch import RawFetch
+from horolog.client.positions import Positions
+from horolog.client.types import TopicPartition
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from client.accumulator import Batch, Pending
-from client.errors import KafkaError
-from client.produce import build_produce, encode_records
-from client.types import TopicPartition
-from protocol.errors import ErrorCode
-from protocol.records.batch import read_header
-from protocol.records.compression import Codec
-from protocol.records.entries import iter_entries, iter_records
+from horolog.client.accumulator import Batch, Pending
+from horolog.client.errors import KafkaError
+from horolog.client.produce import build_produce, encode_records
+from horolog.client.types import TopicPartition
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.batch import read_header
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.entries import iter_entries, iter_records
 
 A = TopicPartition("t", 3)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from client.retry import UNKNOWN_TOPIC_ATTEMPTS, RetryPolicy
-from protocol.errors import ErrorCode
+from horolog.client.retry import UNKNOWN_TOPIC_ATTEMPTS, RetryPolicy
+from horolog.protocol.errors import ErrorCode
 
 
 def test_pauses_double_up_to_the_bound():

@@ -1,8 +1,8 @@
 """Sequence numbers: kept by a batch, continued after what was written, begun anew with a new producer id."""
 
-from client.accumulator import Batch, Pending
-from client.sequences import SEQUENCES, Sequences
-from client.types import TopicPartition
+from horolog.client.accumulator import Batch, Pending
+from horolog.client.sequences import SEQUENCES, Sequences
+from horolog.client.types import TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from client.times import (
+from horolog.client.times import (
     EARLIEST,
     LATEST,
     TimeTextError,

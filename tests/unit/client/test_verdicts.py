@@ -2,11 +2,11 @@
 
 import pytest
 
-from client.accumulator import Batch, Pending
-from client.types import TopicPartition
-from client.verdicts import MAX_CORRUPT_ATTEMPTS, Verdict, halve, judge, refuse
-from protocol.errors import ErrorCode
-from protocol.messages.produce import BatchIndexAndErrorMessage, PartitionProduceResponse
+from horolog.client.accumulator import Batch, Pending
+from horolog.client.types import TopicPartition
+from horolog.client.verdicts import MAX_CORRUPT_ATTEMPTS, Verdict, halve, judge, refuse
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.produce import BatchIndexAndErrorMessage, PartitionProduceResponse
 
 A = TopicPartition("t", 0)
 

@@ -2,10 +2,17 @@
 
 import pytest
 
-from client.errors import UnsupportedVersion
-from client.versions import BEFORE_API_VERSIONS, NEWEST_SPOKEN, OLD_BROKER, BrokerVersions, api_of, versions_from
-from protocol.apis import API, ApiKey
-from protocol.messages.api_versions import ApiVersion, ApiVersionsResponse, FinalizedFeatureKey
+from horolog.client.errors import UnsupportedVersion
+from horolog.client.versions import (
+    BEFORE_API_VERSIONS,
+    NEWEST_SPOKEN,
+    OLD_BROKER,
+    BrokerVersions,
+    api_of,
+    versions_from,
+)
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse, FinalizedFeatureKey
 
 
 def broker(low, high, key=ApiKey.FETCH):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.metrics import Kind
-from broker.observability.exposition import CATALOGUE
+from horolog.broker.metrics import Kind
+from horolog.broker.observability.exposition import CATALOGUE
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 DASHBOARD = json.loads((CONFIG / "grafana" / "horolog.json").read_text())

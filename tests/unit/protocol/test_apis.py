@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from protocol.apis import API, NEVER, Api, ApiKey
+from horolog.protocol.apis import API, NEVER, Api, ApiKey
 
 by_key = pytest.mark.parametrize("api", API.values(), ids=lambda api: api.name)
 
@@ -36,12 +36,15 @@ def test_flexible_versions_have_flexible_headers(api: Api) -> None:
 def test_families_are_imported_when_they_are_asked_for() -> None:
     """The start of a broker pays for the messages that it uses."""
     code = (
-        "import sys, protocol.framing, protocol.messages.produce; from protocol.apis import API\n"
-        "print([each for each in sys.modules if each.startswith('protocol.messages.')])\n"
-        "API[1].request; print([each for each in sys.modules if each.startswith('protocol.messages.')])"
+        "import sys, horolog.protocol.framing, horolog.protocol.messages.produce; from horolog.protocol.apis import API\n"
+        "print([each for each in sys.modules if each.startswith('horolog.protocol.messages.')])\n"
+        "API[1].request; print([each for each in sys.modules if each.startswith('horolog.protocol.messages.')])"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
-    assert shown == ["['protocol.messages.produce']", "['protocol.messages.produce', 'protocol.messages.fetch']"]
+    assert shown == [
+        "['horolog.protocol.messages.produce']",
+        "['horolog.protocol.messages.produce', 'horolog.protocol.messages.fetch']",
+    ]
 
 
 def test_a_row_tells_what_it_is() -> None:

@@ -6,15 +6,15 @@ import tracemalloc
 
 import pytest
 
-from protocol.compile import decode, decoder, encode, encoder
-from protocol.compile_decode import MAX_OBJECTS
-from protocol.errors import DecodeError, EncodeError, ProtocolError
-from protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
-from protocol.messages.groups import JoinGroupRequest
-from protocol.messages.headers import RequestHeader
-from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from protocol.messages.produce import (
+from horolog.protocol.compile import decode, decoder, encode, encoder
+from horolog.protocol.compile_decode import MAX_OBJECTS
+from horolog.protocol.errors import DecodeError, EncodeError, ProtocolError
+from horolog.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from horolog.protocol.messages.groups import JoinGroupRequest
+from horolog.protocol.messages.headers import RequestHeader
+from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from horolog.protocol.messages.produce import (
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionProduceData,
@@ -24,8 +24,21 @@ from protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from protocol.primitives import COPY_BELOW_BYTES, Buffer
-from protocol.wire import Message, Struct, array, boolean, field, float64, int8, int32, string, uint16, uint32, uuid
+from horolog.protocol.primitives import COPY_BELOW_BYTES, Buffer
+from horolog.protocol.wire import (
+    Message,
+    Struct,
+    array,
+    boolean,
+    field,
+    float64,
+    int8,
+    int32,
+    string,
+    uint16,
+    uint32,
+    uuid,
+)
 from tests.support.message_values import every_pair, random_message
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from protocol.epoch_units import misread_as_ms, to_ms, unit_by_magnitude
+from horolog.protocol.epoch_units import misread_as_ms, to_ms, unit_by_magnitude
 
 NOW_MS = 1_795_300_000_000
 MOMENTS_MS = [102_000_000_000, 946_684_800_000, NOW_MS, 4_102_444_800_000, 99_000_000_000_000]  # 1973 to 5107

@@ -1,6 +1,6 @@
 """Error codes: Kafka's numbers and names, a sentence and a retry flag for each."""
 
-from protocol.errors import OTHER_NAMES, DecodeError, EncodeError, ErrorCode, FrameError, ProtocolError
+from horolog.protocol.errors import OTHER_NAMES, DecodeError, EncodeError, ErrorCode, FrameError, ProtocolError
 
 
 def test_codes_have_no_gaps_and_are_their_numbers() -> None:

@@ -5,13 +5,13 @@ import tracemalloc
 
 import pytest
 
-from protocol.apis import API, ApiKey
-from protocol.compile import encode
-from protocol.errors import DecodeError, FrameError
-from protocol.framing import FrameReader, RequestHeader, encode_response, read_request_header
-from protocol.messages.headers import RequestHeader as HeaderMessage
-from protocol.messages.headers import ResponseHeader
-from protocol.primitives import Buffer
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.compile import encode
+from horolog.protocol.errors import DecodeError, FrameError
+from horolog.protocol.framing import FrameReader, RequestHeader, encode_response, read_request_header
+from horolog.protocol.messages.headers import RequestHeader as HeaderMessage
+from horolog.protocol.messages.headers import ResponseHeader
+from horolog.protocol.primitives import Buffer
 
 MAX_BYTES = 1 << 20
 

@@ -4,7 +4,7 @@ import traceback
 
 import pytest
 
-from protocol.generated import Sheet, define, layout
+from horolog.protocol.generated import Sheet, define, layout
 
 
 def test_a_traceback_shows_the_generated_line() -> None:

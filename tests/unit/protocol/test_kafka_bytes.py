@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.compile import decode, encode
+from horolog.protocol.compile import decode, encode
 from tests.support.message_values import every_message, every_pair
 
 LINES = (Path(__file__).parents[2] / "data" / "protocol" / "kafka-messages.txt").read_text().splitlines()[1:]

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from protocol.apis import API
-from protocol.messages import consumer_protocol, headers, metadata_records
-from protocol.wire import NO_UUID, NONE, ArrayType, Field, Message, Struct, StructType, versions_of
+from horolog.protocol.apis import API
+from horolog.protocol.messages import consumer_protocol, headers, metadata_records
+from horolog.protocol.wire import NO_UUID, NONE, ArrayType, Field, Message, Struct, StructType, versions_of
 
 BESIDE_APIS = (headers, consumer_protocol, metadata_records)
 FOLDER = os.environ.get("HOROLOG_KAFKA_JARS", "")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from protocol.errors import DecodeError, EncodeError
-from protocol.primitives import (
+from horolog.protocol.errors import DecodeError, EncodeError
+from horolog.protocol.primitives import (
     COPY_BELOW_BYTES,
     MAX_VARLONG_BYTES,
     Buffer,

@@ -4,7 +4,7 @@ from datetime import timedelta, timezone
 
 import pytest
 
-from protocol.readable import format_duration, format_time, time_and_number
+from horolog.protocol.readable import format_duration, format_time, time_and_number
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """Messages as people read them."""
 
-from protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
-from protocol.messages.offsets import OffsetFetchRequest
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.messages.sasl import SaslAuthenticateRequest
-from protocol.show import ITEMS_SHOWN, show, show_lines, show_uuid
+from horolog.protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
+from horolog.protocol.messages.offsets import OffsetFetchRequest
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.messages.sasl import SaslAuthenticateRequest
+from horolog.protocol.show import ITEMS_SHOWN, show, show_lines, show_uuid
 
 TOPICS = [MetadataResponseTopic(error_code=3, name="a", topic_id=bytes(range(16)), topic_authorized_operations=0)]
 

@@ -4,7 +4,7 @@ import typing
 
 import pytest
 
-from protocol.wire import (
+from horolog.protocol.wire import (
     NONE,
     Message,
     Struct,

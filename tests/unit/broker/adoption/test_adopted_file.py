@@ -1,10 +1,10 @@
 """What is kept of a controller's knowledge comes back as it was, or is told to be damaged."""
 
-from broker.adoption import adopted_file
-from broker.adoption.kraft_log import MetadataLog
-from broker.adoption.kraft_state import KraftState, replay
-from protocol.messages import metadata_records as records
-from protocol.records.record import Record
+from horolog.broker.adoption import adopted_file
+from horolog.broker.adoption.kraft_log import MetadataLog
+from horolog.broker.adoption.kraft_state import KraftState, replay
+from horolog.protocol.messages import metadata_records as records
+from horolog.protocol.records.record import Record
 from tests.support.kraft import config, frame, topic
 
 ID = bytes(range(16))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.adoption.given import GivenError, parse
+from horolog.broker.adoption.given import GivenError, parse
 
 OLD = "Configs for topic 'orders' are cleanup.policy=compact,delete,retention.ms=-1\nConfigs for topic 'plain' are \n"
 NEW = """Dynamic configs for topic orders are:

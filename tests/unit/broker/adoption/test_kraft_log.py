@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.adoption import kraft_log, kraft_state
-from broker.log.memory_storage import MemoryStorage
+from horolog.broker.adoption import kraft_log, kraft_state
+from horolog.broker.log.memory_storage import MemoryStorage
 from tests.support.kraft import FOLDER, config, log, snapshot, topic
 
 ID, OTHER = bytes(range(16)), bytes(range(16, 32))

@@ -1,10 +1,10 @@
 """What a controller knew, replayed from its records: what came later counts, what was undone or cannot be read does not."""
 
-from broker.adoption.kraft_log import MetadataLog
-from broker.adoption.kraft_state import KraftState, replay
-from protocol.messages import metadata_records as records
-from protocol.records.record import Record
-from protocol.wire import Message
+from horolog.broker.adoption.kraft_log import MetadataLog
+from horolog.broker.adoption.kraft_state import KraftState, replay
+from horolog.protocol.messages import metadata_records as records
+from horolog.protocol.records.record import Record
+from horolog.protocol.wire import Message
 from tests.support.kraft import config, frame, framed, topic
 
 ID, OTHER = bytes(range(16)), bytes(range(16, 32))

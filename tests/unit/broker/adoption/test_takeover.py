@@ -2,15 +2,15 @@
 
 import pytest
 
-from broker.adoption import adopted_file, kraft_log, kraft_state, takeover
-from broker.adoption.takeover import Origin
-from broker.cluster_file import ClusterFile, StoredTopic, parse
-from broker.log import checkpoints
-from broker.log.checkpoints import encode_uuid
-from broker.log.memory_storage import MemoryStorage
-from broker.settings import Settings
-from broker.topic_settings import SETTINGS_UNKNOWN
-from protocol.messages.metadata_records import PartitionChangeRecord, RemoveTopicRecord
+from horolog.broker.adoption import adopted_file, kraft_log, kraft_state, takeover
+from horolog.broker.adoption.takeover import Origin
+from horolog.broker.cluster_file import ClusterFile, StoredTopic, parse
+from horolog.broker.log import checkpoints
+from horolog.broker.log.checkpoints import encode_uuid
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.settings import Settings
+from horolog.broker.topic_settings import SETTINGS_UNKNOWN
+from horolog.protocol.messages.metadata_records import PartitionChangeRecord, RemoveTopicRecord
 from tests.support.kraft import FOLDER, config, frame, log, topic
 
 ID, OTHER, NEW = bytes(range(16)), bytes(range(16, 32)), bytes(range(32, 48))

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.groups.assignors import ASSIGNORS, Subscriber, assign_range, assign_uniform
+from horolog.broker.groups.assignors import ASSIGNORS, Subscriber, assign_range, assign_uniform
 
 TOPICS = [b"%016d" % number for number in range(4)]
 counts = st.dictionaries(st.sampled_from(TOPICS), st.integers(0, 7), max_size=4)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.groups.classic_group import COMES_FROM, State
-from broker.groups.subscription import write_assignment
-from protocol.errors import ErrorCode
+from horolog.broker.groups.classic_group import COMES_FROM, State
+from horolog.broker.groups.subscription import write_assignment
+from horolog.protocol.errors import ErrorCode
 from tests.support.group_members import ClassicClient, stabilise, subscription
 from tests.support.group_world import GroupWorld
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from broker.groups import coordinator, journal
-from broker.groups.consumer import check_heartbeat
-from broker.new_topics import NewPartitions
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
+from horolog.broker.groups import coordinator, journal
+from horolog.broker.groups.consumer import check_heartbeat
+from horolog.broker.new_topics import NewPartitions
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed, stabilise
 from tests.support.group_world import GroupWorld
 

@@ -1,10 +1,10 @@
 """A partition of the group topic that can not be read while it is loaded keeps its groups waiting, not forgotten."""
 
-from broker.log.memory_storage import ALL
-from broker.log.partition import Partition
-from broker.log.storage import StorageFault
-from broker.log.suspects import BeingMended
-from protocol.errors import ErrorCode
+from horolog.broker.log.memory_storage import ALL
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.suspects import BeingMended
+from horolog.protocol.errors import ErrorCode
 from tests.support.group_members import commit, committed
 from tests.support.group_world import GroupWorld
 

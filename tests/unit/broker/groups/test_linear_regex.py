@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from broker.groups.linear_regex import PatternError, Regex
+from horolog.broker.groups.linear_regex import PatternError, Regex
 
 atoms = st.sampled_from(
     ["a", "b", "-", "\\.", ".", "[ab]", "[^a]", "[a-c]", "\\d", "\\w", "\\D", "[\\w.]", "[-a]", "[]a]"]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from broker.groups.classic_group import ClassicGroup
-from broker.groups.consumer_group import ConsumerGroup
-from broker.groups.subscription import read_assignment
-from protocol.errors import ErrorCode
+from horolog.broker.groups.classic_group import ClassicGroup
+from horolog.broker.groups.consumer_group import ConsumerGroup
+from horolog.broker.groups.subscription import read_assignment
+from horolog.protocol.errors import ErrorCode
 from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed, stabilise, subscription
 from tests.support.group_world import GroupWorld
 

@@ -5,8 +5,8 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.clock import ManualClock
-from broker.groups.timers import Timer, Timers
+from horolog.broker.clock import ManualClock
+from horolog.broker.groups.timers import Timer, Timers
 
 
 def test_due_timers_run_once_in_order():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from broker.clock import ManualClock
-from broker.handlers import HANDLERS
-from protocol.apis import API
-from protocol.compile import decode, encode
+from horolog.broker.clock import ManualClock
+from horolog.broker.handlers import HANDLERS
+from horolog.protocol.apis import API
+from horolog.protocol.compile import decode, encode
 from tests.unit.broker.cluster_stand_ins import Machine
 
 

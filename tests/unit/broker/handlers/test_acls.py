@@ -2,10 +2,10 @@
 
 import pytest
 
-from protocol.apis import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.acls import AclCreation, DeleteAclsFilter
-from protocol.messages.scram import UserName
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.acls import AclCreation, DeleteAclsFilter
+from horolog.protocol.messages.scram import UserName
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 ANY = {

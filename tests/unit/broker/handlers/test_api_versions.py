@@ -2,11 +2,11 @@
 
 import pytest
 
-from broker.handlers import HANDLERS
-from broker.handlers.api_versions import handle_unsupported, is_software_name
-from protocol.apis import API, ApiKey
-from protocol.compile import decode, encode
-from protocol.errors import ErrorCode
+from horolog.broker.handlers import HANDLERS
+from horolog.broker.handlers.api_versions import handle_unsupported, is_software_name
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.compile import decode, encode
+from horolog.protocol.errors import ErrorCode
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 SOFTWARE = {"client_software_name": "apache-kafka-java", "client_software_version": "4.4.0"}

@@ -2,21 +2,21 @@
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages.configs import (
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
-from protocol.messages.consumer_groups import ConsumerGroupDescribeRequest
-from protocol.messages.groups import FindCoordinatorRequest, SyncGroupRequest
-from protocol.messages.log_dirs import AlterReplicaLogDir, AlterReplicaLogDirsRequest, AlterReplicaLogDirTopic
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.messages.quorum import DescribeQuorumRequest, PartitionData, TopicData
-from protocol.messages.quotas import ComponentData, DescribeClientQuotasRequest
-from protocol.messages.topics import CreatePartitionsRequest, CreatePartitionsTopic
-from protocol.messages.transactions import DescribeProducersRequest, TopicRequest
+from horolog.protocol.messages.consumer_groups import ConsumerGroupDescribeRequest
+from horolog.protocol.messages.groups import FindCoordinatorRequest, SyncGroupRequest
+from horolog.protocol.messages.log_dirs import AlterReplicaLogDir, AlterReplicaLogDirsRequest, AlterReplicaLogDirTopic
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.messages.quorum import DescribeQuorumRequest, PartitionData, TopicData
+from horolog.protocol.messages.quotas import ComponentData, DescribeClientQuotasRequest
+from horolog.protocol.messages.topics import CreatePartitionsRequest, CreatePartitionsTopic
+from horolog.protocol.messages.transactions import DescribeProducersRequest, TopicRequest
 from tests.support import raw_records as raw
 from tests.support.memory_broker import NOW_MS, MemoryBroker
 

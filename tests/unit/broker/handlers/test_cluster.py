@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.handlers.operations import CLUSTER_OPERATIONS, NOT_ASKED
-from protocol.apis import ApiKey
-from protocol.errors import ErrorCode
+from horolog.broker.handlers.operations import CLUSTER_OPERATIONS, NOT_ASKED
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from broker.handlers.configs import Change
-from broker.settings import SPECS
-from broker.topic_settings import ROWS, SETTINGS_UNKNOWN
-from protocol.apis import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.configs import (
+from horolog.broker.handlers.configs import Change
+from horolog.broker.settings import SPECS
+from horolog.broker.topic_settings import ROWS, SETTINGS_UNKNOWN
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.configs import (
     AlterableConfig,
     AlterConfigsResource,
     DescribeConfigsResource,

@@ -7,11 +7,11 @@ import errno
 
 import pytest
 
-from broker.log.memory_storage import ALL
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.records.entries import iter_records
+from horolog.broker.log.memory_storage import ALL
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.records.entries import iter_records
 from tests.support import raw_records as raw
 from tests.support.memory_broker import NOW_MS, MemoryBroker, Wire
 

@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from broker.log.upconversion import AT_ONCE_BYTES, CHUNK_BYTES
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.messages.topics import DeleteTopicsRequest
-from protocol.records.entries import iter_entries, iter_records
+from horolog.broker.log.upconversion import AT_ONCE_BYTES, CHUNK_BYTES
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.messages.topics import DeleteTopicsRequest
+from horolog.protocol.records.entries import iter_entries, iter_records
 from tests.support import raw_records as raw
 from tests.support.memory_broker import NOW_MS, MemoryBroker, Wire
 
@@ -197,7 +197,7 @@ async def test_when_answers_pile_up_a_fetch_gets_one_batch(monkeypatch: pytest.M
         for _ in range(3):
             await put(client, batch(b"v"))
         assert values(only(await client.ask(fetch(("t", 0, 0)), 4))) == [b"v"] * 3
-        monkeypatch.setattr("broker.network.connection.Connection.room_for_answer_bytes", 0)
+        monkeypatch.setattr("horolog.broker.network.connection.Connection.room_for_answer_bytes", 0)
         assert values(only(await client.ask(fetch(("t", 0, 0)), 4))) == [b"v"]
 
 

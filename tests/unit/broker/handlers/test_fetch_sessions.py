@@ -1,14 +1,14 @@
 """Fetch sessions: epochs, changes, forgetting, order, and the bound on their number."""
 
-from broker.clock import ManualClock
-from broker.handlers.fetch_sessions import (
+from horolog.broker.clock import ManualClock
+from horolog.broker.handlers.fetch_sessions import (
     MAX_SESSION_EPOCH,
     MIN_EVICTION_MS,
     FetchPosition,
     FetchSession,
     FetchSessions,
 )
-from protocol.errors import ErrorCode
+from horolog.protocol.errors import ErrorCode
 
 
 def position(offset: int = 0) -> FetchPosition:

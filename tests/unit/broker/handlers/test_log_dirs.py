@@ -2,12 +2,12 @@
 
 import pytest
 
-from broker.log.manager import FOLDER_LOOK_S
-from broker.log.memory_storage import ALL, MemoryStorage
-from broker.new_topics import NewTopic
-from protocol.apis import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from horolog.broker.log.manager import FOLDER_LOOK_S
+from horolog.broker.log.memory_storage import ALL, MemoryStorage
+from horolog.broker.new_topics import NewTopic
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from tests.support.memory_broker import MemoryBroker
 from tests.unit.broker.handlers.stand_ins import StandIn
 

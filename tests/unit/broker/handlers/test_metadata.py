@@ -2,10 +2,10 @@
 
 import pytest
 
-from broker.handlers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
-from protocol.apis import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.metadata import MetadataRequestTopic
+from horolog.broker.handlers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.metadata import MetadataRequestTopic
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 VERSIONS = range(14)

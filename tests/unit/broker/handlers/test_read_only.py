@@ -4,15 +4,19 @@ import asyncio
 
 import pytest
 
-from broker.handlers import HANDLERS
-from broker.handlers.read_only import REFUSALS
-from broker.log.memory_storage import MemoryStorage
-from protocol.apis import API, ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.groups import JoinGroupRequest, JoinGroupRequestProtocol, SyncGroupRequest
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from protocol.messages.offsets import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.broker.handlers import HANDLERS
+from horolog.broker.handlers.read_only import REFUSALS
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.groups import JoinGroupRequest, JoinGroupRequestProtocol, SyncGroupRequest
+from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from horolog.protocol.messages.offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.support.log_model import encode
 from tests.support.memory_broker import NOW_MS, MemoryBroker
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from protocol.apis import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.topics import DeleteRecordsPartition, DeleteRecordsTopic
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.topics import DeleteRecordsPartition, DeleteRecordsTopic
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 VERSIONS = range(3)

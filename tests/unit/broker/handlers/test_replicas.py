@@ -2,9 +2,9 @@
 
 import pytest
 
-from protocol.apis import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.reassignments import (
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.reassignments import (
     ListPartitionReassignmentsTopics,
     ReassignablePartition,
     ReassignableTopic,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from protocol.apis import ApiKey
-from protocol.errors import ErrorCode
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 

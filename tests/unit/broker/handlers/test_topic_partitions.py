@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.apis import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.metadata import Cursor, TopicRequest
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.metadata import Cursor, TopicRequest
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 SIZES = {"a": 3, "b": 1, "c": 5, "__consumer_offsets": 2}

@@ -2,10 +2,10 @@
 
 import pytest
 
-from broker.topic_settings import ROWS
-from protocol.apis import ApiKey
-from protocol.errors import ErrorCode
-from protocol.messages.topics import (
+from horolog.broker.topic_settings import ROWS
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,

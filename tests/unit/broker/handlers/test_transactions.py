@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from broker.handlers.transactional_produce import FIRST_VERSION_THAT_ADDS
-from protocol.errors import ErrorCode
-from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from protocol.messages.offsets import OffsetFetchRequest, OffsetFetchRequestTopic
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.messages.transactions import (
+from horolog.broker.handlers.transactional_produce import FIRST_VERSION_THAT_ADDS
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from horolog.protocol.messages.offsets import OffsetFetchRequest, OffsetFetchRequestTopic
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
@@ -19,7 +19,7 @@ from protocol.messages.transactions import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from protocol.records.entries import iter_records
+from horolog.protocol.records.entries import iter_records
 from tests.support.memory_broker import NOW_MS, MemoryBroker, Wire
 from tests.support.transactional import Producer, batch, committed_records, fetch
 
@@ -398,7 +398,7 @@ async def test_offsets_of_an_open_or_only_decided_transaction_outlive_a_restart(
 async def test_transactions_are_found_again_wherever_the_pieces_end_in_which_they_are_read(
     monkeypatch: pytest.MonkeyPatch, piece_bytes: int
 ) -> None:
-    monkeypatch.setattr("broker.transactions.journal.READ_BYTES", piece_bytes)
+    monkeypatch.setattr("horolog.broker.transactions.journal.READ_BYTES", piece_bytes)
     async with MemoryBroker(**SETTINGS) as memory:
         for number in range(20):
             await begin(memory, f"id-{number}")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log.batch_times import (
+from horolog.broker.log.batch_times import (
     BATCH_COST,
     RECORDS_PER_SAMPLE,
     Highs,
@@ -15,11 +15,11 @@ from broker.log.batch_times import (
     highs_of,
     samples_of,
 )
-from protocol.errors import DecodeError
-from protocol.records.batch import HEADER_BYTES, encode_batch, read_header
-from protocol.records.compression import Codec
-from protocol.records.message_set import encode_wrapper
-from protocol.records.record import Record
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records.batch import HEADER_BYTES, encode_batch, read_header
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.message_set import encode_wrapper
+from horolog.protocol.records.record import Record
 
 T0 = 1_600_000_000_000
 steps = st.lists(st.integers(-70, 200) | st.sampled_from([-20_000, 20_000, 3_000_000]), min_size=1, max_size=200)

@@ -5,9 +5,9 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log import block_sums
-from broker.log.block_sums import BLOCK_BYTES, BlockSums, blocks_in, extend_from
-from broker.log.memory_storage import MemoryStorage
+from horolog.broker.log import block_sums
+from horolog.broker.log.block_sums import BLOCK_BYTES, BlockSums, blocks_in, extend_from
+from horolog.broker.log.memory_storage import MemoryStorage
 
 
 def summed(*parts):

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log import checkpoints
-from broker.log.checkpoints import CheckpointError
-from broker.log.memory_storage import MemoryStorage
+from horolog.broker.log import checkpoints
+from horolog.broker.log.checkpoints import CheckpointError
+from horolog.broker.log.memory_storage import MemoryStorage
 
 NAMES = (
     checkpoints.RECOVERY_POINTS,

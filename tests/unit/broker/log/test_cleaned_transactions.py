@@ -1,7 +1,7 @@
 """Which batches are aborted and which markers are needed, as the log is walked."""
 
-from broker.log.cleaned_transactions import CleanedTransactions
-from broker.log.transaction_index import AbortedTransaction
+from horolog.broker.log.cleaned_transactions import CleanedTransactions
+from horolog.broker.log.transaction_index import AbortedTransaction
 
 COMMIT, ABORT = True, False
 ABORTED = AbortedTransaction(7, 10, 20, 21)

@@ -5,21 +5,21 @@ from dataclasses import replace
 
 import pytest
 
-from broker.log import seals
-from broker.log.cleaner import CleaningRefused, CleaningStopped, clean
-from broker.log.counters import LogCounters
-from broker.log.index_cache import IndexCache
-from broker.log.memory_storage import MemoryStorage
-from broker.log.offset_map import BYTES_PER_KEY
-from broker.log.segment import SegmentFolder
-from broker.log.storage import RealStorage, StorageFault
-from broker.settings import load
-from broker.topic_settings import resolve
-from protocol.records.batch import encode_batch, read_header
-from protocol.records.compression import Codec
-from protocol.records.control import Marker, encode_marker
-from protocol.records.message_set import encode_message, encode_set, encode_wrapper
-from protocol.records.record import Record
+from horolog.broker.log import seals
+from horolog.broker.log.cleaner import CleaningRefused, CleaningStopped, clean
+from horolog.broker.log.counters import LogCounters
+from horolog.broker.log.index_cache import IndexCache
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.offset_map import BYTES_PER_KEY
+from horolog.broker.log.segment import SegmentFolder
+from horolog.broker.log.storage import RealStorage, StorageFault
+from horolog.broker.settings import load
+from horolog.broker.topic_settings import resolve
+from horolog.protocol.records.batch import encode_batch, read_header
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.control import Marker, encode_marker
+from horolog.protocol.records.message_set import encode_message, encode_set, encode_wrapper
+from horolog.protocol.records.record import Record
 from tests.support.compaction import Folder, load_aborted
 from tests.support.golden import Case
 
@@ -251,7 +251,7 @@ def aborted_history(folder):
 
 
 def folder_abort(pid, first, last):
-    from broker.log.transaction_index import AbortedTransaction
+    from horolog.broker.log.transaction_index import AbortedTransaction
 
     return AbortedTransaction(pid, first, last, last + 1)
 

@@ -2,18 +2,18 @@
 
 import pytest
 
-from broker.clock import ManualClock
-from broker.log import checkpoints
-from broker.log.compaction import Compactor
-from broker.log.manager import LogManager
-from broker.log.memory_storage import MemoryStorage
-from broker.log.producer_state import ProducerBatch
-from broker.log.verdict import Mark, Validated
-from broker.settings import load
-from broker.topic_settings import resolve
-from protocol.records.batch import encode_batch, iter_batch, read_header
-from protocol.records.control import Marker, encode_marker
-from protocol.records.record import Record
+from horolog.broker.clock import ManualClock
+from horolog.broker.log import checkpoints
+from horolog.broker.log.compaction import Compactor
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.producer_state import ProducerBatch
+from horolog.broker.log.verdict import Mark, Validated
+from horolog.broker.settings import load
+from horolog.broker.topic_settings import resolve
+from horolog.protocol.records.batch import encode_batch, iter_batch, read_header
+from horolog.protocol.records.control import Marker, encode_marker
+from horolog.protocol.records.record import Record
 
 SETTINGS = load(None, {}, {})[0]
 OVERRIDES = {

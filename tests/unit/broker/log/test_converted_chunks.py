@@ -1,6 +1,6 @@
 """What is remembered of conversions is bounded, and goes with its log."""
 
-from broker.log.converted_chunks import Chunk, ConvertedChunks
+from horolog.broker.log.converted_chunks import Chunk, ConvertedChunks
 
 
 def chunk(size):

@@ -1,9 +1,9 @@
 """Refusals for a time are counted record by record, by what was wrong with it."""
 
-from broker.log.counters import LogCounters
-from broker.log.verdict import Refused
-from protocol.errors import ErrorCode
-from protocol.records.timestamps import accepted, describe_refusal
+from horolog.broker.log.counters import LogCounters
+from horolog.broker.log.verdict import Refused
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.timestamps import accepted, describe_refusal
 
 TIMES = accepted(1_000_000, 100, 100)
 

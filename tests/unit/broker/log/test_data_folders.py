@@ -2,16 +2,16 @@
 
 import pytest
 
-from broker.clock import ManualClock
-from broker.cluster import Cluster
-from broker.cluster_file import FILE_NAME, ClusterFile, parse
-from broker.log import checkpoints, log_starts, meta_properties
-from broker.log.data_folder import DataFolderError
-from broker.log.manager import FOLDER_LOOK_S, LogManager
-from broker.log.memory_storage import ALL, MemoryStorage
-from broker.log.meta_properties import MetaProperties
-from broker.new_topics import NewPartitions, NewTopic
-from broker.settings import Settings
+from horolog.broker.clock import ManualClock
+from horolog.broker.cluster import Cluster
+from horolog.broker.cluster_file import FILE_NAME, ClusterFile, parse
+from horolog.broker.log import checkpoints, log_starts, meta_properties
+from horolog.broker.log.data_folder import DataFolderError
+from horolog.broker.log.manager import FOLDER_LOOK_S, LogManager
+from horolog.broker.log.memory_storage import ALL, MemoryStorage
+from horolog.broker.log.meta_properties import MetaProperties
+from horolog.broker.new_topics import NewPartitions, NewTopic
+from horolog.broker.settings import Settings
 from tests.support import kraft
 from tests.support.log_model import NEW, NOW_MS, encode
 

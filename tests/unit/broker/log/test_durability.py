@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.log import seals, snapshot_file
-from broker.log.durability import Durability, Snapshot
-from broker.log.storage import StorageFault
+from horolog.broker.log import seals, snapshot_file
+from horolog.broker.log.durability import Durability, Snapshot
+from horolog.broker.log.storage import StorageFault
 from tests.support.log_model import DIRECTORY, Model
 
 

@@ -1,6 +1,6 @@
 """Indexes of complete segments stay in memory up to a bound, longest unused go first."""
 
-from broker.log.index_cache import IndexCache
+from horolog.broker.log.index_cache import IndexCache
 
 
 class Held:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log import leader_epochs
-from broker.log.checkpoints import CheckpointError
-from broker.log.leader_epochs import LeaderEpochs
-from broker.log.memory_storage import MemoryStorage
+from horolog.broker.log import leader_epochs
+from horolog.broker.log.checkpoints import CheckpointError
+from horolog.broker.log.leader_epochs import LeaderEpochs
+from horolog.broker.log.memory_storage import MemoryStorage
 
 
 def test_files_of_real_brokers_come_back_byte_for_byte(golden_root):

@@ -1,7 +1,7 @@
 """Reading on: where a reader will go on is remembered rightly, bounded, and never in the way of what changed."""
 
-from broker.log.log_reader import READ_HINTS, LogReader
-from protocol.records.entries import iter_entries, iter_records
+from horolog.broker.log.log_reader import READ_HINTS, LogReader
+from horolog.protocol.records.entries import iter_entries, iter_records
 from tests.support.log_model import Model, small_config
 
 

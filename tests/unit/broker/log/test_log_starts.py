@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.log import checkpoints, log_starts
-from broker.log.checkpoints import CheckpointError
-from broker.log.memory_storage import MemoryStorage
+from horolog.broker.log import checkpoints, log_starts
+from horolog.broker.log.checkpoints import CheckpointError
+from horolog.broker.log.memory_storage import MemoryStorage
 
 STARTS = {("a", 0): 14, ("b", 3): 5}
 OURS, KAFKAS = f"/d/{log_starts.LOG_STARTS}", f"/d/{checkpoints.LOG_START_OFFSETS}"

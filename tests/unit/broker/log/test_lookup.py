@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.log import lookup
-from broker.log.batch_times import SMALL_BATCH_BYTES, TimesCache
-from broker.log.lookup import first_in_segment, heads, largest_in_segment, start_position
-from broker.log.storage import StorageFault
-from broker.log.survey import Known
-from protocol.records.batch import HEADER, encode_batch
-from protocol.records.control import Marker, encode_marker
-from protocol.records.record import Record
+from horolog.broker.log import lookup
+from horolog.broker.log.batch_times import SMALL_BATCH_BYTES, TimesCache
+from horolog.broker.log.lookup import first_in_segment, heads, largest_in_segment, start_position
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.survey import Known
+from horolog.protocol.records.batch import HEADER, encode_batch
+from horolog.protocol.records.control import Marker, encode_marker
+from horolog.protocol.records.record import Record
 from tests.support.log_model import Model, small_config
 
 BIG = {"segment_bytes": 1 << 26, "segment_index_bytes": 1 << 16}

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from broker.log import losses
-from broker.log.counters import LogCounters
-from broker.log.memory_storage import MemoryStorage
-from broker.log.survey import Correction, Loss
+from horolog.broker.log import losses
+from horolog.broker.log.counters import LogCounters
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.survey import Correction, Loss
 from tests.unit.broker.log.test_scan import batch
 
 BEFORE_MS, AFTER_MS = 1_600_000_000_000, 1_600_000_001_000

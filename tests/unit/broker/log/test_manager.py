@@ -2,14 +2,14 @@
 
 import pytest
 
-from broker.clock import ManualClock
-from broker.log import checkpoints, meta_properties
-from broker.log.data_folder import DataFolderError, partition_of
-from broker.log.manager import LogManager
-from broker.log.memory_storage import ALL, MemoryStorage
-from broker.log.meta_properties import MetaProperties
-from broker.log.storage import StorageFault
-from broker.settings import load
+from horolog.broker.clock import ManualClock
+from horolog.broker.log import checkpoints, meta_properties
+from horolog.broker.log.data_folder import DataFolderError, partition_of
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.memory_storage import ALL, MemoryStorage
+from horolog.broker.log.meta_properties import MetaProperties
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.settings import load
 from tests.support.log_model import NEW, NOW_MS, encode, small_config
 
 CONFIG = small_config()

@@ -2,12 +2,12 @@
 
 import pytest
 
-from broker.log.markers import append_marker
-from broker.log.validate import Refused
-from protocol.errors import ErrorCode
-from protocol.records.batch import read_header
-from protocol.records.control import Marker
-from protocol.records.entries import iter_records
+from horolog.broker.log.markers import append_marker
+from horolog.broker.log.validate import Refused
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.batch import read_header
+from horolog.protocol.records.control import Marker
+from horolog.protocol.records.entries import iter_records
 from tests.support.log_model import NOW_MS, Model, small_config
 from tests.support.transactional import batch
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from broker.log.memory_storage import ALL, MemoryStorage, PowerCut
-from broker.log.storage import StorageFault
+from horolog.broker.log.memory_storage import ALL, MemoryStorage, PowerCut
+from horolog.broker.log.storage import StorageFault
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@
 
 import pytest
 
-from broker.log import segment as segment_module
-from broker.log import set_aside
-from broker.log.memory_storage import ALL
-from broker.log.mending import Mender
-from broker.log.suspects import BeingMended, Suspects
+from horolog.broker.log import segment as segment_module
+from horolog.broker.log import set_aside
+from horolog.broker.log.memory_storage import ALL
+from horolog.broker.log.mending import Mender
+from horolog.broker.log.suspects import BeingMended, Suspects
 from tests.support.log_model import DIRECTORY, NOW_MS, Model, read_all, small_config
 from tests.unit.broker.log.test_recovery import bases, fill, flip, log_path
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log import meta_properties
-from broker.log.checkpoints import CheckpointError
-from broker.log.memory_storage import MemoryStorage
-from broker.log.meta_properties import MetaProperties
+from horolog.broker.log import meta_properties
+from horolog.broker.log.checkpoints import CheckpointError
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.meta_properties import MetaProperties
 
 
 def test_version_1_of_a_real_broker_comes_back_byte_for_byte(golden_root):

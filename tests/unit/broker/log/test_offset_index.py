@@ -5,8 +5,8 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log.memory_storage import MemoryStorage
-from broker.log.offset_index import OffsetIndex, last_at_or_before, last_position_up_to, lookup, position_of
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.offset_index import OffsetIndex, last_at_or_before, last_position_up_to, lookup, position_of
 
 increasing = st.lists(st.integers(0, 1000), unique=True).map(sorted)
 

@@ -5,7 +5,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log.offset_map import BYTES_PER_KEY, OffsetMap
+from horolog.broker.log.offset_map import BYTES_PER_KEY, OffsetMap
 
 
 @given(st.lists(st.tuples(st.binary(max_size=40), st.integers(0, 2**62)), max_size=40), st.integers(1, 10))

@@ -4,13 +4,13 @@ import errno
 
 import pytest
 
-from broker.clock import ManualClock
-from broker.log.data_folder import DataFolderError
-from broker.log.manager import LogManager
-from broker.log.memory_storage import MemoryStorage
-from broker.log.opening import storage_below
-from broker.log.storage import StorageFault
-from broker.settings import load
+from horolog.broker.clock import ManualClock
+from horolog.broker.log.data_folder import DataFolderError
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.opening import storage_below
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.settings import load
 from tests.support.log_model import NEW, NOW_MS, encode, read_all, small_config
 
 CONFIG = small_config()

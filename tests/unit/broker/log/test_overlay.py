@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log.overlay import OverlayStorage
-from broker.log.storage import FileMissing, RealStorage, StorageFault
-from client.cli.common.read_only import ReadOnlyStorage
+from horolog.broker.log.overlay import OverlayStorage
+from horolog.broker.log.storage import FileMissing, RealStorage, StorageFault
+from horolog.client.cli.common.read_only import ReadOnlyStorage
 
 NAMES = st.sampled_from(["a.log", "b.index", "c"])
 STEPS = st.lists(

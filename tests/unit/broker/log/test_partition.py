@@ -8,16 +8,16 @@ from itertools import count
 
 import pytest
 
-from broker.log import seals
-from broker.log.markers import append_marker
-from broker.log.memory_storage import ALL
-from broker.log.partition import OffsetOutOfRange
-from broker.log.storage import StorageFault
-from broker.log.verdict import Refused
-from protocol.errors import ErrorCode
-from protocol.records.batch import encode_batch
-from protocol.records.control import Marker
-from protocol.records.record import Record
+from horolog.broker.log import seals
+from horolog.broker.log.markers import append_marker
+from horolog.broker.log.memory_storage import ALL
+from horolog.broker.log.partition import OffsetOutOfRange
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.verdict import Refused
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.control import Marker
+from horolog.protocol.records.record import Record
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, read_all, small_config
 
 DAY_MS = 86_400_000

@@ -2,11 +2,11 @@
 
 import pytest
 
-from broker.clock import ManualClock
-from broker.log.manager import LogManager
-from broker.log.presence import ROUND_STEPS, Presence
-from broker.log.storage import RealStorage, StorageFault
-from broker.settings import load
+from horolog.broker.clock import ManualClock
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.presence import ROUND_STEPS, Presence
+from horolog.broker.log.storage import RealStorage, StorageFault
+from horolog.broker.settings import load
 from tests.support.log_model import NEW, NOW_MS, encode, small_config
 
 COUNT = 25

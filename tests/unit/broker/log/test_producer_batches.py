@@ -2,11 +2,11 @@
 
 import pytest
 
-from broker.log.producer_batches import last_sequence, producer_batch
-from broker.log.scan import Batch, scan
-from protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
-from protocol.records.control import LeaderChange, Marker, encode_leader_change, encode_marker
-from protocol.records.record import Record
+from horolog.broker.log.producer_batches import last_sequence, producer_batch
+from horolog.broker.log.scan import Batch, scan
+from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
+from horolog.protocol.records.control import LeaderChange, Marker, encode_leader_change, encode_marker
+from horolog.protocol.records.record import Record
 
 
 def scanned(data):

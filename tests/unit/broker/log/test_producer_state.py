@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.log import snapshot_file
-from broker.log.producer_state import (
+from horolog.broker.log import snapshot_file
+from horolog.broker.log.producer_state import (
     LARGEST_SEQUENCE,
     Completed,
     Duplicate,
@@ -11,8 +11,8 @@ from broker.log.producer_state import (
     ProducerStates,
     Rejected,
 )
-from protocol.errors import ErrorCode
-from protocol.records.control import Marker
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.control import Marker
 
 NOW = 1_700_000_000_000
 DAY_MS = 86_400_000

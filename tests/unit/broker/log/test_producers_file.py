@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log import producers_file
-from broker.log.producers_file import FILE_NAME, Appended, Remembered
-from broker.log.row_file import RowFileError
-from broker.log.verdict import Refused
-from client.cli.dumping.kinds import kind_of
-from client.cli.dumping.small_files import dump_small
-from client.cli.examining.folder_check import check_small_files
-from protocol.errors import ErrorCode
+from horolog.broker.log import producers_file
+from horolog.broker.log.producers_file import FILE_NAME, Appended, Remembered
+from horolog.broker.log.row_file import RowFileError
+from horolog.broker.log.verdict import Refused
+from horolog.client.cli.dumping.kinds import kind_of
+from horolog.client.cli.dumping.small_files import dump_small
+from horolog.client.cli.examining.folder_check import check_small_files
+from horolog.protocol.errors import ErrorCode
 from tests.support.log_model import DIRECTORY, NOW_MS, Model, send, small_config
 
 PATH = f"{DIRECTORY}/{FILE_NAME}"

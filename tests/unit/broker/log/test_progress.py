@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from broker.log import seals
-from broker.log import segment as segment_module
-from broker.log.repair import PAGE_BYTES
-from broker.log.set_aside import in_folder
+from horolog.broker.log import seals
+from horolog.broker.log import segment as segment_module
+from horolog.broker.log.repair import PAGE_BYTES
+from horolog.broker.log.set_aside import in_folder
 from tests.support.log_model import DIRECTORY, Model, small_config
 from tests.unit.broker.log.test_recovery import counters, fill, flip, log_path, transaction
 

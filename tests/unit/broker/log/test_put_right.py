@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.log.put_right import as_batch, moved, put_right, with_epoch
+from horolog.broker.log.put_right import as_batch, moved, put_right, with_epoch
 from tests.unit.broker.log.test_scan import batch
 
 KINDS = [(2, 0, 3), (2, 4, 3), (1, 0, 1), (1, 1, 3), (0, 0, 1), (0, 1, 3)]

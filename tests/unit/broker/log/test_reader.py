@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.log import reader
-from broker.log.storage import StorageFault
-from protocol.records.entries import iter_entries
+from horolog.broker.log import reader
+from horolog.broker.log.storage import StorageFault
+from horolog.protocol.records.entries import iter_entries
 from tests.support.log_model import CODECS, Model, small_config
 
 appends = st.lists(

@@ -4,14 +4,14 @@ import random
 
 import pytest
 
-from broker.log import checkpoints, leader_epochs, seals
-from broker.log.memory_storage import ALL
-from broker.log.recovery import is_segment_file
-from broker.log.storage import StorageFault
-from protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
-from protocol.records.control import Marker, encode_marker
-from protocol.records.entries import iter_entries
-from protocol.records.record import Record
+from horolog.broker.log import checkpoints, leader_epochs, seals
+from horolog.broker.log.memory_storage import ALL
+from horolog.broker.log.recovery import is_segment_file
+from horolog.broker.log.storage import StorageFault
+from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
+from horolog.protocol.records.control import Marker, encode_marker
+from horolog.protocol.records.entries import iter_entries
+from horolog.protocol.records.record import Record
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, read_all, small_config
 
 

@@ -7,11 +7,11 @@ from contextlib import suppress
 
 import pytest
 
-from broker.log.memory_storage import ALL, PowerCut
-from broker.log.repair import PROBE
-from broker.log.storage import StorageFault
-from protocol.records.batch import encode_batch
-from protocol.records.record import Record
+from horolog.broker.log.memory_storage import ALL, PowerCut
+from horolog.broker.log.repair import PROBE
+from horolog.broker.log.storage import StorageFault
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, read_all, small_config
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log.retention import FUTURE_TOLERANCE_MS, Cause, Decision, Expired, SegmentAge, decide
-from broker.settings import load
-from broker.topic_settings import resolve
+from horolog.broker.log.retention import FUTURE_TOLERANCE_MS, Cause, Decision, Expired, SegmentAge, decide
+from horolog.broker.settings import load
+from horolog.broker.topic_settings import resolve
 from tests.support.golden import Case
 
 NOW = 1_700_000_000_000

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from broker.log.memory_storage import ALL
-from broker.log.segment import LOG_SUFFIX
+from horolog.broker.log.memory_storage import ALL
+from horolog.broker.log.segment import LOG_SUFFIX
 from tests.support.log_model import DIRECTORY, NOW_MS, Model, send, small_config
 
 RETENTION_MS = 1000

@@ -2,10 +2,10 @@
 
 from types import SimpleNamespace
 
-from broker.clock import ManualClock
-from broker.log.partition import DELETED
-from broker.log.revival import LONGEST_REOPENING_PAUSE_S, LONGEST_REPAIR_PAUSE_S, Revival
-from broker.log.storage import StorageFault
+from horolog.broker.clock import ManualClock
+from horolog.broker.log.partition import DELETED
+from horolog.broker.log.revival import LONGEST_REOPENING_PAUSE_S, LONGEST_REPAIR_PAUSE_S, Revival
+from horolog.broker.log.storage import StorageFault
 
 STEP_MS = 250
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log.rolling import ActiveSegment, Incoming, Reason, draw_jitter_ms, should_roll
-from broker.settings import load
-from broker.topic_settings import resolve
+from horolog.broker.log.rolling import ActiveSegment, Incoming, Reason, draw_jitter_ms, should_roll
+from horolog.broker.settings import load
+from horolog.broker.topic_settings import resolve
 
 T0 = 1_600_000_000_000
 CONFIG = replace(

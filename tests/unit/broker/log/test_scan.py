@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.log import scan as scan_module
-from broker.log.scan import Batch, Damage, first_offset, scan
-from protocol.records import message_set
-from protocol.records.batch import encode_batch
-from protocol.records.compression import Codec
-from protocol.records.control import Marker, encode_marker
-from protocol.records.record import Record
+from horolog.broker.log import scan as scan_module
+from horolog.broker.log.scan import Batch, Damage, first_offset, scan
+from horolog.protocol.records import message_set
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.control import Marker, encode_marker
+from horolog.protocol.records.record import Record
 
 FAR = 1 << 31
 

@@ -1,7 +1,7 @@
 """All blocks are read once a round, no faster than told, and what is not what was written is reported."""
 
-from broker.log.scrub import Scrub
-from broker.log.suspects import Suspects
+from horolog.broker.log.scrub import Scrub
+from horolog.broker.log.suspects import Suspects
 from tests.support.log_model import read_all
 from tests.unit.broker.log.test_mending import damage, mend, model
 

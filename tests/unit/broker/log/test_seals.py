@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log.block_sums import blocks_in
-from broker.log.memory_storage import MemoryStorage
-from broker.log.seals import Contents, IndexSum, Seal, SealsDamaged, decode, encode, fingerprint, load, save
+from horolog.broker.log.block_sums import blocks_in
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.seals import Contents, IndexSum, Seal, SealsDamaged, decode, encode, fingerprint, load, save
 
 numbers = st.integers(-1, 2**63 - 1)
 crcs = st.integers(0, 2**32 - 1)

@@ -6,14 +6,14 @@ import struct
 
 import pytest
 
-from broker.log.counters import LogCounters
-from broker.log.index_cache import IndexCache
-from broker.log.memory_storage import MemoryStorage
-from broker.log.seals import Contents, fingerprint
-from broker.log.segment import Segment, SegmentFolder, segment_for
-from broker.log.storage import StorageFault
-from broker.log.survey import Known
-from broker.log.validate import check
+from horolog.broker.log.counters import LogCounters
+from horolog.broker.log.index_cache import IndexCache
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.seals import Contents, fingerprint
+from horolog.broker.log.segment import Segment, SegmentFolder, segment_for
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.survey import Known
+from horolog.broker.log.validate import check
 from tests.support.log_model import NEW, NOW_MS, OLD, encode, small_config
 
 CONFIG = small_config(index_interval_bytes=100, segment_index_bytes=1000)

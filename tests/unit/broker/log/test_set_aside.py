@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log import set_aside
-from broker.log.data_folder import partition_of
-from broker.log.memory_storage import ALL, MemoryStorage
-from broker.log.recovery import is_segment_file
-from broker.log.set_aside import Range, SetAside, file_name, in_folder, keep, parse_name
-from broker.log.snapshot_file import offset_of
+from horolog.broker.log import set_aside
+from horolog.broker.log.data_folder import partition_of
+from horolog.broker.log.memory_storage import ALL, MemoryStorage
+from horolog.broker.log.recovery import is_segment_file
+from horolog.broker.log.set_aside import Range, SetAside, file_name, in_folder, keep, parse_name
+from horolog.broker.log.snapshot_file import offset_of
 
 offsets = st.integers(0, 2**63 - 1)
 ranges = st.builds(Range, offsets, st.integers(0, 2**31), st.just(0), offsets, st.none() | offsets)

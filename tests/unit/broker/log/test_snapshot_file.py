@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log import snapshot_file
-from broker.log.memory_storage import MemoryStorage
-from broker.log.row_file import RowFileError
-from broker.log.snapshot_file import SnapshotEntry
+from horolog.broker.log import snapshot_file
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.row_file import RowFileError
+from horolog.broker.log.snapshot_file import SnapshotEntry
 
 int64, int32 = st.integers(-(2**63), 2**63 - 1), st.integers(-(2**31), 2**31 - 1)
 entries = st.builds(SnapshotEntry, int64, st.integers(-(2**15), 2**15 - 1), int32, int64, int32, int64, int32, int64)

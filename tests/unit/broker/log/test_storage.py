@@ -5,9 +5,9 @@ import os
 
 import pytest
 
-from broker.log import storage as storage_module
-from broker.log.memory_storage import MemoryStorage
-from broker.log.storage import FileMissing, FolderInUse, RealStorage, StorageFault, fault, parent_of
+from horolog.broker.log import storage as storage_module
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.storage import FileMissing, FolderInUse, RealStorage, StorageFault, fault, parent_of
 
 
 @pytest.fixture(params=["real", "memory"])

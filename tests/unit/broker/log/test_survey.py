@@ -1,6 +1,6 @@
 """What is cut and what is left: only damage with nothing good behind it is a tail."""
 
-from broker.log.survey import Known, survey
+from horolog.broker.log.survey import Known, survey
 from tests.unit.broker.log.test_scan import FAR, batch
 
 LAST = Known(0, FAR, is_last=True)

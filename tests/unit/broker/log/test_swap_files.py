@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from broker.log import swap_files
-from broker.log.memory_storage import MemoryStorage, PowerCut
-from broker.log.swap_files import CLEANED, DELETED, SUFFIXES, SWAP, recover, segment_path
+from horolog.broker.log import swap_files
+from horolog.broker.log.memory_storage import MemoryStorage, PowerCut
+from horolog.broker.log.swap_files import CLEANED, DELETED, SUFFIXES, SWAP, recover, segment_path
 
 OLD = {0: (0, 9), 10: (10, 19), 20: (20, 29)}  # base offset: first and last offset in the log
 

@@ -5,8 +5,8 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log.memory_storage import MemoryStorage
-from broker.log.time_index import TimeIndex, first_at_or_after
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.time_index import TimeIndex, first_at_or_after
 
 
 def new_index(max_bytes=1000):

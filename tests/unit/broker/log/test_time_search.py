@@ -1,7 +1,7 @@
 """Which segments a look-up goes into."""
 
-from broker.log.batch_times import TimesCache
-from broker.log.time_search import TimeSearch
+from horolog.broker.log.batch_times import TimesCache
+from horolog.broker.log.time_search import TimeSearch
 from tests.support.log_model import Model, small_config
 
 

@@ -4,10 +4,10 @@ import logging
 
 import pytest
 
-from broker.log.counters import LogCounters
-from broker.log.time_watch import FAR_AHEAD_MS, SILENCE_MS, TimeWatch, kept_ms
-from protocol.records.batch import encode_batch
-from protocol.records.record import MAX_INT64, Record
+from horolog.broker.log.counters import LogCounters
+from horolog.broker.log.time_watch import FAR_AHEAD_MS, SILENCE_MS, TimeWatch, kept_ms
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import MAX_INT64, Record
 from tests.support.log_model import NEW, NOW_MS, Model, encode, small_config
 
 DAY_MS = 86_400_000
@@ -15,7 +15,7 @@ DAY_MS = 86_400_000
 
 @pytest.fixture(autouse=True)
 def _warnings(caplog):
-    caplog.set_level(logging.WARNING, "broker.log")
+    caplog.set_level(logging.WARNING, "horolog.broker.log")
 
 
 def append(model, *timestamps, now_ms=NOW_MS):

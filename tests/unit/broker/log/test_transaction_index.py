@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log import transaction_index
-from broker.log.memory_storage import MemoryStorage
-from broker.log.transaction_index import AbortedTransaction, TransactionIndex, TransactionIndexError
+from horolog.broker.log import transaction_index
+from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.transaction_index import AbortedTransaction, TransactionIndex, TransactionIndexError
 
 PATH = "/p/00000000000000000000.txnindex"
 

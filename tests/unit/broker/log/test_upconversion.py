@@ -2,11 +2,11 @@
 
 import pytest
 
-from broker.log import upconversion
-from broker.log.upconversion import AT_ONCE_BYTES, CHUNK_BYTES, Allowance
-from protocol.errors import DecodeError
-from protocol.records.convert_up import iter_up
-from protocol.records.entries import iter_entries, iter_records
+from horolog.broker.log import upconversion
+from horolog.broker.log.upconversion import AT_ONCE_BYTES, CHUNK_BYTES, Allowance
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records.convert_up import iter_up
+from horolog.protocol.records.entries import iter_entries, iter_records
 from tests.support import raw_records as raw
 from tests.support.log_model import DIRECTORY, NOW_MS, OLD, Model, small_config
 

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import pytest
 
-from broker.log.producer_state import ProducerBatch
-from broker.log.validate import Mark, Refused, check
-from protocol.errors import ErrorCode
-from protocol.records import batch, control, entries, message_set
-from protocol.records.compression import Codec
-from protocol.records.record import Record
+from horolog.broker.log.producer_state import ProducerBatch
+from horolog.broker.log.validate import Mark, Refused, check
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records import batch, control, entries, message_set
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.record import Record
 from tests.support import raw_records as raw
 from tests.support.logs import topic_config
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from broker.network import connection
+from horolog.broker.network import connection
 
 
 @pytest.fixture(autouse=True)

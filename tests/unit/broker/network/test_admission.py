@@ -4,10 +4,10 @@ import resource
 
 import pytest
 
-from broker.network import descriptors
-from broker.network.admission import Admission
-from broker.setting_types import SettingsError
-from broker.settings import Settings, load
+from horolog.broker.network import descriptors
+from horolog.broker.network.admission import Admission
+from horolog.broker.setting_types import SettingsError
+from horolog.broker.settings import Settings, load
 
 
 def settings(**chosen: object) -> Settings:

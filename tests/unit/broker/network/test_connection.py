@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from broker.handlers.context import RequestContext
-from broker.network.connection import WRITE_HIGH_WATER_BYTES, Connection
-from broker.network.listener import ConnectionLimits
-from broker.settings import load
-from protocol.errors import ProtocolError
+from horolog.broker.handlers.context import RequestContext
+from horolog.broker.network.connection import WRITE_HIGH_WATER_BYTES, Connection
+from horolog.broker.network.listener import ConnectionLimits
+from horolog.broker.settings import load
+from horolog.protocol.errors import ProtocolError
 
 
 class FakeTransport:
@@ -328,7 +328,7 @@ def test_answers_behind_one_that_waits_count_too() -> None:
 def test_a_peer_that_sends_much_at_once_is_served_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every look at the clock finds the turn over."""
     seconds = iter(range(1000))
-    monkeypatch.setattr("broker.network.connection.monotonic", lambda: next(seconds))
+    monkeypatch.setattr("horolog.broker.network.connection.monotonic", lambda: next(seconds))
     connection, transport, dispatcher = connect()
 
     async def run() -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.network.memory import AnswerMemory, RequestMemory, UnfinishedRequests
+from horolog.broker.network.memory import AnswerMemory, RequestMemory, UnfinishedRequests
 
 
 class Peer:

@@ -2,16 +2,16 @@
 
 import pytest
 
-from broker import metrics
-from broker.handlers import HANDLERS
-from broker.metrics import Metrics
-from broker.network.meters import ERRORS, FAMILIES, SECONDS, SENT, ApiMeter, error_finder
-from protocol.apis import API
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
-from protocol.messages.metadata import MetadataRequest, MetadataResponse
-from protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
-from protocol.wire import ArrayType, StructType
+from horolog.broker import metrics
+from horolog.broker.handlers import HANDLERS
+from horolog.broker.metrics import Metrics
+from horolog.broker.network.meters import ERRORS, FAMILIES, SECONDS, SENT, ApiMeter, error_finder
+from horolog.protocol.apis import API
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from horolog.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from horolog.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from horolog.protocol.wire import ArrayType, StructType
 from tests.support.memory_broker import MemoryBroker
 
 

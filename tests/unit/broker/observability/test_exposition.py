@@ -2,15 +2,19 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from broker.log import counters
-from broker.observability.exposition import CATALOGUE, Exposition, table
-from broker.observability.state import LOG_FAMILIES
-from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from protocol.messages.offsets import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.records import batch
-from protocol.records.record import Record
-from protocol.records.timestamps import TimestampType
+from horolog.broker.log import counters
+from horolog.broker.observability.exposition import CATALOGUE, Exposition, table
+from horolog.broker.observability.state import LOG_FAMILIES
+from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from horolog.protocol.messages.offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.records import batch
+from horolog.protocol.records.record import Record
+from horolog.protocol.records.timestamps import TimestampType
 from tests.support.memory_broker import NOW_MS, MemoryBroker
 
 

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from broker.cluster import NewTopic
-from broker.observability import http
-from broker.observability.watched import Phase
+from horolog.broker.cluster import NewTopic
+from horolog.broker.observability import http
+from horolog.broker.observability.watched import Phase
 from tests.support.memory_broker import MemoryBroker
 
 
@@ -164,7 +164,7 @@ async def test_without_an_address_there_is_no_server():
 
 
 async def test_a_long_answer_is_written_in_pieces(monkeypatch):
-    monkeypatch.setattr("broker.observability.exposition.SAMPLES_PER_PIECE", 10)
+    monkeypatch.setattr("horolog.broker.observability.exposition.SAMPLES_PER_PIECE", 10)
     async with running() as broker:
         broker.cluster.create_topics([NewTopic("t", 50, 1, {})])
         status, _, body = await get(broker, "/metrics")

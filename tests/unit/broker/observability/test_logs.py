@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from broker.observability import logs
-from broker.setting_types import SettingsError
-from broker.settings import load
+from horolog.broker.observability import logs
+from horolog.broker.setting_types import SettingsError
+from horolog.broker.settings import load
 
 
 def settings(**given):
@@ -35,7 +35,7 @@ def logged():
     root.setLevel(level)
 
 
-log = logging.getLogger("broker.network.connection")
+log = logging.getLogger("horolog.broker.network.connection")
 
 
 def lines(stream):
@@ -86,7 +86,7 @@ def test_an_exception_in_json_is_one_line(logged):
 
 def test_levels_follow_the_settings(logged):
     stream = logged(horolog_log_levels="broker.network:DEBUG", horolog_log_level="WARNING")
-    other = logging.getLogger("broker.groups")
+    other = logging.getLogger("horolog.broker.groups")
     log.debug("1")
     other.info("2")
     stream.setup.apply(settings(horolog_log_level="INFO"))
@@ -108,23 +108,23 @@ def record(name, level, message):
 def test_repeats_of_a_peer_are_cut_and_counted():
     now = [0.0]
     repeats = logs.Repeats(lambda: now[0])
-    passed = [repeats.filter(record("broker.network", logging.INFO, "closing %s")) for _ in range(100)]
+    passed = [repeats.filter(record("horolog.broker.network", logging.INFO, "closing %s")) for _ in range(100)]
     assert sum(passed) == logs.MAX_REPEATS
-    assert repeats.filter(record("broker.network", logging.INFO, "another"))
+    assert repeats.filter(record("horolog.broker.network", logging.INFO, "another"))
     now[0] += logs.WINDOW_S
-    following = record("broker.network", logging.INFO, "closing %s")
+    following = record("horolog.broker.network", logging.INFO, "closing %s")
     assert repeats.filter(following)
     assert following.left_out == 100 - logs.MAX_REPEATS
 
 
 def test_faults_of_our_own_disk_are_always_told():
     repeats = logs.Repeats(lambda: 0.0)
-    assert all(repeats.filter(record("broker.log", logging.ERROR, "damage")) for _ in range(100))
+    assert all(repeats.filter(record("horolog.broker.log", logging.ERROR, "damage")) for _ in range(100))
 
 
 def test_kinds_are_bounded(monkeypatch):
     monkeypatch.setattr(logs, "MAX_KINDS", 10)
     repeats = logs.Repeats(lambda: 0.0)
     for number in range(100):
-        repeats.filter(record("broker.network", logging.INFO, f"kind {number}"))
+        repeats.filter(record("horolog.broker.network", logging.INFO, f"kind {number}"))
     assert len(repeats._kinds) <= 10

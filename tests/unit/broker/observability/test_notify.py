@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from broker.observability.notify import READY, notify
+from horolog.broker.observability.notify import READY, notify
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no Unix sockets here")
 

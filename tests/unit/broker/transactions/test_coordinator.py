@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from broker.log.memory_storage import ALL
-from broker.transactions.states import VERSION_0, VERSION_2, Producer, State
-from protocol.errors import ErrorCode
+from horolog.broker.log.memory_storage import ALL
+from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer, State
+from horolog.protocol.errors import ErrorCode
 from tests.support.transaction_world import TransactionWorld
 from tests.support.transactional import batch
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.transactions import decisions
-from broker.transactions.states import (
+from horolog.broker.transactions import decisions
+from horolog.broker.transactions.states import (
     COMES_AFTER,
     LARGEST_EPOCH,
     VERSION_0,
@@ -15,7 +15,7 @@ from broker.transactions.states import (
     State,
     Transaction,
 )
-from protocol.errors import ErrorCode
+from horolog.protocol.errors import ErrorCode
 
 NOW_MS = 1_700_000_000_000
 NEW_ID = 77

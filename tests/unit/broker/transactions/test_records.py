@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.transactions import records
-from broker.transactions.states import State, Transaction
-from protocol.errors import DecodeError
+from horolog.broker.transactions import records
+from horolog.broker.transactions.states import State, Transaction
+from horolog.protocol.errors import DecodeError
 
 PLACES = st.frozensets(st.tuples(st.text(min_size=1, max_size=5), st.integers(0, 1000)), max_size=6)
 EPOCHS = st.integers(-1, 2**15 - 1)

@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from client.cli import completion
-from client.cli.commands import COMMANDS
-from client.cli.completion import Option, Spec
+from horolog.client.cli import completion
+from horolog.client.cli.commands import COMMANDS
+from horolog.client.cli.completion import Option, Spec
 
 SPECS = [
     Spec((), "", (), ("groups", "dump"), takes_files=False),
@@ -58,7 +58,7 @@ def test_bash_completes(words, offered, tmp_path):
 
 @pytest.mark.parametrize("shell", completion.WRITERS)
 def test_every_script_names_every_command_and_option(shell, capsys):
-    from client.cli.main import main
+    from horolog.client.cli.main import main
 
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out

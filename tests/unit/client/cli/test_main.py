@@ -11,13 +11,13 @@ import types
 
 import pytest
 
-from broker import __version__
-from client.cli import main
-from client.cli.commands import COMMANDS, Command
-from client.cli.common.console import Console
-from client.cli.common.errors import CommandError, NotFoundError, UnreachableError, UsageError
-from client.cli.common.exit_codes import ExitCode
-from client.cli.completion import all_specs
+from horolog.client.cli import main
+from horolog.client.cli.commands import COMMANDS, Command
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import CommandError, NotFoundError, UnreachableError, UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.completion import all_specs
+from horolog.version import __version__
 from tests.support.style import PROJECT
 
 EXPENSIVE = (
@@ -38,12 +38,12 @@ START_SECONDS = 2.0
 
 
 def horolog(*words, **settings):
-    command = [sys.executable, "-m", "client.cli", *words]
+    command = [sys.executable, "-m", "horolog", *words]
     return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False, **settings)
 
 
 def imported_by(*words):
-    command = [sys.executable, "-X", "importtime", "-m", "client.cli", *words]
+    command = [sys.executable, "-X", "importtime", "-m", "horolog", *words]
     errors = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=True).stderr
     return {line.rpartition("|")[2].strip() for line in errors.splitlines() if line.startswith("import time:")}
 
@@ -77,7 +77,7 @@ def test_help_lists_every_command_and_imports_none():
     assert not imported & {*EXPENSIVE, *(command.module for command in COMMANDS)}
 
 
-OURS = [command for command in COMMANDS if command.module.startswith("client.cli.")]
+OURS = [command for command in COMMANDS if command.module.startswith("horolog.client.cli.")]
 """Others need an extra and answer for themselves."""
 
 
@@ -159,7 +159,7 @@ def test_a_command_whose_packages_are_missing_says_how_to_get_them(monkeypatch):
 
 
 def test_a_module_of_ours_that_is_missing_is_not_hidden(monkeypatch):
-    monkeypatch.setitem(main.BY_NAME, "trial", Command("trial", "client.cli.no_such_module", "try"))
+    monkeypatch.setitem(main.BY_NAME, "trial", Command("trial", "horolog.client.cli.no_such_module", "try"))
     with pytest.raises(ModuleNotFoundError):
         main.main(["trial"])
 
@@ -190,7 +190,7 @@ def test_a_reader_that_stops_reading_ends_a_command_silently(words, codes):
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as output:
-        command = [sys.executable, "-m", "client.cli", *words]
+        command = [sys.executable, "-m", "horolog", *words]
         ended = subprocess.run(
             command, cwd=PROJECT, stdout=output, stderr=subprocess.PIPE, text=True, timeout=60, check=False
         )
@@ -200,8 +200,8 @@ def test_a_reader_that_stops_reading_ends_a_command_silently(words, codes):
 def test_ctrl_c_ends_a_coroutine_after_its_cleaning_up():
     code = (
         "import asyncio, sys, types\n"
-        "from client.cli import main\n"
-        "from client.cli.commands import Command\n"
+        "from horolog.client.cli import main\n"
+        "from horolog.client.cli.commands import Command\n"
         "async def run(arguments, console):\n"
         "    try:\n"
         "        print('ready', flush=True)\n"

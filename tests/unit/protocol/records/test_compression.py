@@ -8,8 +8,8 @@ import cramjam
 import lz4.frame
 import pytest
 
-from protocol.errors import DecodeError
-from protocol.records.compression import (
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records.compression import (
     CODEC_NAMES,
     Codec,
     TooMuchDataError,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from protocol.errors import DecodeError
-from protocol.records import batch, control
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records import batch, control
 
 
 @pytest.mark.parametrize("committed", [True, False])

@@ -2,11 +2,11 @@
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.records import batch, control, entries, message_set
-from protocol.records.compression import Codec
-from protocol.records.convert import ConversionError, convert_down, encode
-from protocol.records.record import Record
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records import batch, control, entries, message_set
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.convert import ConversionError, convert_down, encode
+from horolog.protocol.records.record import Record
 from tests.support import raw_records as raw
 
 RECORDS = [Record(5, 100, 0, b"k", b"a", ((b"h", b"1"),)), Record(6, 90, 0, None, b"b"), Record(9, 95, 0, b"", None)]

@@ -2,14 +2,14 @@
 
 import pytest
 
-from protocol.errors import DecodeError
-from protocol.records import message_set
-from protocol.records.batch import HEADER_BYTES, read_header
-from protocol.records.compression import Codec, TooMuchDataError, compress
-from protocol.records.convert_up import WrongChecksumError, iter_up
-from protocol.records.entries import iter_records
-from protocol.records.record import Record
-from protocol.records.timestamps import TimestampType
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records import message_set
+from horolog.protocol.records.batch import HEADER_BYTES, read_header
+from horolog.protocol.records.compression import Codec, TooMuchDataError, compress
+from horolog.protocol.records.convert_up import WrongChecksumError, iter_up
+from horolog.protocol.records.entries import iter_records
+from horolog.protocol.records.record import Record
+from horolog.protocol.records.timestamps import TimestampType
 from tests.support import raw_records as raw
 
 CREATE_TIME, APPEND_TIME = int(TimestampType.CREATE_TIME), int(TimestampType.LOG_APPEND_TIME)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from protocol.errors import DecodeError
-from protocol.records import batch, control, entries, message_set
-from protocol.records.compression import Codec
-from protocol.records.record import Record
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records import batch, control, entries, message_set
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.record import Record
 from tests.support import raw_records as raw
 
 

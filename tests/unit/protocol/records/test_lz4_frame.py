@@ -3,8 +3,8 @@
 import lz4.frame
 import pytest
 
-from protocol.errors import DecodeError
-from protocol.records import lz4_frame
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records import lz4_frame
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 import pytest
 
-from protocol.errors import DecodeError
-from protocol.records import message_set
-from protocol.records.compression import Codec
-from protocol.records.record import Record
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records import message_set
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.record import Record
 from tests.support import raw_records as raw
 
 RECORDS = [Record(10, 500, 0, b"k", b"v"), Record(11, 700, 0, None, b""), Record(14, 600, 0, b"", None)]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from protocol.errors import DecodeError
-from protocol.records.scan import Scan, scan_records
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records.scan import Scan, scan_records
 from tests.support import raw_records as raw
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from protocol.records import timestamps as ts
+from horolog.protocol.records import timestamps as ts
 
 NOW = 1_000_000
 

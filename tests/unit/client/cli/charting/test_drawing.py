@@ -6,8 +6,8 @@ import zlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.cli.charting import png
-from client.cli.charting.drawing import bar, draw
+from horolog.client.cli.charting import png
+from horolog.client.cli.charting.drawing import bar, draw
 
 COUNTS = st.lists(st.integers(0, 10**9), min_size=1, max_size=60)
 

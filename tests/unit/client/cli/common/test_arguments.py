@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from client.cli.common import arguments
+from horolog.client.cli.common import arguments
 
 
 @pytest.mark.parametrize(("text", "numbers"), [("0", [0]), ("0,3,5-7", [0, 3, 5, 6, 7]), ("2-2,1,1", [2, 1])])

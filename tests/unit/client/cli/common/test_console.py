@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from client.cli.common.console import Console
-from client.cli.common.errors import UsageError
-from client.cli.common.progress import Progress, progress_line
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import UsageError
+from horolog.client.cli.common.progress import Progress, progress_line
 
 
 class Terminal(io.StringIO):

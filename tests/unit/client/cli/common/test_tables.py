@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.cli.common.tables import NARROWEST, cut, display_width, layout, printable
+from horolog.client.cli.common.tables import NARROWEST, cut, display_width, layout, printable
 
 CELLS = st.one_of(st.none(), st.integers(), st.text(max_size=30))
 TABLES = st.integers(1, 5).flatmap(

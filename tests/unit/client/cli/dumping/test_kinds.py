@@ -2,7 +2,7 @@
 
 import pytest
 
-from client.cli.dumping.kinds import base_offset_of, decoder_of, kind_of
+from horolog.client.cli.dumping.kinds import base_offset_of, decoder_of, kind_of
 
 LOG = "00000000000000000042.log"
 

@@ -2,22 +2,22 @@
 
 import pytest
 
-from broker.groups import records as group_records
-from broker.log.scan import scan
-from broker.log.storage import File
-from broker.transactions import records as transaction_records
-from broker.transactions.states import State, Transaction
-from client.cli.dumping.logs import Asked, dump_log
-from client.cli.dumping.records import DECODERS
-from protocol.messages.coordinator_records import (
+from horolog.broker.groups import records as group_records
+from horolog.broker.log.scan import scan
+from horolog.broker.log.storage import File
+from horolog.broker.transactions import records as transaction_records
+from horolog.broker.transactions.states import State, Transaction
+from horolog.client.cli.dumping.logs import Asked, dump_log
+from horolog.client.cli.dumping.records import DECODERS
+from horolog.protocol.messages.coordinator_records import (
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from protocol.records.batch import encode_batch
-from protocol.records.record import Record
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
 
 
 class Bytes(File):

@@ -5,9 +5,9 @@ import os
 
 import pytest
 
-from broker.log import offset_index
-from client.cli.common.read_only import ReadOnlyStorage
-from client.cli.examining.segment_check import read_index
+from horolog.broker.log import offset_index
+from horolog.client.cli.common.read_only import ReadOnlyStorage
+from horolog.client.cli.examining.segment_check import read_index
 
 ENTRY = offset_index.ENTRY
 ROOM_BYTES = 10 << 20

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from client.cli.online import lines
-from client.cli.online.lines import LineTooLong, lines_of
+from horolog.client.cli.online import lines
+from horolog.client.cli.online.lines import LineTooLong, lines_of
 
 
 async def collect(path, stdin):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.cli.online.record_text import (
+from horolog.client.cli.online.record_text import (
     Line,
     RecordTextError,
     TemplateError,
@@ -14,8 +14,8 @@ from client.cli.online.record_text import (
     template_writer,
     text_writer,
 )
-from client.cli.online.units import Timestamps
-from client.types import ConsumerRecord
+from horolog.client.cli.online.units import Timestamps
+from horolog.client.types import ConsumerRecord
 
 DATA = st.none() | st.binary(max_size=20) | st.text(max_size=10).map(lambda text: text.encode(errors="replace"))
 RECORDS = st.builds(

@@ -1,0 +1,60 @@
+"""A message broker that speaks Kafka's protocol and finds data by time, with a client library and a command line.
+
+    from horolog import Admin, Consumer, Producer, TopicPartition
+
+Names are loaded on first use, so that a program pays only for what it uses. Nothing is imported here: the command line
+comes through here before it has taken Ctrl-C.
+
+- `horolog.protocol`: Kafka's messages and records as values and bytes; no socket, no clock
+- `horolog.broker`: the partition log and the server in front of it
+- `horolog.client`: the client library, and the command line in `horolog.client.cli`
+- `horolog.testing`: a broker inside a test
+- `horolog.pipeline`: jobs and data sources for Spark (the extra `pipeline`)
+"""
+
+TYPE_CHECKING = False
+"""As type checkers see it, this is true."""
+
+if TYPE_CHECKING:
+    from horolog.client import errors
+    from horolog.client.admin import Admin
+    from horolog.client.client import Client
+    from horolog.client.consumer import Consumer
+    from horolog.client.producer import Producer
+    from horolog.client.types import ConsumerRecord, Found, Sent, TopicPartition
+    from horolog.version import __version__
+
+__all__ = [
+    "Admin",
+    "Client",
+    "Consumer",
+    "ConsumerRecord",
+    "Found",
+    "Producer",
+    "Sent",
+    "TopicPartition",
+    "__version__",
+    "errors",
+]
+
+_HOMES = {
+    "Admin": "horolog.client.admin",
+    "Client": "horolog.client.client",
+    "Consumer": "horolog.client.consumer",
+    "ConsumerRecord": "horolog.client.types",
+    "Found": "horolog.client.types",
+    "Producer": "horolog.client.producer",
+    "Sent": "horolog.client.types",
+    "TopicPartition": "horolog.client.types",
+    "__version__": "horolog.version",
+}
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name == "errors":
+        return import_module("horolog.client.errors")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'horolog' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,12 @@
+"""Runs the broker: `python -m horolog.broker` is `horolog serve`."""
+
+import sys
+
+from horolog.broker import interrupts
+
+if __name__ == "__main__":
+    interrupts.own_process()
+
+    from horolog.broker.serve import main
+
+    sys.exit(main())

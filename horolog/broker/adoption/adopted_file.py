@@ -1,0 +1,146 @@
+"""Keeps what a folder's KRaft controller knew when the folder was taken over, in the file `horolog-adopted` beside `horolog-cluster`.
+
+It has two uses. What is not served yet (SCRAM users, ACLs, quotas) is here for when it is; and should a Kafka work on the folder again,
+what it has changed since is told from what was changed here. The form is that of `horolog-cluster`, a checksum before each line:
+
+    {"version": 1, "lines": <number of other lines>, "end_offset": ..., "epoch": ..., "written": "<the log's fingerprint>"}
+    {"topic": "<name>", "id": "<topic id>", "partitions": <count>, "configs": {"<key>": "<value>"}}
+    {"broker": "<node id, or empty for all>", "configs": {"<key>": "<value>"}}
+    {"scram": "<user>", "mechanism": <1: SHA-256, 2: SHA-512>, "salt", "stored_key", "server_key": "<base64>", "iterations": <count>}
+    {"acl": "<id>", "resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission_type"}
+    {"quota": [["<entity type>", "<name, or null for the default>"]], "values": {"<key>": <number>}}
+
+Its secrets are those that Kafka's own log holds, in the same clear form: protect the folder as before. Lines that cannot be trusted are left out and told.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from horolog.broker.adoption.kraft_state import KraftState, KraftTopic
+from horolog.broker.cluster_file import decode_line, decode_topic_id, encode_line, encode_topic_id
+from horolog.broker.log.storage import FileMissing, Storage
+from horolog.protocol.messages.metadata_records import AccessControlEntryRecord, UserScramCredentialRecord
+
+FILE_NAME = "horolog-adopted"
+VERSION = 1
+_ACL_FIELDS = (
+    "resource_type",
+    "resource_name",
+    "pattern_type",
+    "principal",
+    "host",
+    "operation",
+    "permission_type",
+)
+_SECRETS = ("salt", "stored_key", "server_key")
+
+
+@dataclass(slots=True)
+class Adopted:
+    """`state` as it was; `written` is the fingerprint of the log that it was read from."""
+
+    state: KraftState = field(default_factory=KraftState)
+    written: str = ""
+    damages: list[str] = field(default_factory=list)
+
+
+def load(storage: Storage, data_dir: str) -> Adopted | None:
+    try:
+        data = storage.read_all(f"{data_dir}/{FILE_NAME}")
+    except FileMissing:
+        return None
+    return parse(bytes(data))
+
+
+def save(storage: Storage, data_dir: str, state: KraftState, written: str) -> None:
+    """Durable when it returns."""
+    storage.write_atomically(f"{data_dir}/{FILE_NAME}", encode(state, written))
+
+
+def encode(state: KraftState, written: str) -> bytes:
+    lines = list(_contents(state))
+    head = {
+        "version": VERSION,
+        "lines": len(lines),
+        "end_offset": state.end_offset,
+        "epoch": state.epoch,
+        "written": written,
+    }
+    return "".join(encode_line(one) for one in (head, *lines)).encode("ascii")
+
+
+def _contents(state: KraftState) -> Iterator[dict[str, Any]]:
+    for topic in state.topics.values():
+        yield {
+            "topic": topic.name,
+            "id": encode_topic_id(topic.id),
+            "partitions": topic.partition_count,
+            "configs": topic.configs,
+        }
+    for node, configs in state.broker_configs.items():
+        yield {"broker": node, "configs": configs}
+    for user in state.scram.values():
+        secrets = {key: base64.b64encode(getattr(user, key)).decode("ascii") for key in _SECRETS}
+        yield {"scram": user.name, "mechanism": user.mechanism, **secrets, "iterations": user.iterations}
+    for acl in state.acls.values():
+        yield {"acl": encode_topic_id(acl.id), **{key: getattr(acl, key) for key in _ACL_FIELDS}}
+    for entity, values in state.quotas.items():
+        yield {"quota": [list(part) for part in entity], "values": values}
+
+
+def parse(data: bytes) -> Adopted:
+    """Everything of the file that can be trusted, and what could not."""
+    adopted = Adopted()
+    expected: int | None = None
+    read = 0
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if not line:
+            continue
+        try:
+            content = decode_line(line)
+            if content is None:
+                raise ValueError("wrong checksum")
+            if number == 1:
+                expected = _read_head(content, adopted)
+            else:
+                _read_line(content, adopted.state)
+                read += 1
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
+            adopted.damages.append(f"line {number} of {FILE_NAME}: {error}")
+    if expected != read:
+        adopted.damages.append(
+            f"{read} of {'an unknown number of' if expected is None else expected} lines are readable"
+        )
+    return adopted
+
+
+def _read_head(content: dict[str, Any], adopted: Adopted) -> int:
+    if int(content["version"]) > VERSION:
+        raise ValueError(f"version {content['version']} is newer")
+    adopted.state.end_offset = int(content["end_offset"])
+    adopted.state.epoch = int(content["epoch"])
+    adopted.written = str(content["written"])
+    return int(content["lines"])
+
+
+def _read_line(content: dict[str, Any], state: KraftState) -> None:
+    if "topic" in content:
+        topic = KraftTopic(str(content["topic"]), decode_topic_id(content["id"]), configs=dict(content["configs"]))
+        topic.replicas = dict.fromkeys(range(int(content["partitions"])), ())
+        state.topics[topic.name] = topic
+    elif "broker" in content:
+        state.broker_configs[content["broker"]] = dict(content["configs"])
+    elif "scram" in content:
+        secrets = {key: base64.b64decode(content[key], validate=True) for key in _SECRETS}
+        state.scram[content["scram"], content["mechanism"]] = UserScramCredentialRecord(
+            name=content["scram"], mechanism=content["mechanism"], iterations=content["iterations"], **secrets
+        )
+    elif "acl" in content:
+        acl_id = decode_topic_id(content["acl"])
+        state.acls[acl_id] = AccessControlEntryRecord(id=acl_id, **{key: content[key] for key in _ACL_FIELDS})
+    elif "quota" in content:
+        entity = tuple((str(kind), name) for kind, name in content["quota"])
+        state.quotas[entity] = dict(content["values"])

@@ -1,0 +1,109 @@
+"""Which partition folders lie in the data folders, whose they are, and which of them have to change their names.
+
+A folder that belongs to no topic that is served is set aside as Kafka does it: `<topic>-<n>.<32 hex digits>-stray`. Nobody deletes it; a
+Kafka that meets a topic made here, of which its own log knows nothing, has renamed its folders so, and they get their names back.
+"""
+
+import re
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from horolog.broker.log import checkpoints
+from horolog.broker.log.checkpoints import CheckpointError
+from horolog.broker.log.data_folder import partition_of
+from horolog.broker.log.segment import LOG_SUFFIX
+from horolog.broker.log.storage import Storage, StorageFault
+
+STRAY_SUFFIX = "-stray"
+MAX_FILLED_PARTITIONS = 1_000
+"""Partitions without a folder that a topic may have below its last one: a folder named like a partition of a far higher number is
+something else, and left alone."""
+
+_STRAY = re.compile(r"(.+-\d+)\.[0-9a-f]{32}-stray")
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    data_dir: str
+    name: str
+    topic: str
+    index: int
+
+    @property
+    def path(self) -> str:
+        return f"{self.data_dir}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    folder: Folder
+    name: str
+    reason: str
+
+    def carry_out(self, storage: Storage) -> None:
+        """Raises StorageFault."""
+        storage.rename(self.folder.path, f"{self.folder.data_dir}/{self.name}")
+        storage.sync_dir(self.folder.data_dir)
+
+
+@dataclass(slots=True)
+class Folders:
+    """By topic and partition."""
+
+    found: dict[str, dict[int, Folder]]
+    strays: dict[str, dict[int, list[Folder]]]
+
+
+def look(storage: Storage, data_dirs: Sequence[str]) -> Folders:
+    """A partition of which several data folders have a folder counts where it is met first."""
+    folders = Folders({}, {})
+    for data_dir in data_dirs:
+        for name in sorted(storage.list_dir(data_dir)):
+            stray = _STRAY.fullmatch(name)
+            key = partition_of(stray[1] if stray else name)
+            if key is None or not storage.is_dir(f"{data_dir}/{name}"):
+                continue
+            folder = Folder(data_dir, name, *key)
+            if stray:
+                folders.strays.setdefault(folder.topic, {}).setdefault(folder.index, []).append(folder)
+            else:
+                folders.found.setdefault(folder.topic, {}).setdefault(folder.index, folder)
+    return folders
+
+
+def count_and_foreign(stored_count: int, found: Iterable[int]) -> tuple[int, list[int]]:
+    """How many partitions a topic has by what is on record and its folders, and the folders that cannot be its partitions."""
+    numbers = sorted(found)
+    limit = stored_count + len(numbers) + MAX_FILLED_PARTITIONS
+    foreign = [number for number in numbers if number >= limit]
+    return max(stored_count, max((number for number in numbers if number < limit), default=-1) + 1), foreign
+
+
+def topic_id_of(storage: Storage, folder: Folder) -> bytes | None:
+    """None also where it cannot be read."""
+    try:
+        return checkpoints.load_topic_id(storage, folder.path)
+    except (CheckpointError, StorageFault):
+        return None
+
+
+def is_blank(storage: Storage, folder: Folder) -> bool:
+    """Whether it has neither an id nor records, as when the power went before anything was written there."""
+    try:
+        if checkpoints.load_topic_id(storage, folder.path) is not None:
+            return False
+    except CheckpointError:
+        pass
+    except StorageFault:
+        return False
+    logs = (name for name in storage.list_dir(folder.path) if name.endswith(LOG_SUFFIX))
+    return not any(storage.stat(f"{folder.path}/{name}")[0] for name in logs)
+
+
+def aside(folder: Folder, reason: str) -> Renaming:
+    return Renaming(folder, f"{folder.topic}-{folder.index}.{uuid.uuid4().hex}{STRAY_SUFFIX}", reason)
+
+
+def back(folder: Folder) -> Renaming:
+    return Renaming(folder, f"{folder.topic}-{folder.index}", "a Kafka that did not know its topic had set it aside")

@@ -1,0 +1,51 @@
+"""Says in few words what was taken over: what the broker's start prints, and the words that others share."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from horolog.broker.adoption.forecast import expiring
+from horolog.broker.adoption.kraft_state import KraftState
+from horolog.broker.adoption.takeover import Origin, Takeover
+from horolog.broker.log.partition import Partition
+from horolog.broker.topic_settings import SETTINGS_UNKNOWN
+
+MAX_NAMED = 20
+UNKNOWN_MEANS = (
+    "its settings are not known: nothing of it is deleted or compacted until they are given, by retention.ms, retention.bytes or"
+    f" cleanup.policy (horolog topics alter, kafka-configs.sh, horolog adopt --settings), or {SETTINGS_UNKNOWN}=false"
+)
+
+
+def summary(taken: Takeover, partitions: Iterable[Partition], now_ms: int) -> Iterator[str]:
+    """Lines for the log of a start that takes something over; none for any other start."""
+    adopted = taken.adopted
+    changed = [name for name, origin in taken.origins.items() if origin is Origin.CHANGED]
+    yield from taken.notes
+    if not adopted and not changed:
+        return
+    if adopted:
+        counts = Counter(taken.origins[name] for name in adopted)
+        sources = ", ".join(f"{count} {origin.value}" for origin, count in sorted(counts.items()))
+        yield f"{len(adopted)} topics are taken over; where their settings come from: {sources}"
+    if changed:
+        yield f"a Kafka has changed settings of {named(changed)} since this folder was taken over: they count"
+    if taken.kraft is not None and (kept := kept_for_later(taken.kraft)):
+        yield f"kept for when they are served, and not in force: {kept}"
+    news = {*adopted, *changed}
+    doomed = [one for one in expiring(partitions, now_ms) if one.topic in news]
+    if doomed:
+        yield (
+            f"retention would delete {sum(one.segments for one in doomed)} segments, {sum(one.size_bytes for one in doomed)} bytes,"
+            f" of {named(dict.fromkeys(one.topic for one in doomed))} within an hour: see horolog adopt --dry-run"
+        )
+
+
+def kept_for_later(kraft: KraftState) -> str:
+    """Numbers only: nobody is to read secrets in a log."""
+    counts = {"SCRAM credentials": len(kraft.scram), "ACLs": len(kraft.acls), "quotas": len(kraft.quotas)}
+    return ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+
+
+def named(names: Iterable[str]) -> str:
+    every = list(names)
+    return ", ".join(every[:MAX_NAMED]) + (f" and {len(every) - MAX_NAMED} more" if len(every) > MAX_NAMED else "")

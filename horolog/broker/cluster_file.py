@@ -1,0 +1,242 @@
+"""Keeps what the partition folders cannot say in one small file, written whole and atomically, the same in every data folder.
+
+The file is `horolog-cluster`, UTF-8 text, one line per thing:
+
+    <crc32 of the rest of the line, 8 hex digits> SPACE <JSON object>
+
+The first line is the head:
+
+    {"version": 1, "number": <how often it was written>, "topics": <number of topic lines>, "next_producer_id": <lowest id never reserved>,
+     "broker_configs": {"<node id, or empty for all nodes>": {"<key>": "<value>"}}, "deleting": {"<name>": ["<topic id>"]}}
+
+and every further line is a topic:
+
+    {"name": "<name>", "id": "<topic id>", "partitions": <count>, "configs": {"<key>": "<value>"}, "folders": {"<directory id>": [<partition>, ...]}}
+
+`folders` is there where there are several data folders: it says in which of them each partition lies, so that a partition whose folder is
+away is not made anew elsewhere. Of several files the one with the highest `number` counts: a folder that was away has an older one.
+
+Topic ids are 16 bytes in URL-safe base64 without padding, as in `partition.metadata`. `deleting` has topics whose folders
+were to be removed when the file was written: folders of that name and id that are left at start are removed, not served.
+
+Every line carries its own checksum so that damage costs what it hit and nothing else: a line that cannot be trusted is left
+out and reported, and the file is kept beside the new one with the ending `.damaged`. Topics are then still found from
+their folders. A line of a topic is encoded once and kept: writing 3,500 topics joins 3,500 strings.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import logging
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from horolog.broker.log.data_folder import DataFolderError
+from horolog.broker.log.storage import FileMissing, Storage, StorageFault
+
+log = logging.getLogger(__name__)
+
+FILE_NAME = "horolog-cluster"
+DAMAGED_SUFFIX = ".damaged"
+VERSION = 1
+TOPIC_ID_SIZE_BYTES = 16
+CHECKSUM_SIZE = 8
+MAX_REPORTED_DAMAGES = 10
+
+
+class NewerClusterFile(DataFolderError):
+    """The file was written by a later release: nobody guesses what it means, and nothing is made anew in its place."""
+
+
+def encode_topic_id(topic_id: bytes) -> str:
+    return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode("ascii")
+
+
+def decode_topic_id(text: str) -> bytes:
+    topic_id = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    if len(topic_id) != TOPIC_ID_SIZE_BYTES:
+        raise ValueError(f"topic id {text!r} has {len(topic_id)} bytes")
+    return topic_id
+
+
+def encode_line(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, ensure_ascii=True, separators=(", ", ": "))
+    return f"{zlib.crc32(text.encode('ascii')):08x} {text}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTopic:
+    """A topic as the file has it."""
+
+    name: str
+    id: bytes
+    partition_count: int
+    overrides: Mapping[str, str]
+    folders: Mapping[str, Sequence[int]] = field(
+        default_factory=dict
+    )  # by directory id; empty where there is one folder
+    line: str = field(default="", compare=False, repr=False)  # as the file has it
+
+    def __post_init__(self) -> None:
+        if self.line:
+            return
+        content = {
+            "name": self.name,
+            "id": encode_topic_id(self.id),
+            "partitions": self.partition_count,
+            "configs": dict(self.overrides),
+        }
+        if self.folders:
+            content["folders"] = {one: list(indexes) for one, indexes in self.folders.items()}
+        object.__setattr__(self, "line", encode_line(content))
+
+
+@dataclass(slots=True)
+class StoredCluster:
+    """The file's whole content; `next_producer_id` is None when the head was lost or there was no file."""
+
+    topics: dict[str, StoredTopic] = field(default_factory=dict)
+    broker_configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    next_producer_id: int | None = None
+    deleting: dict[str, set[bytes]] = field(default_factory=dict)
+    damages: list[str] = field(default_factory=list)
+    found: bool = False
+    head_found: bool = False
+    number: int = 0
+
+
+class ClusterFile:
+    """Reads and writes the file: one in every data folder that can be used, which are asked for each time."""
+
+    def __init__(self, storage: Storage, data_dir: str, usable: Callable[[], Sequence[str]] | None = None) -> None:
+        self._storage = storage
+        self._path = f"{data_dir}/{FILE_NAME}"
+        self._usable = usable or (lambda: [data_dir])
+        self._number = 0
+
+    def __repr__(self) -> str:
+        return f"ClusterFile({self._path!r})"
+
+    def load(self) -> StoredCluster:
+        """The newest of the files; an undamaged one where two are as new."""
+        found = [one for data_dir in self._usable() if (one := self._load(f"{data_dir}/{FILE_NAME}")) is not None]
+        newest = max(found, key=lambda one: (one.number, not one.damages), default=StoredCluster())
+        if any(one.number < newest.number for one in found):
+            log.warning(
+                "%s of %s files %s are older than the newest, which counts", len(found) - 1, len(found), FILE_NAME
+            )
+        self._number = newest.number
+        return newest
+
+    def _load(self, path: str) -> StoredCluster | None:
+        try:
+            data = self._storage.read_all(path)
+        except FileMissing:
+            return None
+        stored = parse(bytes(data))
+        if stored.damages:
+            self._keep(path, bytes(data))
+        return stored
+
+    def _keep(self, path: str, data: bytes) -> None:
+        """Where there is no room for a copy there is none for a new file either: then the damaged one stays as it is."""
+        try:
+            self._storage.write_atomically(path + DAMAGED_SUFFIX, data)
+        except StorageFault as fault:
+            log.error("%s is damaged and can not be kept: %s", path, fault)
+
+    def save(
+        self,
+        topics: Iterable[StoredTopic],
+        broker_configs: Mapping[str, Mapping[str, str]],
+        next_producer_id: int,
+        deleting: Mapping[str, Iterable[bytes]],
+    ) -> None:
+        """Durable when it returns, in one folder at least; raises StorageFault if it is in none."""
+        self._number += 1
+        lines = [topic.line for topic in topics]
+        head = {
+            "version": VERSION,
+            "number": self._number,
+            "topics": len(lines),
+            "next_producer_id": next_producer_id,
+            "broker_configs": {node: dict(configs) for node, configs in broker_configs.items()},
+            "deleting": {name: sorted(map(encode_topic_id, ids)) for name, ids in deleting.items()},
+        }
+        lines.insert(0, encode_line(head))
+        data = "".join(lines).encode("ascii")
+        data_dirs = self._usable()
+        faults: list[StorageFault] = []
+        for data_dir in data_dirs:
+            try:
+                self._storage.write_atomically(f"{data_dir}/{FILE_NAME}", data)
+            except StorageFault as fault:
+                faults.append(fault)
+        if len(faults) == len(data_dirs):
+            raise faults[0]
+        for one in faults:
+            log.error("%s is not written in every data folder: %s", FILE_NAME, one)
+
+
+def parse(data: bytes) -> StoredCluster:
+    """Everything of the file that can be trusted, and what could not."""
+    stored = StoredCluster(found=True)
+    expected: int | None = None
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if not line:
+            continue
+        try:
+            content = decode_line(line)
+            if content is None:
+                raise ValueError("wrong checksum")
+            if number == 1:
+                expected = _read_head(content, stored)
+            else:
+                topic = _read_topic(content, line.decode("ascii") + "\n")
+                stored.topics[topic.name] = topic
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
+            stored.damages.append(f"line {number}: {error}")
+    if expected is None:
+        stored.damages.append("the head is missing")
+    elif len(stored.topics) != expected:
+        stored.damages.append(f"{len(stored.topics)} of {expected} topics are readable")
+    del stored.damages[MAX_REPORTED_DAMAGES:]
+    return stored
+
+
+def decode_line(line: bytes) -> dict[str, Any] | None:
+    """The object of a line whose checksum is right."""
+    checksum, _, text = line.partition(b" ")
+    if len(checksum) != CHECKSUM_SIZE or checksum != b"%08x" % zlib.crc32(text):
+        return None
+    content = json.loads(text)
+    return content if isinstance(content, dict) else None
+
+
+def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> int:
+    if int(content["version"]) > VERSION:
+        advice = "start the release that wrote it, or a newer one"
+        raise NewerClusterFile(
+            f"{FILE_NAME} has version {content['version']}, this release knows versions up to {VERSION}; {advice}"
+        )
+    stored.deleting = {name: set(map(decode_topic_id, texts)) for name, texts in content["deleting"].items()}
+    stored.broker_configs = {node: dict(configs) for node, configs in content["broker_configs"].items()}
+    stored.number = int(content.get("number", 0))
+    stored.next_producer_id = int(content["next_producer_id"])
+    stored.head_found = True
+    return int(content["topics"])
+
+
+def _read_topic(content: Mapping[str, Any], line: str) -> StoredTopic:
+    return StoredTopic(
+        name=str(content["name"]),
+        id=decode_topic_id(content["id"]),
+        partition_count=int(content["partitions"]),
+        overrides=dict(content["configs"]),
+        folders={str(one): [int(index) for index in indexes] for one, indexes in content.get("folders", {}).items()},
+        line=line,
+    )

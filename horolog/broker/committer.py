@@ -1,0 +1,200 @@
+"""The end of a loop tick: what was appended is written, synced where asked, and only then answered.
+
+Appends of one tick reach a partition's file in one write. Requests that wait for the disk (`durable`) are gathered per partition
+while a sync of it runs, and all share the next one: group commit. Syncs run in worker threads; everything else is
+on the loop's thread, so no partition needs a lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from functools import partial
+from time import monotonic
+from typing import NamedTuple, Protocol
+
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.metrics import Described, Kind, Metrics
+
+log = logging.getLogger(__name__)
+
+WRITE_SECONDS = Described(
+    "write_seconds",
+    Kind.HISTOGRAM,
+    "Writing what one tick of the event loop has appended; one tick in sixteen is timed.",
+)
+TICKS_PER_TIMING = 16
+SYNC_SECONDS = Described("sync_seconds", Kind.HISTOGRAM, "One sync of a partition's files that requests waited for.")
+SYNC_RECORDS = Described(
+    "sync_records",
+    Kind.HISTOGRAM,
+    "Records that one sync has made durable.",
+    bounds=(1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000),
+)
+FAMILIES = (WRITE_SECONDS, SYNC_SECONDS, SYNC_RECORDS)
+
+Failures = Mapping[Partition, StorageFault]
+NO_FAILURES: Failures = {}
+
+
+class Commit(Protocol):
+    """Appends that are answered together."""
+
+    @property
+    def partitions(self) -> Sequence[Partition]: ...
+    @property
+    def durable(self) -> bool: ...
+    def finish(self, failures: Failures) -> None: ...
+
+
+class _SyncWait:
+    """A durable commit and how many of its partitions are not yet on the disk."""
+
+    __slots__ = ("commit", "failures", "remaining")
+
+    def __init__(self, commit: Commit, failures: Failures) -> None:
+        self.commit = commit
+        self.failures = dict(failures)
+        self.remaining = 0
+
+
+class _Synced(NamedTuple):
+    """What one sync took and did."""
+
+    seconds: float
+    records: int
+
+
+def _sync(partition: Partition) -> _Synced:
+    """In a worker thread."""
+    began = monotonic()
+    synced_before = partition.recovery_point
+    partition.sync()
+    return _Synced(monotonic() - began, partition.recovery_point - synced_before)
+
+
+class Committer:
+    """Writes dirty partitions once per tick, syncs them in the background, finishes their commits."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        workers: Executor,
+        on_written: Callable[[Sequence[Partition]], None],
+        metrics: Metrics,
+    ) -> None:
+        self._loop = loop
+        self._workers = workers
+        self._on_written = on_written
+        self._ticks = 0
+        self._write_seconds = metrics.histogram(WRITE_SECONDS)
+        self._sync_seconds = metrics.histogram(SYNC_SECONDS)
+        self._sync_records = metrics.histogram(SYNC_RECORDS)
+        self._queued: list[Commit] = []
+        self._sync_waits: dict[Partition, list[_SyncWait]] = {}
+        self._syncing: set[Partition] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def __repr__(self) -> str:
+        return f"<Committer {len(self._queued)} queued, {len(self._sync_waits)} partitions waiting for a sync>"
+
+    def submit(self, commit: Commit) -> None:
+        """Have a commit's partitions written at the end of this tick."""
+        if not self._queued:
+            self._loop.call_soon(self._write_queued)
+            self._idle.clear()
+        self._queued.append(commit)
+
+    def _write_queued(self) -> None:
+        queued, self._queued = self._queued, []
+        written: dict[Partition, None] = {}
+        self._ticks += 1
+        is_timed = not self._ticks % TICKS_PER_TIMING
+        began = monotonic() if is_timed else 0.0
+        failures: dict[Partition, StorageFault] = {}
+        for commit in queued:
+            for partition in commit.partitions:
+                if partition not in written:
+                    written[partition] = None
+                    try:
+                        partition.flush()
+                    except StorageFault as fault:
+                        log.error("%r: could not write: %s", partition, fault)
+                        failures[partition] = fault
+        if is_timed:
+            self._write_seconds.observe(monotonic() - began)
+        for commit in queued:
+            if commit.durable:
+                self._wait_for_sync(commit, failures)
+            else:
+                commit.finish(failures)
+        self._on_written(list(written))
+        self._start_syncs()
+        self._note_idle()
+
+    # -- group commit
+
+    def _wait_for_sync(self, commit: Commit, failures: Failures) -> None:
+        wait = _SyncWait(commit, failures)
+        for partition in commit.partitions:
+            if partition not in failures:
+                wait.remaining += 1
+                self._sync_waits.setdefault(partition, []).append(wait)
+        if not wait.remaining:
+            commit.finish(failures)
+
+    def _start_syncs(self) -> None:
+        for partition in [p for p in self._sync_waits if p not in self._syncing]:
+            waits = self._sync_waits.pop(partition)
+            self._syncing.add(partition)
+            future = self._workers.submit(partial(_sync, partition))
+            future.add_done_callback(self._sync_callback(partition, waits))
+
+    def _sync_callback(self, partition: Partition, waits: list[_SyncWait]) -> Callable[[Future[_Synced]], None]:
+        def done(future: Future[_Synced]) -> None:
+            error = future.exception()
+            synced = future.result() if error is None else None
+            self._loop.call_soon_threadsafe(self._synced, partition, waits, error, synced)
+
+        return done
+
+    def _synced(
+        self,
+        partition: Partition,
+        waits: list[_SyncWait],
+        error: BaseException | None,
+        synced: _Synced | None,
+    ) -> None:
+        self._syncing.discard(partition)
+        if synced is not None:
+            self._sync_seconds.observe(synced.seconds)
+            self._sync_records.observe(synced.records)
+        fault = None
+        if error is not None:
+            log.error("%r: could not sync: %s", partition, error)
+            fault = error if isinstance(error, StorageFault) else StorageFault(str(error))
+        for wait in waits:
+            if fault is not None:
+                wait.failures[partition] = fault
+            wait.remaining -= 1
+            if not wait.remaining:
+                wait.commit.finish(wait.failures)
+        self._start_syncs()
+        self._note_idle()
+
+    def _note_idle(self) -> None:
+        if not self._queued and not self._sync_waits and not self._syncing:
+            self._idle.set()
+
+    @property
+    def waiting_for_sync(self) -> int:
+        """Partitions with requests that wait for the disk."""
+        return len(self._sync_waits) + len(self._syncing)
+
+    async def drain(self) -> None:
+        """Wait until everything submitted is written, synced and answered."""
+        await self._idle.wait()

@@ -1,0 +1,401 @@
+"""A classic group as data: its state, its members, what they support, and the questions that the protocol asks of them.
+
+The states and the ways between them are tables. What is done on the way is in `classic`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+
+from horolog.broker.groups.offsets import Committed, GroupOffsets, TopicPartition
+from horolog.broker.groups.records import Entry, entry
+from horolog.broker.groups.subscription import subscribed_topics
+from horolog.broker.groups.timers import Timer
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.coordinator_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+from horolog.protocol.messages.groups import JoinGroupResponse, JoinGroupResponseMember, SyncGroupResponse
+
+NO_GENERATION = -1
+CONSUMER_PROTOCOL = "consumer"
+
+Protocols = Sequence[tuple[str, bytes]]
+AnswerJoin = Callable[[JoinGroupResponse], None]
+AnswerSync = Callable[[SyncGroupResponse], None]
+
+
+class State(Enum):
+    """A group's states, by the names that clients are told."""
+
+    EMPTY = "Empty"
+    PREPARING = "PreparingRebalance"
+    COMPLETING = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+    __hash__ = object.__hash__
+
+
+COMES_FROM: dict[State, frozenset[State]] = {
+    State.EMPTY: frozenset({State.PREPARING}),
+    State.PREPARING: frozenset({State.EMPTY, State.COMPLETING, State.STABLE}),
+    State.COMPLETING: frozenset({State.PREPARING}),
+    State.STABLE: frozenset({State.COMPLETING}),
+    State.DEAD: frozenset(State),
+}
+
+CAN_REBALANCE = COMES_FROM[State.PREPARING]
+LIVE = frozenset({State.PREPARING, State.COMPLETING, State.STABLE})
+
+
+class Member:
+    """One member. `joining` and `syncing` are the requests that it waits with; a new one has not been told its id yet."""
+
+    __slots__ = (
+        "assignment",
+        "client_host",
+        "client_id",
+        "id",
+        "instance_id",
+        "is_new",
+        "joining",
+        "protocols",
+        "rebalance_timeout_ms",
+        "session",
+        "session_timeout_ms",
+        "syncing",
+    )
+
+    def __init__(
+        self,
+        member_id: str,
+        instance_id: str | None,
+        client_id: str,
+        client_host: str,
+        session_timeout_ms: int,
+        rebalance_timeout_ms: int,
+        protocols: Protocols,
+        session: Timer,
+        assignment: bytes = b"",
+    ) -> None:
+        self.id = member_id
+        self.instance_id = instance_id
+        self.client_id = client_id
+        self.client_host = client_host
+        self.session_timeout_ms = session_timeout_ms
+        self.rebalance_timeout_ms = rebalance_timeout_ms
+        self.protocols = protocols
+        self.assignment = assignment
+        self.session = session
+        self.joining: AnswerJoin | None = None
+        self.syncing: AnswerSync | None = None
+        self.is_new = False
+
+    def __repr__(self) -> str:
+        return f"<Member {self.id}{' joining' if self.joining else ' syncing' if self.syncing else ''}>"
+
+    def metadata(self, protocol: str | None) -> bytes:
+        return next((metadata for name, metadata in self.protocols if name == protocol), b"")
+
+    def vote(self, candidates: frozenset[str]) -> str | None:
+        """The protocol that this member likes best of those that all support."""
+        return next((name for name, _ in self.protocols if name in candidates), None)
+
+
+class ClassicGroup:
+    """The state of one group; `subscribed` is None when it cannot be known."""
+
+    __slots__ = (
+        "generation",
+        "id",
+        "join_timer",
+        "leader_id",
+        "members",
+        "new_member_added",
+        "offsets",
+        "pending",
+        "pending_sync",
+        "previous_state",
+        "protocol_name",
+        "protocol_type",
+        "shard",
+        "state",
+        "state_since_ms",
+        "statics",
+        "subscribed",
+        "supported",
+        "sync_timer",
+        "waiting_count",
+    )
+
+    def __init__(self, group_id: str, shard: int, offsets: GroupOffsets, now_ms: int) -> None:
+        self.id = group_id
+        self.shard = shard
+        self.offsets = offsets
+        self.state = self.previous_state = State.EMPTY
+        self.state_since_ms = now_ms
+        self.generation = 0
+        self.protocol_type: str | None = None
+        self.protocol_name: str | None = None
+        self.leader_id: str | None = None
+        self.members: dict[str, Member] = {}
+        self.statics: dict[str, str] = {}
+        self.pending: dict[str, Timer] = {}
+        self.pending_sync: set[str] = set()
+        self.subscribed: frozenset[str] | None = frozenset()
+        self.supported: Counter[str] = Counter()
+        self.waiting_count = 0
+        self.new_member_added = False
+        self.join_timer: Timer | None = None
+        self.sync_timer: Timer | None = None
+
+    def __repr__(self) -> str:
+        return f"<ClassicGroup {self.id} {self.state.value}, generation {self.generation}, {len(self.members)} members>"
+
+    def go_to(self, state: State, now_ms: int) -> None:
+        assert self.state in COMES_FROM[state], f"{self!r} cannot become {state.value}"
+        self.previous_state = self.state
+        self.state = state
+        self.state_since_ms = now_ms
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state is State.EMPTY
+
+    @property
+    def is_simple(self) -> bool:
+        """It only keeps offsets: nobody has ever joined."""
+        return self.is_empty and not self.pending and self.protocol_type is None
+
+    @property
+    def state_name(self) -> str:
+        return self.state.value
+
+    # -- offsets
+
+    def check_commit(
+        self, member_id: str, instance_id: str | None, generation: int, version: int, *, transactional: bool
+    ) -> ErrorCode:
+        """Whether a commit by this member, or by somebody outside of the group (generation -1), is taken."""
+        del version
+        if self.state is State.DEAD:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if generation < 0 and self.is_empty:
+            return ErrorCode.NONE
+        if generation >= 0 or member_id or instance_id is not None:
+            code = self.check_member(member_id, instance_id)
+            if code:
+                return code
+            if generation != self.generation:
+                return ErrorCode.ILLEGAL_GENERATION
+        elif not transactional:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if not transactional and self.state is State.COMPLETING:
+            return ErrorCode.REBALANCE_IN_PROGRESS
+        return ErrorCode.NONE
+
+    def check_fetch(self, member_id: str | None, generation: int) -> ErrorCode:
+        """Anybody may ask."""
+        del member_id, generation
+        return ErrorCode.NONE
+
+    def check_offset_delete(self) -> ErrorCode:
+        """Offsets of a live group may be deleted only where it can be told that nobody reads the topic."""
+        if self.state in LIVE and self.protocol_type != CONSUMER_PROTOCOL:
+            return ErrorCode.NON_EMPTY_GROUP
+        return ErrorCode.NONE
+
+    def check_delete(self) -> ErrorCode:
+        return ErrorCode.NON_EMPTY_GROUP if self.state in LIVE or self.pending else ErrorCode.NONE
+
+    def reads(self, topic: str) -> bool:
+        """Whether a member reads a topic; yes, where that cannot be known."""
+        return self.state in LIVE and (self.subscribed is None or topic in self.subscribed)
+
+    def expiry_starts(self, partition: TopicPartition, committed: Committed) -> int | None:
+        """From when the time of an offset runs: from the commit, or from when the group became empty, if that was later."""
+        if self.protocol_type is None:
+            return committed.commit_ms
+        if self.is_empty:
+            return max(self.state_since_ms, committed.commit_ms)
+        if self.state is State.STABLE and not self.reads(partition[0]):
+            return committed.commit_ms
+        return None
+
+    # -- members
+
+    def check_member(self, member_id: str, instance_id: str | None) -> ErrorCode:
+        """Whether this is one of the members, and the one that holds its instance id."""
+        if instance_id is not None:
+            holder = self.statics.get(instance_id)
+            if holder is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if holder != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+    def add(self, member: Member) -> None:
+        if not self.members:
+            self.leader_id = None
+        self.members[member.id] = member
+        self.supported.update({name for name, _ in member.protocols})
+        if member.instance_id is not None:
+            self.statics[member.instance_id] = member.id
+        if self.leader_id is None:
+            self.leader_id = member.id
+
+    def remove(self, member: Member) -> None:
+        del self.members[member.id]
+        self._unsupport(member)
+        self.pending_sync.discard(member.id)
+        if member.instance_id is not None and self.statics.get(member.instance_id) == member.id:
+            del self.statics[member.instance_id]
+        if self.leader_id == member.id:
+            self.leader_id = next(iter(self.members), None)
+
+    def _unsupport(self, member: Member) -> None:
+        self.supported -= Counter({name for name, _ in member.protocols})
+
+    def update(self, member: Member, protocols: Protocols) -> None:
+        """A member joins again, perhaps with other protocols."""
+        self._unsupport(member)
+        member.protocols = protocols
+        self.supported.update({name for name, _ in protocols})
+
+    def rename(self, member: Member, new_id: str) -> None:
+        """A static member came back: it keeps its place and its assignment under a new id."""
+        self.members = {new_id if key == member.id else key: one for key, one in self.members.items()}
+        if self.leader_id == member.id:
+            self.leader_id = new_id
+        if member.id in self.pending_sync:
+            self.pending_sync.discard(member.id)
+            self.pending_sync.add(new_id)
+        member.id = new_id
+        assert member.instance_id is not None
+        self.statics[member.instance_id] = new_id
+
+    def wait_to_join(self, member: Member, answer: AnswerJoin) -> None:
+        """A member waits for the others; a request of its that waited already is answered by nobody, as on real brokers."""
+        self.waiting_count += member.joining is None
+        member.joining = answer
+
+    def take_join(self, member: Member) -> AnswerJoin | None:
+        answer, member.joining = member.joining, None
+        self.waiting_count -= answer is not None
+        return answer
+
+    @property
+    def has_all_joined(self) -> bool:
+        return not self.pending and self.waiting_count == len(self.members)
+
+    def elect_joined_leader(self) -> bool:
+        """Have a leader among those who joined: the old one if it did. False if nobody did."""
+        leader = self.members.get(self.leader_id or "")
+        if leader is not None and leader.joining is not None:
+            return True
+        first = next((member.id for member in self.members.values() if member.joining is not None), None)
+        if first is not None:
+            self.leader_id = first
+        return first is not None
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    # -- protocols
+
+    def candidates(self) -> frozenset[str]:
+        """The protocols that every member supports."""
+        count = len(self.members)
+        return frozenset(name for name, supporters in self.supported.items() if supporters == count)
+
+    def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
+        """Whether someone with these protocols may join."""
+        offered = frozenset(names)
+        if not self.members:
+            return bool(protocol_type) and bool(offered)
+        return protocol_type == self.protocol_type and not offered.isdisjoint(self.candidates())
+
+    def select_protocol(self) -> str | None:
+        """The protocol with the most votes; each member votes for the first of its own that all support."""
+        candidates = self.candidates()
+        votes = Counter(member.vote(candidates) for member in self.members.values())
+        return max(votes, key=lambda name: votes[name])
+
+    def begin_generation(self, now_ms: int) -> None:
+        self.generation = self.generation + 1 & 0x7FFFFFFF
+        self.pending_sync.clear()
+        if self.members:
+            self.protocol_name = self.select_protocol()
+            self.go_to(State.COMPLETING, now_ms)
+        else:
+            self.protocol_name = None
+            self.go_to(State.EMPTY, now_ms)
+        self.find_subscribed()
+
+    def find_subscribed(self) -> None:
+        """Learn from the members' metadata which topics the group reads, where that is written in the usual way."""
+        if not self.members:
+            self.subscribed = frozenset()
+        elif self.protocol_type != CONSUMER_PROTOCOL:
+            self.subscribed = None
+        else:
+            self.subscribed = subscribed_topics(member.metadata(self.protocol_name) for member in self.members.values())
+
+    # -- what members and disks are told
+
+    def joined(self, member: Member, *, with_members: bool) -> JoinGroupResponse:
+        members = [
+            JoinGroupResponseMember(
+                member_id=each.id, group_instance_id=each.instance_id, metadata=each.metadata(self.protocol_name)
+            )
+            for each in (self.members.values() if with_members else ())
+        ]
+        return JoinGroupResponse(
+            generation_id=self.generation,
+            protocol_type=self.protocol_type,
+            protocol_name=self.protocol_name,
+            leader=self.leader_id or "",
+            member_id=member.id,
+            members=members,
+        )
+
+    def synced(self, member: Member) -> SyncGroupResponse:
+        return SyncGroupResponse(
+            protocol_type=self.protocol_type, protocol_name=self.protocol_name, assignment=member.assignment
+        )
+
+    def entry(self, assignments: dict[str, bytes] | None = None) -> Entry:
+        """The group as it is kept in the log, with other assignments if they are given."""
+        members = [
+            MemberMetadata(
+                member_id=one.id,
+                group_instance_id=one.instance_id,
+                client_id=one.client_id,
+                client_host=one.client_host,
+                rebalance_timeout=one.rebalance_timeout_ms,
+                session_timeout=one.session_timeout_ms,
+                subscription=one.metadata(self.protocol_name),
+                assignment=one.assignment if assignments is None else assignments.get(one.id, b""),
+            )
+            for one in self.members.values()
+        ]
+        value = GroupMetadataValue(
+            protocol_type=self.protocol_type or "",
+            generation=self.generation,
+            protocol=self.protocol_name,
+            leader=self.leader_id,
+            current_state_timestamp=self.state_since_ms,
+            members=members,
+        )
+        return entry(GroupMetadataKey(group=self.id), value)
+
+    def tombstone(self) -> Entry:
+        return entry(GroupMetadataKey(group=self.id), None)
+
+
+def new_member_id(client_id: str | None, instance_id: str | None) -> str:
+    """As real brokers make them: the name that the client goes by, and a number that nobody else has."""
+    return f"{client_id or '' if instance_id is None else instance_id}-{uuid.uuid4()}"

@@ -1,0 +1,320 @@
+"""A group whose assignments the broker makes (KIP-848), as data: members, epochs, who has what, and how it is kept in the log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from horolog.broker.groups.assignors import DEFAULT_ASSIGNOR, NOTHING, Assignment
+from horolog.broker.groups.classic_group import Protocols
+from horolog.broker.groups.offsets import Committed, GroupOffsets, TopicPartition
+from horolog.broker.groups.reconcile import Current, MemberState
+from horolog.broker.groups.records import Entry, entry
+from horolog.broker.groups.timers import Timer
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.coordinator_records import (
+    ClassicMemberMetadata,
+    ClassicProtocol,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+    CurrentPartitions,
+    TargetPartitions,
+)
+
+LEAVE_EPOCH = -1
+STATIC_LEAVE_EPOCH = -2
+FIRST_COMMIT_WITH_MEMBER_EPOCH = 9
+
+
+class ClassicPart:
+    """What a member needs besides when it speaks the classic protocol in a group of the new one.
+
+    `comeback` runs while it has been told to join or sync and has not.
+    """
+
+    __slots__ = ("comeback", "protocols", "session_timeout_ms")
+
+    def __init__(self, session_timeout_ms: int, protocols: Protocols) -> None:
+        self.session_timeout_ms = session_timeout_ms
+        self.protocols = protocols
+        self.comeback: Timer | None = None
+
+
+class ConsumerMember:
+    """One member: what it says of itself, what it has (`current`) and what it should have (`target`)."""
+
+    __slots__ = (
+        "assignor",
+        "classic",
+        "client_host",
+        "client_id",
+        "current",
+        "id",
+        "instance_id",
+        "rack_id",
+        "rebalance",
+        "rebalance_timeout_ms",
+        "regex",
+        "session",
+        "target",
+        "topics",
+    )
+
+    def __init__(self, member_id: str, instance_id: str | None, session: Timer) -> None:
+        self.id = member_id
+        self.instance_id = instance_id
+        self.rack_id: str | None = None
+        self.client_id = ""
+        self.client_host = ""
+        self.topics: tuple[str, ...] = ()
+        self.regex: str | None = None
+        self.rebalance_timeout_ms = -1
+        self.assignor: str | None = None
+        self.current = Current()
+        self.target: Assignment = NOTHING
+        self.session = session
+        self.rebalance: Timer | None = None
+        self.classic: ClassicPart | None = None
+
+    def __repr__(self) -> str:
+        return f"<ConsumerMember {self.id} in epoch {self.current.epoch}, {self.current.state.name}>"
+
+    @property
+    def description(self) -> tuple[object, ...]:
+        """What is kept of it in the log, to see whether it has changed."""
+        protocols = None if self.classic is None else (self.classic.session_timeout_ms, self.classic.protocols)
+        return (
+            self.instance_id,
+            self.rack_id,
+            self.client_id,
+            self.client_host,
+            self.topics,
+            self.regex,
+            self.rebalance_timeout_ms,
+            self.assignor,
+            protocols,
+        )
+
+
+class ConsumerGroup:
+    """The state of one group. `owners` says who has a partition, be it only until it has given it back."""
+
+    __slots__ = (
+        "assignment_epoch",
+        "epoch",
+        "id",
+        "members",
+        "metadata_hash",
+        "offsets",
+        "owners",
+        "shard",
+        "state_since_ms",
+        "statics",
+        "subscribed",
+    )
+
+    protocol_type = "consumer"
+
+    def __init__(self, group_id: str, shard: int, offsets: GroupOffsets, now_ms: int) -> None:
+        self.id = group_id
+        self.shard = shard
+        self.offsets = offsets
+        self.state_since_ms = now_ms
+        self.epoch = 0
+        self.assignment_epoch = 0
+        self.metadata_hash = 0
+        self.members: dict[str, ConsumerMember] = {}
+        self.statics: dict[str, str] = {}
+        self.subscribed: frozenset[str] = frozenset()
+        self.owners: dict[tuple[bytes, int], str] = {}
+
+    def __repr__(self) -> str:
+        return f"<ConsumerGroup {self.id} {self.state_name} in epoch {self.epoch}, {len(self.members)} members>"
+
+    # -- state
+
+    @property
+    def state_name(self) -> str:
+        if not self.members:
+            return "Empty"
+        if self.epoch > self.assignment_epoch:
+            return "Assigning"
+        if any(not self.is_reconciled(member) for member in self.members.values()):
+            return "Reconciling"
+        return "Stable"
+
+    def is_reconciled(self, member: ConsumerMember) -> bool:
+        return member.current.state is MemberState.STABLE and member.current.epoch == self.assignment_epoch
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    @property
+    def assignor(self) -> str:
+        """The one that most members ask for."""
+        votes = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
+        return max(votes, key=lambda name: votes[name]) if votes else DEFAULT_ASSIGNOR
+
+    # -- members and what they have
+
+    def add(self, member: ConsumerMember) -> None:
+        self.members[member.id] = member
+        if member.instance_id is not None:
+            self.statics[member.instance_id] = member.id
+        self._own(member, member.current)
+
+    def remove(self, member: ConsumerMember) -> None:
+        del self.members[member.id]
+        if member.instance_id is not None and self.statics.get(member.instance_id) == member.id:
+            del self.statics[member.instance_id]
+        self._disown(member)
+
+    def set_current(self, member: ConsumerMember, current: Current) -> None:
+        self._disown(member)
+        member.current = current
+        self._own(member, current)
+
+    def _disown(self, member: ConsumerMember) -> None:
+        for partition in _places(member.current):
+            if self.owners.get(partition) == member.id:
+                del self.owners[partition]
+
+    def _own(self, member: ConsumerMember, current: Current) -> None:
+        for partition in _places(current):
+            self.owners[partition] = member.id
+
+    def is_free(self, topic_id: bytes, index: int) -> bool:
+        return (topic_id, index) not in self.owners
+
+    # -- offsets
+
+    def check_commit(
+        self, member_id: str, instance_id: str | None, epoch: int, version: int, *, transactional: bool
+    ) -> ErrorCode:
+        """Whether a commit by this member, or by somebody outside of the group (epoch -1), is taken."""
+        if epoch < 0 and not self.members:
+            return ErrorCode.NONE
+        if transactional and epoch < 0 and not member_id and instance_id is None:
+            return ErrorCode.NONE
+        member = self.members.get(member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if not transactional and member.classic is None and version < FIRST_COMMIT_WITH_MEMBER_EPOCH:
+            return ErrorCode.UNSUPPORTED_VERSION
+        if epoch != member.current.epoch:
+            return ErrorCode.ILLEGAL_GENERATION if member.classic is not None else ErrorCode.STALE_MEMBER_EPOCH
+        return ErrorCode.NONE
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
+        """A member that says who it is must be one, in its right epoch."""
+        if not member_id and epoch < 0:
+            return ErrorCode.NONE
+        member = self.members.get(member_id or "")
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.NONE if member.current.epoch == epoch else ErrorCode.STALE_MEMBER_EPOCH
+
+    def check_offset_delete(self) -> ErrorCode:
+        return ErrorCode.NONE
+
+    def check_delete(self) -> ErrorCode:
+        return ErrorCode.NON_EMPTY_GROUP if self.members else ErrorCode.NONE
+
+    def reads(self, topic: str) -> bool:
+        """Whether a member reads a topic, named or matched by its pattern."""
+        return bool(self.members) and topic in self.subscribed
+
+    def expiry_starts(self, partition: TopicPartition, committed: Committed) -> int | None:
+        return None if self.reads(partition[0]) else committed.commit_ms
+
+    # -- the log
+
+    def group_entry(self) -> Entry:
+        value = ConsumerGroupMetadataValue(epoch=self.epoch, metadata_hash=self.metadata_hash)
+        return entry(ConsumerGroupMetadataKey(group_id=self.id), value)
+
+    def assignment_entry(self) -> Entry:
+        value = ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=self.assignment_epoch)
+        return entry(ConsumerGroupTargetAssignmentMetadataKey(group_id=self.id), value)
+
+    def member_entry(self, member: ConsumerMember) -> Entry:
+        classic = member.classic
+        value = ConsumerGroupMemberMetadataValue(
+            instance_id=member.instance_id,
+            rack_id=member.rack_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            subscribed_topic_names=list(member.topics),
+            subscribed_topic_regex=member.regex,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            server_assignor=member.assignor,
+            classic_member_metadata=None
+            if classic is None
+            else ClassicMemberMetadata(
+                session_timeout_ms=classic.session_timeout_ms,
+                supported_protocols=[ClassicProtocol(name=name, metadata=data) for name, data in classic.protocols],
+            ),
+        )
+        return entry(ConsumerGroupMemberMetadataKey(group_id=self.id, member_id=member.id), value)
+
+    def target_entry(self, member: ConsumerMember) -> Entry:
+        topics = [
+            TargetPartitions(topic_id=topic_id, partitions=sorted(indexes))
+            for topic_id, indexes in member.target.items()
+        ]
+        value = ConsumerGroupTargetAssignmentMemberValue(topic_partitions=topics)
+        return entry(ConsumerGroupTargetAssignmentMemberKey(group_id=self.id, member_id=member.id), value)
+
+    def current_entry(self, member: ConsumerMember) -> Entry:
+        current = member.current
+        value = ConsumerGroupCurrentMemberAssignmentValue(
+            member_epoch=current.epoch,
+            previous_member_epoch=current.previous_epoch,
+            state=int(current.state),
+            assigned_partitions=_stored(current.assigned),
+            partitions_pending_revocation=_stored(current.revoking),
+        )
+        return entry(ConsumerGroupCurrentMemberAssignmentKey(group_id=self.id, member_id=member.id), value)
+
+    def member_tombstones(self, member_id: str) -> list[Entry]:
+        """Last what was written first: a reader that stops in between does not meet half a member."""
+        return [
+            entry(ConsumerGroupCurrentMemberAssignmentKey(group_id=self.id, member_id=member_id), None),
+            entry(ConsumerGroupTargetAssignmentMemberKey(group_id=self.id, member_id=member_id), None),
+            entry(ConsumerGroupMemberMetadataKey(group_id=self.id, member_id=member_id), None),
+        ]
+
+    def tombstones(self) -> list[Entry]:
+        """Everything that the log has of the group, but for its offsets."""
+        return [
+            *(one for member_id in self.members for one in self.member_tombstones(member_id)),
+            entry(ConsumerGroupTargetAssignmentMetadataKey(group_id=self.id), None),
+            entry(ConsumerGroupMetadataKey(group_id=self.id), None),
+        ]
+
+
+def _places(current: Current) -> Iterable[tuple[bytes, int]]:
+    for assignment in (current.assigned, current.revoking):
+        for topic_id, indexes in assignment.items():
+            for index in indexes:
+                yield topic_id, index
+
+
+def _stored(assignment: Assignment) -> list[CurrentPartitions]:
+    return [
+        CurrentPartitions(topic_id=topic_id, partitions=sorted(indexes)) for topic_id, indexes in assignment.items()
+    ]
+
+
+def assignment_of(topics: Sequence[TargetPartitions] | Sequence[CurrentPartitions]) -> Assignment:
+    """What a record says, as a value."""
+    return {one.topic_id: frozenset(one.partitions) for one in topics if one.partitions}

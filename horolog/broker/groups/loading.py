@@ -1,0 +1,245 @@
+"""Makes groups again out of one partition of `__consumer_offsets`.
+
+First the log is folded: of every key only the last value counts, of offsets in transactions those whose transaction was committed. Then the
+values are read. One that cannot be read costs its group that one thing, and a line in the broker's log.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from horolog.broker.clock import Clock
+from horolog.broker.groups.classic_group import ClassicGroup, State
+from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember, assignment_of
+from horolog.broker.groups.journal import Marked, Stored
+from horolog.broker.groups.offsets import Committed, GroupOffsets, TopicPartition
+from horolog.broker.groups.reconcile import Current, MemberState
+from horolog.broker.groups.records import OFFSET, OLD_OFFSET, read_entry
+from horolog.broker.groups.registry import Registry
+from horolog.broker.groups.timers import Timer
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.messages.coordinator_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from horolog.protocol.wire import Message
+
+log = logging.getLogger(__name__)
+
+M = TypeVar("M", bound=Message)
+MakeClassicMember = Callable[[ClassicGroup, MemberMetadata, str], None]
+MakeConsumerMember = Callable[[ConsumerGroup, str, str | None], ConsumerMember]
+
+
+class Folded:
+    """The last value of every key, with where it stands, and what open transactions have written."""
+
+    def __init__(self) -> None:
+        self.values: dict[bytes, tuple[int, bytes]] = {}
+        self.pending: dict[int, dict[bytes, tuple[int, bytes]]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Folded: {len(self.values)} keys, {len(self.pending)} open transactions>"
+
+    def take(self, piece: Iterable[Stored | Marked]) -> None:
+        values = self.values
+        for one in piece:
+            if isinstance(one, Marked):
+                self._complete(one)
+            elif one.producer_id >= 0:
+                if one.value is not None:
+                    self.pending.setdefault(one.producer_id, {})[one.key] = (one.offset, one.value)
+            elif one.value is not None:
+                values[one.key] = (one.offset, one.value)
+            else:
+                values.pop(one.key, None)
+                for pending in self.pending.values():
+                    pending.pop(one.key, None)
+
+    def _complete(self, marked: Marked) -> None:
+        pending = self.pending.pop(marked.producer_id, {})
+        if marked.committed:
+            for key, (offset, value) in pending.items():
+                if self.values.get(key, (-1, b""))[0] < offset:
+                    self.values[key] = (offset, value)
+
+
+class Loader:
+    """Puts the groups of one shard into the registry."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        clock: Clock,
+        make_classic_member: MakeClassicMember,
+        make_consumer_member: MakeConsumerMember,
+    ) -> None:
+        self._registry = registry
+        self._clock = clock
+        self._make_classic_member = make_classic_member
+        self._make_consumer_member = make_consumer_member
+
+    def load(self, shard: int, folded: Folded) -> None:
+        entries: dict[type[Message], list[tuple[int, Message, Message]]] = {}
+        offsets: list[tuple[OffsetCommitKey, Committed]] = []
+        old_offsets: list[tuple[OffsetCommitKey, Committed]] = []
+        for key, (place, value) in folded.values.items():
+            read = _read(key, value)
+            if read is None:
+                continue
+            kind, key_message, value_message = read
+            if isinstance(key_message, OffsetCommitKey) and isinstance(value_message, OffsetCommitValue):
+                to = old_offsets if kind == OLD_OFFSET else offsets
+                to.append((key_message, Committed.read(value_message, place)))
+            else:
+                entries.setdefault(type(key_message), []).append((place, key_message, value_message))
+        self._load_classic(shard, entries)
+        self._load_consumer(shard, entries)
+        for offset_key, committed in offsets:
+            self._offsets_of(offset_key.group, shard).put(_partition(offset_key), committed)
+        for offset_key, committed in old_offsets:
+            store = self._registry.old_offsets.setdefault(offset_key.group, GroupOffsets())
+            store.put(_partition(offset_key), committed)
+        self._load_pending(shard, folded)
+
+    def _offsets_of(self, group_id: str, shard: int) -> GroupOffsets:
+        group = self._registry.groups.get(group_id)
+        if group is None:
+            group = self._registry.groups[group_id] = ClassicGroup(
+                group_id, shard, GroupOffsets(), self._clock.wall_ms()
+            )
+        return group.offsets
+
+    def _load_pending(self, shard: int, folded: Folded) -> None:
+        for producer_id, values in folded.pending.items():
+            for key, (place, value) in values.items():
+                read = _read(key, value)
+                if read is None or read[0] != OFFSET:
+                    continue
+                _, key_message, value_message = read
+                assert isinstance(key_message, OffsetCommitKey)
+                assert isinstance(value_message, OffsetCommitValue)
+                committed = Committed.read(value_message, place)
+                self._registry.pending.setdefault(producer_id, set()).add(key_message.group)
+                self._offsets_of(key_message.group, shard).put_pending(producer_id, _partition(key_message), committed)
+
+    # -- classic groups
+
+    def _load_classic(self, shard: int, entries: dict[type[Message], list[tuple[int, Message, Message]]]) -> None:
+        for _, key, value in entries.get(GroupMetadataKey, ()):
+            assert isinstance(key, GroupMetadataKey)
+            assert isinstance(value, GroupMetadataValue)
+            since_ms = value.current_state_timestamp
+            group = ClassicGroup(key.group, shard, GroupOffsets(), since_ms if since_ms >= 0 else self._clock.wall_ms())
+            group.generation = value.generation
+            group.protocol_type = value.protocol_type or None
+            if value.members:
+                group.protocol_name = value.protocol
+                group.state = State.STABLE
+                for each in value.members:
+                    self._make_classic_member(group, each, value.protocol or "")
+                group.leader_id = value.leader
+                group.find_subscribed()
+            self._registry.groups[key.group] = group
+
+    # -- groups of the newer protocol
+
+    def _load_consumer(self, shard: int, entries: dict[type[Message], list[tuple[int, Message, Message]]]) -> None:
+        groups: dict[str, ConsumerGroup] = {}
+        for _, key, value in entries.get(ConsumerGroupMetadataKey, ()):
+            assert isinstance(key, ConsumerGroupMetadataKey)
+            assert isinstance(value, ConsumerGroupMetadataValue)
+            group = ConsumerGroup(key.group_id, shard, GroupOffsets(), self._clock.wall_ms())
+            group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
+            groups[key.group_id] = self._registry.groups[key.group_id] = group
+        for _, key, value in entries.get(ConsumerGroupTargetAssignmentMetadataKey, ()):
+            assert isinstance(key, ConsumerGroupTargetAssignmentMetadataKey)
+            assert isinstance(value, ConsumerGroupTargetAssignmentMetadataValue)
+            if key.group_id in groups:
+                groups[key.group_id].assignment_epoch = value.assignment_epoch
+        self._load_members(groups, entries)
+
+    def _load_members(
+        self, groups: dict[str, ConsumerGroup], entries: dict[type[Message], list[tuple[int, Message, Message]]]
+    ) -> None:
+        members: dict[tuple[str, str], ConsumerMember] = {}
+        for _, key, value in entries.get(ConsumerGroupMemberMetadataKey, ()):
+            assert isinstance(key, ConsumerGroupMemberMetadataKey)
+            assert isinstance(value, ConsumerGroupMemberMetadataValue)
+            if key.group_id in groups:
+                member = self._make_consumer_member(groups[key.group_id], key.member_id, value.instance_id)
+                _describe(member, value)
+                members[key.group_id, key.member_id] = member
+        for _, key, value in entries.get(ConsumerGroupTargetAssignmentMemberKey, ()):
+            assert isinstance(key, ConsumerGroupTargetAssignmentMemberKey)
+            assert isinstance(value, ConsumerGroupTargetAssignmentMemberValue)
+            if (key.group_id, key.member_id) in members:
+                members[key.group_id, key.member_id].target = assignment_of(value.topic_partitions)
+        for _, key, value in entries.get(ConsumerGroupCurrentMemberAssignmentKey, ()):
+            assert isinstance(key, ConsumerGroupCurrentMemberAssignmentKey)
+            assert isinstance(value, ConsumerGroupCurrentMemberAssignmentValue)
+            if (key.group_id, key.member_id) in members:
+                members[key.group_id, key.member_id].current = _current(value)
+        for (group_id, _), member in members.items():
+            groups[group_id].add(member)
+
+
+def _describe(member: ConsumerMember, value: ConsumerGroupMemberMetadataValue) -> None:
+    member.rack_id = value.rack_id
+    member.client_id = value.client_id
+    member.client_host = value.client_host
+    member.topics = tuple(value.subscribed_topic_names)
+    member.regex = value.subscribed_topic_regex
+    member.rebalance_timeout_ms = value.rebalance_timeout_ms
+    member.assignor = value.server_assignor
+    classic = value.classic_member_metadata
+    if classic is not None:
+        protocols = tuple((one.name, bytes(one.metadata)) for one in classic.supported_protocols)
+        member.classic = ClassicPart(classic.session_timeout_ms, protocols)
+
+
+def _current(value: ConsumerGroupCurrentMemberAssignmentValue) -> Current:
+    known = value.state in set(MemberState)
+    return Current(
+        value.member_epoch,
+        value.previous_member_epoch,
+        MemberState(value.state) if known else MemberState.UNREVOKED,
+        assignment_of(value.assigned_partitions),
+        assignment_of(value.partitions_pending_revocation),
+    )
+
+
+def _partition(key: OffsetCommitKey) -> TopicPartition:
+    return key.topic, key.partition
+
+
+def _read(key: bytes, value: bytes) -> tuple[int, Message, Message] | None:
+    try:
+        return read_entry(key, value)
+    except DecodeError as error:
+        log.error("a record of a group cannot be read: %s (key %r)", error, key[:100])
+        return None
+
+
+def member_timer() -> Timer:
+    """A timer whose action is set when there is a member that it is for."""
+    return Timer(_no_action)
+
+
+def _no_action() -> None:
+    """Nothing is due yet."""

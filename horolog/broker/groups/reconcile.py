@@ -1,0 +1,97 @@
+"""How a member of a KIP-848 group comes from what it has to what it should have, one heartbeat after another, as a pure function.
+
+A member first gives back what is not its any more and says so; only then it comes into the new epoch. It gets what it should have as
+soon as nobody else has it. So no partition has two owners, whatever is lost on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import NamedTuple
+
+from horolog.broker.groups.assignors import NOTHING, Assignment
+
+
+class MemberState(IntEnum):
+    """As it stands in the log."""
+
+    STABLE = 0
+    UNREVOKED = 1
+    """It has partitions that it must give back, and stays in its epoch until it has."""
+    UNRELEASED = 2
+    """It is in the newest epoch and waits for partitions that others still have."""
+
+
+class Current(NamedTuple):
+    """What a member has, and in which epoch."""
+
+    epoch: int = 0
+    previous_epoch: int = -1
+    state: MemberState = MemberState.STABLE
+    assigned: Assignment = NOTHING
+    revoking: Assignment = NOTHING
+
+    def in_epoch(self, epoch: int, state: MemberState, assigned: Assignment) -> Current:
+        previous = self.previous_epoch if epoch == self.epoch else self.epoch
+        return Current(epoch, previous, state, assigned)
+
+
+def reconcile(
+    current: Current,
+    target_epoch: int,
+    target: Assignment,
+    is_free: Callable[[bytes, int], bool],
+    owned: Assignment | None,
+) -> Current:
+    """The member's next state; `owned` is what it says that it has, None if it does not say."""
+    if current.state is MemberState.STABLE and current.epoch == target_epoch:
+        return current
+    if current.state is MemberState.UNREVOKED and _owns_any(owned, current.revoking):
+        return current
+    return _step(current, target_epoch, target, is_free, owned)
+
+
+def _step(
+    current: Current,
+    target_epoch: int,
+    target: Assignment,
+    is_free: Callable[[bytes, int], bool],
+    owned: Assignment | None,
+) -> Current:
+    kept = intersection(current.assigned, target)
+    revoking = difference(current.assigned, target)
+    if revoking and _owns_any(owned, revoking):
+        return Current(current.epoch, current.previous_epoch, MemberState.UNREVOKED, kept, revoking)
+    wanted = difference(target, kept)
+    new = {
+        topic_id: frozenset(index for index in indexes if is_free(topic_id, index))
+        for topic_id, indexes in wanted.items()
+    }
+    state = MemberState.STABLE if new == wanted else MemberState.UNRELEASED
+    return current.in_epoch(target_epoch, state, union(kept, new))
+
+
+def _owns_any(owned: Assignment | None, partitions: Assignment) -> bool:
+    return owned is None or bool(intersection(owned, partitions))
+
+
+def is_subset(owned: Assignment, assigned: Assignment) -> bool:
+    return all(indexes <= assigned.get(topic_id, frozenset()) for topic_id, indexes in owned.items())
+
+
+def intersection(one: Assignment, other: Assignment) -> Assignment:
+    both = {topic_id: indexes & other[topic_id] for topic_id, indexes in one.items() if topic_id in other}
+    return {topic_id: indexes for topic_id, indexes in both.items() if indexes}
+
+
+def difference(one: Assignment, other: Assignment) -> Assignment:
+    rest = {topic_id: indexes - other.get(topic_id, frozenset()) for topic_id, indexes in one.items()}
+    return {topic_id: indexes for topic_id, indexes in rest.items() if indexes}
+
+
+def union(one: Assignment, other: Assignment) -> Assignment:
+    both = {
+        topic_id: one.get(topic_id, frozenset()) | other.get(topic_id, frozenset()) for topic_id in {**one, **other}
+    }
+    return {topic_id: indexes for topic_id, indexes in both.items() if indexes}

@@ -1,0 +1,67 @@
+"""ApiVersions, versions 0 to 4: what is served, straight from the table of handlers.
+
+- v3+: a client's name and version must look like one (letters, digits, '.' and '-'), else INVALID_REQUEST, as in Kafka.
+- A version that is not served is answered with UNSUPPORTED_VERSION in a v0 body that names the range of ApiVersions alone, so that
+  the client can ask again on the same connection (`handle_unsupported`; the dispatcher calls it).
+- v3+: the features that clients decide by: `transaction.version` 2 has them take a new epoch with every transaction (KIP-890). v3
+  cannot say that a feature begins at level 0 and leaves it out of those supported, as real brokers do.
+"""
+
+from __future__ import annotations
+
+import re
+
+from horolog.broker.handlers import HANDLERS
+from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+
+FIRST_VERSION_WITH_SOFTWARE_NAME = 3
+FIRST_VERSION_WITH_LEVEL_0 = 4
+MAX_SOFTWARE_NAME_LENGTH = 255
+FEATURES = {"group.version": 1, "transaction.version": 2}
+FEATURES_EPOCH = 0
+"""Features never change here."""
+
+_SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
+
+_SERVED = [
+    ApiVersion(api_key=key, min_version=handler.min_version, max_version=handler.max_version)
+    for key, handler in sorted(HANDLERS.items())
+]
+
+_SUPPORTED = [SupportedFeatureKey(name=name, min_version=0, max_version=level) for name, level in FEATURES.items()]
+_FINALIZED = [
+    FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level) for name, level in FEATURES.items()
+]
+
+
+def handle(broker: BrokerView, request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:  # noqa: ARG001
+    if context.version >= FIRST_VERSION_WITH_SOFTWARE_NAME and not (
+        is_software_name(request.client_software_name) and is_software_name(request.client_software_version)
+    ):
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
+    return ApiVersionsResponse(
+        error_code=ErrorCode.NONE,
+        api_keys=_SERVED,
+        supported_features=_SUPPORTED if context.version >= FIRST_VERSION_WITH_LEVEL_0 else [],
+        finalized_features_epoch=FEATURES_EPOCH,
+        finalized_features=_FINALIZED,
+    )
+
+
+def handle_unsupported(broker: BrokerView, request: object, context: RequestContext) -> ApiVersionsResponse:  # noqa: ARG001
+    """For a version outside of the range; encoded as v0 whatever was asked."""
+    own = [version for version in _SERVED if version.api_key == ApiKey.API_VERSIONS]
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=own)
+
+
+def is_software_name(text: str) -> bool:
+    return len(text) <= MAX_SOFTWARE_NAME_LENGTH and _SOFTWARE_NAME.fullmatch(text) is not None

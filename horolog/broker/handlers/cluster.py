@@ -1,0 +1,44 @@
+"""DescribeCluster, versions 0 to 2: the one broker that is this cluster.
+
+- v1+: asked for controllers, a broker's listener answers MISMATCHED_ENDPOINT_TYPE; any other kind is UNSUPPORTED_ENDPOINT_TYPE.
+- Authorised operations are everything, where asked for.
+"""
+
+from __future__ import annotations
+
+from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.handlers.operations import CLUSTER_OPERATIONS, NOT_ASKED
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.metadata import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+BROKERS, CONTROLLERS = 1, 2
+REFUSED_ENDPOINTS = {
+    CONTROLLERS: (
+        ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+        "this is an endpoint of brokers, not of controllers",
+    ),
+}
+UNKNOWN_ENDPOINT = (ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, "there are no endpoints of this kind")
+
+
+def handle(broker: BrokerView, request: DescribeClusterRequest, context: RequestContext) -> DescribeClusterResponse:
+    cluster = broker.cluster
+    if request.endpoint_type != BROKERS:
+        code, message = REFUSED_ENDPOINTS.get(request.endpoint_type, UNKNOWN_ENDPOINT)
+        return DescribeClusterResponse(error_code=code, error_message=message, cluster_id="", brokers=[])
+    host, port = broker.endpoints.advertised(context.listener)
+    return DescribeClusterResponse(
+        error_code=ErrorCode.NONE,
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.node_id,
+        brokers=[
+            DescribeClusterBroker(broker_id=cluster.node_id, host=host, port=port, rack=broker.settings.broker_rack)
+        ],
+        cluster_authorized_operations=CLUSTER_OPERATIONS
+        if request.include_cluster_authorized_operations
+        else NOT_ASKED,
+    )

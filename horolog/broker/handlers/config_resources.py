@@ -1,0 +1,33 @@
+"""ListConfigResources, versions 0 and 1: what DescribeConfigs can be asked about.
+
+- v0 asks for client metrics resources, of which there are none. v1 without types: everything; a type nobody knows is UNSUPPORTED_VERSION.
+- Groups and client metrics have no configuration here, and the broker no loggers to be set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.configs import ConfigResource, ListConfigResourcesRequest, ListConfigResourcesResponse
+
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+TYPES = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
+FIRST_VERSION_WITH_TYPES = 1
+
+
+def handle(
+    broker: BrokerView, request: ListConfigResourcesRequest, context: RequestContext
+) -> ListConfigResourcesResponse:
+    wanted: Sequence[int] = request.resource_types or TYPES
+    if context.version < FIRST_VERSION_WITH_TYPES:
+        wanted = (CLIENT_METRICS,)
+    if any(each not in TYPES for each in wanted):
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=[])
+    found: list[ConfigResource] = []
+    if BROKER in wanted:
+        found.append(ConfigResource(resource_name=str(broker.cluster.node_id), resource_type=BROKER))
+    if TOPIC in wanted:
+        found += [ConfigResource(resource_name=name, resource_type=TOPIC) for name in broker.cluster.topics]
+    return ListConfigResourcesResponse(error_code=ErrorCode.NONE, config_resources=found)

@@ -1,0 +1,351 @@
+"""DescribeConfigs 0 to 4, AlterConfigs 0 to 2, IncrementalAlterConfigs 0 to 1: settings of topics and of the broker.
+
+- Topics: every key of `broker.topic_settings`; an override that is not allowed is INVALID_CONFIG. Changes take effect at once.
+- Broker: named by its id, or by the empty name for the values that all brokers share (described: only those that were set
+  there). Only keys that may change while running can be set; anything else is INVALID_REQUEST, as on real brokers.
+- AlterConfigs replaces the whole set: what is not named returns to its default. IncrementalAlterConfigs sets, deletes, and adds to
+  or takes from lists, starting from the value that counts.
+- A topic that was found without its settings shows `horolog.settings.unknown`; whoever sets or deletes a key that decides over deletion, or
+  that one, has said what they are.
+- A resource or a key twice in one request, a null value, an unknown operation: INVALID_REQUEST. An empty list of keys means all.
+Not done: broker loggers, client metrics and group configurations are refused with INVALID_REQUEST; v0's `is_default` is false.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeVar
+
+from horolog.broker import topic_settings
+from horolog.broker.cluster import Cluster, Topic, unknown_topic
+from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.new_topics import check_name
+from horolog.broker.setting_types import ConfigEntry, ConfigSource, ConfigType
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from horolog.protocol.messages.configs import IncrementalAlterConfigsRequestAlterConfigsResource as IncrementalResource
+from horolog.protocol.messages.configs import (
+    IncrementalAlterConfigsResponseAlterConfigsResourceResponse as IncrementalResourceResponse,
+)
+
+MAX_RESOURCES_PER_REQUEST = 20_000
+"""Each is answered with many times its own size."""
+
+ALL_BROKERS = ""
+
+
+class ResourceType(IntEnum):
+    TOPIC = 2
+    BROKER = 4
+
+
+class Change(IntEnum):
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+# -- DescribeConfigs
+
+
+def describe_configs(
+    broker: BrokerView,
+    request: DescribeConfigsRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> DescribeConfigsResponse:
+    results = []
+    for number, resource in enumerate(request.resources):
+        try:
+            if number >= MAX_RESOURCES_PER_REQUEST:
+                raise _bad_request(f"one request may name {MAX_RESOURCES_PER_REQUEST} resources")
+            entries = _entries(broker.cluster, resource)
+        except ClusterError as error:
+            message = "" if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else error.message  # as Kafka's
+            results.append(_described(resource, error.code, message, []))
+        else:
+            configs = [_config(each, request.include_synonyms, request.include_documentation) for each in entries]
+            results.append(_described(resource, ErrorCode.NONE, "", configs))
+    return DescribeConfigsResponse(results=results)
+
+
+def _described(
+    resource: DescribeConfigsResource, code: ErrorCode, message: str, configs: list[DescribeConfigsResourceResult]
+) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=configs,
+    )
+
+
+def _entries(cluster: Cluster, resource: DescribeConfigsResource) -> list[ConfigEntry]:
+    """What is asked for of one resource; raises ClusterError."""
+    keys = resource.configuration_keys or None
+    if resource.resource_type == ResourceType.TOPIC:
+        return topic_settings.describe(_topic(cluster, resource.resource_name).overrides, cluster.settings, keys)
+    node = _node(cluster, resource.resource_type, resource.resource_name)
+    if node != ALL_BROKERS:
+        return cluster.settings.describe(keys)
+    given = cluster.broker_configs.get(ALL_BROKERS, {})
+    entries = cluster.settings.describe(key for key in given if keys is None or key in keys)
+    return [_as_shared(entry, given[entry.name]) for entry in entries]
+
+
+def _as_shared(entry: ConfigEntry, value: str) -> ConfigEntry:
+    """A key with the value that all brokers share, whatever counts here."""
+    return ConfigEntry(
+        name=entry.name,
+        value=None if entry.sensitive else value,
+        source=ConfigSource.DYNAMIC_DEFAULT_BROKER,
+        type=entry.type,
+        read_only=entry.read_only,
+        sensitive=entry.sensitive,
+        documentation=entry.documentation,
+        synonyms=tuple(s for s in entry.synonyms if s.source is ConfigSource.DYNAMIC_DEFAULT_BROKER),
+    )
+
+
+def _config(entry: ConfigEntry, with_synonyms: bool, with_documentation: bool) -> DescribeConfigsResourceResult:
+    synonyms = []
+    if with_synonyms:
+        synonyms = [
+            DescribeConfigsSynonym(name=each.name, value=None if entry.sensitive else each.value, source=each.source)
+            for each in entry.synonyms
+        ]
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=entry.sensitive,
+        synonyms=synonyms,
+        config_type=entry.type,
+        documentation=entry.documentation if with_documentation else None,
+    )
+
+
+def _topic(cluster: Cluster, name: str) -> Topic:
+    check_name(name)
+    topic = cluster.topics.get(name)
+    if topic is None:
+        raise unknown_topic(name)
+    return topic
+
+
+def _node(cluster: Cluster, resource_type: int, name: str) -> str:
+    """The key of a broker's dynamic configuration; raises ClusterError for anything that is not this broker."""
+    if resource_type != ResourceType.BROKER:
+        raise _bad_request(f"resources of type {resource_type} have no configuration here")
+    if name not in (ALL_BROKERS, str(cluster.node_id)):
+        raise _bad_request(f"this is broker {cluster.node_id}, not {name[:100]}")
+    return name
+
+
+def _bad_request(message: str) -> ClusterError:
+    return ClusterError(ErrorCode.INVALID_REQUEST, message)
+
+
+# -- changes, common to both requests
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """One resource and the whole set of overrides that it is to have."""
+
+    type: int
+    name: str
+    overrides: Mapping[str, str]
+
+
+Resource = AlterConfigsResource | IncrementalResource
+AnyResource = TypeVar("AnyResource", AlterConfigsResource, IncrementalResource)
+
+
+def alter_configs(
+    broker: BrokerView,
+    request: AlterConfigsRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> AlterConfigsResponse:
+    failures = _alter(broker.cluster, request.resources, _replaced, validate_only=request.validate_only)
+    return AlterConfigsResponse(
+        responses=[
+            AlterConfigsResourceResponse(
+                error_code=failure.code if failure else ErrorCode.NONE,
+                error_message=failure.message if failure else None,
+                resource_type=resource_type,
+                resource_name=name,
+            )
+            for (resource_type, name), failure in failures.items()
+        ]
+    )
+
+
+def incremental_alter_configs(
+    broker: BrokerView,
+    request: IncrementalAlterConfigsRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> IncrementalAlterConfigsResponse:
+    failures = _alter(broker.cluster, request.resources, _changed, validate_only=request.validate_only)
+    return IncrementalAlterConfigsResponse(
+        responses=[
+            IncrementalResourceResponse(
+                error_code=failure.code if failure else ErrorCode.NONE,
+                error_message=failure.message if failure else None,
+                resource_type=resource_type,
+                resource_name=name,
+            )
+            for (resource_type, name), failure in failures.items()
+        ]
+    )
+
+
+def _alter(
+    cluster: Cluster,
+    resources: Sequence[AnyResource],
+    overrides_of: Callable[[Cluster, AnyResource], Mapping[str, str]],
+    *,
+    validate_only: bool,
+) -> dict[tuple[int, str], ClusterError | None]:
+    """Check every resource, then carry out what is allowed; what failed, by resource."""
+    counts = Counter((each.resource_type, each.resource_name) for each in resources)
+    outcome: dict[tuple[int, str], ClusterError | None] = dict.fromkeys(counts)
+    accepted: list[Alteration] = []
+    for resource in resources:
+        key = (resource.resource_type, resource.resource_name)
+        try:
+            if counts[key] > 1:
+                raise _bad_request("the request names this resource more than once")
+            _check_keys(resource)
+            alteration = Alteration(*key, overrides_of(cluster, resource))
+            _check(cluster, alteration)
+            accepted.append(alteration)
+        except ClusterError as error:
+            outcome[key] = error
+    if not validate_only:
+        outcome |= _carry_out(cluster, accepted)
+    return outcome
+
+
+def _check_keys(resource: Resource) -> None:
+    names = [config.name for config in resource.configs]
+    if len(set(names)) != len(names):
+        raise _bad_request("the request names a key of this resource more than once")
+
+
+def _check(cluster: Cluster, alteration: Alteration) -> None:
+    if alteration.type == ResourceType.TOPIC:
+        cluster.topic_config(alteration.overrides)
+    else:
+        cluster.check_broker_configs(alteration.name, alteration.overrides)
+
+
+def _carry_out(cluster: Cluster, accepted: Iterable[Alteration]) -> dict[tuple[int, str], ClusterError]:
+    failures: dict[tuple[int, str], ClusterError] = {}
+    topics = {each.name: each.overrides for each in accepted if each.type == ResourceType.TOPIC}
+    try:
+        if topics:
+            cluster.alter_topic_configs(topics)
+    except ClusterError as error:
+        failures |= {(int(ResourceType.TOPIC), name): error for name in topics}
+    for each in accepted:
+        if each.type != ResourceType.TOPIC:
+            try:
+                cluster.alter_broker_configs(each.name, each.overrides)
+            except ClusterError as error:
+                failures[each.type, each.name] = error
+    return failures
+
+
+def _required(key: str, value: str | None) -> str:
+    if value is None:
+        raise _bad_request(f"{key} is given without a value")
+    return value
+
+
+# -- AlterConfigs
+
+
+def _replaced(cluster: Cluster, resource: AlterConfigsResource) -> Mapping[str, str]:
+    """The set that replaces the old one."""
+    overrides = {config.name: _required(config.name, config.value) for config in resource.configs}
+    if topic_settings.is_unknown(_current(cluster, resource)) and topic_settings.SETTINGS_UNKNOWN not in overrides:
+        return topic_settings.settled(topic_settings.as_unknown(overrides), overrides)
+    return overrides
+
+
+def _current(cluster: Cluster, resource: Resource) -> Mapping[str, str]:
+    """The overrides that a resource has now; raises ClusterError if there is no such resource."""
+    if resource.resource_type == ResourceType.TOPIC:
+        if not resource.resource_name:
+            raise _bad_request("all topics together have no configuration: name one")
+        return _topic(cluster, resource.resource_name).overrides
+    node = _node(cluster, resource.resource_type, resource.resource_name)
+    return cluster.broker_configs.get(node, {})
+
+
+# -- IncrementalAlterConfigs
+
+
+def _changed(cluster: Cluster, resource: IncrementalResource) -> Mapping[str, str]:
+    """The old set with the changes made."""
+    overrides = dict(_current(cluster, resource))
+    is_topic = resource.resource_type == ResourceType.TOPIC
+    for config in resource.configs:
+        key = config.name
+        if config.config_operation == Change.DELETE:
+            overrides.pop(key, None)
+            continue
+        value = _required(key, config.value)
+        if config.config_operation == Change.SET:
+            overrides[key] = value
+        elif config.config_operation in (Change.APPEND, Change.SUBTRACT):
+            described = (
+                topic_settings.describe(overrides, cluster.settings, [key])
+                if is_topic
+                else cluster.settings.describe([key])
+            )
+            adding = config.config_operation == Change.APPEND
+            overrides[key] = _with_words(key, described, value, adding=adding)
+        else:
+            raise _bad_request(f"{key}: there is no operation {config.config_operation}")
+    return topic_settings.settled(overrides, [config.name for config in resource.configs]) if is_topic else overrides
+
+
+def _with_words(key: str, described: Sequence[ConfigEntry], value: str, *, adding: bool) -> str:
+    """The list of a key with words added or taken away; its order stays."""
+    if not described:
+        raise ClusterError(ErrorCode.INVALID_CONFIG, f"{key} is not a known setting")
+    entry = described[0]
+    if entry.type is not ConfigType.LIST:
+        raise ClusterError(ErrorCode.INVALID_CONFIG, f"{key} is no list: nothing is appended to it or taken from it")
+    words = dict.fromkeys(_words(entry.value or ""))
+    if adding:
+        words |= dict.fromkeys(_words(value))
+    else:
+        for word in _words(value):
+            words.pop(word, None)
+    return ",".join(words)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]

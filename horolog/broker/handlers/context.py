@@ -1,0 +1,149 @@
+"""What a handler is given: the request's context, and the view of the broker that it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from horolog.protocol.framing import encode_response
+
+if TYPE_CHECKING:
+    from horolog.broker.clock import Clock
+    from horolog.broker.cluster import Cluster
+    from horolog.broker.committer import Committer
+    from horolog.broker.groups.coordinator import GroupCoordinator
+    from horolog.broker.handlers.fetch_sessions import FetchSessions
+    from horolog.broker.log.manager import LogManager
+    from horolog.broker.metrics import Metrics
+    from horolog.broker.settings import Settings
+    from horolog.broker.transactions.coordinator import TransactionCoordinator
+    from horolog.broker.waiting import Waiting
+
+Buffer = bytes | bytearray | memoryview
+
+
+class Meter(Protocol):
+    """What counts answers."""
+
+    def answered(self, response: object, size_bytes: int, began: float) -> None: ...
+    def not_answered(self, began: float) -> None: ...
+
+
+class Way(Protocol):
+    """What is the same for all requests of one api and version: see `network.dispatch.Route`."""
+
+    @property
+    def version(self) -> int: ...
+    @property
+    def encode(self) -> Callable[[Any, list[Buffer]], None]: ...
+    @property
+    def response_header_version(self) -> int: ...
+    @property
+    def meter(self) -> Meter: ...
+
+
+class Peer(Protocol):
+    """The connection as a request sees it."""
+
+    @property
+    def listener(self) -> str: ...
+    @property
+    def peer_host(self) -> str: ...
+    @property
+    def room_for_answer_bytes(self) -> int: ...
+    def answered(self) -> None: ...
+    def abort(self, reason: str) -> None: ...
+
+
+class Endpoints(Protocol):
+    """Where clients of a listener are told to find this broker."""
+
+    def advertised(self, listener: str) -> tuple[str, int]: ...
+
+
+class BrokerView(Protocol):
+    """The parts of the broker that handlers work with; `broker.app.Broker` has them all."""
+
+    settings: Settings
+    clock: Clock
+    cluster: Cluster
+    logs: LogManager
+    metrics: Metrics
+    committer: Committer
+    waiting: Waiting
+    fetch_sessions: FetchSessions
+    groups: GroupCoordinator
+    transactions: TransactionCoordinator
+
+    @property
+    def endpoints(self) -> Endpoints: ...
+
+
+class RequestContext:
+    """One request from its arrival to its answer; answers leave a connection in the order of their requests.
+
+    `parts` is None until the request is answered; an empty list says that it gets no answer (acks=0).
+    """
+
+    __slots__ = (
+        "_began",
+        "_way",
+        "client_id",
+        "connection",
+        "correlation_id",
+        "held_bytes",
+        "on_abandoned",
+        "parts",
+        "size_bytes",
+        "version",
+    )
+
+    def __init__(
+        self,
+        connection: Peer,
+        way: Way,
+        correlation_id: int,
+        client_id: str | None,
+        size_bytes: int,
+        began: float,
+    ) -> None:
+        self._way = way
+        self._began = began
+        self.connection = connection
+        self.version = way.version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.size_bytes = size_bytes
+        self.held_bytes = 0  # of the request, until it is answered; counted over all connections
+        self.parts: list[Buffer] | None = None
+        self.on_abandoned: Callable[[], None] | None = None
+
+    @property
+    def listener(self) -> str:
+        return self.connection.listener
+
+    def reply(self, response: object) -> None:
+        """Answer a request whose handler returned None."""
+        self.set_response(response)
+        self.connection.answered()
+
+    def set_response(self, response: object) -> None:
+        body: list[Buffer] = []
+        way = self._way
+        way.encode(response, body)
+        self.parts = parts = encode_response(way.response_header_version, self.correlation_id, body)
+        self.on_abandoned = None
+        way.meter.answered(response, len(parts[0]) if len(parts) == 1 else sum(map(len, parts)), self._began)
+
+    def reply_nothing(self) -> None:
+        """The request asked for no answer."""
+        self.parts = []
+        self.on_abandoned = None
+        self._way.meter.not_answered(self._began)
+        self.connection.answered()
+
+    def abandon(self) -> None:
+        """The client is gone: whatever waits for this request may forget it."""
+        if self.on_abandoned is not None:
+            self.on_abandoned()
+            self.on_abandoned = None

@@ -1,0 +1,158 @@
+"""Incremental fetch sessions (KIP-227): what a consumer asked for before, so that it need only say what changed.
+
+A session remembers its partitions in the order in which they are answered, and what the client was last told of each.
+The cache is bounded by `max.incremental.fetch.session.cache.slots`; the session used longest ago gives way after
+`MIN_EVICTION_MS`, and when none may, the client is served without a session. So it is when the partitions of all
+sessions together pass `horolog.fetch.session.partitions.max`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from horolog.broker.clock import Clock
+from horolog.protocol.errors import ErrorCode
+
+MIN_EVICTION_MS = 120_000
+MAX_SESSION_EPOCH = 2**31 - 1
+FULL_FETCH_EPOCH = 0
+NO_SESSION_EPOCH = -1
+
+TopicKey = str | bytes
+PartitionKey = tuple[TopicKey, int]
+
+
+class FetchPosition:
+    """What a client asks of one partition, and what it was last told."""
+
+    __slots__ = (
+        "current_leader_epoch",
+        "fetch_offset",
+        "last_fetched_epoch",
+        "max_bytes",
+        "told_high_watermark",
+        "told_log_start_offset",
+    )
+
+    def __init__(self, fetch_offset: int, max_bytes: int, current_leader_epoch: int, last_fetched_epoch: int) -> None:
+        self.fetch_offset = fetch_offset
+        self.max_bytes = max_bytes
+        self.current_leader_epoch = current_leader_epoch
+        self.last_fetched_epoch = last_fetched_epoch
+        self.told_high_watermark = -1
+        self.told_log_start_offset = -1
+
+    def __repr__(self) -> str:
+        return f"FetchPosition(offset={self.fetch_offset}, max_bytes={self.max_bytes})"
+
+    def move_to(self, wanted: FetchPosition) -> None:
+        self.fetch_offset = wanted.fetch_offset
+        self.max_bytes = wanted.max_bytes
+        self.current_leader_epoch = wanted.current_leader_epoch
+        self.last_fetched_epoch = wanted.last_fetched_epoch
+
+
+Positions = dict[PartitionKey, FetchPosition]
+
+
+class FetchSession:
+    """One client's remembered fetch."""
+
+    __slots__ = ("counted", "epoch", "id", "last_used_s", "positions")
+
+    def __init__(self, session_id: int, positions: Positions, now_s: float) -> None:
+        self.id = session_id
+        self.epoch = 1
+        self.positions = positions
+        self.counted = len(positions)  # when it was last looked at
+        self.last_used_s = now_s
+
+    def __repr__(self) -> str:
+        return f"<FetchSession {self.id} epoch {self.epoch}, {len(self.positions)} partitions>"
+
+    def advance(self) -> None:
+        self.epoch = 1 if self.epoch == MAX_SESSION_EPOCH else self.epoch + 1
+
+    def apply(self, changed: Positions, forgotten: Iterable[PartitionKey]) -> None:
+        for key, wanted in changed.items():
+            known = self.positions.get(key)
+            if known is None:
+                self.positions[key] = wanted
+            else:
+                known.move_to(wanted)
+        for key in forgotten:
+            self.positions.pop(key, None)
+
+    def serve_last(self, keys: Iterable[PartitionKey]) -> None:
+        """Partitions that were just served go to the end, so that none starves behind a busy one."""
+        for key in keys:
+            position = self.positions.pop(key, None)
+            if position is not None:
+                self.positions[key] = position
+
+
+class FetchSessions:
+    """The bounded cache of sessions."""
+
+    def __init__(self, max_sessions: int, clock: Clock, max_partitions: int) -> None:
+        self._max_sessions = max_sessions
+        self._max_partitions = max_partitions
+        self.partition_count = 0
+        self._clock = clock
+        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def resume(self, session_id: int, epoch: int) -> FetchSession | ErrorCode:
+        """The session of an incremental fetch, at the epoch the client expects."""
+        session = self._sessions.get(session_id)
+        if session is None:
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        if session.epoch != epoch:
+            return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        self.partition_count += len(session.positions) - session.counted
+        session.counted = len(session.positions)
+        if self.partition_count > self._max_partitions:
+            self.close(session_id)
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        session.advance()
+        session.last_used_s = self._clock.monotonic()
+        self._sessions.move_to_end(session_id)
+        return session
+
+    def open(self, positions: Positions) -> FetchSession | None:
+        """A new session for a full fetch, or None when the cache is full of younger ones."""
+        now_s = self._clock.monotonic()
+        if len(self._sessions) >= self._max_sessions and not self._evict_one(now_s):
+            return None
+        if self.partition_count + len(positions) > self._max_partitions:
+            return None
+        self.partition_count += len(positions)
+        session_id = _random_id()
+        while session_id in self._sessions:
+            session_id = _random_id()
+        session = FetchSession(session_id, positions, now_s)
+        self._sessions[session_id] = session
+        return session
+
+    def close(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self.partition_count -= session.counted
+
+    def _evict_one(self, now_s: float) -> bool:
+        if not self._sessions:
+            return False
+        oldest = next(iter(self._sessions.values()))
+        if (now_s - oldest.last_used_s) * 1000 < MIN_EVICTION_MS:
+            return False
+        self.close(oldest.id)
+        return True
+
+
+def _random_id() -> int:
+    """Ids of an earlier run of the broker are not to be met again by chance; they guard nothing."""
+    return random.randint(1, 2**31 - 1)  # noqa: S311

@@ -1,0 +1,45 @@
+"""What several handlers ask first: is the partition here, is the client's leader epoch ours, and what a failed disk is called."""
+
+from __future__ import annotations
+
+import logging
+
+from horolog.broker.cluster import Cluster
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import StorageFault
+from horolog.protocol.errors import ErrorCode
+
+log = logging.getLogger(__name__)
+
+NO_EPOCH = -1
+
+
+def find_partition(cluster: Cluster, name: str, index: int) -> Partition | ErrorCode:
+    """The partition, if it is here and its disk works."""
+    topic = cluster.topics.get(name)
+    if topic is None or not 0 <= index < len(topic.partitions):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    partition = topic.partitions[index]
+    return partition if partition.fault is None else ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def epoch_error(partition: Partition, current_leader_epoch: int) -> ErrorCode | None:
+    """What is wrong with the leader epoch that a client believes in; -1 means that it does not say."""
+    if current_leader_epoch in (NO_EPOCH, partition.leader_epoch):
+        return None
+    if current_leader_epoch < partition.leader_epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    return ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def storage_error(partition: Partition, fault: StorageFault) -> ErrorCode:
+    """Log a fault of the disk; clients know it by this code."""
+    log.error("%r: %s", partition, fault)
+    return ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def storage_error_for(version: int, first_version_that_knows_it: int) -> ErrorCode:
+    """What a request of a version is told of a failed disk: older clients do not know the code, and would not try again."""
+    if version < first_version_that_knows_it:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return ErrorCode.KAFKA_STORAGE_ERROR

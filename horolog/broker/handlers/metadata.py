@@ -1,0 +1,140 @@
+"""Metadata, versions 0 to 13: the broker, the cluster, and topics with their partitions.
+
+- v0: an empty list means all topics; v1+: null means all, an empty list none.
+- A topic that does not exist is created when the broker (`auto.create.topics.enable`) and, from v4, the client allow it. The first
+  answer is UNKNOWN_TOPIC_OR_PARTITION all the same, as on real brokers; the next one has the topic.
+- v10+ answers carry topic ids; v12+ requests may name topics by id (unknown: UNKNOWN_TOPIC_ID), v10 and v11 requests may not.
+- A topic named twice is answered once. A name that no topic may have is INVALID_TOPIC_EXCEPTION.
+- A partition whose files failed has no leader and LEADER_NOT_AVAILABLE, its replica is offline.
+- Authorised operations are bit fields of everything, for there is no authoriser; only where asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from horolog.broker.cluster import NO_TOPIC_ID, Cluster, Topic
+from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.handlers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from horolog.broker.new_topics import NewTopic
+from horolog.broker.topic_names import INTERNAL_TOPICS, wrong_with
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+LAST_VERSION_WHERE_EMPTY_MEANS_ALL = 0
+FIRST_VERSION_WITH_TOPIC_IDS = 10
+FIRST_VERSION_BY_TOPIC_ID = 12
+NO_LEADER = -1
+
+
+def handle(broker: BrokerView, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
+    version = context.version
+    cluster = broker.cluster
+    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
+    wanted = request.topics
+    error = ErrorCode.NONE
+    if wanted is None or (not wanted and version <= LAST_VERSION_WHERE_EMPTY_MEANS_ALL):
+        topics = [describe_topic(topic, cluster.node_id, operations) for topic in cluster.topics.values()]
+    elif version < FIRST_VERSION_BY_TOPIC_ID and any(
+        each.name is None or each.topic_id != NO_TOPIC_ID for each in wanted
+    ):
+        error = ErrorCode.INVALID_REQUEST
+        topics = [_unknown(each.name or "", each.topic_id, error, NOT_ASKED) for each in wanted]
+    else:
+        topics = _find(broker, wanted, request.allow_auto_topic_creation, operations)
+    host, port = broker.endpoints.advertised(context.listener)
+    return MetadataResponse(
+        brokers=[
+            MetadataResponseBroker(node_id=cluster.node_id, host=host, port=port, rack=broker.settings.broker_rack)
+        ],
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.node_id,
+        topics=topics,
+        cluster_authorized_operations=CLUSTER_OPERATIONS
+        if request.include_cluster_authorized_operations
+        else NOT_ASKED,
+        error_code=error,
+    )
+
+
+def _find(
+    broker: BrokerView, wanted: Iterable[MetadataRequestTopic], may_create: bool, operations: int
+) -> list[MetadataResponseTopic]:
+    """The topics asked for, each once; those that do not exist are created for the next time they are asked for."""
+    cluster = broker.cluster
+    found: list[MetadataResponseTopic] = []
+    missing: list[str] = []
+    for name, topic_id in dict.fromkeys((each.name, each.topic_id) for each in wanted):
+        if topic_id != NO_TOPIC_ID or name is None:
+            topic = cluster.by_id.get(topic_id)
+            if topic is None:
+                found.append(_unknown(None, topic_id, ErrorCode.UNKNOWN_TOPIC_ID, NOT_ASKED))
+        else:
+            topic = cluster.topics.get(name)
+            if topic is None:
+                missing.append(name)
+        if topic is not None:
+            found.append(describe_topic(topic, cluster.node_id, operations))
+    codes = dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    codes |= {name: ErrorCode.INVALID_TOPIC_EXCEPTION for name in missing if wrong_with(name) is not None}
+    if may_create and broker.settings.auto_create_topics_enable and not broker.settings.horolog_read_only:
+        codes |= create_on_demand(cluster, [name for name in missing if wrong_with(name) is None])
+    found.extend(_unknown(name, NO_TOPIC_ID, code, operations) for name, code in codes.items())
+    return found
+
+
+def create_on_demand(cluster: Cluster, names: Iterable[str]) -> dict[str, ErrorCode]:
+    """Create topics that a client asked about; those that could not be, and why.
+
+    Internal topics are left to the coordinators that need them.
+    """
+    wanted = [NewTopic(name) for name in names if name not in INTERNAL_TOPICS]
+    results = cluster.create_topics(wanted)
+    return {
+        new.name: result.code for new, result in zip(wanted, results, strict=True) if isinstance(result, ClusterError)
+    }
+
+
+def describe_topic(topic: Topic, node_id: int, operations: int) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=ErrorCode.NONE,
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.internal,
+        partitions=[_describe_partition(topic, index, node_id) for index in range(len(topic.partitions))],
+        topic_authorized_operations=operations,
+    )
+
+
+def _describe_partition(topic: Topic, index: int, node_id: int) -> MetadataResponsePartition:
+    partition = topic.partitions[index]
+    replicas = [node_id]
+    online = partition.fault is None
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if online else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=node_id if online else NO_LEADER,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=replicas,
+        isr_nodes=replicas,
+        offline_replicas=[] if online else replicas,
+    )
+
+
+def _unknown(name: str | None, topic_id: bytes, code: ErrorCode, operations: int) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=code,
+        name=name,
+        topic_id=topic_id,
+        is_internal=name in INTERNAL_TOPICS,
+        partitions=[],
+        topic_authorized_operations=operations,
+    )

@@ -1,0 +1,83 @@
+"""DescribeQuorum, versions 0 to 2: this broker is the only voter of `__cluster_metadata`-0, and has seen all that there is.
+
+- The log of the metadata is the file `horolog-cluster`: its end is the number of times that it was written since the start.
+- Anything but this one partition gets UNKNOWN_TOPIC_OR_PARTITION for every partition of the request, as in Kafka.
+- v1+ tells when the voter was last heard of: now. v2+ adds its folder's id and address, and texts that are empty where all is well.
+"""
+
+from __future__ import annotations
+
+from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.log.checkpoints import decode_uuid
+from horolog.broker.topic_names import KRAFT_METADATA
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    DescribeQuorumResponsePartitionData,
+    DescribeQuorumResponseTopicData,
+    Listener,
+    Node,
+    ReplicaState,
+)
+
+ONLY_EPOCH = 1
+"""Nobody else was ever elected."""
+
+FIRST_WITH_NODES = 2
+NO_DIRECTORY = bytes(16)
+
+
+def handle(broker: BrokerView, request: DescribeQuorumRequest, context: RequestContext) -> DescribeQuorumResponse:
+    asked = [(topic.topic_name, each.partition_index) for topic in request.topics for each in topic.partitions]
+    if asked != [(KRAFT_METADATA, 0)]:
+        return DescribeQuorumResponse(error_code=ErrorCode.NONE, error_message="", topics=_unknown(request))
+    quorum = _quorum(broker)
+    response = DescribeQuorumResponse(
+        error_code=ErrorCode.NONE,
+        error_message="",
+        topics=[DescribeQuorumResponseTopicData(topic_name=KRAFT_METADATA, partitions=[quorum])],
+        nodes=[],
+    )
+    if context.version >= FIRST_WITH_NODES:
+        (host, port), directory_id = broker.endpoints.advertised(context.listener), broker.logs.folders[0].directory_id
+        listener = Listener(name=context.listener, host=host, port=port)
+        response.nodes = [Node(node_id=quorum.leader_id, listeners=[listener])]
+        quorum.current_voters[0].replica_directory_id = decode_uuid(directory_id) if directory_id else NO_DIRECTORY
+    return response
+
+
+def _quorum(broker: BrokerView) -> DescribeQuorumResponsePartitionData:
+    now_ms, end_offset = broker.clock.wall_ms(), broker.cluster.change_count
+    voter = ReplicaState(
+        replica_id=broker.cluster.node_id,
+        log_end_offset=end_offset,
+        last_fetch_timestamp=now_ms,
+        last_caught_up_timestamp=now_ms,
+    )
+    return DescribeQuorumResponsePartitionData(
+        partition_index=0,
+        error_code=ErrorCode.NONE,
+        error_message="",
+        leader_id=broker.cluster.node_id,
+        leader_epoch=ONLY_EPOCH,
+        high_watermark=end_offset,
+        current_voters=[voter],
+        observers=[],
+    )
+
+
+def _unknown(request: DescribeQuorumRequest) -> list[DescribeQuorumResponseTopicData]:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return [
+        DescribeQuorumResponseTopicData(
+            topic_name=topic.topic_name,
+            partitions=[
+                DescribeQuorumResponsePartitionData(
+                    partition_index=each.partition_index, error_code=code, error_message=code.message
+                )
+                for each in topic.partitions
+            ],
+        )
+        for topic in request.topics
+    ]

@@ -1,0 +1,70 @@
+"""DeleteRecords, versions 0 to 2: moves the start of partitions forward.
+
+- -1 means the high watermark; beyond it, or below -1: OFFSET_OUT_OF_RANGE; below the start: nothing to do, no error.
+- A topic whose records are only compacted keeps them: POLICY_VIOLATION; an internal topic: INVALID_TOPIC_EXCEPTION.
+- The new start is on the disk before the answer; `timeout_ms` is not used.
+"""
+
+from __future__ import annotations
+
+from horolog.broker.cluster import Cluster
+from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.handlers.lookup import find_partition, storage_error
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.topic_names import INTERNAL_TOPICS
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.topics import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+
+HIGH_WATERMARK = -1
+NO_WATERMARK = -1
+
+
+def handle(broker: BrokerView, request: DeleteRecordsRequest, context: RequestContext) -> DeleteRecordsResponse:  # noqa: ARG001
+    topics = [
+        DeleteRecordsTopicResult(
+            name=topic.name, partitions=[_delete(broker.cluster, topic.name, each) for each in topic.partitions]
+        )
+        for topic in request.topics
+    ]
+    failed = broker.logs.write_log_starts()
+    for topic in topics if failed else ():
+        for answer in topic.partitions:
+            if not answer.error_code and (topic.name, answer.partition_index) in failed:
+                answer.error_code, answer.low_watermark = ErrorCode.KAFKA_STORAGE_ERROR, NO_WATERMARK
+    return DeleteRecordsResponse(topics=topics)
+
+
+def _delete(cluster: Cluster, name: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+    result = delete_before(cluster, name, asked.partition_index, asked.offset)
+    failed = isinstance(result, ErrorCode)
+    return DeleteRecordsPartitionResult(
+        partition_index=asked.partition_index,
+        low_watermark=NO_WATERMARK if failed else result,
+        error_code=result if failed else ErrorCode.NONE,
+    )
+
+
+def delete_before(cluster: Cluster, name: str, index: int, offset: int) -> int | ErrorCode:
+    """The partition's new start, or why it did not move."""
+    partition = find_partition(cluster, name, index)
+    if isinstance(partition, ErrorCode):
+        return partition
+    if name in INTERNAL_TOPICS:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    if not partition.config.delete:
+        return ErrorCode.POLICY_VIOLATION
+    target = partition.high_watermark if offset == HIGH_WATERMARK else offset
+    if not 0 <= target <= partition.high_watermark:
+        return ErrorCode.OFFSET_OUT_OF_RANGE
+    if target > partition.log_start_offset:
+        try:
+            partition.delete_records_before(target)
+        except StorageFault as fault:
+            return storage_error(partition, fault)
+    return partition.log_start_offset

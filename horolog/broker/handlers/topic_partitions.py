@@ -1,0 +1,98 @@
+"""DescribeTopicPartitions, version 0: topics and their partitions in the order of names, a page at a time.
+
+- No topics: all of them. A topic that is not there is UNKNOWN_TOPIC_OR_PARTITION; among all topics there is no such.
+- A page has at most as many partitions as the request and `max.request.partition.size.limit` allow, and at least one. What
+  is left begins at the cursor; a topic that fits no more is named by it with partition 0.
+- Authorised operations are always told, as real brokers do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from horolog.broker.cluster import NO_TOPIC_ID, Topic
+from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.handlers.operations import TOPIC_OPERATIONS
+from horolog.broker.topic_names import INTERNAL_TOPICS, wrong_with
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.metadata import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponseCursor,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+NO_LEADER = -1
+FROM_THE_START = Cursor(topic_name="", partition_index=0)
+
+
+def handle(
+    broker: BrokerView,
+    request: DescribeTopicPartitionsRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> DescribeTopicPartitionsResponse:
+    cluster = broker.cluster
+    cursor = request.cursor or FROM_THE_START
+    room = max(1, min(request.response_partition_limit, broker.settings.max_request_partition_size_limit))
+    names = {topic.name for topic in request.topics} or set(cluster.topics)
+    answers: list[DescribeTopicPartitionsResponseTopic] = []
+    response = DescribeTopicPartitionsResponse(topics=answers)
+    for name in sorted(name for name in names if name >= cursor.topic_name):
+        first = cursor.partition_index if name == cursor.topic_name else 0
+        topic = cluster.topics.get(name)
+        if topic is None:
+            answers.append(_unknown(name))
+            continue
+        if not room:
+            response.next_cursor = DescribeTopicPartitionsResponseCursor(topic_name=name, partition_index=0)
+            break
+        indexes = range(max(0, first), len(topic.partitions))
+        answers.append(_describe(topic, indexes[:room], cluster.node_id))
+        if len(indexes) > room:
+            following = indexes[room]
+            response.next_cursor = DescribeTopicPartitionsResponseCursor(topic_name=name, partition_index=following)
+            break
+        room -= len(indexes)
+    return response
+
+
+def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+    wrong = wrong_with(name) is not None
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=ErrorCode.INVALID_TOPIC_EXCEPTION if wrong else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        name=name,
+        topic_id=NO_TOPIC_ID,
+        is_internal=name in INTERNAL_TOPICS,
+        partitions=[],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _describe(topic: Topic, indexes: range, node_id: int) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=ErrorCode.NONE,
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.internal,
+        partitions=list(_partitions(topic, indexes, node_id)),
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _partitions(topic: Topic, indexes: range, node_id: int) -> Iterator[DescribeTopicPartitionsResponsePartition]:
+    for index in indexes:
+        partition = topic.partitions[index]
+        online = partition.fault is None
+        yield DescribeTopicPartitionsResponsePartition(
+            error_code=ErrorCode.NONE if online else ErrorCode.LEADER_NOT_AVAILABLE,
+            partition_index=index,
+            leader_id=node_id if online else NO_LEADER,
+            leader_epoch=partition.leader_epoch,
+            replica_nodes=[node_id],
+            isr_nodes=[node_id],
+            eligible_leader_replicas=[],
+            last_known_elr=[],
+            offline_replicas=[] if online else [node_id],
+        )

@@ -1,0 +1,199 @@
+"""CreateTopics 0 to 7, DeleteTopics 0 to 6, CreatePartitions 0 to 3: the life of topics.
+
+- CreateTopics: -1 stands for the broker's default count (`num.partitions`) and replication factor in every version; a name
+  twice in one request is INVALID_REQUEST and created not at all; v5+ answers carry the configuration, v7+ the topic id.
+- DeleteTopics: by name, v6+ by topic id too; `delete.topic.enable=false` is TOPIC_DELETION_DISABLED (INVALID_REQUEST before v3).
+- CreatePartitions: counts may only grow; given assignments must name this broker.
+- Everything is on the disk before the answer; `timeout_ms` is not used, for nothing is waited for.
+- Validate-only requests are checked in full and change nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from horolog.broker import topic_settings
+from horolog.broker.cluster import NO_TOPIC_ID, Cluster, unknown_topic
+from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.cluster_file import StoredTopic
+from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.new_topics import NewPartitions, NewTopic
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+
+FIRST_CREATE_VERSION_WITH_CONFIGS = 5
+FIRST_DELETE_VERSION_BY_ID = 6
+FIRST_DELETE_VERSION_WITH_DISABLED_CODE = 3
+REPLICATION_FACTOR = 1
+
+DUPLICATE = ClusterError(ErrorCode.INVALID_REQUEST, "the request names this topic more than once")
+UNKNOWN_ID = ClusterError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id here")
+
+
+def duplicates(names: Iterable[str | None]) -> set[str | None]:
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
+# -- CreateTopics
+
+
+def create_topics(broker: BrokerView, request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
+    cluster = broker.cluster
+    twice = duplicates(each.name for each in request.topics)
+    wanted = [_new_topic(each) for each in request.topics if each.name not in twice]
+    results = cluster.create_topics(wanted, validate_only=request.validate_only)
+    answers = [_not_created(name or "", DUPLICATE) for name in twice]
+    for new, result in zip(wanted, results, strict=True):
+        if isinstance(result, ClusterError):
+            answers.append(_not_created(new.name, result))
+        else:
+            answers.append(_created(cluster, result, context.version, validated_only=request.validate_only))
+    return CreateTopicsResponse(topics=answers)
+
+
+def _new_topic(asked: CreatableTopic) -> NewTopic:
+    return NewTopic(
+        name=asked.name,
+        partition_count=asked.num_partitions,
+        replication_factor=asked.replication_factor,
+        overrides={config.name: config.value for config in asked.configs},
+        assignments={each.partition_index: each.broker_ids for each in asked.assignments},
+    )
+
+
+def _not_created(name: str, error: ClusterError) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
+
+
+def _created(cluster: Cluster, topic: StoredTopic, version: int, *, validated_only: bool) -> CreatableTopicResult:
+    described = version >= FIRST_CREATE_VERSION_WITH_CONFIGS
+    return CreatableTopicResult(
+        name=topic.name,
+        topic_id=NO_TOPIC_ID if validated_only else topic.id,
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        num_partitions=topic.partition_count,
+        replication_factor=REPLICATION_FACTOR,
+        configs=[
+            CreatableTopicConfigs(
+                name=entry.name,
+                value=entry.value,
+                read_only=entry.read_only,
+                config_source=entry.source,
+                is_sensitive=entry.sensitive,
+            )
+            for entry in (topic_settings.describe(topic.overrides, cluster.settings) if described else ())
+        ],
+    )
+
+
+# -- DeleteTopics
+
+
+def delete_topics(broker: BrokerView, request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
+    cluster = broker.cluster
+    if context.version >= FIRST_DELETE_VERSION_BY_ID:
+        asked = request.topics
+    else:
+        asked = [DeleteTopicState(name=name, topic_id=NO_TOPIC_ID) for name in request.topic_names]
+    answers: list[DeletableTopicResult] = []
+    doomed: dict[str, bytes] = {}
+    twice = duplicates(_name_of(cluster, each) for each in asked)
+    for each in {(each.name, each.topic_id): each for each in asked}.values():
+        try:
+            name = _deletable(broker, each, twice, context.version)
+        except ClusterError as error:
+            answers.append(_not_deleted(each.name, each.topic_id, error))
+        else:
+            doomed[name] = cluster.topics[name].id
+    partitions = [partition for name in doomed for partition in cluster.topics[name].partitions]
+    failures = cluster.delete_topics(doomed)
+    for name, topic_id in doomed.items():
+        failure = failures.get(name)
+        if failure is not None:
+            answers.append(_not_deleted(name, topic_id, failure))
+        else:
+            answers.append(DeletableTopicResult(name=name, topic_id=topic_id, error_code=ErrorCode.NONE))
+    broker.waiting.changed(partitions)
+    return DeleteTopicsResponse(responses=answers)
+
+
+def _name_of(cluster: Cluster, asked: DeleteTopicState) -> str | None:
+    """The topic meant, by name or by id; duplicates are found by it. An unknown id stands for itself."""
+    if asked.name is not None:
+        return asked.name
+    topic = cluster.by_id.get(asked.topic_id)
+    return topic.name if topic is not None else asked.topic_id.hex() + "/"
+
+
+def _deletable(broker: BrokerView, asked: DeleteTopicState, twice: set[str | None], version: int) -> str:
+    """The name of the topic to delete; raises ClusterError if it may not be."""
+    cluster = broker.cluster
+    if asked.name is not None and asked.topic_id != NO_TOPIC_ID:
+        raise ClusterError(ErrorCode.INVALID_REQUEST, "a topic is named by its name or by its id, not by both")
+    if asked.name is None and asked.topic_id == NO_TOPIC_ID:
+        raise ClusterError(ErrorCode.INVALID_REQUEST, "a topic is named by its name or by its id")
+    name = _name_of(cluster, asked)
+    if name in twice:
+        raise DUPLICATE
+    if name is None or name not in cluster.topics:
+        raise UNKNOWN_ID if asked.name is None else unknown_topic(asked.name)
+    if not broker.settings.delete_topic_enable:
+        old = version < FIRST_DELETE_VERSION_WITH_DISABLED_CODE
+        code = ErrorCode.INVALID_REQUEST if old else ErrorCode.TOPIC_DELETION_DISABLED
+        raise ClusterError(code, "delete.topic.enable is false")
+    return name
+
+
+def _not_deleted(name: str | None, topic_id: bytes, error: ClusterError) -> DeletableTopicResult:
+    return DeletableTopicResult(name=name, topic_id=topic_id, error_code=error.code, error_message=error.message)
+
+
+# -- CreatePartitions
+
+
+def create_partitions(
+    broker: BrokerView,
+    request: CreatePartitionsRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> CreatePartitionsResponse:
+    twice = duplicates(each.name for each in request.topics)
+    wanted = [_new_partitions(each) for each in request.topics if each.name not in twice]
+    failures = broker.cluster.add_partitions(wanted, validate_only=request.validate_only)
+    failures |= {name or "": DUPLICATE for name in twice}
+    results = []
+    for name in dict.fromkeys(each.name for each in request.topics):
+        failure = failures.get(name)
+        results.append(
+            CreatePartitionsTopicResult(
+                name=name,
+                error_code=failure.code if failure else ErrorCode.NONE,
+                error_message=_told(failure),
+            )
+        )
+    return CreatePartitionsResponse(results=results)
+
+
+def _told(failure: ClusterError | None) -> str | None:
+    """The text of a refusal to grow: Kafka has none for a topic that it does not know."""
+    return None if failure is None or failure.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else failure.message
+
+
+def _new_partitions(asked: CreatePartitionsTopic) -> NewPartitions:
+    assignments = None if asked.assignments is None else [each.broker_ids for each in asked.assignments]
+    return NewPartitions(name=asked.name, total_count=asked.count, assignments=assignments)

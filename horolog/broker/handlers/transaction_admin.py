@@ -1,0 +1,162 @@
+"""Looking at transactions, and ending those that hang: DescribeTransactions 0, ListTransactions 0-2, WriteTxnMarkers 0-2.
+
+- An unknown transactional id is TRANSACTIONAL_ID_NOT_FOUND, an empty one INVALID_REQUEST.
+- ListTransactions names the state filters that it does not know; states are told apart by case. A duration filter below 0 is none.
+- WriteTxnMarkers is what coordinators of other brokers would send; here it is the tool that aborts a hanging transaction. A marker of
+  an older epoch is INVALID_PRODUCER_EPOCH, one of an older coordinator TRANSACTION_COORDINATOR_FENCED.
+- ListTransactions v2 may ask for ids that match a regular expression as a whole; a bad one is INVALID_REGULAR_EXPRESSION.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from operator import itemgetter
+
+from horolog.broker.cluster import Cluster
+from horolog.broker.groups.linear_regex import PatternError, Regex
+from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.handlers.lookup import find_partition
+from horolog.broker.log.partition import Partition
+from horolog.broker.transactions.states import STATES_BY_TITLE, Producer, TopicPartition, Transaction
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    ListTransactionsResponseTransactionState,
+    TopicData,
+    TransactionState,
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from horolog.protocol.records.control import Marker
+
+
+def describe(
+    broker: BrokerView,
+    request: DescribeTransactionsRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> DescribeTransactionsResponse:
+    return DescribeTransactionsResponse(
+        transaction_states=[_describe_one(broker, each) for each in request.transactional_ids]
+    )
+
+
+def _describe_one(broker: BrokerView, transactional_id: str) -> TransactionState:
+    if not transactional_id:
+        return TransactionState(error_code=ErrorCode.INVALID_REQUEST, transactional_id=transactional_id)
+    found = broker.transactions.get(transactional_id)
+    if found is None:
+        return TransactionState(error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, transactional_id=transactional_id)
+    return TransactionState(
+        error_code=ErrorCode.NONE,
+        transactional_id=transactional_id,
+        transaction_state=found.state.title,
+        transaction_timeout_ms=found.timeout_ms,
+        transaction_start_time_ms=found.started_ms,
+        producer_id=found.producer_id,
+        producer_epoch=found.producer_epoch,
+        topics=_by_topic(found.partitions),
+    )
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> list[TopicData]:
+    return [
+        TopicData(topic=topic, partitions=[index for _, index in places])
+        for topic, places in groupby(sorted(partitions), itemgetter(0))
+    ]
+
+
+def list_all(
+    broker: BrokerView,
+    request: ListTransactionsRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> ListTransactionsResponse:
+    try:
+        pattern = Regex(request.transactional_id_pattern) if request.transactional_id_pattern else None
+    except PatternError:
+        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+    unknown = [name for name in request.state_filters if name not in STATES_BY_TITLE]
+    now_ms = broker.clock.wall_ms()
+    return ListTransactionsResponse(
+        error_code=ErrorCode.NONE,
+        unknown_state_filters=unknown,
+        transaction_states=[
+            ListTransactionsResponseTransactionState(
+                transactional_id=each.id, producer_id=each.producer_id, transaction_state=each.state.title
+            )
+            for each in broker.transactions
+            if _is_wanted(each, request, now_ms) and (pattern is None or pattern.matches(each.id))
+        ],
+    )
+
+
+def _is_wanted(transaction: Transaction, request: ListTransactionsRequest, now_ms: int) -> bool:
+    if request.state_filters and transaction.state.title not in request.state_filters:
+        return False
+    if request.producer_id_filters and transaction.producer_id not in request.producer_id_filters:
+        return False
+    return request.duration_filter < 0 or now_ms - transaction.started_ms > request.duration_filter
+
+
+class _Markers:
+    """One WriteTxnMarkers request: answered when all its markers are written."""
+
+    def __init__(self, context: RequestContext, response: WriteTxnMarkersResponse, waits_for: int) -> None:
+        self._context = context
+        self._response = response
+        self._waits_for = waits_for
+
+    def written(
+        self,
+        results: Mapping[Partition, list[WritableTxnMarkerPartitionResult]],
+        errors: Mapping[Partition, ErrorCode],
+    ) -> None:
+        for partition, code in errors.items():
+            for result in results[partition]:
+                result.error_code = code
+        self._waits_for -= 1
+        if not self._waits_for:
+            self._context.reply(self._response)
+
+
+def write_markers(broker: BrokerView, request: WriteTxnMarkersRequest, context: RequestContext) -> None:
+    response = WriteTxnMarkersResponse(markers=[])
+    waiting = _Markers(context, response, len(request.markers))
+    if not request.markers:
+        context.reply(response)
+    for marker in request.markers:
+        answer, results = _find_all(broker.cluster, marker)
+        response.markers.append(answer)
+        broker.transactions.write_markers(
+            list(results),
+            Producer(marker.producer_id, marker.producer_epoch),
+            Marker(marker.transaction_result, marker.coordinator_epoch),
+            lambda errors, results=results: waiting.written(results, errors),  # type: ignore[misc]
+        )
+
+
+def _find_all(
+    cluster: Cluster, marker: WritableTxnMarker
+) -> tuple[WritableTxnMarkerResult, dict[Partition, list[WritableTxnMarkerPartitionResult]]]:
+    """The answer as far as it is known, and its places for the partitions that a marker goes to."""
+    answer = WritableTxnMarkerResult(producer_id=marker.producer_id, topics=[])
+    places: dict[Partition, list[WritableTxnMarkerPartitionResult]] = {}
+    for topic in marker.topics:
+        results: list[WritableTxnMarkerPartitionResult] = []
+        answer.topics.append(WritableTxnMarkerTopicResult(name=topic.name, partitions=results))
+        for index in topic.partition_indexes:
+            found = find_partition(cluster, topic.name, index)
+            result = WritableTxnMarkerPartitionResult(partition_index=index, error_code=ErrorCode.NONE)
+            results.append(result)
+            if isinstance(found, ErrorCode):
+                result.error_code = found
+            else:
+                places.setdefault(found, []).append(result)
+    return answer, places

@@ -1,0 +1,197 @@
+"""What producers ask of the transaction coordinator: AddPartitionsToTxn 0-5, AddOffsetsToTxn 0-4, TxnOffsetCommit 0-5, EndTxn 0-5.
+
+- A partition that does not exist keeps the others of its request from being added (OPERATION_NOT_ATTEMPTED); internal topics are
+  TOPIC_AUTHORIZATION_FAILED. AddPartitionsToTxn v4+ is what brokers send for several producers, and may only ask.
+- TxnOffsetCommit v5 adds the group's offsets to the transaction by itself; older ones want AddOffsetsToTxn first.
+- EndTxn v5 answers the producer id and epoch to go on with. EndTxn is answered when the markers are on the disk.
+- Versions 0 and 1 do not know PRODUCER_FENCED and get INVALID_PRODUCER_EPOCH.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from horolog.broker.cluster import Cluster
+from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.topic_names import INTERNAL_TOPICS
+from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer, TopicPartition
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+    EndTxnRequest,
+    EndTxnResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+FIRST_VERSION_OF_BROKERS = 4
+FIRST_VERSION_WITH_FENCED = 2
+FIRST_END_WITH_NEW_EPOCH = 5
+FIRST_COMMIT_THAT_ADDS = 5
+FIRST_COMMIT_WITH_ABORTABLE = 4
+
+Codes = dict[TopicPartition, ErrorCode]
+
+
+def add_partitions(
+    broker: BrokerView, request: AddPartitionsToTxnRequest, context: RequestContext
+) -> AddPartitionsToTxnResponse:
+    if context.version >= FIRST_VERSION_OF_BROKERS:
+        return AddPartitionsToTxnResponse(
+            results_by_transaction=[
+                AddPartitionsToTxnResult(
+                    transactional_id=each.transactional_id, topic_results=_results(each.topics, _add(broker, each))
+                )
+                for each in request.transactions
+            ]
+        )
+    topics = request.v3_and_below_topics
+    wanted = AddPartitionsToTxnTransaction(
+        transactional_id=request.v3_and_below_transactional_id,
+        producer_id=request.v3_and_below_producer_id,
+        producer_epoch=request.v3_and_below_producer_epoch,
+        verify_only=False,
+        topics=topics,
+    )
+    codes = {place: _for_version(code, context.version) for place, code in _add(broker, wanted, VERSION_0).items()}
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(topics, codes))
+
+
+def _add(broker: BrokerView, wanted: AddPartitionsToTxnTransaction, client_version: int = VERSION_2) -> Codes:
+    places = [(topic.name, index) for topic in wanted.topics for index in topic.partitions]
+    producer = Producer(wanted.producer_id, wanted.producer_epoch)
+    if not wanted.transactional_id:
+        return dict.fromkeys(places, ErrorCode.INVALID_REQUEST)
+    refused = _refused(broker.cluster, places, internal_too=client_version == VERSION_0)
+    if refused:
+        return dict.fromkeys(places, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused
+    if wanted.verify_only:
+        verify = broker.transactions.verify
+        return {place: verify(wanted.transactional_id, producer, place) for place in places}
+    code = broker.transactions.add(wanted.transactional_id, producer, places, client_version)
+    return dict.fromkeys(places, code)
+
+
+def _refused(cluster: Cluster, places: Iterable[TopicPartition], *, internal_too: bool) -> Codes:
+    """The partitions that no producer can write to."""
+    refused: Codes = {}
+    for name, index in places:
+        topic = cluster.topics.get(name)
+        if internal_too and name in INTERNAL_TOPICS:
+            refused[name, index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif topic is None or not 0 <= index < len(topic.partitions):
+            refused[name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return refused
+
+
+def _results(topics: Iterable[AddPartitionsToTxnTopic], codes: Codes) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=codes[topic.name, index])
+                for index in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]
+
+
+def _for_version(code: ErrorCode, version: int) -> ErrorCode:
+    if code == ErrorCode.PRODUCER_FENCED and version < FIRST_VERSION_WITH_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return code
+
+
+def add_offsets(
+    broker: BrokerView, request: AddOffsetsToTxnRequest, context: RequestContext
+) -> AddOffsetsToTxnResponse:
+    if not request.transactional_id:
+        return AddOffsetsToTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
+    producer = Producer(request.producer_id, request.producer_epoch)
+    code = _add_group(broker, request.transactional_id, producer, request.group_id, VERSION_0)
+    return AddOffsetsToTxnResponse(error_code=_for_version(code, context.version))
+
+
+def _add_group(
+    broker: BrokerView, transactional_id: str, producer: Producer, group_id: str, client_version: int
+) -> ErrorCode:
+    try:
+        partition = broker.groups.offsets_partition(group_id)
+    except ClusterError:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    place = (partition.topic, partition.index)
+    return broker.transactions.add(transactional_id, producer, [place], client_version)
+
+
+def commit_offsets(broker: BrokerView, request: TxnOffsetCommitRequest, context: RequestContext) -> None:
+    code = _may_commit_offsets(broker, request, context.version)
+    if code == ErrorCode.NONE:
+        broker.groups.txn_commit(request, context.reply)
+    else:
+        context.reply(_commit_refused(request, code))
+
+
+def _may_commit_offsets(broker: BrokerView, request: TxnOffsetCommitRequest, version: int) -> ErrorCode:
+    """Whether the group's offsets belong to the transaction; from v5 on they do from now on."""
+    if not request.group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    producer = Producer(request.producer_id, request.producer_epoch)
+    if version >= FIRST_COMMIT_THAT_ADDS:
+        code = _add_group(broker, request.transactional_id, producer, request.group_id, VERSION_2)
+    else:
+        try:
+            partition = broker.groups.offsets_partition(request.group_id)
+        except ClusterError:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        place = (partition.topic, partition.index)
+        code = broker.transactions.verify(request.transactional_id, producer, place)
+        if code == ErrorCode.CONCURRENT_TRANSACTIONS:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE  # which these clients try again
+    if code == ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if code == ErrorCode.TRANSACTION_ABORTABLE and version < FIRST_COMMIT_WITH_ABORTABLE:
+        return ErrorCode.INVALID_TXN_STATE
+    return code
+
+
+def _commit_refused(request: TxnOffsetCommitRequest, code: ErrorCode) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=code)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def end(broker: BrokerView, request: EndTxnRequest, context: RequestContext) -> None:
+    if not request.transactional_id:
+        context.reply(EndTxnResponse(error_code=ErrorCode.INVALID_REQUEST))
+        return
+
+    def done(code: ErrorCode, producer: Producer | None) -> None:
+        response = EndTxnResponse(error_code=_for_version(code, context.version))
+        if producer is not None:
+            response.producer_id, response.producer_epoch = producer
+        context.reply(response)
+
+    client_version = VERSION_2 if context.version >= FIRST_END_WITH_NEW_EPOCH else VERSION_0
+    producer = Producer(request.producer_id, request.producer_epoch)
+    broker.transactions.end(request.transactional_id, producer, client_version, done, commit=request.committed)

@@ -1,0 +1,75 @@
+"""Checksums of a log file, block by block, so that a part of it can be held against what was written without reading all of it.
+
+A log is divided into blocks of 1 MiB, the last one shorter. The sum of a block is the crc32c of its bytes, whatever they hold:
+so it also tells of what no batch's own checksum covers. Sums grow with what is written and are kept in seals.
+"""
+
+from crc32c import crc32c
+
+from horolog.broker.log.storage import Buffer, File
+
+BLOCK_BYTES = 1 << 20
+_SUM_BYTES = 4
+
+
+class BlockSums:
+    """The sums of a log that grows at its end."""
+
+    __slots__ = ("_complete", "_last", "size_bytes")
+
+    def __init__(self, size_bytes: int = 0, sums: bytes = b"") -> None:
+        """As `encode` gave them for a log of that size. Raises ValueError if they are not of that size."""
+        if len(sums) != _SUM_BYTES * blocks_in(size_bytes):
+            raise ValueError(f"{len(sums)} bytes are no sums of {size_bytes} bytes")
+        self.size_bytes = size_bytes
+        has_open_block = size_bytes % BLOCK_BYTES != 0
+        self._complete = bytearray(sums[:-_SUM_BYTES] if has_open_block else sums)
+        self._last = int.from_bytes(sums[-_SUM_BYTES:], "big") if has_open_block else 0
+
+    def __repr__(self) -> str:
+        return f"<BlockSums of {self.size_bytes} bytes>"
+
+    def encode(self) -> bytes:
+        """Four bytes per block, the last one as it is now."""
+        if self.size_bytes % BLOCK_BYTES:
+            return bytes(self._complete) + self._last.to_bytes(_SUM_BYTES, "big")
+        return bytes(self._complete)
+
+    def extend(self, data: Buffer) -> None:
+        """Take in bytes that follow."""
+        size = len(data)
+        room = BLOCK_BYTES - self.size_bytes % BLOCK_BYTES
+        if size < room:
+            self._last = crc32c(data, self._last)
+            self.size_bytes += size
+            return
+        view = memoryview(data)
+        at = 0
+        while at < size:
+            part = view[at : at + room]
+            self._last = crc32c(part, self._last)
+            self.size_bytes += len(part)
+            if len(part) == room:
+                self._complete += self._last.to_bytes(_SUM_BYTES, "big")
+                self._last = 0
+            at += room
+            room = BLOCK_BYTES
+
+    def sum_of(self, block: int) -> int:
+        at = block * _SUM_BYTES
+        return int.from_bytes(self._complete[at : at + _SUM_BYTES], "big") if at < len(self._complete) else self._last
+
+    def span_of(self, block: int) -> tuple[int, int]:
+        """Where a block begins and ends."""
+        return block * BLOCK_BYTES, min((block + 1) * BLOCK_BYTES, self.size_bytes)
+
+
+def blocks_in(size_bytes: int) -> int:
+    return (size_bytes + BLOCK_BYTES - 1) // BLOCK_BYTES
+
+
+def extend_from(sums: BlockSums, file: File, end: int) -> None:
+    """Take in what the file has up to `end`."""
+    while sums.size_bytes < end:
+        size = min(BLOCK_BYTES, end - sums.size_bytes)
+        sums.extend(file.pread(size, sums.size_bytes))

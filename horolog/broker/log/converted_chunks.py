@@ -1,0 +1,56 @@
+"""Remembers pieces of logs that were converted for readers, the longest unused forgotten first, and those of a log with it."""
+
+from typing import NamedTuple
+
+from horolog.protocol.records.convert_up import UpBatch
+
+CONVERTED_BYTES = 32 * 1024 * 1024
+"""The bound on what is remembered, unless the settings say otherwise."""
+
+
+class Chunk(NamedTuple):
+    """A piece of a log from some place on, as batches, whose ends count from there."""
+
+    batches: list[UpBatch]
+    size_bytes: int
+
+
+class ConvertedChunks:
+    """The chunks last asked for, by the number of their log and where in it they begin."""
+
+    __slots__ = ("_chunks", "limit_bytes", "used_bytes")
+
+    def __init__(self, limit_bytes: int = CONVERTED_BYTES) -> None:
+        self.limit_bytes = limit_bytes
+        self.used_bytes = 0
+        self._chunks: dict[tuple[int, int], Chunk] = {}
+
+    def __repr__(self) -> str:
+        return f"<ConvertedChunks: {len(self._chunks)}, {self.used_bytes} of {self.limit_bytes} bytes>"
+
+    def get(self, log: int, position: int) -> Chunk | None:
+        """`log` is a number that stands for one log file for as long as the process runs."""
+        key = (log, position)
+        chunk = self._chunks.pop(key, None)
+        if chunk is not None:
+            self._chunks[key] = chunk
+        return chunk
+
+    def put(self, log: int, position: int, chunk: Chunk) -> None:
+        if chunk.size_bytes > self.limit_bytes:
+            return
+        self._drop((log, position))
+        self._chunks[log, position] = chunk
+        self.used_bytes += chunk.size_bytes
+        while self.used_bytes > self.limit_bytes:
+            self._drop(next(iter(self._chunks)))
+
+    def forget(self, log: int) -> None:
+        """The log is closed, gone or made anew."""
+        for key in [key for key in self._chunks if key[0] == log]:
+            self._drop(key)
+
+    def _drop(self, key: tuple[int, int]) -> None:
+        chunk = self._chunks.pop(key, None)
+        if chunk is not None:
+            self.used_bytes -= chunk.size_bytes

@@ -1,0 +1,87 @@
+"""Notices records whose time surprises retention when they are appended, and not only when retention meets them.
+
+What is already behind the edge of `retention.ms` may be deleted at once; what lies in the future keeps itself and everything
+behind it. Both are counted by append, going by its largest time; people are told of the first of a topic in an hour.
+"""
+
+import logging
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from horolog.broker.log.counters import LogCounters
+from horolog.broker.topic_settings import TopicConfig
+from horolog.protocol.epoch_units import UNIT_NAMES, misread_as_ms, to_ms
+from horolog.protocol.readable import format_duration, format_time
+from horolog.protocol.records.record import MAX_INT64
+
+log = logging.getLogger(__name__)
+
+FAR_AHEAD_MS = 86_400_000
+"""Further in the future than any clock that is merely wrong by a time zone."""
+SILENCE_MS = 3_600_000
+
+_AHEAD = (
+    "topic %s: partition %s was sent a record of %s%s, %s ahead of this broker's clock (%s): by time it is kept, and so is all"
+    " that lies behind it, until then; message.timestamp.after.max.ms has such records refused"
+)
+_BEHIND = (
+    "topic %s: partition %s was sent records of %s%s or earlier, which retention.ms (%s) keeps no longer: it reaches back to %s;"
+    " they go with the next look, unless something later shares their segment"
+)
+
+
+def kept_ms(config: TopicConfig) -> int:
+    """How old a record may be before retention by time deletes it; for ever where it deletes nothing."""
+    return config.retention_ms if config.delete and config.retention_ms >= 0 else MAX_INT64
+
+
+class Place(Protocol):
+    """The partition that was appended to."""
+
+    topic: str
+    index: int
+
+    @property
+    def config(self) -> TopicConfig: ...
+
+
+@dataclass(slots=True)
+class TimeWatch:
+    """Who was told of what, in the order in which that was; shared by all partitions."""
+
+    _told: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def note(self, place: Place, counters: LogCounters, largest: int, now_ms: int) -> None:
+        """An append whose largest time lies in the future, or is older than `kept_ms`; -1 is no time."""
+        topic, partition, retention_ms = place.topic, place.index, place.config.retention_ms
+        if largest > now_ms:
+            counters.appends_from_future.value += 1
+            if largest - now_ms > FAR_AHEAD_MS:
+                counters.appends_far_ahead.value += 1
+                if self._is_news(topic, _AHEAD, now_ms):
+                    ahead = format_duration(largest - now_ms)
+                    log.warning(
+                        _AHEAD, topic, partition, format_time(largest), _unit_hint(largest), ahead, format_time(now_ms)
+                    )
+        elif largest >= 0:
+            counters.appends_behind_retention.value += 1
+            if self._is_news(topic, _BEHIND, now_ms):
+                edge = format_time(now_ms - retention_ms)
+                kept = format_duration(retention_ms)
+                log.warning(_BEHIND, topic, partition, format_time(largest), _unit_hint(largest), kept, edge)
+
+    def _is_news(self, topic: str, what: str, now_ms: int) -> bool:
+        """Whether nothing like it was said of the topic for an hour; the clock may have been set back."""
+        told_ms = self._told.get((topic, what))
+        if told_ms is not None and abs(now_ms - told_ms) < SILENCE_MS:
+            return False
+        while self._told and abs(now_ms - next(iter(self._told.values()))) >= SILENCE_MS:
+            del self._told[next(iter(self._told))]
+        self._told[topic, what] = now_ms
+        return True
+
+
+def _unit_hint(timestamp: int) -> str:
+    """What a number means that was hardly meant as milliseconds."""
+    unit = misread_as_ms(timestamp)
+    return "" if unit is None else f" (if {timestamp} are {UNIT_NAMES[unit]}: of {format_time(to_ms(timestamp, unit))})"

@@ -1,0 +1,116 @@
+"""From a frame to its handler: header, route, body, handler, encoded answer.
+
+A route is what one (api, version) needs, resolved once: the handler, the compiled codecs and the counters. Authorisation and
+quotas belong here too, between decoding and the handler, when they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from horolog.broker.handlers import HANDLERS, Handler
+from horolog.broker.handlers.context import BrokerView, Buffer, Peer, RequestContext
+from horolog.broker.network.meters import REQUESTS, SIZE_BYTES, ApiMeter
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.compile import decoder, encoder
+from horolog.protocol.errors import DecodeError, ProtocolError
+from horolog.protocol.framing import RequestHeader, read_request_header
+
+if TYPE_CHECKING:
+    from horolog.broker.metrics import Counter
+
+
+class Route:
+    """How requests of one api and version are decoded, handled and answered."""
+
+    __slots__ = (
+        "decode",
+        "encode",
+        "handle",
+        "meter",
+        "name",
+        "received",
+        "requests",
+        "response_header_version",
+        "version",
+    )
+
+    def __init__(self, key: ApiKey, version: int, handler: Handler, requests: Counter, meter: ApiMeter) -> None:
+        api = API[key]
+        self.name = api.name
+        self.version = version
+        self.handle: Callable[[BrokerView, Any, RequestContext], object | None] = handler.function
+        self.decode: Callable[[Buffer, int], tuple[Any, int]] = decoder(api.request, version)
+        self.encode: Callable[[Any, list[Buffer]], None] = encoder(api.response, version)
+        self.response_header_version = api.response_header_version(version)
+        self.requests = requests
+        self.meter = meter
+        self.received = meter.received
+
+
+class Dispatcher:
+    """Finds the route of a frame and runs its handler."""
+
+    def __init__(self, broker: BrokerView, handlers: Mapping[ApiKey, Handler] = HANDLERS) -> None:
+        self._broker = broker
+        if broker.settings.horolog_read_only:
+            from horolog.broker.handlers.read_only import READ_ONLY_HANDLERS
+
+            handlers = READ_ONLY_HANDLERS
+        self._handlers = handlers
+        self._routes: dict[int, Route] = {}
+        self._meters: dict[ApiKey, ApiMeter] = {}
+
+    def dispatch(self, frame: memoryview, connection: Peer) -> RequestContext:
+        """Handle one request; the context comes back answered (`parts`) or waiting (`parts` is None)."""
+        header = read_request_header(frame)
+        route = self._routes.get(header.api_key << 16 | header.version)
+        if route is None:
+            route = self._find_route(header)
+        size_bytes = len(frame)
+        context = RequestContext(connection, route, header.correlation_id, header.client_id, size_bytes, monotonic())
+        route.requests.value += 1
+        route.received.value += size_bytes + SIZE_BYTES
+        try:
+            request, _ = route.decode(frame, header.body_start)
+        except DecodeError as error:
+            raise DecodeError(f"{route.name} v{route.version}: {error}") from error
+        response = route.handle(self._broker, request, context)
+        if response is not None:
+            context.set_response(response)
+        return context
+
+    def _find_route(self, header: RequestHeader) -> Route:
+        try:
+            key = ApiKey(header.api_key)
+            handler = self._handlers[key]
+        except (ValueError, KeyError):
+            raise ProtocolError(f"unknown or unsupported api key {header.api_key}") from None
+        version = header.version
+        if not handler.min_version <= version <= handler.max_version:
+            if key is ApiKey.API_VERSIONS:
+                return self._unsupported_api_versions()
+            raise ProtocolError(f"{API[key].name} version {version} is not served")
+        counter = self._broker.metrics.counter(REQUESTS, API[key].name, str(version))
+        route = Route(key, version, handler, counter, self._meter(key))
+        self._routes[header.api_key << 16 | version] = route
+        return route
+
+    def _meter(self, key: ApiKey) -> ApiMeter:
+        """One for all versions of an api."""
+        meter = self._meters.get(key)
+        if meter is None:
+            meter = self._meters[key] = ApiMeter(self._broker.metrics, API[key].name, API[key].response)
+        return meter
+
+    def _unsupported_api_versions(self) -> Route:
+        """ApiVersions in a version we do not know: its body is not read, the answer has the form of v0."""
+        from horolog.broker.handlers.api_versions import handle_unsupported
+
+        key = ApiKey.API_VERSIONS
+        counter = self._broker.metrics.counter(REQUESTS, API[key].name, "unsupported")
+        route = Route(key, 0, Handler(0, 0, handle_unsupported), counter, self._meter(key))
+        route.decode = lambda frame, _: (None, len(frame))
+        return route

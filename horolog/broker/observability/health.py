@@ -1,0 +1,48 @@
+"""Decides whether the broker is fit to take clients, and says why not."""
+
+from dataclasses import dataclass, field
+
+from horolog.broker.adoption.report import UNKNOWN_MEANS
+from horolog.broker.log.partition import Partition
+from horolog.broker.observability.watched import Phase, Watched
+
+MAX_NAMED_PARTITIONS = 100  # in one answer; the rest is counted
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """`reasons` keep clients away; `warnings` are faults that only some clients meet."""
+
+    ready: bool
+    phase: str
+    reasons: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def readiness(broker: Watched) -> Readiness:
+    """Ready: started, not stopping, groups read, and every internal partition works."""
+    if broker.phase is not Phase.READY:
+        return Readiness(False, broker.phase.value, [f"the broker is {broker.phase.value}"])
+    reasons: list[str] = []
+    warnings = ["nothing is written (horolog.read.only)"] if broker.settings.horolog_read_only else []
+    loading = len(broker.groups.registry.loading)
+    if loading:
+        reasons.append(f"{loading} partitions of committed offsets are still being read")
+    for topic in broker.cluster.topics.values():
+        faults = [f"{topic.name}-{each.index} {what}" for each in topic.partitions if (what := _trouble(each))]
+        (reasons if topic.internal else warnings).extend(faults)
+        if topic.settings_unknown:
+            warnings.append(f"topic {topic.name}: {UNKNOWN_MEANS}")
+    return Readiness(not reasons, broker.phase.value, _some(reasons), _some(warnings))
+
+
+def _trouble(partition: Partition) -> str | None:
+    if partition.fault is not None:
+        return f"is offline: {partition.fault}"
+    return None if partition.stopped is None else f"takes no appends: {partition.stopped}"
+
+
+def _some(lines: list[str]) -> list[str]:
+    if len(lines) <= MAX_NAMED_PARTITIONS:
+        return lines
+    return [*lines[:MAX_NAMED_PARTITIONS], f"and {len(lines) - MAX_NAMED_PARTITIONS} more"]

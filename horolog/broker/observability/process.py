@@ -1,0 +1,51 @@
+"""Figures of this process under the names that every Prometheus client library gives them."""
+
+import os
+import platform
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from horolog.broker.metrics import Described, Kind, Samples
+from horolog.version import __version__
+
+CPU = Described("process_cpu_seconds_total", Kind.COUNTER, "Processor time spent, user and system.", standard=True)
+MEMORY = Described("process_resident_memory_bytes", Kind.GAUGE, "Memory in use.", standard=True)
+FILES = Described("process_open_fds", Kind.GAUGE, "File descriptors that are open.", standard=True)
+MAX_FILES = Described("process_max_fds", Kind.GAUGE, "File descriptors that may be open.", standard=True)
+STARTED = Described(
+    "process_start_time_seconds", Kind.GAUGE, "When the broker started, since the epoch.", standard=True
+)
+BUILD = Described("build_info", Kind.GAUGE, "Always 1; what is running.", ("version", "python", "implementation"))
+FAMILIES = (CPU, MEMORY, FILES, MAX_FILES, STARTED, BUILD)
+
+_STATM = Path("/proc/self/statm")
+_DESCRIPTORS = Path("/proc/self/fd")
+
+
+def collect(started_ms: int) -> Iterator[tuple[Described, Samples]]:
+    """Where the system does not say something (no /proc), the family has no sample."""
+    yield CPU, [((), time.process_time())]
+    yield MEMORY, [((), value) for value in _resident_bytes()]
+    yield FILES, [((), value) for value in _open_files()]
+    yield MAX_FILES, [((), value) for value in _max_files()]
+    yield STARTED, [((), started_ms / 1000)]
+    yield BUILD, [((__version__, platform.python_version(), platform.python_implementation()), 1)]
+
+
+def _resident_bytes() -> Iterator[int]:
+    if _STATM.exists():
+        yield int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _open_files() -> Iterator[int]:
+    if _DESCRIPTORS.is_dir():
+        yield sum(1 for _ in _DESCRIPTORS.iterdir()) - 1  # one of them is the listing's own
+
+
+def _max_files() -> Iterator[int]:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    yield resource.getrlimit(resource.RLIMIT_NOFILE)[0]

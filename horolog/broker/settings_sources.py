@@ -1,0 +1,104 @@
+"""Collects what was set: the file, the environment as Kafka's container image reads it, and flags, each winning over the one before."""
+
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from horolog.broker import properties_file
+from horolog.broker.setting_types import SettingsError, Spec, nearest
+
+# The environment variables of Kafka's scripts and images, and those that container platforms set for a service named kafka.
+_NOT_SETTINGS = re.compile(
+    r"KAFKA_(HOME|NAME|ENV_.*|OPTS|VERSION|DEBUG|CLUSTER_ID|KRAFT_CLUSTER_ID|ENABLE_KRAFT|CREATE_TOPICS_SEPARATOR|.*_OPTS|JMX_.*|LOG4J_.*|TOOLS_LOG4J_.*|SERVICE_.*|PORT_.*)"
+)
+_OTHER_NAMES = {"KAFKA_CREATE_TOPICS": "horolog.create.topics"}
+"""Variables of Kafka's images that are no key of Kafka's, and the key that does the same here."""
+_PLATFORM_PORT = re.compile(r"(tcp|udp|sctp)://.*")
+"""KAFKA_PORT as container platforms set it for a service named kafka; a port of Kafka 0.10 is a number."""
+_FAMILIES = ("listener.name.", "rsm.config.", "rlmm.config.")  # Kafka hands on whatever begins so
+_CLOSE = 0.87  # an environment variable as like a known name as this is taken for a misspelling of it
+
+
+def gather(
+    file: Path | None, environ: Mapping[str, str], flags: Mapping[str, str], specs: Mapping[str, Spec]
+) -> tuple[dict[str, str], list[str]]:
+    """The texts given for keys of the table, and warnings about all others; raises SettingsError for a key nobody knows."""
+    found: dict[str, str] = {}
+    warnings: list[str] = []
+    unused: dict[str, None] = {}
+    variables, strangers = from_environment(environ, specs)
+    for given in (read_file(file) if file is not None else {}, variables, flags):
+        for key, value in given.items():
+            if key in specs:
+                found[key] = value
+            elif is_kafka_key(key):
+                unused[key] = None
+            else:
+                _refuse(key, value, specs)
+    if unused:
+        warnings.append(f"known to Kafka and not used by horolog: {', '.join(unused)}")
+    if strangers:
+        warnings.append(f"environment variables that name no setting, ignored: {', '.join(strangers)}")
+    return found, warnings
+
+
+def read_file(file: Path) -> dict[str, str]:
+    try:
+        return properties_file.parse(file.read_bytes())
+    except (OSError, properties_file.PropertiesError) as error:
+        raise SettingsError("--config", str(file), f"cannot be read: {error}") from error
+
+
+def from_environment(environ: Mapping[str, str], specs: Mapping[str, Spec]) -> tuple[dict[str, str], list[str]]:
+    """Settings by key, and the names that are none.
+
+    The prefix KAFKA_ is not ours alone, so a name far from every key is passed over; one that is nearly a key is not.
+    """
+    given: dict[str, str] = {}
+    strangers: list[str] = []
+    for name, value in sorted(environ.items()):
+        if not name.startswith("KAFKA_"):
+            continue
+        key = key_of_variable(name)
+        if key == "port" and _PLATFORM_PORT.fullmatch(value):
+            continue
+        if key in specs or is_kafka_key(key):
+            given[key] = value
+        elif _NOT_SETTINGS.fullmatch(name):
+            continue
+        elif nearest(key, (*specs, *kafka_keys()), _CLOSE):
+            _refuse(key, value, specs)
+        else:
+            strangers.append(name)
+    return given, strangers
+
+
+def key_of_variable(name: str) -> str:
+    """KAFKA_LOG_SEGMENT_BYTES is log.segment.bytes, and so is KAFKA_CFG_LOG_SEGMENT_BYTES, as one family of images has it.
+
+    Two underscores stand for one, three for a dash.
+    """
+    if name in _OTHER_NAMES:
+        return _OTHER_NAMES[name]
+    rest = name.removeprefix("KAFKA_").removeprefix("CFG_").lower()
+    return re.sub("_+", lambda run: {1: ".", 2: "_", 3: "-"}.get(len(run[0]), run[0]), rest)
+
+
+def kafka_keys() -> Collection[str]:
+    """Every broker setting of Kafka 0.10.2, 3.9 and 4.3."""
+    if not _kafka_keys:
+        text = Path(__file__).with_name("kafka_keys.txt").read_text("ascii")
+        _kafka_keys.update(line for line in text.splitlines() if line and not line.startswith("#"))
+    return _kafka_keys
+
+
+_kafka_keys: set[str] = set()
+
+
+def is_kafka_key(key: str) -> bool:
+    return key.startswith(_FAMILIES) or key in kafka_keys()
+
+
+def _refuse(key: str, value: str, specs: Mapping[str, Spec]) -> None:
+    near = nearest(key, (*specs, *kafka_keys()))
+    raise SettingsError(key, value, "is not a known setting" + (f"; did you mean {near}?" if near else ""))

@@ -1,0 +1,66 @@
+"""What all admin calls have in common: a client, requests that are tried again, and failures by name."""
+
+import asyncio
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from horolog.client.client import Client
+from horolog.client.errors import KafkaError, PartialFailure, error_of
+from horolog.client.requests import Request
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class AdminBase:
+    def __init__(self, bootstrap: str | Sequence[str] | Client, **client_options: Any) -> None:
+        self._owns_client = not isinstance(bootstrap, Client)
+        self.client = bootstrap if isinstance(bootstrap, Client) else Client(bootstrap, **client_options)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        if self._owns_client:
+            await self.client.close()
+
+    async def _ask(self, message: Request, *, code_of: Callable[[Any], int] | None = None, **where: Any) -> Any:
+        """The answer; sent again after failures that may pass, among them those that `code_of` finds in the answer."""
+
+        async def once() -> Any:
+            response = await self.client.attempt(message, **where)
+            if code_of is not None:
+                code = code_of(response)
+                if code and error_of(code).retriable:
+                    raise error_of(code)
+            return response
+
+        return await self.client.retry(once)
+
+    async def _ask_every_broker(self, message: Request) -> list[Any]:
+        """The answers of all brokers of the cluster."""
+        view = await self.client.metadata([])
+        return list(await asyncio.gather(*(self._ask(message, node_id=node) for node in view.nodes)))
+
+
+def collect(results: Iterable[tuple[K, int, str | None, V]]) -> dict[K, V]:
+    """(name, error code, message, result): the results by name. One failure alone is raised as it is, several as PartialFailure."""
+    done: dict[K, V] = {}
+    failed: dict[K, KafkaError] = {}
+    for name, code, message, result in results:
+        if code:
+            error = error_of(code, message)
+            failed[name] = KafkaError(error.code, f"{name}: {error.message}")
+        else:
+            done[name] = result
+    if failed and not done and len(failed) == 1:
+        raise next(iter(failed.values()))
+    if failed:
+        raise PartialFailure(failed, done)
+    return done

@@ -1,0 +1,205 @@
+"""`horolog adopt`: says what a start on a folder of Kafka or horolog finds there, and gives settings to topics that have none."""
+
+import argparse
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from horolog.client.cli.common.arguments import add_output, add_zone, describe
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+
+if TYPE_CHECKING:  # reading files is imported when files are read
+    from horolog.broker.adoption.given import Given
+    from horolog.broker.settings import Settings
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        "Say what a start on these data folders takes over, which settings each topic has and where they come from, what\n"
+        "retention would delete within an hour, and what cannot be read; then take it over, so that the next start knows.\n"
+        "With --dry-run nothing is written. Topics whose settings nobody knows lose nothing until they are given.\n"
+        "Give --config and --set as to `horolog serve`: what a topic does not say itself, the broker's settings say.\n\n"
+        "exit codes: 0 all is known and nothing goes, 3 settings are unknown, records would go or cannot be read",
+        "horolog adopt /var/lib/kafka/data --dry-run",
+        "horolog adopt /var/lib/kafka/data --config server.properties --dry-run -o json",
+        "kafka-configs.sh --zookeeper localhost --entity-type topics --describe > settings.txt",
+        "horolog adopt /var/lib/kafka/data --settings settings.txt",
+    )
+    parser.add_argument("data_folders", metavar="DIR", nargs="+", help="the folders that log.dirs names, all of them")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only say it; a broker may be running")
+    parser.add_argument(
+        "--settings", type=Path, metavar="FILE", help="settings of topics: kafka-configs.sh --describe, or JSON"
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="the broker's settings, as serve takes them")
+    parser.add_argument(
+        "--set", dest="assigned", action="append", default=[], metavar="KEY=VALUE", help="one of the broker's settings"
+    )
+    add_output(parser)
+    add_zone(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.broker.adoption.giving import RefusedSettings
+    from horolog.broker.log.data_folder import DataFolderError
+    from horolog.broker.log.overlay import OverlayStorage
+    from horolog.broker.log.storage import FolderInUse, StorageFault
+    from horolog.client.cli.common.read_only import ReadOnlyStorage
+    from horolog.client.cli.examining import adopting
+
+    folders = [one.rstrip("/") or "/" for one in arguments.data_folders]
+    _check_folders(folders, console, dry_run=arguments.dry_run)
+    settings = _broker_settings(arguments, folders[0], console)
+    given = _given(arguments.settings) if arguments.settings is not None else {}
+    try:
+        stored, taken = adopting.plan(OverlayStorage(ReadOnlyStorage()), folders, given, settings)
+        running = adopting.with_dynamic(settings, taken)
+        found = adopting.examine(folders, taken, running, console.now_ms())
+        document = adopting.document(folders, taken, stored, found, running)
+        if not arguments.dry_run:
+            adopting.carry_out(folders, given, settings, console.now_ms())
+    except RefusedSettings as error:
+        raise UsageError(f"{arguments.settings}: {error}") from error
+    except FolderInUse as error:
+        raise CommandError(f"a broker runs on {folders}: {error}", "stop it, or give --dry-run") from error
+    except (DataFolderError, StorageFault) as error:
+        raise CommandError(f"{', '.join(folders)}: {error}") from error
+    document = {"dry_run": arguments.dry_run, **document}
+    if console.as_json:
+        console.json(document)
+    else:
+        _show(document, console)
+    summary = document["summary"]
+    return ExitCode.ALERT if any(summary[key] for key in summary if key != "topics") else ExitCode.OK
+
+
+def _check_folders(folders: list[str], console: Console, *, dry_run: bool) -> None:
+    from horolog.client.cli.common.read_only import ReadOnlyStorage
+    from horolog.client.cli.examining.folder_check import is_in_use, partitions_in
+
+    storage = ReadOnlyStorage()
+    for folder in folders:
+        if not storage.is_dir(folder):
+            raise NotFoundError(f"{folder} is no folder", "name the folder that log.dirs names")
+        if not partitions_in(storage, folder) and any(name.endswith(".log") for name in storage.list_dir(folder)):
+            raise NotFoundError(f"{folder} is the folder of one partition", "name the data folder above it")
+        if is_in_use(folder):
+            if not dry_run:
+                raise CommandError(f"{folder} is in use by a running broker", "stop it, or give --dry-run")
+            console.note(f"a broker runs on {folder}: what it is writing just now may not be seen")
+
+
+def _broker_settings(arguments: argparse.Namespace, folder: str, console: Console) -> "Settings":
+    """As `serve` would have them; who the broker is, the folder says where the arguments do not."""
+    from horolog.broker.setting_types import SettingsError
+    from horolog.broker.settings import load
+    from horolog.client.cli.common.read_only import ReadOnlyStorage
+    from horolog.client.cli.examining.adopting import node_id_of
+
+    flags: dict[str, str] = {}
+    for text in arguments.assigned:
+        key, equals, value = text.partition("=")
+        if not (key.strip() and equals):
+            raise UsageError(f"--set {text!r} is not KEY=VALUE")
+        flags[key.strip()] = value
+    try:
+        settings, _ = load(arguments.config, console.environ, flags)
+        node_id = node_id_of(ReadOnlyStorage(), folder)
+        if node_id is not None and not (settings.is_set("node.id") or settings.is_set("broker.id")):
+            settings, _ = load(arguments.config, console.environ, {**flags, "node.id": str(node_id)})
+    except SettingsError as error:
+        raise UsageError(str(error)) from error
+    return settings
+
+
+def _given(path: Path) -> "dict[str, Given]":
+    from horolog.broker.adoption.given import GivenError, parse
+
+    try:
+        return parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no file {path}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{path} cannot be read: {error}") from error
+    except GivenError as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+def _show(document: dict[str, Any], console: Console) -> None:
+    rows = [_row(topic, console) for topic in document["topics"]]
+    if rows:
+        headings = ["TOPIC", "PARTITIONS", "BYTES", "LATEST TIME", "POLICY", "KEPT FOR", "SETTINGS FROM", "GOES SOON"]
+        console.table(headings, rows)
+    for topic in document["topics"]:
+        _show_topic(topic, console)
+    for renaming in document["renamings"]:
+        verb = "would become" if document["dry_run"] else "is now"
+        console.print(f"{renaming['folder']} {verb} {renaming['new_name']}: {renaming['reason']}")
+    if document["absent"]:
+        console.print(f"not in this folder, and not made: {', '.join(document['absent'])}")
+    _show_kraft(document["kraft"], console)
+    for note in document["notes"]:
+        console.print(note)
+    summary = document["summary"]
+    what = "nothing was written" if document["dry_run"] else "the next start knows"
+    console.print(
+        f"\n{summary['topics']} topics, {summary['settings_unknown']} without settings;"
+        f" {summary['expiring_bytes']} bytes would go within an hour, {summary['unreadable']} places cannot be read; {what}"
+    )
+
+
+def _show_kraft(kraft: dict[str, Any] | None, console: Console) -> None:
+    if kraft is None:
+        return
+    whole = "" if kraft["whole"] else ", not all of which can be read"
+    console.print(
+        f"KRaft metadata up to offset {kraft['end_offset']}{whole}; kept and not in force:"
+        f" {kraft['scram_credentials']} SCRAM credentials, {kraft['acls']} ACLs, {kraft['quotas']} quotas"
+    )
+
+
+def _row(topic: dict[str, Any], console: Console) -> list[str | int | None]:
+    force = topic["in_force"]
+    known = topic["settings_known"]
+    latest = topic["largest_timestamp"]
+    return [
+        topic["topic"],
+        topic["partitions"],
+        topic["size_bytes"],
+        None if latest is None else console.show_time(latest),
+        force["cleanup.policy"] if known else "unknown",
+        _kept_for(force) if known else "all is kept",
+        topic["settings_from"],
+        sum(one["size_bytes"] for one in topic["expiring"]) or None,
+    ]
+
+
+def _kept_for(force: dict[str, str]) -> str:
+    if "delete" not in force["cleanup.policy"]:
+        return "its latest values" if force["cleanup.policy"] else "ever"
+    time_ms, size_bytes = int(force["retention.ms"]), int(force["retention.bytes"])
+    kept = "ever" if time_ms < 0 else str(timedelta(milliseconds=time_ms)).removesuffix(", 0:00:00")
+    return kept if size_bytes < 0 else f"{kept}, {size_bytes} bytes"
+
+
+def _show_topic(topic: dict[str, Any], console: Console) -> None:
+    if topic["folders"] < topic["partitions"]:
+        console.print(
+            f"{topic['topic']}: {topic['partitions'] - topic['folders']} of {topic['partitions']} partitions have no folder here"
+        )
+    for error in topic["settings_left_out"]:
+        console.print(f"{topic['topic']}: {error}; it is left out")
+    for one in topic["expiring"]:
+        latest = one["largest_timestamp"]
+        until = "" if latest is None else f", up to {console.show_time(latest)}"
+        console.print(
+            console.style(
+                "red",
+                f"{topic['topic']}-{one['partition']}: {one['segments']} segments, {one['size_bytes']} bytes{until},"
+                f" would go within an hour by {' and '.join(one['because_of'])}",
+            )
+        )
+    for one in topic["unreadable"]:
+        console.print(console.style("red", f"{topic['topic']}-{one['partition']} cannot be read: {one['reason']}"))

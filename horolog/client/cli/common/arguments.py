@@ -1,0 +1,94 @@
+"""The arguments that commands share, so that one word means the same everywhere."""
+
+import argparse
+import os
+from collections.abc import Mapping
+
+DEFAULT_BOOTSTRAP = "localhost:9092"
+BOOTSTRAP_VARIABLE = "HOROLOG_BOOTSTRAP"
+ZONE_VARIABLE = "HOROLOG_TZ"
+OUTPUTS = ("text", "json")
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Examples stay as they are written; names of commands and options have a column of their own."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that shows its examples as they are written and takes no abbreviations of options."""
+
+    def __init__(self, **settings: object) -> None:
+        settings.setdefault("formatter_class", Formatter)
+        settings.setdefault("allow_abbrev", False)
+        super().__init__(**settings)  # type: ignore[arg-type]
+
+
+def describe(parser: argparse.ArgumentParser, description: str, *examples: str) -> None:
+    """What `--help` says of a command: a description, and examples as a user would type them."""
+    parser.description = description
+    parser.epilog = "examples:\n" + "\n".join(f"  {example}" for example in examples)
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", choices=OUTPUTS, default="text", help="what the result looks like (text)")
+
+
+def add_zone(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tz",
+        metavar="ZONE",
+        default=os.environ.get(ZONE_VARIABLE),
+        help=f"time zone of times read and shown: Europe/Berlin, UTC, +02:00 ({ZONE_VARIABLE}, else this machine's)",
+    )
+
+
+def add_broker(parser: argparse.ArgumentParser, environ: Mapping[str, str] = os.environ) -> None:
+    """For commands that talk to a broker."""
+    parser.add_argument(
+        "-b",
+        "--bootstrap",
+        metavar="HOST:PORT",
+        default=environ.get(BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP),
+        help=f"a broker to begin with, several joined by commas ({BOOTSTRAP_VARIABLE}, else {DEFAULT_BOOTSTRAP})",
+    )
+
+
+def duration(text: str) -> int:
+    """For `type=`: a duration in milliseconds."""
+    from horolog.client.times import TimeTextError, parse_duration
+
+    try:
+        return parse_duration(text)
+    except TimeTextError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def whole_number(text: str) -> int:
+    """For `type=`: a number from 0."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0")
+    return int(text)
+
+
+def positive_number(text: str) -> int:
+    """For `type=`: a number from 1."""
+    number = whole_number(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("0 is too few")
+    return number
+
+
+def partitions(text: str) -> list[int]:
+    """For `type=`: `0,3,5-7` as partition numbers."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        start = whole_number(first)
+        end = whole_number(last) if dash else start
+        if end < start or end - start > 100_000:
+            raise argparse.ArgumentTypeError(f"{part!r} is no range of partitions, as 5-7 is one")
+        found.extend(range(start, end + 1))
+    return list(dict.fromkeys(found))

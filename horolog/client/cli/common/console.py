@@ -1,0 +1,161 @@
+"""What a command sees of the world: its streams, the terminal behind them, the clock and the time zone."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Any, TextIO
+
+from horolog.client.cli.common.errors import UsageError
+from horolog.client.cli.common.progress import Progress
+from horolog.client.cli.common.tables import Cell, layout
+
+if TYPE_CHECKING:  # a command that names no time does not need its grammar
+    from horolog.client.times import Moment
+
+FALLBACK_WIDTH = 80
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+
+
+def system_now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Console:
+    """Standard streams with manners: results go to `out`, everything about them to `err`."""
+
+    def __init__(
+        self,
+        out: TextIO | None = None,
+        err: TextIO | None = None,
+        stdin: TextIO | None = None,
+        environ: Mapping[str, str] | None = None,
+        now_ms: Callable[[], int] = system_now_ms,
+    ) -> None:
+        self.out = out or sys.stdout
+        self.err = err or sys.stderr
+        self.stdin = stdin or sys.stdin
+        self.environ = os.environ if environ is None else environ
+        self.now_ms = now_ms
+        self.command = "horolog"
+        """The words of the command that runs, before every message on standard error."""
+        self.as_json = False
+        """`-o json`: the result is to be written with `json` or `json_line` and nothing else."""
+        self.zone_name: str | None = None
+        self._zone: tzinfo | None = None
+
+    # -- results
+
+    def print(self, text: str = "") -> None:
+        """One line of the result."""
+        self.out.write(text + "\n")
+
+    def table(self, headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+        """A table, cut to the terminal's width; whole where no terminal is."""
+        heading, *lines = layout(headings, rows, self.width if is_terminal(self.out) else None)
+        self.print(self.style("bold", heading))
+        for line in lines:
+            self.print(line)
+
+    def json(self, value: Any) -> None:
+        """The whole result of a command as one JSON document."""
+        from json import dumps
+
+        self.print(dumps(value, ensure_ascii=False, indent=2))
+
+    def json_line(self, value: Any) -> None:
+        """One item of a stream of results."""
+        from json import dumps
+
+        self.print(dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+    def write_bytes(self, data: bytes) -> None:
+        """Part of the result as it is, be it text or not; shown at once, for those who watch it come."""
+        buffer = getattr(self.out, "buffer", None)
+        if buffer is None:  # a stream of text only, as tests have it
+            self.out.write(data.decode(errors="surrogateescape"))
+            return
+        self.out.flush()
+        buffer.write(data)
+        buffer.flush()
+
+    # -- about the result
+
+    def note(self, text: str) -> None:
+        """Something that people want to know, and that is no part of the result."""
+        self._say(text)
+
+    def warn(self, text: str) -> None:
+        self._say(f"{self.style('yellow', 'warning', self.err)}: {text}")
+
+    def error(self, text: str) -> None:
+        self._say(f"{self.style('red', 'error', self.err)}: {text}")
+
+    def _say(self, text: str) -> None:
+        self.out.flush()  # in order where both streams are the same terminal
+        self.err.write(f"{self.command}: {text}\n")
+        self.err.flush()
+
+    def progress(self, what: str, total: int | None = None) -> Progress:
+        """A bar on standard error while a terminal is there, nothing otherwise."""
+        return Progress(what, total, self.err if is_terminal(self.err) else None, self.width)
+
+    # -- the terminal
+
+    @property
+    def width(self) -> int:
+        """Of the terminal, in columns; COLUMNS wins."""
+        named = self.environ.get("COLUMNS", "")
+        if named.isdecimal() and int(named) > 0:
+            return int(named)
+        for stream in (self.out, self.err):
+            try:
+                return os.get_terminal_size(stream.fileno()).columns or FALLBACK_WIDTH
+            except (OSError, ValueError):
+                continue
+        return FALLBACK_WIDTH
+
+    def style(self, name: str, text: str, stream: TextIO | None = None) -> str:
+        """The text in a colour (or bold, or dim) if `stream`, the result's unless said otherwise, is a terminal."""
+        return f"\x1b[{_STYLES[name]}m{text}\x1b[0m" if self.colours(stream or self.out) else text
+
+    def colours(self, stream: TextIO) -> bool:
+        """NO_COLOR (any value) and TERM=dumb turn colours off."""
+        return is_terminal(stream) and not self.environ.get("NO_COLOR") and self.environ.get("TERM") != "dumb"
+
+    # -- time
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone that `--tz` names, else the machine's."""
+        from horolog.client.times import TimeTextError, local_zone, parse_zone
+
+        if self._zone is None:
+            try:
+                self._zone = parse_zone(self.zone_name) if self.zone_name else local_zone(self.environ)
+            except TimeTextError as error:
+                raise UsageError(f"--tz: {error}") from error
+        return self._zone
+
+    def time(self, text: str, option: str, *, ends: bool = False) -> "Moment":
+        """The moment that `text`, given for `option`, means; with `ends`, `earliest` and `latest` are allowed too."""
+        from horolog.client.times import TimeTextError, parse_time
+
+        try:
+            return parse_time(text, now_ms=self.now_ms(), zone=self.zone, ends=ends)
+        except TimeTextError as error:
+            raise UsageError(f"{option}: {error}") from error
+
+    def show_time(self, timestamp_ms: int) -> str:
+        """A record's time for people: ISO 8601 with milliseconds, in the command's time zone."""
+        from horolog.client.times import format_time
+
+        return format_time(timestamp_ms, self.zone)
+
+
+def is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except ValueError:  # closed
+        return False

@@ -1,0 +1,44 @@
+"""What ends a command early: one sentence for people, what to do next, and the exit code."""
+
+from horolog.client.cli.common.exit_codes import ExitCode
+
+
+class CommandError(Exception):
+    """The command cannot go on. `message` names the fault, `advice` what to do about it; together one sentence."""
+
+    def __init__(self, message: str, advice: str = "", code: ExitCode = ExitCode.FAILED) -> None:
+        super().__init__(message)
+        self.message = message
+        self.advice = advice
+        self.code = code
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.advice}" if self.advice else self.message
+
+
+class UsageError(CommandError):
+    """The arguments make no sense together, or one of them cannot be read."""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message, advice, ExitCode.USAGE)
+
+
+class NotFoundError(CommandError):
+    """What was named does not exist."""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message, advice, ExitCode.NOT_FOUND)
+
+
+class BusyError(CommandError):
+    """Somebody else is at it."""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message, advice, ExitCode.BUSY)
+
+
+class UnreachableError(CommandError):
+    """No broker answered."""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message, advice, ExitCode.UNREACHABLE)

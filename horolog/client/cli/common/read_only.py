@@ -1,0 +1,171 @@
+"""The storage of tools that only look: it opens files for reading, so that it needs no more rights, and refuses everything else.
+
+`broker.log` asks for `Storage`; whatever of it would change something raises StorageFault here.
+"""
+
+# Paths are plain strings here, as in `broker.log.storage`.
+# ruff: noqa: PTH110, PTH112, PTH116, PTH123, PTH208
+import errno
+import os
+from collections.abc import Sequence
+
+from horolog.broker.log.storage import Buffer, File, Lock, StorageFault, fault
+
+
+class ReadOnlyFile:
+    """A file that is open from its first read until `close`; counts what is read of it."""
+
+    __slots__ = ("_descriptor", "_storage", "path")
+
+    def __init__(self, storage: "ReadOnlyStorage", path: str) -> None:
+        self._storage = storage
+        self._descriptor = -1
+        self.path = path
+
+    def pread(self, size: int, position: int) -> bytes:
+        try:
+            if self._descriptor < 0:
+                self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            parts = []
+            while size > 0:
+                data = os.pread(self._descriptor, size, position)
+                if not data:
+                    raise StorageFault(f"read {self.path}: ends {size} bytes before {position + size}", path=self.path)
+                parts.append(data)
+                size -= len(data)
+                position += len(data)
+        except OSError as error:
+            raise fault("read", self.path, error) from error
+        data = parts[0] if len(parts) == 1 else b"".join(parts)
+        self._storage.count(self.path, len(data))
+        return data
+
+    def size(self) -> int:
+        return self._storage.stat(self.path)[0]
+
+    def check_in_place(self) -> None:
+        """Whoever looks once does not wait for files to go."""
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:  # noqa: ARG002
+        raise refused("write", self.path)
+
+    def truncate(self, size: int) -> None:  # noqa: ARG002
+        raise refused("truncate", self.path)
+
+    def allocate(self, size: int) -> None:  # noqa: ARG002
+        raise refused("allocate", self.path)
+
+    def datasync(self) -> None:
+        """There is nothing to sync."""
+
+
+class ReadOnlyStorage:
+    """See the module's docstring. `bytes_read` says how much was read of each file."""
+
+    def __init__(self) -> None:
+        self.bytes_read: dict[str, int] = {}
+
+    def count(self, path: str, size_bytes: int) -> None:
+        self.bytes_read[path] = self.bytes_read.get(path, 0) + size_bytes
+
+    def open(self, path: str) -> File:
+        return ReadOnlyFile(self, path)
+
+    def open_apart(self, path: str) -> File:
+        return ReadOnlyFile(self, path)
+
+    def list_dir(self, path: str) -> list[str]:
+        try:
+            return os.listdir(path)
+        except OSError as error:
+            raise fault("list", path, error) from error
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def is_dir(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def stat(self, path: str) -> tuple[int, int]:
+        try:
+            status = os.stat(path)
+        except OSError as error:
+            raise fault("stat", path, error) from error
+        return status.st_size, status.st_mtime_ns
+
+    def mtime_ms(self, path: str) -> int:
+        return self.stat(path)[1] // 1_000_000
+
+    def read_all(self, path: str) -> bytes:
+        try:
+            with open(path, "rb", buffering=0) as file:
+                data = file.read()
+        except OSError as error:
+            raise fault("read", path, error) from error
+        self.count(path, len(data))
+        return data
+
+    def end_of_data(self, path: str) -> int:
+        """Where the room begins that was taken in advance and never written to; the file's size where the system tells no holes."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                return _end_of_data(descriptor, os.fstat(descriptor).st_size)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise fault("read", path, error) from error
+
+    def disk_space(self, path: str) -> tuple[int, int]:
+        status = os.statvfs(path)
+        return status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
+
+    def create(self, path: str) -> File:
+        raise refused("create", path)
+
+    def set_mtime_ms(self, path: str, mtime_ms: int) -> None:  # noqa: ARG002
+        raise refused("touch", path)
+
+    def rename(self, old: str, new: str) -> None:  # noqa: ARG002
+        raise refused("rename", old)
+
+    def remove(self, path: str) -> None:
+        raise refused("remove", path)
+
+    def remove_dir(self, path: str) -> None:
+        raise refused("remove", path)
+
+    def make_dir(self, path: str) -> None:
+        raise refused("make", path)
+
+    def sync_dir(self, path: str) -> None:
+        """There is nothing to sync."""
+
+    def write_atomically(self, path: str, data: bytes) -> None:  # noqa: ARG002
+        raise refused("write", path)
+
+    def check_writable(self, path: str) -> None:
+        raise refused("write", path)
+
+    def lock(self, path: str) -> Lock:
+        raise refused("lock", path)
+
+
+def _end_of_data(descriptor: int, size_bytes: int) -> int:
+    end = 0
+    while end < size_bytes:
+        try:
+            start = os.lseek(descriptor, end, os.SEEK_DATA)
+        except OSError as error:
+            return end if error.errno == errno.ENXIO else size_bytes
+        end = os.lseek(descriptor, start, os.SEEK_HOLE)
+    return end
+
+
+def refused(operation: str, path: str) -> StorageFault:
+    return StorageFault(f"{operation} {path}: this storage is only read", path=path, code=errno.EROFS)

@@ -1,0 +1,59 @@
+"""Runs a command that is a coroutine: the one place where the command line starts an event loop."""
+
+import asyncio
+import signal
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from horolog.broker import interrupts
+from horolog.client.cli.common.exit_codes import ExitCode
+
+ENDS = ((signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED))
+
+
+def run_until_done(command: Coroutine[Any, Any, ExitCode]) -> ExitCode:
+    """The command's exit code. Ctrl-C and SIGTERM cancel it first, so that what it has open is closed."""
+    with asyncio.Runner(loop_factory=_fastest_loop()) as runner:
+        return runner.run(_until_told_to_end(command))
+
+
+async def _until_told_to_end(command: Coroutine[Any, Any, ExitCode]) -> ExitCode:
+    """What the command says, or which signal came; a second one ends the process there and then."""
+    if threading.current_thread() is not threading.main_thread():  # only there can signals be taken
+        return await command
+    loop = asyncio.get_running_loop()
+    running = asyncio.current_task()
+    told: list[ExitCode] = []
+
+    def end(number: int, code: ExitCode) -> None:
+        told.append(code)
+        _give_back(loop, number)
+        if running is not None:
+            running.cancel()
+
+    taken = [(number, code) for number, code in ENDS if not interrupts.is_ignored(number)]
+    for number, code in taken:
+        loop.add_signal_handler(number, end, number, code)
+    try:
+        return await command
+    except asyncio.CancelledError:
+        if told:
+            return told[0]
+        raise
+    finally:
+        for number, _ in taken:
+            _give_back(loop, number)
+
+
+def _give_back(loop: asyncio.AbstractEventLoop, number: int) -> None:
+    loop.remove_signal_handler(number)
+    interrupts.end_at_once()
+
+
+def _fastest_loop() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        import uvloop
+    except ImportError:  # it does not exist for Windows
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop

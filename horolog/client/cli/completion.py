@@ -1,0 +1,224 @@
+"""`horolog completion`: completion scripts for bash, zsh and fish, made from the table of commands and their parsers."""
+
+import argparse
+from typing import NamedTuple
+
+from horolog.client.cli.commands import COMMANDS
+from horolog.client.cli.common.arguments import describe
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import CommandError
+from horolog.client.cli.common.exit_codes import ExitCode
+
+FILE_METAVARS = ("FILE", "DIR", "DATA_FOLDER", "PATH")
+"""Arguments that are called so are completed with names of files."""
+
+
+class Option(NamedTuple):
+    names: tuple[str, ...]
+    sentence: str
+    takes_value: bool
+    choices: tuple[str, ...]
+
+
+class Spec(NamedTuple):
+    """What can follow some words: `topics create`, say."""
+
+    words: tuple[str, ...]
+    sentence: str
+    options: tuple[Option, ...]
+    choices: tuple[str, ...]
+    """Words that may come as arguments: names of actions, or choices."""
+    takes_files: bool
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        "Print a script that completes commands and options in a shell.",
+        "source <(horolog completion bash)                                # in ~/.bashrc",
+        "horolog completion zsh > ~/.zfunc/_horolog                       # a folder of $fpath",
+        "horolog completion fish > ~/.config/fish/completions/horolog.fish",
+    )
+    parser.add_argument("shell", choices=sorted(WRITERS), help="the shell that is to read it")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    console.print(WRITERS[arguments.shell](all_specs()).rstrip("\n"))
+    return ExitCode.OK
+
+
+def all_specs() -> list[Spec]:
+    """Of every command and every action of one, in the order of the table."""
+    from horolog.client.cli.main import parser_of
+
+    top = Spec((), "", (), tuple(command.name for command in COMMANDS), takes_files=False)
+    found = [top]
+    for command in COMMANDS:
+        try:
+            found.extend(specs(parser_of(command), (command.name,), command.sentence))
+        except CommandError:  # it needs what is not installed: there is nothing to complete but its name
+            found.append(Spec((command.name,), command.sentence, (), (), takes_files=False))
+    return found
+
+
+def specs(parser: argparse.ArgumentParser, words: tuple[str, ...], sentence: str) -> list[Spec]:
+    """Of a parser and, if it has actions, of theirs."""
+    options: list[Option] = []
+    choices: list[str] = []
+    below: list[Spec] = []
+    takes_files = False
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to ask
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            sentences = {one.dest: one.help or "" for one in action._choices_actions}  # noqa: SLF001
+            for name, child in action.choices.items():
+                choices.append(name)
+                below.extend(specs(child, (*words, name), sentences.get(name, "")))
+        elif action.option_strings:
+            options.append(_option(action))
+        else:
+            choices.extend(str(choice) for choice in action.choices or ())
+            takes_files = takes_files or action.metavar in FILE_METAVARS
+    return [Spec(words, sentence, tuple(options), tuple(choices), takes_files), *below]
+
+
+def _option(action: argparse.Action) -> Option:
+    sentence = (action.help or "").replace("%%", "%")
+    choices = tuple(str(choice) for choice in action.choices or ())
+    return Option(tuple(action.option_strings), sentence, action.nargs != 0, choices)
+
+
+def bash(specs: list[Spec]) -> str:
+    """One `case` over the words of the command, one over the option whose value is being written."""
+    lines = [
+        "# bash completion of horolog",
+        "_horolog() {",
+        '    local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}" command="" options="" values="" files="" at',
+        "    for ((at = 1; at < COMP_CWORD; at++)); do",
+        '        [[ "${COMP_WORDS[at]}" == -* ]] && continue',
+        '        case "$command ${COMP_WORDS[at]}" in',
+        f'            {_known_words(specs)}) command="$command ${{COMP_WORDS[at]}}" ;;',
+        "        esac",
+        "    done",
+        '    case "$command" in',
+    ]
+    for spec in specs:
+        names = " ".join(name for option in spec.options for name in option.names)
+        head = " " + " ".join(spec.words) if spec.words else ""
+        lines.append(
+            f'        "{head}") options="{names}" values="{" ".join(spec.choices)}" files="{"y" * spec.takes_files}" ;;'
+        )
+    lines += ["    esac", '    case "$command $previous" in']
+    for spec in specs:
+        for option in spec.options:
+            if option.takes_value:
+                keys = "|".join(_quoted(" ".join(("", *spec.words, name))) for name in option.names)
+                lines.append(f'        {keys}) options="" files=y values="{" ".join(option.choices)}" ;;')
+    lines += [
+        "    esac",
+        '    if [[ "$word" == -* ]]; then',
+        '        mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")',
+        '    elif [[ -n "$values" ]]; then',
+        '        mapfile -t COMPREPLY < <(compgen -W "$values" -- "$word")',
+        '    elif [[ -n "$files" ]]; then',
+        '        mapfile -t COMPREPLY < <(compgen -f -- "$word")',
+        "    fi",
+        "}",
+        "complete -o filenames -o bashdefault -F _horolog horolog",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _known_words(specs: list[Spec]) -> str:
+    """A pattern for the shell's `case`: every command, and every command with an action."""
+    return "|".join(_quoted(" ".join(("", *spec.words))) for spec in specs if spec.words)
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'
+
+
+def zsh(specs: list[Spec]) -> str:
+    """The words that may follow, each with its sentence, handed to `_describe`."""
+    lines = [
+        "#compdef horolog",
+        "_horolog() {",
+        '    local command="" word',
+        '    for word in "${(@)words[2,CURRENT-1]}"; do',
+        '        [[ "$word" == -* ]] && continue',
+        '        case "$command $word" in',
+        f'            {_known_words(specs)}) command="$command $word" ;;',
+        "        esac",
+        "    done",
+        "    local -a values options",
+        '    case "$command" in',
+    ]
+    sentences = {spec.words: spec.sentence for spec in specs}
+    for spec in specs:
+        head = " " + " ".join(spec.words) if spec.words else ""
+        values = [_described(choice, sentences.get((*spec.words, choice), "")) for choice in spec.choices]
+        options = [_described(name, option.sentence) for option in spec.options for name in option.names]
+        lines += [
+            f'        "{head}")',
+            f"            values=({' '.join(values)})",
+            f"            options=({' '.join(options)}) ;;",
+        ]
+    lines += [
+        "    esac",
+        '    if [[ "$PREFIX" == -* ]]; then',
+        "        _describe option options",
+        "    elif (( ${#values} )); then",
+        "        _describe value values",
+        "    else",
+        "        _files",
+        "    fi",
+        "}",
+        "compdef _horolog horolog",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _described(name: str, sentence: str) -> str:
+    text = f"{name}:{sentence}" if sentence else name
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def fish(specs: list[Spec]) -> str:
+    """One `complete` line for every word and option, with its sentence."""
+    lines = ["# fish completion of horolog", "complete -c horolog -f"]
+    sentences = {spec.words: spec.sentence for spec in specs}
+    names = {spec.words[0]: spec for spec in specs if len(spec.words) == 1}
+    actions = {
+        name: [spec.words[1] for spec in specs if len(spec.words) == 2 and spec.words[0] == name] for name in names
+    }
+    for spec in specs:
+        condition = _fish_condition(spec.words, actions)
+        lines += [
+            f"complete -c horolog -n '{condition}' -a {_fish(choice)} -d {_fish(sentences.get((*spec.words, choice), ''))}"
+            for choice in spec.choices
+        ]
+        if spec.takes_files:
+            lines.append(f"complete -c horolog -n '{condition}' -F")
+        lines += [f"complete -c horolog -n '{condition}' {_fish_option(option)}" for option in spec.options]
+    return "\n".join(lines) + "\n"
+
+
+def _fish_condition(words: tuple[str, ...], actions: dict[str, list[str]]) -> str:
+    if not words:
+        return "__fish_use_subcommand"
+    seen = " ".join(f"; and __fish_seen_subcommand_from {word}" for word in words).removeprefix("; and ")
+    if len(words) == 1 and actions.get(words[0]):
+        return f"{seen}; and not __fish_seen_subcommand_from {' '.join(actions[words[0]])}"
+    return seen
+
+
+def _fish_option(option: Option) -> str:
+    names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names)
+    value = f" -x -a {_fish(' '.join(option.choices))}" if option.choices else " -r -F" if option.takes_value else ""
+    return f"{names}{value} -d {_fish(option.sentence)}"
+
+
+def _fish(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+WRITERS = {"bash": bash, "zsh": zsh, "fish": fish}

@@ -1,0 +1,199 @@
+"""`horolog configs`: the settings of topics, brokers and groups, and where each comes from."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import NotFoundError, UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.online.actions import Action, add_actions, assignments, run_action
+from horolog.client.cli.online.connecting import connected, partitions_of
+
+if TYPE_CHECKING:
+    from horolog.client.admin import Admin
+    from horolog.client.admin_configs import Config
+
+KINDS = ("topic", "broker", "group")
+ALL_BROKERS = "all"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_actions(parser, "Show and change the settings of topics, brokers and groups.", ACTIONS)
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    return await run_action(ACTIONS, arguments, console)
+
+
+def _add_resource(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", choices=KINDS, help="what has the settings")
+    parser.add_argument("name", metavar="NAME", help=f"a topic, a broker's number ({ALL_BROKERS!r}: all), a group")
+
+
+def _list_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_resource(parser)
+    parser.add_argument("pattern", metavar="KEY", nargs="?", default="*", help="only keys that look so: '*timestamp*'")
+    parser.add_argument("-a", "--all", action="store_true", help="defaults, too")
+    parser.add_argument("--explain", action="store_true", help="with a sentence about each")
+
+
+async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from fnmatch import fnmatchcase
+
+    from horolog.client.admin import Admin
+
+    async with connected(arguments) as client, Admin(client) as admin:
+        await _require(admin, arguments)
+        found = await admin.describe_configs(arguments.kind, _name(arguments), documentation=arguments.explain)
+        named = arguments.pattern != "*"
+        if arguments.kind == "broker" and arguments.name == ALL_BROKERS and (named or arguments.all):
+            found = await _of_each_broker(admin, arguments, console) | found
+    shown = [
+        config
+        for key, config in sorted(found.items())
+        if fnmatchcase(key, arguments.pattern) and (arguments.all or named or not config.is_default)
+    ]
+    if named and not shown:
+        raise NotFoundError(f"no setting of a {arguments.kind} is called {arguments.pattern}")
+    if console.as_json:
+        console.json([_as_json(config) for config in shown])
+        return ExitCode.OK
+    headings = ["KEY", "VALUE", "FROM", *(["WHAT IT IS"] if arguments.explain else [])]
+    console.table(
+        headings,
+        [
+            [config.name, _value(config), _source(config), *([config.documentation] if arguments.explain else [])]
+            for config in shown
+        ],
+    )
+    if not shown:
+        console.note("nothing is set; --all shows the defaults")
+    return ExitCode.OK
+
+
+async def _of_each_broker(admin: "Admin", arguments: argparse.Namespace, console: Console) -> "dict[str, Config]":
+    """What the brokers have, set for all of them or not: where they differ, what the first has, and a warning."""
+    from fnmatch import fnmatchcase
+
+    found: dict[str, Config] = {}
+    for number in sorted((await admin.client.metadata([])).nodes):
+        configs = await admin.describe_configs("broker", str(number), documentation=arguments.explain)
+        for key, config in configs.items():
+            first = found.setdefault(key, config)
+            if config.value != first.value and fnmatchcase(key, arguments.pattern):
+                console.warn(f"{key} is {config.value} on broker {number}, which is not what is shown")
+    return found
+
+
+async def _require(admin: "Admin", arguments: argparse.Namespace) -> None:
+    if arguments.kind == "topic":
+        await partitions_of(admin.client, arguments.name)
+    if arguments.kind == "broker" and not (arguments.name.isdigit() or arguments.name == ALL_BROKERS):
+        raise UsageError(f"{arguments.name!r} is no broker", f"a number, or {ALL_BROKERS!r}, is expected")
+    if arguments.kind == "broker" and arguments.name != ALL_BROKERS:
+        brokers = (await admin.client.metadata([])).nodes
+        if int(arguments.name) not in brokers:
+            there = ", ".join(str(number) for number in sorted(brokers))
+            raise NotFoundError(f"there is no broker {arguments.name}", f"there is: {there}")
+
+
+def _name(arguments: argparse.Namespace) -> str:
+    """What the protocol calls it: the settings of all brokers have an empty name."""
+    return "" if arguments.kind == "broker" and arguments.name == ALL_BROKERS else str(arguments.name)
+
+
+def _value(config: "Config") -> str | None:
+    return "(secret)" if config.sensitive and config.value is None else config.value
+
+
+def _source(config: "Config") -> str:
+    from horolog.client.admin_configs import SOURCES
+
+    return SOURCES.get(config.source, "unknown")
+
+
+def _as_json(config: "Config") -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "key": config.name,
+        "value": config.value,
+        "source": _source(config),
+        "read_only": config.read_only,
+        "sensitive": config.sensitive,
+    }
+    if config.documentation:
+        found["documentation"] = config.documentation
+    return found
+
+
+def _set_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_resource(parser)
+    parser.add_argument("settings", metavar="KEY=VALUE", nargs="+")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it could be done")
+
+
+async def _set(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    changes: dict[str, str | None] = {**assignments(arguments.settings)}
+    return await _change(arguments, changes, console)
+
+
+def _unset_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_resource(parser)
+    parser.add_argument("settings", metavar="KEY", nargs="+")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it could be done")
+
+
+async def _unset(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    return await _change(arguments, dict.fromkeys(arguments.settings), console)
+
+
+async def _change(arguments: argparse.Namespace, changes: dict[str, str | None], console: Console) -> ExitCode:
+    """Show what was and what is."""
+    from horolog.client.admin import Admin
+
+    kind, name = arguments.kind, _name(arguments)
+    async with connected(arguments) as client, Admin(client) as admin:
+        await _require(admin, arguments)
+        before = await admin.describe_configs(kind, name, list(changes))
+        await admin.alter_configs(kind, name, changes, validate_only=arguments.dry_run)
+        after = before if arguments.dry_run else await admin.describe_configs(kind, name, list(changes))
+    rows = [
+        {
+            "key": key,
+            "from": before[key].value if key in before else None,
+            "to": changes[key] if arguments.dry_run else (after[key].value if key in after else None),
+        }
+        for key in changes
+    ]
+    if console.as_json:
+        console.json(rows)
+    else:
+        console.table(("KEY", "FROM", "TO"), [(row["key"], row["from"], row["to"]) for row in rows])
+    return ExitCode.OK
+
+
+ACTIONS = (
+    Action(
+        "list",
+        "show settings and where each comes from",
+        _list_arguments,
+        _list,
+        ("horolog configs list topic logs", "horolog configs list broker 1 '*timestamp*' --explain"),
+    ),
+    Action(
+        "set",
+        "set one or more, without a restart",
+        _set_arguments,
+        _set,
+        (
+            "horolog configs set topic logs retention.ms=604800000",
+            "horolog configs set broker all log.retention.hours=48",
+        ),
+    ),
+    Action(
+        "unset",
+        "take settings back to what they are by default",
+        _unset_arguments,
+        _unset,
+        ("horolog configs unset topic logs retention.ms",),
+    ),
+)

@@ -1,0 +1,188 @@
+"""`horolog consume`: records from one time to another, to the end, or as they come."""
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from horolog.client.cli.common.arguments import (
+    add_output,
+    add_zone,
+    describe,
+    partitions,
+    positive_number,
+    whole_number,
+)
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
+
+if TYPE_CHECKING:
+    from horolog.client.cli.online.reading import Reading
+    from horolog.client.cli.online.record_text import Writer
+    from horolog.client.client import Client
+    from horolog.client.types import TopicPartition
+
+FORMATS = ("text", "json", "raw")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        "Read records. A time range is, in each partition, what lies from the first record at or after --since to the first at or"
+        " after --until, and of that the records whose own time is in the range. Ends at --until, or at what was the end"
+        " when it began, unless told to follow.",
+        "horolog consume logs --since 10:05 --until 10:10",
+        "horolog consume logs --since 'last tuesday 10:05' --max 20 --tz Europe/Berlin",
+        "horolog consume logs --follow --format '%D %k %s\\n'",
+        "horolog consume orders --group billing -o json",
+    )
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("--since", metavar="TIME", help="begin at the first record at or after it (the beginning)")
+    parser.add_argument("--until", metavar="TIME", help="end before the first record at or after it (the end)")
+    parser.add_argument("--late", action="store_true", help="read on to the end for records that came late")
+    parser.add_argument("--offset", type=whole_number, metavar="N", help="begin at this offset")
+    parser.add_argument("--tail", type=positive_number, metavar="N", help="begin so many offsets before the end")
+    parser.add_argument(
+        "-f", "--follow", action="store_true", help="go on with what comes (from now, if nothing else is said)"
+    )
+    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these: 0,3,5-7")
+    parser.add_argument(
+        "-g", "--group", metavar="GROUP", help="share partitions with the group's members and commit what was written"
+    )
+    parser.add_argument("-n", "--max", type=positive_number, metavar="N", help="end after so many records")
+    parser.add_argument(
+        "--format",
+        default=None,
+        metavar="FORMAT",
+        help="text, json, raw (values only), or a template such as '%%D %%k %%s\\n'",
+    )
+    parser.add_argument(
+        "--isolation",
+        choices=("read_committed", "read_uncommitted"),
+        default="read_committed",
+        help="whether records of open and aborted transactions are read, too (read_committed)",
+    )
+    add_connection(parser)
+    add_zone(parser)
+    add_output(parser)
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    check(arguments)
+    write = writer(arguments, console)
+    reading = plan(arguments, console)
+    async with connected(arguments) as client:
+        wanted = await partitions_of(client, arguments.topic, arguments.partition)
+        if arguments.group is not None:
+            await reading.with_group(client, arguments.topic, arguments.group, write)
+        else:
+            starts, ends = await bounds(client, wanted, arguments, reading, console)
+            await reading.of_partitions(client, starts, ends, write)
+            if reading.until_ms is not None and not reading.late and not reading.follow:
+                await reading.look_for_late_ones(client, ends)
+    report(reading, console)
+    return ExitCode.OK
+
+
+def check(arguments: argparse.Namespace) -> None:
+    """What cannot be asked for together."""
+    begins = [f"--{name}" for name in ("since", "offset", "tail") if getattr(arguments, name) is not None]
+    if len(begins) > 1:
+        raise UsageError(f"{begins[0]} and {begins[1]} both say where to begin", "give one of them")
+    if arguments.group is not None:
+        refused = [*begins, *(["--partition"] if arguments.partition else [])]
+        if refused:
+            raise UsageError(
+                f"a group knows where it is, so {refused[0]} cannot be given with --group",
+                "`horolog groups reset` moves a group",
+            )
+    if arguments.late and arguments.until is None:
+        raise UsageError("--late is about records behind --until", "give --until, or leave it out")
+
+
+def plan(arguments: argparse.Namespace, console: Console) -> "Reading":
+    from horolog.client.cli.online.reading import Reading
+
+    since = console.time(arguments.since, "--since", ends=True) if arguments.since else None
+    until = console.time(arguments.until, "--until") if arguments.until else None
+    for option, moment in (("--since", since), ("--until", until)):
+        if moment is not None:
+            console.note(f"{option} is {moment.understood}")
+    if since is not None and until is not None and 0 <= until.ms <= since.ms:
+        raise UsageError("--until is not after --since", "nothing lies between them")
+    return Reading(
+        since_ms=since.ms if since is not None and since.ms >= 0 else None,
+        until_ms=None if until is None else until.ms,
+        follow=arguments.follow,
+        late=arguments.late,
+        isolation=arguments.isolation,
+        most=arguments.max,
+        now_ms=console.now_ms,
+        output=console.write_bytes,
+    )
+
+
+async def bounds(
+    client: "Client",
+    wanted: "list[TopicPartition]",
+    arguments: argparse.Namespace,
+    reading: "Reading",
+    console: Console,
+) -> tuple[Mapping["TopicPartition", int], Mapping["TopicPartition", int]]:
+    """Where to begin and, unless we follow, where to end, in each partition."""
+    from horolog.client.cli.online.reading import at_times, within
+    from horolog.client.offsets import ends
+    from horolog.client.types import EARLIEST, LATEST
+
+    isolation = 1 if arguments.isolation == "read_committed" else 0
+    first = await ends(client, dict.fromkeys(wanted, EARLIEST), isolation)
+    last = await ends(client, dict.fromkeys(wanted, LATEST), isolation)
+    begin = dict(first)
+    if arguments.offset is not None:
+        begin = within(first, last, dict.fromkeys(wanted, arguments.offset), console)
+    elif arguments.tail is not None:
+        begin = {partition: max(first[partition], last[partition] - arguments.tail) for partition in wanted}
+    elif reading.since_ms is not None:
+        begin = await at_times(client, wanted, reading.since_ms, last, isolation)
+    elif arguments.since == "latest" or (arguments.follow and arguments.since is None):
+        begin = dict(last)
+    if reading.until_ms is None or reading.late:
+        return begin, last
+    return begin, await at_times(client, wanted, reading.until_ms, last, isolation)
+
+
+def writer(arguments: argparse.Namespace, console: Console) -> "Writer":
+    from horolog.client.cli.common.tables import printable
+    from horolog.client.cli.online import record_text
+
+    wanted = arguments.format or ("json" if console.as_json else "text")
+    if wanted == "json":
+        return record_text.json_writer
+    if console.as_json:
+        raise UsageError(f"-o json and --format {arguments.format} cannot both be", "leave one of them out")
+    if wanted == "raw":
+        return record_text.raw_writer
+    if wanted == "text":
+        return record_text.text_writer(console.show_time, printable)
+    if "%" not in wanted:
+        raise UsageError(f"--format {wanted!r}: text, json, raw or a template with %s in it is expected")
+    try:
+        return record_text.template_writer(wanted, console.show_time)
+    except record_text.TemplateError as error:
+        raise UsageError(f"--format: {error}") from error
+
+
+def report(reading: "Reading", console: Console) -> None:
+    """What a reader of the records would not see in them."""
+    if reading.outside:
+        console.note(
+            f"{reading.outside} records between the two offsets of the range have a time outside of it and were left out"
+        )
+    if reading.late_ones:
+        console.warn(
+            f"at least {reading.late_ones} records of that time lie behind the end of the range, where they came late;"
+            " --late reads on for them"
+        )
+    if reading.written == 0 and not reading.follow:
+        console.note("no records")

@@ -1,0 +1,113 @@
+"""`horolog dump`: what is in the files of a data folder, horolog's or Kafka's, down to the records."""
+
+import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from horolog.client.cli.common.arguments import add_output, add_zone, describe, positive_number
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import NotFoundError, UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+
+if TYPE_CHECKING:  # reading files is imported when files are read
+    from horolog.client.cli.dumping.files import Question
+    from horolog.client.cli.dumping.items import Item
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        "Show what is in files of a data folder, of horolog or of Kafka: logs (.log), indexes (.index, .timeindex,\n"
+        ".txnindex), producer snapshots, checkpoints, meta.properties, horolog-seals, horolog-producers, horolog-cluster and what was set\n"
+        "aside. Indexes are held against the log beside them. Damage is reported with its place; the exit code is 3 then.",
+        "horolog dump data/orders-0/00000000000000000000.log",
+        "horolog dump --print-data-log data/orders-0/*.log",
+        "horolog dump --verify-index-only data/orders-0/*.index data/orders-0/*.timeindex",
+        "horolog dump data/orders-0 -o json | jq 'select(.type == \"damage\")'",
+        "horolog dump --print-data-log data/__consumer_offsets-12         # decoded, as the folder's name tells",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="files, or folders whose files are meant")
+    records = parser.add_argument_group("records of logs")
+    records.add_argument("--deep", "--deep-iteration", action="store_true", help="show records too, without their data")
+    records.add_argument("--print-data-log", action="store_true", help="show records with keys and values")
+    records.add_argument(
+        "--offsets-decoder",
+        action="store_true",
+        help="read records as __consumer_offsets has them, whatever the folder",
+    )
+    records.add_argument(
+        "--transaction-log-decoder", action="store_true", help="read records as __transaction_state has them"
+    )
+    records.add_argument("--raw", action="store_true", help="decode no records, whatever the folder")
+    records.add_argument(
+        "--max-message-size", type=positive_number, metavar="BYTES", help="larger batches are a problem"
+    )
+    records.add_argument(
+        "--max-bytes", type=positive_number, metavar="BYTES", help="read no more of each log than this"
+    )
+    checks = parser.add_argument_group("checks of indexes")
+    checks.add_argument(
+        "--verify-index-only", action="store_true", help="hold indexes against their logs, show no entries"
+    )
+    checks.add_argument(
+        "--index-sanity-check", action="store_true", help="look at indexes without their logs, show no entries"
+    )
+    add_output(parser)
+    add_zone(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.cli.dumping.files import MissingFile, dump_file, files_of
+    from horolog.client.cli.dumping.items import TROUBLE
+
+    question = _question(arguments)
+    trouble = 0
+    for path in arguments.files:
+        try:
+            for file in files_of(path):
+                trouble += _show(dump_file(file, question), console, TROUBLE)
+        except MissingFile as missing:
+            raise NotFoundError(str(missing), "name files of a data folder, or a partition's folder") from missing
+    if not trouble:
+        return ExitCode.OK
+    console.error(
+        f"{trouble} {'places are' if trouble > 1 else 'place is'} damaged or wrong; horolog doctor tells what recovery would do"
+    )
+    return ExitCode.ALERT
+
+
+def _question(arguments: argparse.Namespace) -> "Question":
+    from horolog.client.cli.dumping.files import Question
+
+    chosen = [arguments.offsets_decoder, arguments.transaction_log_decoder, arguments.raw]
+    if sum(chosen) > 1:
+        raise UsageError("only one of --offsets-decoder, --transaction-log-decoder and --raw can be meant")
+    decoder = "offsets" if arguments.offsets_decoder else "transactions" if arguments.transaction_log_decoder else None
+    return Question(
+        deep=arguments.deep or arguments.print_data_log or decoder is not None,
+        with_data=arguments.print_data_log,
+        decoder="raw" if arguments.raw else decoder,
+        max_batch_bytes=arguments.max_message_size,
+        max_bytes=arguments.max_bytes,
+        entries=not (arguments.verify_index_only or arguments.index_sanity_check),
+        against_log=not arguments.index_sanity_check,
+    )
+
+
+def _show(items: "Iterator[Item]", console: Console, trouble: tuple[str, ...]) -> int:
+    """Show the items of one file; how many of them are trouble."""
+    from horolog.client.cli.dumping.items import text_line
+
+    count = 0
+    path: Any = None
+    for item in items:
+        is_trouble = item["type"] in trouble
+        count += is_trouble
+        if item["type"] == "file":
+            path = item["path"]
+        if console.as_json:
+            console.json_line(item if item["type"] == "file" else {**item, "file": path})
+        else:
+            line = text_line(item, console.show_time)
+            console.print(console.style("red", line) if is_trouble else line)
+    return count

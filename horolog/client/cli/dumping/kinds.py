@@ -1,0 +1,62 @@
+"""Which kind of file a path names, by its name alone; pure."""
+
+import re
+from pathlib import PurePath
+
+from horolog.broker.log import checkpoints, meta_properties, set_aside
+from horolog.broker.log.log_starts import LOG_STARTS
+from horolog.broker.log.producers_file import FILE_NAME as PRODUCERS
+from horolog.broker.log.seals import SEALS
+
+CLUSTER = "horolog-cluster"
+OFFSET_CHECKPOINTS = (
+    checkpoints.RECOVERY_POINTS,
+    checkpoints.HIGH_WATERMARKS,
+    checkpoints.LOG_START_OFFSETS,
+    checkpoints.CLEANER_OFFSETS,
+)
+BY_NAME = {
+    **dict.fromkeys(OFFSET_CHECKPOINTS, "offset-checkpoint"),
+    checkpoints.LEADER_EPOCHS: "leader-epochs",
+    checkpoints.PARTITION_METADATA: "partition-metadata",
+    checkpoints.CLEAN_SHUTDOWN: "clean-shutdown",
+    meta_properties.FILE_NAME: "meta-properties",
+    SEALS: "seals",
+    PRODUCERS: "producers",
+    LOG_STARTS: "log-starts",
+    CLUSTER: "cluster",
+    f"{CLUSTER}.damaged": "cluster",
+}
+_BY_SUFFIX = {
+    ".log": "log",
+    ".index": "offset-index",
+    ".timeindex": "time-index",
+    ".txnindex": "transaction-index",
+    ".snapshot": "snapshot",
+}
+_PASSING_SUFFIX = re.compile(r"\.(?:deleted|cleaned|swap|tmp)$")
+_DIGITS = re.compile(r"[0-9]{20}")
+_INTERNAL = re.compile(r"(__consumer_offsets|__transaction_state)-[0-9]+")
+DECODERS = {"__consumer_offsets": "offsets", "__transaction_state": "transactions"}
+
+
+def kind_of(path: str) -> str | None:
+    """The kind of a file; None for names that are not of a data folder."""
+    name = PurePath(path).name
+    if name in BY_NAME:
+        return BY_NAME[name]
+    if set_aside.parse_name(name) is not None:
+        return "set-aside"
+    return _BY_SUFFIX.get(PurePath(_PASSING_SUFFIX.sub("", name)).suffix)
+
+
+def base_offset_of(path: str) -> int | None:
+    """The offset that a segment's file is named for; None if it is named for something else."""
+    found = _DIGITS.match(PurePath(path).name)
+    return int(found[0]) if found is not None else None
+
+
+def decoder_of(path: str) -> str | None:
+    """How the records of an internal topic are read: `offsets`, `transactions`, or None by the name of the folder."""
+    found = _INTERNAL.match(PurePath(path).parent.name)
+    return DECODERS[found[1]] if found is not None else None

@@ -1,0 +1,144 @@
+"""Items of everything that is not a log or one of its two indexes: snapshots, checkpoints, seals, the cluster's file."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+
+from horolog.broker.log import (
+    checkpoints,
+    leader_epochs,
+    log_starts,
+    meta_properties,
+    producers_file,
+    seals,
+    snapshot_file,
+    transaction_index,
+)
+from horolog.client.cli.dumping.items import Item
+
+
+def dump_small(kind: str, data: bytes, base_offset: int | None) -> Iterator[Item]:
+    """The entries of a small file, and a summary; or the problem because of which it cannot be read."""
+    try:
+        entries = list(_READERS[kind](data, base_offset or 0))
+    except (ValueError, UnicodeDecodeError) as error:
+        yield {"type": "problem", "problem": str(error)}
+        return
+    yield from entries
+    count = sum(item["type"] == "entry" for item in entries)
+    yield {"type": "summary", "entries": count}
+
+
+def _transactions(data: bytes, base_offset: int) -> Iterator[Item]:
+    for one in transaction_index.decode(data, base_offset):
+        yield {"type": "entry", "version": 0, **asdict(one)}
+
+
+def _snapshot(data: bytes, _: int) -> Iterator[Item]:
+    for one in snapshot_file.decode(data):
+        yield {"type": "entry", **asdict(one)}
+
+
+def _producers(data: bytes, _: int) -> Iterator[Item]:
+    for one in producers_file.decode(data):
+        for batch in one.batches:
+            yield {
+                "type": "entry",
+                "producer_id": one.producer_id,
+                "producer_epoch": one.epoch,
+                **batch._asdict(),
+            }
+
+
+def _offsets(data: bytes, _: int) -> Iterator[Item]:
+    yield from _entries(checkpoints.decode_offsets(data))
+
+
+def _log_starts(data: bytes, _: int) -> Iterator[Item]:
+    yield from _entries(log_starts.decode(data))
+
+
+def _entries(offsets: dict[tuple[str, int], int]) -> Iterator[Item]:
+    for (topic, partition), offset in offsets.items():
+        yield {"type": "entry", "topic": topic, "partition": partition, "offset": offset}
+
+
+def _epochs(data: bytes, _: int) -> Iterator[Item]:
+    for epoch, start_offset in leader_epochs.decode(data):
+        yield {"type": "entry", "epoch": epoch, "start_offset": start_offset}
+
+
+def _partition_metadata(data: bytes, _: int) -> Iterator[Item]:
+    yield {"type": "entry", "topic_id": checkpoints.encode_uuid(checkpoints.decode_partition_metadata(data))}
+
+
+def _clean_shutdown(data: bytes, _: int) -> Iterator[Item]:
+    yield {"type": "entry", "broker_epoch": checkpoints.decode_clean_shutdown(data)}
+
+
+def _meta(data: bytes, _: int) -> Iterator[Item]:
+    yield {"type": "entry", **asdict(meta_properties.decode(data))}
+
+
+def _seals(data: bytes, _: int) -> Iterator[Item]:
+    for seal in seals.decode(data).values():
+        holds = seal.contents
+        yield {
+            "type": "entry",
+            "base_offset": seal.base_offset,
+            "next_offset": holds.next_offset,
+            "size_bytes": holds.size_bytes,
+            "first_timestamp": holds.first_timestamp,
+            "max_timestamp": holds.max_timestamp,
+            "max_timestamp_offset": holds.max_timestamp_offset,
+            "created_timestamp": seal.created_ms,
+            "modified_ns": seal.modified_ns,
+            "fingerprint": f"{seal.fingerprint:08x}",
+            "magics": [magic for magic in range(3) if holds.magics >> magic & 1],
+            "offset_index_bytes": seal.offset_index.size_bytes,
+            "offset_index_crc": f"{seal.offset_index.crc:08x}",
+            "time_index_bytes": seal.time_index.size_bytes,
+            "time_index_crc": f"{seal.time_index.crc:08x}",
+            "holes": [list(hole) for hole in holds.holes],
+        }
+
+
+def _cluster(data: bytes, _: int) -> Iterator[Item]:
+    from horolog.broker import cluster_file
+
+    try:
+        stored = cluster_file.parse(data)
+    except cluster_file.NewerClusterFile as newer:
+        yield {"type": "problem", "problem": str(newer)}
+        return
+    yield {
+        "type": "entry",
+        "next_producer_id": stored.next_producer_id,
+        "broker_configs": {str(node): dict(values) for node, values in stored.broker_configs.items()},
+    }
+    for topic in stored.topics.values():
+        topic_id = cluster_file.encode_topic_id(topic.id)
+        configs = dict(topic.overrides)
+        yield {
+            "type": "entry",
+            "name": topic.name,
+            "id": topic_id,
+            "partitions": topic.partition_count,
+            "configs": configs,
+        }
+    for damage in stored.damages:
+        yield {"type": "problem", "problem": damage}
+
+
+_READERS: dict[str, Callable[[bytes, int], Iterator[Item]]] = {
+    "transaction-index": _transactions,
+    "snapshot": _snapshot,
+    "offset-checkpoint": _offsets,
+    "log-starts": _log_starts,
+    "leader-epochs": _epochs,
+    "partition-metadata": _partition_metadata,
+    "clean-shutdown": _clean_shutdown,
+    "meta-properties": _meta,
+    "seals": _seals,
+    "producers": _producers,
+    "cluster": _cluster,
+}

@@ -1,0 +1,205 @@
+"""Plans the takeover of data folders as the broker's start does, foretells what retention would do then, and carries it out if asked to.
+
+Nothing is changed by looking: partitions are opened on an overlay, whose changes stay in memory.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from horolog.broker.adoption import adopted_file, giving, takeover
+from horolog.broker.adoption.forecast import Expiring, expiring
+from horolog.broker.adoption.given import Given
+from horolog.broker.adoption.takeover import Takeover
+from horolog.broker.cluster import next_producer_id_of, random_topic_id
+from horolog.broker.cluster_file import ClusterFile, StoredCluster, encode_topic_id
+from horolog.broker.log import meta_properties
+from horolog.broker.log.checkpoints import CheckpointError
+from horolog.broker.log.data_folder import LOCK_FILE
+from horolog.broker.log.opened import Resources
+from horolog.broker.log.overlay import OverlayStorage
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.recovery import open_partition
+from horolog.broker.log.storage import RealStorage, Storage, StorageFault
+from horolog.broker.setting_types import ConfigType
+from horolog.broker.settings import SPECS, Settings
+from horolog.broker.topic_settings import describe, is_unknown, resolve, usable
+from horolog.client.cli.common.read_only import ReadOnlyStorage
+from horolog.client.cli.examining.rehearsal import circumstances, listening
+
+_SHOWN = ("cleanup.policy", "retention.ms", "retention.bytes")
+_HIDDEN = "(hidden)"
+
+
+@dataclass(slots=True)
+class Examined:
+    """What was found of one topic's partitions."""
+
+    size_bytes: int = 0
+    first_ms: int = -1
+    newest_ms: int = -1
+    folders: int = 0
+    expiring: list[Expiring] = field(default_factory=list)
+    unreadable: list[dict[str, Any]] = field(default_factory=list)
+
+
+def node_id_of(storage: Storage, data_dir: str) -> int | None:
+    """As the folder's meta.properties says; None where that does not say it."""
+    try:
+        meta = meta_properties.load(storage, data_dir)
+    except (CheckpointError, StorageFault):
+        return None
+    return meta.node_id if meta is not None else None
+
+
+def plan(
+    storage: Storage, data_dirs: Sequence[str], given: Mapping[str, Given], settings: Settings
+) -> tuple[StoredCluster, Takeover]:
+    """What is on record, and what it comes to. Raises RefusedSettings, StorageFault."""
+    stored = ClusterFile(storage, data_dirs[0], lambda: data_dirs).load()
+    taken = takeover.plan(storage, data_dirs, stored, settings, random_topic_id)
+    if given:
+        taken.notes += giving.give(taken, given, settings)
+    return stored, taken
+
+
+def examine(data_dirs: Sequence[str], taken: Takeover, settings: Settings, now_ms: int) -> dict[str, Examined]:
+    """Open every partition as the broker would and see what is in it."""
+    below = ReadOnlyStorage()
+    known = {data_dir: circumstances(below, data_dir) for data_dir in data_dirs}
+    found = {name: Examined() for name in taken.topics}
+    with listening([]):
+        for (topic, index), path in sorted(taken.places.items()):
+            one = found[topic]
+            one.folders += 1
+            overrides, _ = usable(taken.topics[topic].overrides, settings)
+            config = resolve(overrides, settings)
+            circumstance = known[path.rpartition("/")[0]](topic, index)
+            resources = Resources(OverlayStorage(below))
+            try:
+                partition = open_partition(topic, index, path, config, resources, circumstance)
+            except StorageFault as fault:
+                one.unreadable.append({"partition": index, "reason": str(fault)})
+                continue
+            _add(one, partition, now_ms)
+            partition.close_files()
+    return found
+
+
+def _add(one: Examined, partition: Partition, now_ms: int) -> None:
+    for segment in partition.segments:
+        one.size_bytes += segment.size_bytes
+        one.newest_ms = max(one.newest_ms, segment.max_timestamp)
+        if segment.first_timestamp >= 0:
+            one.first_ms = segment.first_timestamp if one.first_ms < 0 else min(one.first_ms, segment.first_timestamp)
+        damaged = sum(end - start for start, end in segment.holes)
+        if damaged:
+            reason = f"{damaged} bytes of segment {segment.base_offset} are damaged"
+            one.unreadable.append({"partition": partition.index, "reason": reason})
+    one.expiring += expiring([partition], now_ms)
+
+
+def with_dynamic(settings: Settings, taken: Takeover) -> Settings:
+    """The broker's settings with those that the folder itself has of it."""
+    usable_configs: dict[str, dict[str, str]] = {"": {}, str(settings.node_id): {}}
+    for node, configs in usable_configs.items():
+        for key, value in taken.broker_configs.get(node, {}).items():
+            try:
+                settings.with_dynamic({key: value}, {})
+                configs[key] = value
+            except ValueError:
+                continue
+    return settings.with_dynamic(usable_configs[""], usable_configs[str(settings.node_id)])
+
+
+def carry_out(data_dirs: Sequence[str], given: Mapping[str, Given], settings: Settings, now_ms: int) -> None:
+    """Take the folders over, as the next start would, with the settings given. Raises FolderInUse, StorageFault."""
+    storage = RealStorage()
+    with ExitStack() as locks:
+        for data_dir in data_dirs:
+            locks.callback(storage.lock(f"{data_dir}/{LOCK_FILE}").release)
+        stored, taken = plan(storage, data_dirs, given, settings)
+        for renaming in taken.renamings:
+            renaming.carry_out(storage)
+        next_id = next_producer_id_of(stored, now_ms, has_topics=bool(taken.topics))
+        file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
+        file.load()  # what is written now is newer than this
+        file.save(taken.topics.values(), taken.broker_configs, next_id, stored.deleting)
+        if taken.is_news and taken.kraft is not None:
+            for data_dir in data_dirs:
+                adopted_file.save(storage, data_dir, taken.kraft, taken.written)
+
+
+def document(
+    data_dirs: Sequence[str], taken: Takeover, stored: StoredCluster, found: Mapping[str, Examined], settings: Settings
+) -> dict[str, Any]:
+    """The report as it is documented in docs/cli.md."""
+    topics = [_topic(name, taken, one, settings) for name, one in sorted(found.items())]
+    kraft = taken.kraft
+    return {
+        "data_folders": list(data_dirs),
+        "on_record": stored.found,
+        "kraft": None
+        if kraft is None
+        else {
+            "end_offset": kraft.end_offset,
+            "whole": kraft.is_whole,
+            "changed_since": taken.is_news,
+            "scram_credentials": len(kraft.scram),
+            "acls": len(kraft.acls),
+            "quotas": len(kraft.quotas),
+        },
+        "topics": topics,
+        "broker_configs": {node: _shown(configs) for node, configs in taken.broker_configs.items()},
+        "renamings": [
+            {"folder": one.folder.path, "new_name": one.name, "reason": one.reason} for one in taken.renamings
+        ],
+        "absent": sorted(taken.absent),
+        "notes": [*stored.damages, *taken.notes],
+        "summary": {
+            "topics": len(topics),
+            "settings_unknown": sum(not one["settings_known"] for one in topics),
+            "expiring_bytes": sum(each["size_bytes"] for one in topics for each in one["expiring"]),
+            "unreadable": sum(len(one["unreadable"]) for one in topics),
+        },
+    }
+
+
+def _shown(configs: Mapping[str, str]) -> dict[str, str]:
+    """Values of keys that are not known here may be secrets."""
+    return {
+        key: value if key in SPECS and SPECS[key].type is not ConfigType.PASSWORD else _HIDDEN
+        for key, value in sorted(configs.items())
+    }
+
+
+def _topic(name: str, taken: Takeover, one: Examined, settings: Settings) -> dict[str, Any]:
+    topic = taken.topics[name]
+    overrides, left_out = usable(topic.overrides, settings)
+    return {
+        "topic": name,
+        "id": encode_topic_id(topic.id),
+        "partitions": topic.partition_count,
+        "folders": one.folders,
+        "settings": dict(topic.overrides),
+        "settings_from": taken.origins[name].value,
+        "settings_known": not is_unknown(overrides),
+        "settings_left_out": [str(error) for error in left_out],
+        "in_force": {entry.name: entry.value for entry in describe(overrides, settings, _SHOWN)},
+        "size_bytes": one.size_bytes,
+        "first_timestamp": one.first_ms if one.first_ms >= 0 else None,
+        "largest_timestamp": one.newest_ms if one.newest_ms >= 0 else None,
+        "expiring": [
+            {
+                "partition": each.index,
+                "segments": each.segments,
+                "size_bytes": each.size_bytes,
+                "offsets": each.offsets,
+                "largest_timestamp": each.newest_ms if each.newest_ms >= 0 else None,
+                "because_of": list(each.causes),
+            }
+            for each in one.expiring
+        ],
+        "unreadable": one.unreadable,
+    }

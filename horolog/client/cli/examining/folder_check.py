@@ -1,0 +1,124 @@
+"""Looks at all of a partition's folder, and at the files of the data folder that are beside the partitions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from horolog.broker.log import seals, set_aside
+from horolog.broker.log.data_folder import LOCK_FILE, partition_of
+from horolog.broker.log.recovery import is_segment_file
+from horolog.broker.log.scan import LARGEST_RELATIVE_OFFSET
+from horolog.broker.log.seals import Seal, SealsDamaged
+from horolog.broker.log.storage import FolderInUse, RealStorage, Storage, StorageFault
+from horolog.client.cli.common.read_only import ReadOnlyStorage
+from horolog.client.cli.dumping.items import TROUBLE, Item
+from horolog.client.cli.dumping.kinds import BY_NAME, base_offset_of, kind_of
+from horolog.client.cli.dumping.small_files import dump_small
+from horolog.client.cli.examining.segment_check import FILE, KNOWN, SegmentPlace, SegmentReport, check_segment
+
+DAMAGED_SUFFIX = ".damaged"
+"""What the broker keeps of a file of topics that it could not read whole."""
+SMALL_KINDS = frozenset({*BY_NAME.values(), "snapshot", "transaction-index"})
+
+
+@dataclass(slots=True)
+class PartitionReport:
+    """What is in a partition's folder, and what is wrong with it."""
+
+    topic: str
+    index: int
+    directory: str
+    segments: list[SegmentReport] = field(default_factory=list)
+    findings: list[Item] = field(default_factory=list)
+    set_aside: list[str] = field(default_factory=list)
+    actions: list[Item] = field(default_factory=list)
+    """What recovery does, or would do, to the files."""
+    messages: list[str] = field(default_factory=list)
+    """What recovery says."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.index}"
+
+    @property
+    def is_damaged(self) -> bool:
+        return any(one["kind"] != KNOWN for one in self.findings)
+
+    def unsound(self) -> set[int]:
+        """Segments whose seals are not to be believed."""
+        return {one.base_offset for one in self.segments if any(found["kind"] != KNOWN for found in one.findings)}
+
+
+def partitions_in(storage: Storage, data_folder: str) -> list[tuple[str, int, str]]:
+    """Topic, index and folder of every partition, in order."""
+    found = []
+    for name in storage.list_dir(data_folder):
+        key = partition_of(name)
+        if key is not None and storage.is_dir(f"{data_folder}/{name}"):
+            found.append((*key, f"{data_folder}/{name}"))
+    return sorted(found)
+
+
+def is_in_use(data_folder: str) -> bool:
+    """Whether a broker has the folder open. Looks only if there is a lock file, and holds it no longer than that takes."""
+    storage = RealStorage()
+    path = f"{data_folder}/{LOCK_FILE}"
+    if not storage.exists(path):
+        return False
+    try:
+        storage.lock(path).release()
+    except FolderInUse:
+        return True
+    except StorageFault:
+        return False  # no right to write here: then nothing is written here either
+    return False
+
+
+def check_small_files(storage: Storage, directory: str) -> list[Item]:
+    """What is wrong with the files of a folder that are not segments."""
+    findings: list[Item] = []
+    for name in sorted(storage.list_dir(directory)):
+        kind = kind_of(name)
+        path = f"{directory}/{name}"
+        if kind not in SMALL_KINDS or name.endswith(DAMAGED_SUFFIX) or storage.is_dir(path):
+            continue
+        items = dump_small(kind, storage.read_all(path), base_offset_of(path))
+        problems = [item["problem"] for item in items if item["type"] in TROUBLE]
+        findings.extend({"kind": FILE, "file": path, "problem": problem} for problem in problems)
+    return findings
+
+
+def check_partition(
+    storage: ReadOnlyStorage, topic: str, index: int, directory: str, advance: Callable[[int], None]
+) -> PartitionReport:
+    """Read everything of one partition. Faults of the disk are findings like others."""
+    report = PartitionReport(topic, index, directory)
+    names = storage.list_dir(directory)
+    kept = set_aside.in_folder(storage, directory)
+    report.set_aside = [one.name for one in kept]
+    report.findings = check_small_files(storage, directory)
+    sealed = _seals(storage, directory)
+    bases = sorted(
+        base for name in names if is_segment_file(name, ".log") and (base := base_offset_of(name)) is not None
+    )
+    has_times = any(is_segment_file(name, ".timeindex") for name in names)
+    for base_offset, following in zip(bases, [*bases[1:], None], strict=True):
+        end_offset = base_offset + LARGEST_RELATIVE_OFFSET + 1 if following is None else following
+        is_last, seal = following is None, sealed.get(base_offset)
+        place = SegmentPlace(directory, base_offset, end_offset, is_last, seal, tuple(kept), has_times)
+        try:
+            report.segments.append(check_segment(storage, place, advance))
+        except StorageFault as fault:
+            report.segments.append(
+                SegmentReport(base_offset, findings=[{"kind": FILE, "file": place.stem, "problem": str(fault)}])
+            )
+    for segment in report.segments:
+        report.findings.extend(segment.findings)
+    return report
+
+
+def _seals(storage: Storage, directory: str) -> dict[int, Seal]:
+    """What the seals say; that they are damaged is found with the other small files."""
+    try:
+        return seals.load(storage, directory)
+    except (SealsDamaged, ValueError):
+        return {}

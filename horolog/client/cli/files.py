@@ -1,0 +1,61 @@
+"""`horolog files`: the ready-made files that come with the program, for those who have it from a wheel."""
+
+import argparse
+
+from horolog.client.cli.common.arguments import add_output, describe
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import CommandError, NotFoundError
+from horolog.client.cli.common.exit_codes import ExitCode
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        "The files that come with horolog: settings, a systemd unit, and what Prometheus and Grafana need. Without a name they are"
+        " listed, with one it is printed; --to copies them, all or those that are named.",
+        "horolog files",
+        "horolog files horolog.service | sudo tee /etc/systemd/system/horolog.service",
+        "horolog files --to monitoring prometheus-rules.yml grafana-horolog.json",
+    )
+    parser.add_argument("names", metavar="NAME", nargs="*")
+    parser.add_argument("--to", metavar="FOLDER", help="copy them there; a file that is there is left alone")
+    add_output(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.broker.shipped_files import FILES, named
+
+    try:
+        chosen = list(named(arguments.names))
+    except KeyError as error:
+        there = ", ".join(one.name for one in FILES)
+        raise NotFoundError(f"no file {error.args[0]} comes with horolog", f"there are {there}") from error
+    if arguments.to is not None:
+        return _copy({one.name: one.path.read_bytes() for one in chosen}, arguments.to, console)
+    if console.as_json:
+        console.json([{"name": one.name, "what": one.sentence, "path": str(one.path)} for one in chosen])
+    elif arguments.names:
+        for one in chosen:
+            console.write_bytes(one.path.read_bytes())
+    else:
+        console.table(("NAME", "WHAT IT IS"), [(one.name, one.sentence) for one in chosen])
+    return ExitCode.OK
+
+
+def _copy(contents: dict[str, bytes], folder: str, console: Console) -> ExitCode:
+    """Write them all, or none where one is in the way."""
+    from pathlib import Path
+
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    in_the_way = [name for name in contents if (target / name).exists()]
+    if in_the_way:
+        raise CommandError(f"{target / in_the_way[0]} is there already", "name another folder, or move it away")
+    for name, data in contents.items():
+        (target / name).write_bytes(data)
+    if console.as_json:
+        console.json([{"name": name, "path": str(target / name)} for name in contents])
+    else:
+        for name in contents:
+            console.print(str(target / name))
+    return ExitCode.OK

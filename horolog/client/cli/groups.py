@@ -1,0 +1,413 @@
+"""`horolog groups`: consumer groups, how far they are behind in records and seconds, and moving them by time."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from horolog.client.cli.common.arguments import add_zone, duration, partitions, whole_number
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.online.actions import Action, add_actions, add_yes, confirmed, run_action
+from horolog.client.cli.online.connecting import connected, partitions_of
+
+if TYPE_CHECKING:
+    from horolog.client.admin import Admin
+    from horolog.client.cli.online.lagging import Lag
+    from horolog.client.types import TopicPartition
+
+DEAD = "Dead"
+IDLE_STATES = {"Empty", DEAD, ""}
+WATCH_SECONDS = 5
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_actions(parser, "List, describe, move and delete consumer groups, and see how far they are behind.", ACTIONS)
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    return await run_action(ACTIONS, arguments, console)
+
+
+# -- list, describe
+
+
+def _list_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("pattern", metavar="PATTERN", nargs="?", default="*", help="names that look so: 'bill*'")
+
+
+async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from fnmatch import fnmatchcase
+
+    from horolog.client.admin import Admin
+
+    async with connected(arguments) as client, Admin(client) as admin:
+        groups = [each for each in await admin.list_groups() if fnmatchcase(each.group, arguments.pattern)]
+    if console.as_json:
+        console.json([{"group": each.group, "state": each.state, "kind": each.kind} for each in groups])
+    else:
+        console.table(("GROUP", "STATE", "KIND"), [(each.group, each.state, each.kind) for each in groups])
+    return ExitCode.OK
+
+
+def _names_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("groups", metavar="GROUP", nargs="+")
+
+
+async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.admin import Admin
+
+    async with connected(arguments) as client, Admin(client) as admin:
+        for group in arguments.groups:
+            await _require(admin, group)
+        described = list((await admin.describe_groups(arguments.groups)).values())
+    if console.as_json:
+        console.json(
+            [
+                {
+                    "group": each.group,
+                    "state": each.state,
+                    "protocol_type": each.protocol_type,
+                    "assignor": each.assignor,
+                    "members": [
+                        {
+                            "member_id": member.member_id,
+                            "instance_id": member.instance_id,
+                            "client_id": member.client_id,
+                            "host": member.host,
+                            "assignment": [place._asdict() for place in member.assignment],
+                        }
+                        for member in each.members
+                    ],
+                }
+                for each in described
+            ]
+        )
+        return ExitCode.OK
+    for each in described:
+        console.print(f"{console.style('bold', each.group)}  {each.state}  {each.assignor}")
+        console.table(
+            ("CLIENT", "HOST", "INSTANCE", "PARTITIONS", "MEMBER"),
+            [
+                (member.client_id, member.host, member.instance_id, _spoken(member.assignment), member.member_id)
+                for member in each.members
+            ],
+        )
+    return ExitCode.OK
+
+
+def _spoken(places: "tuple[TopicPartition, ...]") -> str:
+    return " ".join(str(place) for place in sorted(places)) or "-"
+
+
+async def _require(admin: "Admin", group: str) -> str:
+    """The state of a group that exists; one whose offsets are all that is left of it exists, too."""
+    state = (await admin.describe_groups([group]))[group].state
+    if state == DEAD and not await admin.group_offsets(group):
+        raise NotFoundError(f"there is no group {group!r}", "`horolog groups list` names them")
+    return state
+
+
+# -- lag
+
+
+def _lag_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("groups", metavar="GROUP", nargs="*", help="(all groups)")
+    parser.add_argument("-t", "--topic", action="append", default=[], metavar="TOPIC", help="only this; again for more")
+    parser.add_argument(
+        "--alert", type=duration, metavar="DURATION", help="exit code 3 if a partition is further behind"
+    )
+    parser.add_argument(
+        "-w", "--watch", action="store_true", help="look again and again, until Ctrl-C or the alert holds"
+    )
+    parser.add_argument(
+        "--every",
+        type=duration,
+        default=f"{WATCH_SECONDS}s",
+        metavar="DURATION",
+        help=f"between looks ({WATCH_SECONDS}s)",
+    )
+    add_zone(parser)
+
+
+async def _lag(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    import asyncio
+
+    from horolog.client.admin import Admin
+    from horolog.client.cli.online.lagging import as_json, lag_of, longest
+
+    async with connected(arguments) as client, Admin(client) as admin:
+        for group in arguments.groups:
+            await _require(admin, group)
+        while True:
+            groups = arguments.groups or [each.group for each in await admin.list_groups()]
+            lags = [lag for group in groups for lag in await lag_of(admin, group, console.now_ms(), arguments.topic)]
+            alert = arguments.alert is not None and longest(lags) * 1000 > arguments.alert
+            if console.as_json and arguments.watch:
+                console.json_line([as_json(lag) for lag in lags])
+                console.out.flush()
+            elif console.as_json:
+                console.json([as_json(lag) for lag in lags])
+            else:
+                _show_lag(lags, console)
+            if alert:
+                _say_alert(lags, arguments.alert, console)
+                return ExitCode.ALERT
+            if not arguments.watch:
+                return ExitCode.OK
+            await asyncio.sleep(arguments.every / 1000)
+
+
+def _show_lag(lags: "list[Lag]", console: Console) -> None:
+    console.table(
+        (
+            "GROUP",
+            "TOPIC",
+            "PARTITION",
+            "COMMITTED",
+            "END",
+            "RECORDS BEHIND",
+            "TIME BEHIND",
+            "NEXT RECORD OF",
+            "READ BY",
+        ),
+        [
+            (
+                lag.group,
+                *lag.partition,
+                lag.committed,
+                lag.end_offset,
+                lag.records,
+                _behind(lag.seconds),
+                None if lag.next_timestamp_ms is None else console.show_time(lag.next_timestamp_ms),
+                lag.member,
+            )
+            for lag in lags
+        ],
+    )
+
+
+def _behind(seconds: float | None) -> str | None:
+    from horolog.client.times import format_duration
+
+    if seconds is None:
+        return None
+    return format_duration(round(seconds) * 1000) if seconds >= 10 else f"{seconds:.1f}s"
+
+
+def _say_alert(lags: "list[Lag]", limit_ms: int, console: Console) -> None:
+    from horolog.client.times import format_duration
+
+    late = [lag for lag in lags if (lag.seconds or 0) * 1000 > limit_ms]
+    worst = max(late, key=lambda lag: lag.seconds or 0)
+    console.warn(
+        f"{len(late)} partitions are more than {format_duration(limit_ms)} behind, the most {worst.partition} of group"
+        f" {worst.group}: {_behind(worst.seconds)}"
+    )
+
+
+# -- reset
+
+
+def _reset_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("group", metavar="GROUP")
+    parser.add_argument(
+        "-t", "--topic", action="append", default=[], metavar="TOPIC", help="(all that it has committed)"
+    )
+    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these of the topic: 0,3,5-7")
+    parser.add_argument("--to", metavar="TIME", help="go on at the first record at or after it; earliest, latest")
+    parser.add_argument("--to-offset", type=whole_number, metavar="N", help="go on at this offset")
+    parser.add_argument("--by", metavar="N", help="so many offsets forward, or back: --by=-100")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only show what would be set")
+    add_zone(parser)
+
+
+async def _reset(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.admin import Admin
+
+    given = [name for name in ("to", "to_offset", "by") if getattr(arguments, name) is not None]
+    if len(given) != 1:
+        raise UsageError("where to go is said once", "give one of --to, --to-offset and --by")
+    async with connected(arguments) as client, Admin(client) as admin:
+        state = await _state_to_reset(admin, arguments)
+        committed = await admin.group_offsets(arguments.group)
+        before = {place: found.offset for place, found in committed.items() if found}
+        places = await _places(admin, arguments, list(committed))
+        after = await _where_to(admin, arguments, places, before, console)
+        if not arguments.dry_run and after:
+            await admin.alter_group_offsets(arguments.group, {place: offset for place, (offset, _) in after.items()})
+    if state not in IDLE_STATES:
+        console.warn(f"the group is {state}: its offsets can only be set while it has no members")
+    _show_reset(arguments.group, places, before, after, console)
+    if arguments.dry_run:
+        console.note("nothing was changed (--dry-run)")
+    return ExitCode.OK
+
+
+async def _state_to_reset(admin: "Admin", arguments: argparse.Namespace) -> str:
+    """A group that does not exist may be reset if the topics are named: then it begins where it is told to."""
+    state = (await admin.describe_groups([arguments.group]))[arguments.group].state
+    if state not in IDLE_STATES and not arguments.dry_run:
+        raise CommandError(
+            f"group {arguments.group} is {state}: it has members", "stop them first, or look with --dry-run"
+        )
+    if state == DEAD and not arguments.topic:
+        await _require(admin, arguments.group)
+    return state
+
+
+async def _places(
+    admin: "Admin", arguments: argparse.Namespace, committed: "list[TopicPartition]"
+) -> "list[TopicPartition]":
+    if arguments.partition is not None and len(arguments.topic) != 1:
+        raise UsageError("--partition is of one topic", "name it with --topic")
+    if not arguments.topic:
+        known = (await admin.client.metadata()).topics
+        return sorted(place for place in committed if place.topic in known)
+    return [
+        place for topic in arguments.topic for place in await partitions_of(admin.client, topic, arguments.partition)
+    ]
+
+
+async def _where_to(
+    admin: "Admin",
+    arguments: argparse.Namespace,
+    places: "list[TopicPartition]",
+    before: "dict[TopicPartition, int]",
+    console: Console,
+) -> "dict[TopicPartition, tuple[int, int | None]]":
+    """The offset for each partition, and the time of the record there where it is known."""
+    from horolog.client.cli.online.lagging import targets
+    from horolog.client.cli.online.reading import within
+    from horolog.client.offsets import ends
+    from horolog.client.types import EARLIEST, LATEST
+
+    if arguments.to is not None:
+        moment = console.time(arguments.to, "--to", ends=True)
+        console.note(f"--to is {moment.understood}")
+        return await targets(admin.client, places, moment.ms)
+    first = await ends(admin.client, dict.fromkeys(places, EARLIEST))
+    last = await ends(admin.client, dict.fromkeys(places, LATEST))
+    if arguments.to_offset is not None:
+        wanted = dict.fromkeys(places, arguments.to_offset)
+    else:
+        step = _step(arguments.by)
+        wanted = {place: before[place] + step for place in places if place in before}
+    return {place: (offset, None) for place, offset in within(first, last, wanted, console).items()}
+
+
+def _step(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise UsageError(f"--by {text!r}: a whole number is expected") from error
+
+
+def _show_reset(
+    group: str,
+    places: "list[TopicPartition]",
+    before: "dict[TopicPartition, int]",
+    after: "dict[TopicPartition, tuple[int, int | None]]",
+    console: Console,
+) -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "group": group,
+            "topic": place.topic,
+            "partition": place.partition,
+            "from": before.get(place),
+            "to": after[place][0],
+            "timestamp": after[place][1],
+        }
+        for place in places
+        if place in after
+    ]
+    if console.as_json:
+        console.json(rows)
+        return
+    console.table(
+        ("TOPIC", "PARTITION", "FROM", "TO", "DIFFERENCE", "RECORD THERE IS OF"),
+        [
+            (
+                row["topic"],
+                row["partition"],
+                row["from"],
+                row["to"],
+                None if row["from"] is None else f"{row['to'] - row['from']:+d}",
+                None if row["timestamp"] is None else console.show_time(row["timestamp"]),
+            )
+            for row in rows
+        ],
+    )
+
+
+# -- delete
+
+
+def _delete_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("groups", metavar="GROUP", nargs="+")
+    parser.add_argument(
+        "-t", "--topic", action="append", default=[], metavar="TOPIC", help="only its offsets for this topic"
+    )
+    add_yes(parser)
+
+
+async def _delete(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.admin import Admin
+
+    async with connected(arguments) as client, Admin(client) as admin:
+        for group in arguments.groups:
+            await _require(admin, group)
+        what = f"the offsets for {', '.join(arguments.topic)} of" if arguments.topic else "all offsets of"
+        if not await confirmed(arguments, console, f"deleting {what} {', '.join(arguments.groups)}"):
+            return ExitCode.FAILED
+        if arguments.topic:
+            for group in arguments.groups:
+                places = [place for place in await admin.group_offsets(group) if place.topic in arguments.topic]
+                await admin.delete_group_offsets(group, places)
+        else:
+            await admin.delete_groups(arguments.groups)
+    if console.as_json:
+        console.json(
+            [{"group": group, "deleted": True, "topics": arguments.topic or None} for group in arguments.groups]
+        )
+    else:
+        for group in arguments.groups:
+            console.print(f"{group}: deleted")
+    return ExitCode.OK
+
+
+ACTIONS = (
+    Action("list", "list groups", _list_arguments, _list, ("horolog groups list",)),
+    Action(
+        "describe",
+        "show a group's members and what each reads",
+        _names_arguments,
+        _describe,
+        ("horolog groups describe billing",),
+    ),
+    Action(
+        "lag",
+        "show how far groups are behind, in records and in time",
+        _lag_arguments,
+        _lag,
+        ("horolog groups lag billing --alert 5m", "horolog groups lag --watch --every 2s"),
+    ),
+    Action(
+        "reset",
+        "let a group go on elsewhere",
+        _reset_arguments,
+        _reset,
+        (
+            "horolog groups reset billing --to 30m-ago --dry-run",
+            "horolog groups reset billing --topic orders --to 'yesterday 10:00'",
+            "horolog groups reset billing --by=-100",
+        ),
+    ),
+    Action(
+        "delete",
+        "delete groups, or their offsets for some topics",
+        _delete_arguments,
+        _delete,
+        ("horolog groups delete billing --yes",),
+    ),
+)

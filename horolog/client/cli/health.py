@@ -1,0 +1,71 @@
+"""`horolog health`: whether a broker answers and leads all of its partitions, as an exit code for containers and scripts."""
+
+import argparse
+import time
+from typing import TYPE_CHECKING
+
+from horolog.client.cli.common.arguments import add_output, describe
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.online.connecting import add_connection, connected
+
+if TYPE_CHECKING:
+    from horolog.client.cluster_view import ClusterView
+
+SHOWN = 10  # partitions without a leader that are named
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        "Ask a broker whether it serves. Exit code 0: it does; 3: it answers, but partitions are offline; 5: no answer.",
+        "horolog health",
+        "horolog health --bootstrap broker:9092 --timeout 2s -o json",
+    )
+    add_connection(parser, "5s")
+    add_output(parser)
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    began = time.monotonic()
+    async with connected(arguments) as client:
+        view = await client.metadata()
+    took_ms = round((time.monotonic() - began) * 1000)
+    offline = offline_partitions(view)
+    partitions = sum(len(topic.partitions) for topic in view.topics.values())
+    if console.as_json:
+        console.json(
+            {
+                "healthy": not offline,
+                "cluster_id": view.cluster_id,
+                "brokers": len(view.nodes),
+                "topics": len(view.topics),
+                "partitions": partitions,
+                "offline": offline,
+                "took_ms": took_ms,
+            }
+        )
+    elif offline:
+        more = f" and {len(offline) - SHOWN} more" if len(offline) > SHOWN else ""
+        console.print(
+            f"unhealthy: {len(offline)} of {partitions} partitions offline: {', '.join(offline[:SHOWN])}{more}"
+        )
+    else:
+        console.print(
+            f"healthy: {len(view.nodes)} broker, {len(view.topics)} topics, {partitions} partitions, {took_ms} ms"
+        )
+    return ExitCode.ALERT if offline else ExitCode.OK
+
+
+def offline_partitions(view: "ClusterView") -> list[str]:
+    """Partitions that nobody leads, and topics that cannot be described."""
+    offline = []
+    for name, topic in sorted(view.topics.items()):
+        if topic.error_code:
+            offline.append(name)
+        offline += [
+            f"{name}-{index}"
+            for index, partition in topic.partitions.items()
+            if partition.error_code or partition.leader not in view.nodes
+        ]
+    return offline

@@ -1,0 +1,51 @@
+"""Command line: `python -m horolog.client.cli.kafka_scripts kafka-topics.sh --list`; the first word is the name of Kafka's script."""
+
+from horolog.broker import interrupts
+
+if __name__ == "__main__":  # also while the rest is imported
+    interrupts.own_process()
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
+
+from horolog.client.cli.common.arguments import Parser
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.kafka_scripts import SCRIPTS
+from horolog.client.cli.kafka_scripts.options import add_version, check_connection
+from horolog.client.cli.main import guarded
+
+REFUSALS = frozenset({ExitCode.USAGE, ExitCode.NOT_FOUND, ExitCode.UNREACHABLE})
+
+
+def main(words: Sequence[str], console: Console | None = None) -> int:
+    """The exit code: 1 for every refusal, as Kafka's scripts have it."""
+    console = console or Console()
+    try:
+        code = guarded(partial(_run, list(words), console), console)
+    except SystemExit as ended:  # argparse: help, version, words that it does not know
+        return min(int(ended.code or 0), int(ExitCode.FAILED))
+    return int(ExitCode.FAILED if code in REFUSALS else code)
+
+
+def _run(words: list[str], console: Console) -> ExitCode:
+    from horolog.client.cli.common.running import run_until_done
+
+    name = words[0].rpartition("/")[2].removesuffix(".sh") if words else ""
+    if name not in SCRIPTS:
+        raise UsageError(f"{name!r} is none of Kafka's scripts that are served", f"there are {', '.join(SCRIPTS)}")
+    console.command = name
+    script = import_module(SCRIPTS[name])
+    parser = Parser(prog=name, allow_abbrev=True)
+    add_version(parser)
+    script.configure(parser)
+    arguments = parser.parse_args(words[1:])
+    check_connection(arguments)
+    return run_until_done(script.run(arguments, console))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

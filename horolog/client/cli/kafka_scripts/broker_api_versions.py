@@ -1,0 +1,38 @@
+"""`kafka-broker-api-versions`: which versions of which APIs each broker serves."""
+
+import argparse
+
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.kafka_scripts.options import add_bootstrap
+from horolog.client.cli.online.connecting import connected
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_bootstrap(parser)
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.admin import Admin
+
+    async with connected(arguments) as client, Admin(client) as admin:
+        nodes = (await client.metadata()).nodes
+        served = {node: (await admin.api_versions(node)).ranges for node in nodes}
+    for number, node in sorted(nodes.items()):
+        console.print(f"{node} (id: {number} rack: {node.rack or 'null'} isFenced: false) -> (")
+        lines = [_line(key, first, last) for key, (first, last) in sorted(served[number].items())]
+        console.print(",\n".join(lines) + "\n)")
+    return ExitCode.OK
+
+
+def _line(key: int, first: int, last: int) -> str:
+    """What the broker serves, and the newest that our client would use."""
+    from horolog.protocol.apis import API
+
+    api = next((each for known, each in API.items() if known == key), None)
+    if api is None:
+        return f"\tUNKNOWN({key}): {first} to {last}"
+    usable = min(last, api.max_version)
+    told = str(usable) if usable >= max(first, api.min_version) else "UNSUPPORTED"
+    span = str(first) if first == last else f"{first} to {last}"
+    return f"\t{api.name}({key}): {span} [usable: {told}]"

@@ -1,0 +1,80 @@
+"""`kafka-console-producer`: the lines of standard input as records."""
+
+import argparse
+from collections.abc import Mapping
+
+from horolog.client.cli.common.arguments import whole_number
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import CommandError, UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.kafka_scripts.line_reader import LineReader
+from horolog.client.cli.kafka_scripts.options import add_bootstrap, add_unused, properties
+from horolog.client.cli.online.connecting import connected
+from horolog.client.cli.online.lines import STDIN
+
+TUNING = (
+    *(
+        "--batch-size",
+        "--timeout",
+        "--max-block-ms",
+        "--message-send-max-retries",
+        "--retry-backoff-ms",
+        "--line-reader",
+    ),
+    *("--socket-buffer-size", "--max-partition-memory-bytes", "--max-memory-bytes", "--metadata-expiry-ms"),
+    "--request-timeout-ms",
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_bootstrap(parser, "--command-config", "--producer.config", "--reader-config")
+    parser.add_argument("--topic", required=True, metavar="TOPIC")
+    parser.add_argument(
+        "--property", "--reader-property", dest="property", action="append", metavar="KEY=VALUE", help="parse.key=true"
+    )
+    parser.add_argument(
+        "--producer-property", "--command-property", dest="client_property", action="append", metavar="KEY=VALUE"
+    )
+    parser.add_argument("--compression-codec", nargs="?", const="gzip", metavar="CODEC")
+    parser.add_argument("--request-required-acks", metavar="ACKS")
+    parser.add_argument("--sync", action="store_true", help="one record after the other")
+    add_unused(parser, *TUNING)
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.cli.online.sending import Sending
+    from horolog.client.producer import Producer
+
+    reader = LineReader(properties(arguments.property))
+    options = producer_options(arguments, arguments.client_settings)
+    async with connected(arguments) as client:
+        try:
+            producer = Producer(client, **options)  # type: ignore[arg-type]
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+        async with producer:
+            sending = Sending(producer, arguments.topic, stop_at_error=not reader.ignores_errors)
+            await sending.file(STDIN, console.stdin, reader.read, lambda _: None)
+            await producer.flush()
+    for refusal in sending.refusals():
+        console.error(f"{refusal.source}, line {refusal.line}: {refusal.reason}")
+    if sending.refused and not reader.ignores_errors:
+        raise CommandError(f"{sending.refused} lines were not written")
+    return ExitCode.OK
+
+
+def producer_options(arguments: argparse.Namespace, given: Mapping[str, str]) -> dict[str, str | int]:
+    """The options of our producer that Kafka's stand for."""
+    codec = arguments.compression_codec or given.get("compression.type", "none")
+    options: dict[str, str | int] = {"acks": arguments.request_required_acks or given.get("acks", "all")}
+    if codec != "none":
+        options["compression"] = codec
+    for key, option in (("linger.ms", "linger_ms"), ("batch.size", "batch_bytes")):
+        if key in given:
+            try:
+                options[option] = whole_number(given[key])
+            except argparse.ArgumentTypeError as error:
+                raise UsageError(f"{key}: {error}") from error
+    if arguments.sync:
+        options |= {"linger_ms": 0, "batch_bytes": 1}
+    return options

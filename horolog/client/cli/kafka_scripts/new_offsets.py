@@ -1,0 +1,69 @@
+"""Where `kafka-consumer-groups --reset-offsets` lets a group go on."""
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from horolog.client.cli.common.errors import UsageError
+from horolog.client.offsets import ends
+from horolog.client.types import EARLIEST, LATEST
+
+if TYPE_CHECKING:
+    from horolog.client.client import Client
+    from horolog.client.types import TopicPartition
+
+_PERIOD = re.compile(
+    r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,3})\d*)?S)?)?", re.ASCII | re.IGNORECASE
+)
+
+
+async def new_offsets(
+    client: "Client",
+    places: "Sequence[TopicPartition]",
+    committed: "Mapping[TopicPartition, int]",
+    arguments: argparse.Namespace,
+    now_ms: int,
+) -> "dict[TopicPartition, int]":
+    """Within what each partition holds; a partition that the choice says nothing of is left out. Raises UsageError."""
+    first = await ends(client, dict.fromkeys(places, EARLIEST))
+    last = await ends(client, dict.fromkeys(places, LATEST))
+    if arguments.to_datetime is not None or arguments.by_duration is not None:
+        from horolog.client.cli.online.lagging import targets
+
+        time_ms = (
+            moment_of(arguments.to_datetime) if arguments.to_datetime else now_ms - period_ms(arguments.by_duration)
+        )
+        return {place: offset for place, (offset, _) in (await targets(client, places, time_ms)).items()}
+    if arguments.where == "to-earliest":
+        wanted = dict(first)
+    elif arguments.where == "to-latest":
+        wanted = dict(last)
+    elif arguments.where == "to-current":
+        wanted = {place: committed.get(place, last[place]) for place in places}
+    elif arguments.to_offset is not None:
+        wanted = dict.fromkeys(places, arguments.to_offset)
+    elif arguments.shift_by is not None:
+        wanted = {place: committed[place] + arguments.shift_by for place in places if place in committed}
+    else:
+        raise UsageError("--reset-offsets needs to know where to", "give --to-earliest, --to-datetime or the like")
+    return {place: min(max(offset, first[place]), last[place]) for place, offset in wanted.items()}
+
+
+def moment_of(text: str) -> int:
+    """`2026-11-17T10:05:00.000`, in UTC unless an offset is given, as Kafka reads it."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"--to-datetime {text}: YYYY-MM-DDTHH:mm:SS.sss is expected") from error
+    return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def period_ms(text: str) -> int:
+    """`PT30M`, `P1DT2H`."""
+    found = _PERIOD.fullmatch(text)
+    if found is None or not any(found.groups()):
+        raise UsageError(f"--by-duration {text}: a duration as PnDTnHnMnS is expected")
+    days, hours, minutes, seconds = (int(number or 0) for number in found.groups()[:4])
+    return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + int((found[5] or "0").ljust(3, "0"))

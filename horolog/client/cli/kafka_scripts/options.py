@@ -1,0 +1,109 @@
+"""What Kafka's scripts share: the broker to ask, files of client settings, lists of KEY=VALUE."""
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+from horolog.client.cli.common.arguments import DEFAULT_BOOTSTRAP, add_broker, duration, whole_number
+from horolog.client.cli.common.errors import UsageError
+
+DEFAULT_TIMEOUT = "60s"
+"""As in Kafka's clients: init containers rely on the first command to wait for the broker."""
+_BETWEEN_ASSIGNMENTS = re.compile(r",(?![^\[]*\])")
+_OPEN_PROTOCOL = "PLAINTEXT"
+
+
+def add_version(parser: argparse.ArgumentParser) -> None:
+    from horolog.version import __version__
+
+    parser.add_argument("--version", action="version", version=f"horolog {__version__}")
+
+
+def add_bootstrap(parser: argparse.ArgumentParser, *config_options: str) -> None:
+    """`--bootstrap-server`, and files of client settings under the names that the script has for them."""
+    add_broker(parser)
+    parser.set_defaults(bootstrap=None, timeout=duration(DEFAULT_TIMEOUT), security_protocol=_OPEN_PROTOCOL)
+    parser.add_argument("--bootstrap-server", "--broker-list", dest="bootstrap", metavar="HOST:PORT")
+    parser.add_argument("--zookeeper", metavar="HOST:PORT", help=argparse.SUPPRESS)
+    parser.add_argument(
+        *(config_options or ("--command-config",)),
+        dest="settings_file",
+        type=Path,
+        metavar="FILE",
+        help="settings of the client",
+    )
+
+
+def check_connection(arguments: argparse.Namespace) -> None:
+    """Turn what was said about the connection into what `connected` expects. Raises UsageError."""
+    if arguments.zookeeper is not None and arguments.bootstrap is None:
+        raise UsageError(
+            f"--zookeeper {arguments.zookeeper}: there is no ZooKeeper here",
+            f"say --bootstrap-server {DEFAULT_BOOTSTRAP}",
+        )
+    if arguments.bootstrap is None:
+        arguments.bootstrap = DEFAULT_BOOTSTRAP
+    given = {**_settings_of(arguments.settings_file), **assignments(getattr(arguments, "client_property", None))}
+    protocol = given.pop("security.protocol", _OPEN_PROTOCOL)
+    if protocol != _OPEN_PROTOCOL:
+        raise UsageError(f"security.protocol={protocol} is not served yet", f"{_OPEN_PROTOCOL} is")
+    for key in ("default.api.timeout.ms", "request.timeout.ms"):
+        if key in given:
+            arguments.timeout = _number(key, given[key])
+            break
+    arguments.client_settings = given
+
+
+def _settings_of(file: Path | None) -> dict[str, str]:
+    if file is None:
+        return {}
+    from horolog.broker.properties_file import PropertiesError, parse
+
+    try:
+        return parse(file.read_bytes())
+    except PropertiesError as error:
+        raise UsageError(f"{file}: {error}") from error
+
+
+def _number(key: str, text: str) -> int:
+    try:
+        return whole_number(text)
+    except argparse.ArgumentTypeError as error:
+        raise UsageError(f"{key}={text}: {error}") from error
+
+
+def assignments(texts: list[str] | None) -> dict[str, str]:
+    """`KEY=VALUE` of options that may be repeated; several in one, joined by commas, where a value in [] may have commas."""
+    found: dict[str, str] = {}
+    for text in texts or ():
+        for part in _BETWEEN_ASSIGNMENTS.split(text):
+            key, sign, value = part.partition("=")
+            if not key.strip() or not sign:
+                raise UsageError(f"{part!r}: KEY=VALUE is expected")
+            bracketed = value.startswith("[") and value.endswith("]")
+            found[key.strip()] = value[1:-1] if bracketed else value
+    return found
+
+
+def properties(texts: list[str] | None) -> dict[str, str]:
+    r"""`KEY=VALUE` of `--property`, one in each, with \t, \n and the like in values as a shell hands them on."""
+    found: dict[str, str] = {}
+    for text in texts or ():
+        key, sign, value = text.partition("=")
+        if not key:
+            raise UsageError(f"{text!r}: KEY=VALUE is expected")
+        found[key] = value if sign else ""
+    return found
+
+
+def is_true(given: dict[str, str], key: str, default: bool = False) -> bool:
+    text = given.get(key, "").strip().lower()
+    return text == "true" if text else default
+
+
+def add_unused(parser: argparse.ArgumentParser, *names: str, takes_value: bool = True) -> None:
+    """Options that tune Kafka's own clients: accepted, so that nothing has to be edited, and not used."""
+    for name in names:
+        options: dict[str, Any] = {"metavar": "VALUE"} if takes_value else {"action": "store_true"}
+        parser.add_argument(name, help=argparse.SUPPRESS, dest="unused", **options)

@@ -1,0 +1,154 @@
+"""`kafka-topics`: list, create, describe, alter and delete topics."""
+
+import argparse
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from horolog.client.cli.common.arguments import positive_number
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import NotFoundError, UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.kafka_scripts.options import add_bootstrap, add_unused, assignments
+from horolog.client.cli.online.connecting import connected
+
+if TYPE_CHECKING:
+    from horolog.client.admin import Admin
+    from horolog.client.cluster_view import PartitionView, TopicView
+
+TOPIC_SOURCE = 1
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    action = parser.add_mutually_exclusive_group(required=True)
+    for name in ("list", "create", "describe", "alter", "delete"):
+        action.add_argument(f"--{name}", dest="action", action="store_const", const=name)
+    add_bootstrap(parser)
+    parser.add_argument("--topic", metavar="TOPIC", help="a name; to list, describe and delete also a pattern")
+    parser.add_argument("--partitions", type=positive_number, metavar="N")
+    parser.add_argument("--replication-factor", type=positive_number, metavar="N")
+    parser.add_argument("--config", action="append", metavar="KEY=VALUE")
+    parser.add_argument("--if-not-exists", action="store_true", help="a topic that is there is fine")
+    parser.add_argument("--if-exists", action="store_true", help="a topic that is not there is fine")
+    parser.add_argument("--exclude-internal", action="store_true", help="leave the broker's own topics out")
+    parser.add_argument("--topics-with-overrides", action="store_true")
+    parser.add_argument("--unavailable-partitions", action="store_true")
+    parser.add_argument("--under-replicated-partitions", action="store_true")
+    add_unused(parser, "--force", "--disable-rack-aware", takes_value=False)
+    add_unused(parser, "--partition-size-limit-per-response")
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.admin import Admin
+
+    if arguments.action in {"create", "alter", "delete"} and not arguments.topic:
+        raise UsageError(f"--{arguments.action} needs --topic")
+    async with connected(arguments) as client, Admin(client) as admin:
+        return await ACTIONS[arguments.action](admin, arguments, console)
+
+
+async def _chosen(admin: "Admin", arguments: argparse.Namespace) -> "list[TopicView]":
+    """The topics that `--topic` names or, as a pattern, matches. Raises NotFoundError where it names none."""
+    known = (await admin.client.metadata()).topics
+    pattern = re.compile(arguments.topic or ".*")
+    chosen = [
+        topic
+        for name, topic in sorted(known.items())
+        if (name == arguments.topic or pattern.fullmatch(name)) and not (arguments.exclude_internal and topic.internal)
+    ]
+    if arguments.topic and not chosen and not arguments.if_exists:
+        raise NotFoundError(f"Topic '{arguments.topic}' does not exist as expected")
+    return chosen
+
+
+async def _list(admin: "Admin", arguments: argparse.Namespace, console: Console) -> ExitCode:
+    arguments.if_exists = True  # a pattern that matches nothing is an empty list
+    for topic in await _chosen(admin, arguments):
+        console.print(topic.name)
+    return ExitCode.OK
+
+
+async def _create(admin: "Admin", arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.errors import KafkaError
+    from horolog.protocol.errors import ErrorCode
+
+    try:
+        await admin.create_topic(
+            arguments.topic,
+            arguments.partitions or -1,
+            replication=arguments.replication_factor or -1,
+            configs=assignments(arguments.config),
+        )
+    except KafkaError as error:
+        if error.code == ErrorCode.TOPIC_ALREADY_EXISTS and arguments.if_not_exists:
+            return ExitCode.OK
+        raise
+    console.print(f"Created topic {arguments.topic}.")
+    return ExitCode.OK
+
+
+async def _alter(admin: "Admin", arguments: argparse.Namespace, _console: Console) -> ExitCode:
+    if arguments.partitions is None:
+        raise UsageError("--alter needs --partitions", "settings are altered by kafka-configs")
+    for topic in await _chosen(admin, arguments):
+        await admin.create_partitions({topic.name: arguments.partitions})
+    return ExitCode.OK
+
+
+async def _delete(admin: "Admin", arguments: argparse.Namespace, _console: Console) -> ExitCode:
+    chosen = await _chosen(admin, arguments)
+    if chosen:
+        await admin.delete_topics([topic.name for topic in chosen])
+    return ExitCode.OK
+
+
+async def _describe(admin: "Admin", arguments: argparse.Namespace, console: Console) -> ExitCode:
+    leaders = (await admin.client.metadata()).nodes
+    for topic in await _chosen(admin, arguments):
+        configs = await overrides_of(admin, topic.name)
+        if arguments.topics_with_overrides and not configs:
+            continue
+        partitions = [one for _, one in sorted(topic.partitions.items()) if _is_wanted(one, arguments, leaders)]
+        if not (arguments.unavailable_partitions or arguments.under_replicated_partitions):
+            console.print(_head(topic, configs))
+        if arguments.topics_with_overrides:
+            continue
+        for one in partitions:
+            console.print(
+                f"\tTopic: {topic.name}\tPartition: {one.index}\tLeader: {one.leader if one.leader in leaders else 'none'}"
+                f"\tReplicas: {_joined(one.replicas)}\tIsr: {_joined(one.in_sync)}"
+            )
+    return ExitCode.OK
+
+
+async def overrides_of(admin: "Admin", topic: str) -> dict[str, str | None]:
+    """The settings that the topic has of its own."""
+    configs = await admin.describe_configs("topic", topic)
+    return {key: config.value for key, config in configs.items() if config.source == TOPIC_SOURCE}
+
+
+def _is_wanted(one: "PartitionView", arguments: argparse.Namespace, leaders: Mapping[int, object]) -> bool:
+    if arguments.unavailable_partitions:
+        return one.leader not in leaders
+    if arguments.under_replicated_partitions:
+        return len(one.in_sync) < len(one.replicas)
+    return True
+
+
+def _head(topic: "TopicView", configs: Mapping[str, str | None]) -> str:
+    from base64 import urlsafe_b64encode
+
+    topic_id = urlsafe_b64encode(topic.id).decode().rstrip("=") if any(topic.id) else "-"
+    copies = max((len(one.replicas) for one in topic.partitions.values()), default=0)
+    settings = ",".join(f"{key}={value}" for key, value in configs.items())
+    return (
+        f"Topic: {topic.name}\tTopicId: {topic_id}\tPartitionCount: {len(topic.partitions)}"
+        f"\tReplicationFactor: {copies}\tConfigs: {settings}"
+    )
+
+
+def _joined(brokers: tuple[int, ...]) -> str:
+    return ",".join(map(str, brokers))
+
+
+ACTIONS = {"list": _list, "create": _create, "describe": _describe, "alter": _alter, "delete": _delete}

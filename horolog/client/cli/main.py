@@ -1,0 +1,136 @@
+"""The command `horolog`: finds the command in the table, runs it, and turns every way in which it may end into an exit code."""
+
+from horolog.broker import interrupts
+
+if __name__ == "__main__":  # also while the rest is imported
+    interrupts.own_process()
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from importlib import import_module
+from typing import Any, NoReturn
+
+from horolog.client.cli.commands import BY_NAME, COMMANDS, Command
+from horolog.client.cli.common.arguments import Parser
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import CommandError
+from horolog.client.cli.common.exit_codes import ExitCode
+
+DESCRIPTION = "The log that knows the hour: a Kafka-protocol broker with time as the way to find data."
+EPILOG = """\
+`horolog COMMAND --help` tells more, with examples.
+
+exit codes: 0 done, 1 failed, 2 wrong usage, 3 found what it watches for (lag, damage), 4 no such thing,
+5 no broker answered, 130 interrupted, 141 nobody reads the output, 143 terminated
+"""
+
+
+def main(argv: Sequence[str] | None = None, console: Console | None = None) -> int:
+    """The exit code. Arguments that cannot be read, `--help` and `--version` end with SystemExit, as argparse does it."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    console = console or Console()
+    return int(guarded(partial(_run, words, console), console))
+
+
+def _run(words: list[str], console: Console) -> ExitCode:
+    command = BY_NAME.get(words[0]) if words else None
+    if command is None:
+        _no_command(words)
+    console.command = f"horolog {command.name}"
+    arguments = parser_of(command).parse_args(words[1:])
+    console.command = _spoken(command, arguments)
+    console.as_json = getattr(arguments, "output", "") == "json"
+    console.zone_name = getattr(arguments, "tz", None)
+    run: Callable[..., ExitCode | Coroutine[Any, Any, ExitCode]] = import_module(command.module).run
+    interrupts.raise_interrupts()
+    try:
+        result = run(arguments, console)
+    finally:
+        interrupts.end_at_once()
+    if isinstance(result, Coroutine):
+        from horolog.client.cli.common.running import run_until_done
+
+        return run_until_done(result)
+    return result
+
+
+def parser_of(command: Command) -> argparse.ArgumentParser:
+    """The parser of one command; imports its module. CommandError if that needs what is not installed."""
+    parser = Parser(prog=f"horolog {command.name}")
+    try:
+        import_module(command.module).configure(parser)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "horolog":
+            raise
+        advice = f"pip install 'horolog[{command.name}]' brings what it needs"
+        raise CommandError(f"{error.name} is not installed", advice) from error
+    return parser
+
+
+def _spoken(command: Command, arguments: argparse.Namespace) -> str:
+    """`horolog groups lag`: the words before a message on standard error."""
+    action = getattr(arguments, "action", None)
+    return f"horolog {command.name} {action}" if isinstance(action, str) else f"horolog {command.name}"
+
+
+def _no_command(words: list[str]) -> NoReturn:
+    """Help, the version, or what is wrong with the first word."""
+    parser = build_parser()
+    if words and not words[0].startswith("-"):
+        from difflib import get_close_matches
+
+        close = get_close_matches(words[0], BY_NAME, n=1)
+        parser.error(f"there is no command {words[0]!r}" + (f"; do you mean {close[0]!r}?" if close else ""))
+    parser.parse_args(words)
+    parser.error("a command is needed; horolog --help lists them")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """What `horolog --help` shows; imports no command."""
+    from horolog.version import __version__
+
+    parser = Parser(prog="horolog", description=DESCRIPTION, epilog=EPILOG)
+    parser.add_argument("--version", action="version", version=f"horolog {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
+    for command in COMMANDS:
+        commands.add_parser(command.name, help=command.sentence, add_help=False)
+    return parser
+
+
+def guarded(run: Callable[[], ExitCode], console: Console) -> ExitCode:
+    """Run a command; every end that is no fault of ours is one sentence and a code."""
+    try:
+        try:
+            return run()
+        finally:
+            console.out.flush()  # while a broken pipe can still be told from a fault
+    except CommandError as error:
+        console.error(str(error))
+        return error.code
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        _forget_output()
+        return ExitCode.BROKEN_PIPE
+    except OSError as error:
+        console.error(_about(error))
+        return ExitCode.NOT_FOUND if isinstance(error, FileNotFoundError) else ExitCode.FAILED
+
+
+def _about(error: OSError) -> str:
+    """The system's words, and the file that they are about."""
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{error.filename}: {reason}" if error.filename is not None else reason
+
+
+def _forget_output() -> None:
+    """What is left in the buffer has nowhere to go; without this Python would complain about it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

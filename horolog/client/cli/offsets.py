@@ -1,0 +1,155 @@
+"""`horolog offsets`: which offset a time is, in each partition, and how far the answer can be relied upon."""
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from horolog.client.cli.common.arguments import add_output, add_zone, describe, partitions
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
+
+if TYPE_CHECKING:
+    from horolog.client.client import Client
+    from horolog.client.times import Moment
+    from horolog.client.types import Found, TopicPartition
+
+LOOK_AHEAD_BYTES = 256 << 10
+"""How much of the log behind an answer is read to see whether times are out of order there."""
+
+
+class Answer(NamedTuple):
+    partition: "TopicPartition"
+    asked_ms: int
+    found: "Found | None"
+    end_offset: int
+    warnings: tuple[str, ...]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        "Show for each partition the first record at or after a time: its offset, its own timestamp, and how many offsets"
+        " follow. Warns where times are out of order or in the future. Without a time: the first and the last offset.",
+        "horolog offsets logs 10:05",
+        "horolog offsets logs 'monday 10:05' now-1h --tz Europe/Berlin",
+        "horolog offsets logs earliest latest --partition 0-2 -o json",
+    )
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("times", metavar="TIME", nargs="*", help="3d, 10:05, 2026-11-17T10:00+02:00, earliest, latest")
+    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these: 0,3,5-7")
+    add_connection(parser)
+    add_zone(parser)
+    add_output(parser)
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    moments = [console.time(text, "TIME", ends=True) for text in arguments.times or ("earliest", "latest")]
+    if arguments.times:
+        for text, moment in zip(arguments.times, moments, strict=True):
+            console.note(f"{text} is {moment.understood}")
+    async with connected(arguments) as client:
+        wanted = await partitions_of(client, arguments.topic, arguments.partition)
+        answers = await resolve(client, wanted, moments, console.now_ms())
+    show(answers, console)
+    return ExitCode.OK
+
+
+async def resolve(
+    client: "Client", wanted: Sequence["TopicPartition"], moments: Sequence["Moment"], now_ms: int
+) -> list[Answer]:
+    from horolog.client.offsets import ends, list_offsets
+    from horolog.client.times import EARLIEST, LATEST
+
+    end_of = await ends(client, dict.fromkeys(wanted, LATEST))
+    future = await _ahead_of(client, wanted, now_ms)
+    answers = []
+    for moment in moments:
+        found = await list_offsets(client, dict.fromkeys(wanted, moment.ms))
+        for partition in wanted:
+            answer = found[partition]
+            warnings = [future[partition]] if partition in future else []
+            if answer is not None and moment.ms not in {EARLIEST, LATEST}:
+                warnings += await _disorder(client, partition, answer.offset, moment.ms, end_of[partition])
+            answers.append(Answer(partition, moment.ms, answer, end_of[partition], tuple(warnings)))
+    return answers
+
+
+async def _ahead_of(client: "Client", wanted: Sequence["TopicPartition"], now_ms: int) -> dict["TopicPartition", str]:
+    """Partitions that have a record from the future; brokers that cannot say it (before Kafka 3.0) are not asked."""
+    from horolog.client.offsets import LARGEST_TIMESTAMP, list_offsets
+    from horolog.protocol.apis import ApiKey
+
+    versions = await client.versions()
+    if not versions.serves(ApiKey.LIST_OFFSETS, 7):
+        return {}
+    found = await list_offsets(client, dict.fromkeys(wanted, LARGEST_TIMESTAMP))
+    return {
+        partition: f"offset {latest.offset} is {_duration(latest.timestamp_ms - now_ms)} in the future"
+        for partition, latest in found.items()
+        if latest is not None and latest.timestamp_ms > now_ms
+    }
+
+
+async def _disorder(
+    client: "Client", partition: "TopicPartition", offset: int, asked_ms: int, end_offset: int
+) -> list[str]:
+    """Whether earlier records follow the answer, as far as a look at the next stretch of the log can tell."""
+    from horolog.protocol.records.entries import iter_records
+
+    if offset >= end_offset:
+        return []
+    fetched = await client.fetch_raw(partition, offset, LOOK_AHEAD_BYTES, max_wait_ms=0)
+    times = [record.timestamp for record in iter_records(fetched.records) if record.offset >= offset]
+    earlier = [time for time in times if 0 <= time < asked_ms]
+    if not earlier:
+        return []
+    late = _duration(asked_ms - min(earlier))
+    return [
+        f"times are out of order: of the {len(times)} records from there {len(earlier)} are earlier, by up to {late}"
+    ]
+
+
+def _duration(duration_ms: int) -> str:
+    from horolog.client.times import format_duration
+
+    return format_duration(duration_ms)
+
+
+def show(answers: Sequence[Answer], console: Console) -> None:
+    if console.as_json:
+        console.json([_as_json(answer) for answer in answers])
+        return
+    console.table(
+        ("TOPIC", "PARTITION", "ASKED", "OFFSET", "TIMESTAMP", "TO THE END"),
+        [_as_row(answer, console) for answer in answers],
+    )
+    for partition, warning in dict.fromkeys((answer.partition, text) for answer in answers for text in answer.warnings):
+        console.warn(f"{partition}: {warning}")
+
+
+def _as_row(answer: Answer, console: Console) -> tuple[str | int | None, ...]:
+    from horolog.client.times import EARLIEST, LATEST
+
+    asked = {EARLIEST: "earliest", LATEST: "latest"}.get(answer.asked_ms) or console.show_time(answer.asked_ms)
+    topic, partition = answer.partition
+    if answer.found is None:
+        return topic, partition, asked, None, "nothing at or after it", 0
+    time_ms = answer.found.timestamp_ms
+    shown = console.show_time(time_ms) if time_ms >= 0 else None
+    return topic, partition, asked, answer.found.offset, shown, answer.end_offset - answer.found.offset
+
+
+def _as_json(answer: Answer) -> dict[str, object]:
+    """`offset` and `timestamp` are null where nothing is at or after the time; earliest is -2, latest -1."""
+    found = answer.found
+    return {
+        "topic": answer.partition.topic,
+        "partition": answer.partition.partition,
+        "asked_ms": answer.asked_ms,
+        "offset": None if found is None else found.offset,
+        "timestamp": None if found is None or found.timestamp_ms < 0 else found.timestamp_ms,
+        "end_offset": answer.end_offset,
+        "records_to_end": 0 if found is None else answer.end_offset - found.offset,
+        "warnings": list(answer.warnings),
+    }

@@ -1,0 +1,91 @@
+"""Connects a command to its broker, and turns what the client library raises into one sentence and an exit code."""
+
+import argparse
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from horolog.client.cli.common.arguments import add_broker, duration
+from horolog.client.cli.common.errors import CommandError, NotFoundError, UnreachableError, UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from horolog.client.client import Client
+    from horolog.client.errors import KafkaError
+    from horolog.client.types import TopicPartition
+
+DEFAULT_TIMEOUT = "5s"
+_UNREACHABLE = {"NETWORK_EXCEPTION", "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE", "LEADER_NOT_AVAILABLE"}
+_NOT_FOUND = {"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FOUND", "UNKNOWN_MEMBER_ID"}
+
+
+def add_connection(parser: argparse.ArgumentParser, timeout: str = DEFAULT_TIMEOUT) -> None:
+    """`--bootstrap` and `--timeout`."""
+    add_broker(parser)
+    parser.add_argument(
+        "--timeout",
+        type=duration,
+        default=timeout,
+        metavar="DURATION",
+        help=f"how long to try to reach a broker ({timeout})",
+    )
+
+
+@asynccontextmanager
+async def connected(arguments: argparse.Namespace) -> AsyncIterator["Client"]:
+    """A client for the broker that the arguments name; leaving it closes the connections."""
+    from horolog.client.client import Client
+    from horolog.client.errors import KafkaError
+    from horolog.client.retry import RetryPolicy
+
+    timeout_ms = arguments.timeout
+    try:
+        client = Client(
+            arguments.bootstrap,
+            client_id="horolog-cli",
+            connect_timeout_ms=timeout_ms,
+            request_timeout_ms=max(timeout_ms, 1000),
+            retry=RetryPolicy(timeout_ms=timeout_ms),
+        )
+    except ValueError as error:
+        raise UsageError(f"--bootstrap: {error}") from error
+    try:
+        async with client:
+            yield client
+    except KafkaError as error:
+        raise command_error(error, arguments.bootstrap) from error
+
+
+def command_error(error: "KafkaError", bootstrap: str) -> CommandError:
+    """What a failure of the client means for who typed the command."""
+    name = error.code.name
+    if name in _UNREACHABLE:
+        return UnreachableError(f"no answer from {bootstrap}: {error.message}", "is the broker running there?")
+    if name in _NOT_FOUND:
+        return NotFoundError(error.message)
+    return CommandError(f"{error.message} ({name})", code=ExitCode.FAILED)
+
+
+async def partitions_of(client: "Client", topic: str, wanted: Sequence[int] | None = None) -> list["TopicPartition"]:
+    """The partitions of a topic, or those that were asked for; NotFoundError names topics that are spelled alike."""
+    from horolog.client.types import TopicPartition
+
+    view = await client.metadata()
+    known = view.topics.get(topic)
+    if known is None or known.error_code:
+        raise unknown_topic(topic, view.topics)
+    missing = [index for index in wanted or () if index not in known.partitions]
+    if missing:
+        raise NotFoundError(
+            f"topic {topic} has no partition {missing[0]}", f"it has {len(known.partitions)}, counted from 0"
+        )
+    return [TopicPartition(topic, index) for index in (known.numbers if wanted is None else wanted)]
+
+
+def unknown_topic(topic: str, names: Iterable[str]) -> NotFoundError:
+    from difflib import get_close_matches
+
+    close = get_close_matches(topic, list(names), n=1)
+    return NotFoundError(
+        f"there is no topic {topic!r}", f"do you mean {close[0]!r}?" if close else "`horolog topics list` names them"
+    )

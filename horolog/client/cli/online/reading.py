@@ -1,0 +1,173 @@
+"""Reads records of partitions, or as a member of a group, writes them out, and knows when it is done."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from horolog.client.cli.common.console import Console
+from horolog.client.consumer import Consumer
+from horolog.client.offsets import ends as list_ends
+from horolog.client.offsets import list_offsets
+from horolog.client.types import LATEST, ConsumerRecord, TopicPartition
+from horolog.protocol.records.entries import iter_records
+
+if TYPE_CHECKING:
+    from horolog.client.cli.online.record_text import Writer
+    from horolog.client.client import Client
+
+POLL_MS = 500
+RECORDS_AT_ONCE = 2000
+LOOK_AHEAD_BYTES = 256 << 10
+"""How much of the log behind the end of a range is looked at for records that came late."""
+QUIET_POLLS = 2
+"""A member of a group that does not follow ends after so many polls without a record at the end of its partitions."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """What to read, and what was done of it."""
+
+    since_ms: int | None
+    until_ms: int | None
+    follow: bool
+    late: bool
+    isolation: str
+    most: int | None
+    now_ms: Callable[[], int]
+    output: Callable[[bytes], None]
+    written: int = 0
+    outside: int = 0
+    """Records that lie between the offsets of the range and have a time outside of it."""
+    late_ones: int = 0
+    """Records of the range that were seen behind its end."""
+    _passed: set[TopicPartition] = field(default_factory=set)
+
+    @property
+    def has_enough(self) -> bool:
+        return self.most is not None and self.written >= self.most
+
+    def write(self, records: Iterable[ConsumerRecord], write: "Writer") -> int:
+        """Write those that are in the range; how many records were looked at, fewer than given once there are enough."""
+        lines = []
+        looked_at = 0
+        for record in records:
+            if self.has_enough:
+                break
+            looked_at += 1
+            if self._is_inside(record):
+                lines.append(write(record))
+                self.written += 1
+        self.output(b"".join(lines))
+        return looked_at
+
+    def _is_inside(self, record: ConsumerRecord) -> bool:
+        time_ms = record.timestamp_ms
+        if self.until_ms is not None and time_ms >= self.until_ms:
+            self._passed.add(TopicPartition(record.topic, record.partition))
+            self.outside += not self.follow and not self.late
+            return False
+        if self.since_ms is not None and time_ms < self.since_ms:
+            self.outside += 1
+            return False
+        return True
+
+    async def of_partitions(
+        self,
+        client: "Client",
+        starts: Mapping[TopicPartition, int],
+        ends: Mapping[TopicPartition, int],
+        write: "Writer",
+    ) -> None:
+        """Read each partition from its start to its end; when following, beyond it."""
+        left = {partition for partition, start in starts.items() if self.follow or start < ends[partition]}
+        if not left:
+            return
+        async with Consumer(client, isolation=self.isolation, max_poll_records=RECORDS_AT_ONCE) as consumer:
+            consumer.assign(left)
+            for partition in left:
+                consumer.seek(partition, starts[partition])
+            while left and not self.has_enough:
+                records = await consumer.poll(POLL_MS)
+                if self.follow:
+                    self.write(records, write)
+                    done = self._passed & left if not self.late else set()
+                    if not records and self._is_over():
+                        return
+                else:
+                    self.write(_before(records, ends), write)
+                    done = {partition for partition in left if await consumer.position(partition) >= ends[partition]}
+                if done:
+                    left -= done
+                    consumer.assign(left)
+
+    async def look_for_late_ones(self, client: "Client", ends: Mapping[TopicPartition, int]) -> None:
+        """Where times are out of order, some of the range lie behind the first record after it: see if any are near."""
+        after = await list_ends(client, dict.fromkeys(ends, LATEST))
+        for partition, end in ends.items():
+            if end < after[partition]:
+                fetched = await client.fetch_raw(partition, end, LOOK_AHEAD_BYTES, self.isolation, max_wait_ms=0)
+                self.late_ones += sum(
+                    (self.since_ms or 0) <= record.timestamp < (self.until_ms or 0)
+                    for record in iter_records(fetched.records)
+                    if record.offset >= end
+                )
+
+    def _is_over(self) -> bool:
+        """Nothing more can come: the clock has passed the end of the range."""
+        return self.until_ms is not None and self.now_ms() >= self.until_ms
+
+    async def with_group(self, client: "Client", topic: str, group: str, write: "Writer") -> None:
+        """Read what the group has not read, and commit what was written, after it was written."""
+        async with Consumer(
+            client, group=group, isolation=self.isolation, start="earliest", max_poll_records=RECORDS_AT_ONCE
+        ) as consumer:
+            await consumer.subscribe([topic])
+            quiet = 0
+            while not self.has_enough and (self.follow or quiet < QUIET_POLLS):
+                records = await consumer.poll(POLL_MS, None if self.most is None else self.most - self.written)
+                self.write(records, write)
+                if records:
+                    await consumer.commit()
+                    quiet = 0
+                elif self.follow and self._is_over():
+                    return
+                elif consumer.assignment and await _at_end(consumer):
+                    quiet += 1
+
+
+def _before(records: Iterable[ConsumerRecord], ends: Mapping[TopicPartition, int]) -> Iterable[ConsumerRecord]:
+    return (each for each in records if each.offset < ends[TopicPartition(each.topic, each.partition)])
+
+
+async def _at_end(consumer: Consumer) -> bool:
+    ends = await consumer.end_offsets(consumer.assignment)
+    return all([await consumer.position(partition) >= end for partition, end in ends.items()])
+
+
+async def at_times(
+    client: "Client",
+    partitions: Iterable[TopicPartition],
+    time_ms: int,
+    last: Mapping[TopicPartition, int],
+    isolation: int,
+) -> dict[TopicPartition, int]:
+    """The first offset at or after a time in each partition, or its end."""
+    found = await list_offsets(client, dict.fromkeys(partitions, time_ms), isolation=isolation)
+    return {partition: last[partition] if answer is None else answer.offset for partition, answer in found.items()}
+
+
+def within(
+    first: Mapping[TopicPartition, int],
+    last: Mapping[TopicPartition, int],
+    wanted: Mapping[TopicPartition, int],
+    console: Console,
+) -> dict[TopicPartition, int]:
+    """Offsets that somebody has named, brought between the ends of their partitions; says of each where that was needed."""
+    found = {}
+    for partition, offset in wanted.items():
+        found[partition] = min(max(offset, first[partition]), last[partition])
+        if offset > last[partition]:
+            console.warn(f"{partition} ends at {last[partition]}: offset {offset} is beyond its end")
+        elif offset < first[partition]:
+            console.warn(f"{partition} begins at {first[partition]}: offset {offset} lies before it")
+    return found

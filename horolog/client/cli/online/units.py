@@ -1,0 +1,75 @@
+"""What a number that is given for a record's time means: milliseconds, unless it looks like something else, which is then asked.
+
+Nothing is guessed where a time is written: records that are a thousand times too old are gone as soon as they come, and those that
+are a thousand times too young stay for ever. Reading commands guess by the same magnitudes, and say so (`client.times`).
+"""
+
+import re
+from collections.abc import Callable
+
+from horolog.client.cli.common.console import Console, is_terminal
+from horolog.client.cli.online.lines import STDIN, lines_of
+from horolog.client.cli.online.record_text import RecordTextError
+from horolog.protocol.epoch_units import UNIT_NAMES, misread_as_ms, to_ms
+
+_EPOCH = re.compile(r"\s*@(-?[0-9]{1,30})\s*")
+
+
+class UnitInDoubt(RecordTextError):
+    """A number that looks like another unit than milliseconds; `unit` is the one it looks like."""
+
+    def __init__(self, number: int, unit: str, show_time: Callable[[int], str]) -> None:
+        self.unit = unit
+        self.question = (
+            f"the timestamp {number} looks like {UNIT_NAMES[unit]} ({show_time(to_ms(number, unit))});"
+            f" as milliseconds it is {show_time(number)}"
+        )
+        super().__init__(f"{self.question}; --timestamp-unit {unit} or --timestamp-unit ms says which it is")
+
+
+ANSWERS = {"s": "s", "ms": "ms", "us": "us", "ns": "ns", "m": "ms", "u": "us", "n": "ns"}
+
+
+async def ask(doubt: UnitInDoubt, console: Console) -> str | None:
+    """The unit that somebody at the terminal says it is; None where nobody is there, or does not know."""
+    if not is_terminal(console.stdin):
+        return None
+    console.err.write(f"{doubt.question}. Which unit is it? [{doubt.unit}/ms/N] ")
+    console.err.flush()
+    async for answers in lines_of(STDIN, console.stdin):
+        return ANSWERS.get(answers[0].decode(errors="replace").strip().lower())
+    return None
+
+
+class Timestamps:
+    """Reads times of records; `unit`, if given, is what every number is in."""
+
+    def __init__(self, unit: str | None, parse_text: Callable[[str], int], show_time: Callable[[int], str]) -> None:
+        self._unit = unit
+        self._parse_text = parse_text
+        self._show_time = show_time
+        self._settled: dict[str, str] = {}
+
+    def settle(self, looks_like: str, unit: str) -> None:
+        """From now on numbers that look like one unit are of that other one."""
+        self._settled[looks_like] = unit
+
+    def text(self, text: str) -> int:
+        """A time in the command line's grammar; `@` and a number without a unit is a number."""
+        number = _EPOCH.fullmatch(text)
+        return self._parse_text(text) if number is None else self.number(int(number[1]))
+
+    def number(self, number: float) -> int:
+        """Raises UnitInDoubt."""
+        if self._unit is not None:
+            return to_ms(number, self._unit)
+        if not isinstance(number, int):
+            raise RecordTextError(
+                f"the timestamp {number} is no whole number of milliseconds; --timestamp-unit s reads it as seconds"
+            )
+        unit = misread_as_ms(number)
+        if unit is None:
+            return number
+        if unit not in self._settled:
+            raise UnitInDoubt(number, unit, self._show_time)
+        return to_ms(number, self._settled[unit])

@@ -1,0 +1,201 @@
+"""`horolog produce`: lines of text or JSON from files or standard input become records."""
+
+import argparse
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from horolog.client.cli.common.arguments import add_output, add_zone, describe, whole_number
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
+
+if TYPE_CHECKING:
+    from horolog.client.cli.online.record_text import Line
+    from horolog.client.cli.online.sending import Sending
+    from horolog.client.cli.online.units import Timestamps, UnitInDoubt
+
+STDIN = "-"
+UNITS = ("s", "ms", "us", "ns")
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+SHOWN_REFUSALS = 20
+PATIENCE_MS = 30_000
+"""How long at least a record is tried for when the broker goes away meanwhile: it may only be starting anew."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        "Send lines as records, from files or standard input. A refused record is named with its line and the broker's reason;"
+        " then the command stops, or goes on if asked. Exit code 1 if any line was not written.",
+        "echo 'hello' | horolog produce greetings",
+        "horolog produce logs access.log --timestamp 2h-ago --codec zstd",
+        "horolog produce users users.txt --key-separator : --on-error continue",
+        "horolog consume logs --since 1h -o json | horolog produce copy --format json",
+    )
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("files", metavar="FILE", nargs="*", default=[STDIN], help="- is standard input (the default)")
+    parser.add_argument("--format", choices=("lines", "json"), default="lines", help="what a line is (lines)")
+    parser.add_argument("-K", "--key-separator", metavar="TEXT", help="a line is key, this text, value (\\t is a tab)")
+    parser.add_argument("-k", "--key", metavar="KEY", help="the key of all records that have none of their own")
+    parser.add_argument(
+        "-H",
+        "--header",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="a header of all records; again for more",
+    )
+    parser.add_argument("--timestamp", metavar="TIME", help="the time of all records that have none of their own (now)")
+    parser.add_argument(
+        "--timestamp-unit",
+        choices=UNITS,
+        help="what times that are mere numbers are in (milliseconds; asked, or refused, where they look like another unit)",
+    )
+    parser.add_argument(
+        "-p", "--partition", type=whole_number, metavar="N", help="(by the key, else the fullest batch)"
+    )
+    parser.add_argument(
+        "-Z", "--null-empty", action="store_true", help="an empty value is null, which deletes in compacted topics"
+    )
+    parser.add_argument("-z", "--codec", choices=CODECS, default="none", help="compression (none)")
+    parser.add_argument("--acks", choices=("all", "1", "0"), default="all", help="who must have a record (all)")
+    parser.add_argument(
+        "--on-error", choices=("stop", "continue"), default="stop", help="after a refused record (stop)"
+    )
+    parser.add_argument("--create", action="store_true", help="make the topic if there is none, as the broker is set")
+    add_connection(parser)
+    add_zone(parser)
+    add_output(parser)
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.cli.online.sending import Sending
+    from horolog.client.cli.online.units import Timestamps, UnitInDoubt, ask
+    from horolog.client.producer import Producer
+
+    times = Timestamps(arguments.timestamp_unit, lambda text: console.time(text, "--timestamp").ms, console.show_time)
+
+    async def settle(doubt: UnitInDoubt) -> bool:
+        """Ask which unit it is, unless standard input is what is sent."""
+        unit = None if STDIN in arguments.files else await ask(doubt, console)
+        if unit is not None:
+            times.settle(doubt.unit, unit)
+        return unit is not None
+
+    read = reader(arguments, times)
+    headers = tuple(header(text) for text in arguments.header)
+    time_ms = await given_time(arguments.timestamp, times, settle) if arguments.timestamp else None
+    if time_ms is not None:
+        console.note(f"--timestamp is {console.show_time(time_ms)}")
+    async with connected(arguments) as client:
+        if arguments.create:
+            await client.topic(arguments.topic, create=True)
+        await partitions_of(client, arguments.topic, None if arguments.partition is None else [arguments.partition])
+        codec = None if arguments.codec == "none" else arguments.codec
+        patience_ms = max(arguments.timeout, PATIENCE_MS)
+        async with Producer(
+            client,
+            acks=arguments.acks,
+            compression=codec,
+            delivery_timeout_ms=patience_ms,
+            on_expired=lambda expired: console.warn(expired.sentence(console.show_time)),
+        ) as producer:
+            sending = Sending(
+                producer,
+                arguments.topic,
+                key=None if arguments.key is None else arguments.key.encode(),
+                headers=headers,
+                timestamp_ms=time_ms,
+                partition=arguments.partition,
+                null_empty=arguments.null_empty,
+                stop_at_error=arguments.on_error == "stop",
+                settle_doubt=settle,
+            )
+            await send_files(sending, arguments.files, read, console)
+            await producer.flush()
+    return report(sending, arguments.topic, console)
+
+
+async def send_files(sending: "Sending", files: list[str], read: "Callable[[bytes], Line]", console: Console) -> None:
+    """File after file, until one of them says stop."""
+    with console.progress("bytes", size_of(files)) as progress:
+        for path in files:
+            if not await sending.file(path, console.stdin, read, progress.advance):
+                break
+
+
+async def given_time(text: str, times: "Timestamps", settle: "Callable[[UnitInDoubt], Awaitable[bool]]") -> int:
+    """What `--timestamp` means; nothing is sent before that is beyond doubt."""
+    from horolog.client.cli.online.record_text import RecordTextError
+    from horolog.client.cli.online.units import UnitInDoubt
+
+    try:
+        try:
+            return times.text(text)
+        except UnitInDoubt as doubt:
+            if not await settle(doubt):
+                raise
+        return times.text(text)
+    except RecordTextError as error:
+        raise UsageError(f"--timestamp {text}: {error}") from error
+
+
+def reader(arguments: argparse.Namespace, times: "Timestamps") -> "Callable[[bytes], Line]":
+    """How a line becomes a record."""
+    from horolog.client.cli.online import record_text
+
+    separator = arguments.key_separator
+    if arguments.format == "json":
+        if separator is not None:
+            raise UsageError("--key-separator is for lines", "in JSON the key is the member `key`")
+        return lambda line: record_text.read_json(line, times)
+    if separator == "":
+        raise UsageError("--key-separator must not be empty")
+    found = None if separator is None else separator.encode().decode("unicode_escape").encode()
+    return lambda line: record_text.read_plain(line, found)
+
+
+def header(text: str) -> tuple[bytes, bytes | None]:
+    name, found, value = text.partition("=")
+    if not found:
+        raise UsageError(f"--header {text!r}: NAME=VALUE is expected")
+    return name.encode(), value.encode()
+
+
+def size_of(paths: list[str]) -> int | None:
+    """How many bytes there are to send, if that can be known."""
+    import os
+
+    if STDIN in paths:
+        return None
+    return sum(os.stat(path).st_size for path in paths)  # noqa: PTH116 - pathlib would cost 10 ms
+
+
+def report(sending: "Sending", topic: str, console: Console) -> ExitCode:
+    refusals = list(sending.refusals())
+    if console.as_json:
+        console.json(
+            {
+                "topic": topic,
+                "written": sending.written,
+                "refused_count": sending.refused,
+                "refused": [each._asdict() for each in refusals],
+                "bytes": sending.written_bytes,
+                "seconds": round(sending.seconds, 3),
+            }
+        )
+    else:
+        for each in refusals[:SHOWN_REFUSALS]:
+            console.error(f"{each.source}, line {each.line}: {each.reason}")
+        if sending.refused > SHOWN_REFUSALS:
+            console.error(f"and {sending.refused - SHOWN_REFUSALS} more")
+        console.note(summary(sending))
+    return ExitCode.FAILED if refusals else ExitCode.OK
+
+
+def summary(sending: "Sending") -> str:
+    words = f"{sending.written} written, {sending.refused} refused"
+    if sending.stopped_early:
+        words += "; stopped there, so later lines were not sent (--on-error continue goes on)"
+    return words

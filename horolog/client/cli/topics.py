@@ -1,0 +1,381 @@
+"""`horolog topics`: list, create, describe, alter, delete topics, and remove records from their beginning."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from horolog.client.cli.common.arguments import add_zone, partitions, positive_number, whole_number
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import CommandError, UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.online.actions import Action, add_actions, add_yes, assignments, confirmed, run_action
+from horolog.client.cli.online.connecting import connected, partitions_of, unknown_topic
+
+if TYPE_CHECKING:
+    from horolog.client.admin import Admin
+    from horolog.client.cluster_view import TopicView
+
+
+UNKNOWN_KEY = "horolog.settings.unknown"
+UNKNOWN = (
+    "settings unknown: found without them, nothing is deleted or compacted until retention.ms, retention.bytes or cleanup.policy"
+    f" is set, or {UNKNOWN_KEY}=false"
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_actions(parser, "List, create, describe, alter and delete topics.", ACTIONS)
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    return await run_action(ACTIONS, arguments, console)
+
+
+# -- list
+
+
+def _list_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("pattern", metavar="PATTERN", nargs="?", default="*", help="names that look so: 'log*'")
+    parser.add_argument("--internal", action="store_true", help="the broker's own topics, too")
+
+
+async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from fnmatch import fnmatchcase
+
+    async with connected(arguments) as client:
+        view = await client.metadata()
+    topics = [
+        topic
+        for name, topic in sorted(view.topics.items())
+        if fnmatchcase(name, arguments.pattern) and (arguments.internal or not topic.internal)
+    ]
+    if console.as_json:
+        console.json([_listed(topic) for topic in topics])
+    else:
+        console.table(
+            ("TOPIC", "PARTITIONS", "REPLICAS"),
+            [(topic.name, len(topic.partitions), _replicas(topic)) for topic in topics],
+        )
+    return ExitCode.OK
+
+
+def _listed(topic: "TopicView") -> dict[str, Any]:
+    return {
+        "topic": topic.name,
+        "partitions": len(topic.partitions),
+        "replicas": _replicas(topic),
+        "internal": topic.internal,
+    }
+
+
+def _replicas(topic: "TopicView") -> int:
+    return max((len(partition.replicas) for partition in topic.partitions.values()), default=0)
+
+
+# -- create
+
+
+def _create_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("topics", metavar="TOPIC", nargs="+")
+    parser.add_argument("-p", "--partitions", type=positive_number, metavar="N", help="(as the broker is set)")
+    parser.add_argument("-r", "--replicas", type=positive_number, metavar="N", help="(as the broker is set)")
+    parser.add_argument("-c", "--config", metavar="KEY=VALUE", action="append", help="a setting; again for more")
+    parser.add_argument("--if-not-exists", action="store_true", help="a topic that is there is fine")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it could be done")
+
+
+async def _create(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.admin import Admin
+    from horolog.client.admin_topics import NewTopic
+    from horolog.client.errors import KafkaError, PartialFailure
+    from horolog.protocol.errors import ErrorCode
+
+    configs = assignments(arguments.config)
+    new = [
+        NewTopic(name, arguments.partitions or -1, arguments.replicas or -1, dict(configs)) for name in arguments.topics
+    ]
+    failures: dict[str, KafkaError] = {}
+    async with connected(arguments) as client, Admin(client) as admin:
+        try:
+            await admin.create_topics(new, validate_only=arguments.dry_run)
+        except PartialFailure as error:
+            failures = error.failures
+        except KafkaError as error:
+            if len(new) > 1:
+                raise
+            failures = {new[0].name: error}
+    existed: set[str] = set()
+    if arguments.if_not_exists:
+        existed = {name for name, error in failures.items() if error.code == ErrorCode.TOPIC_ALREADY_EXISTS}
+        failures = {name: error for name, error in failures.items() if name not in existed}
+    done = "created" if not arguments.dry_run else "could be created"
+    return _report(done, arguments.topics, failures, console, existed)
+
+
+def _report(
+    done: str, names: list[str], failures: "dict[str, Any]", console: Console, existed: set[str] | None = None
+) -> ExitCode:
+    """One line for each name; exit code 1 if any failed. `existed`: those that were there, where that is fine."""
+    if console.as_json:
+        console.json(
+            [
+                {
+                    "name": name,
+                    "done": name not in failures,
+                    "error": failures[name].message if name in failures else None,
+                    **({} if existed is None else {"existed": name in existed}),
+                }
+                for name in names
+            ]
+        )
+    else:
+        for name in names:
+            if name in failures:
+                console.error(f"{name}: {failures[name].message.removeprefix(f'{name}: ')}")
+            else:
+                console.print(f"{name}: {'exists already' if existed and name in existed else done}")
+    return ExitCode.FAILED if failures else ExitCode.OK
+
+
+# -- describe
+
+
+def _describe_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("topics", metavar="TOPIC", nargs="+")
+    add_zone(parser)
+
+
+async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.admin import Admin
+
+    async with connected(arguments) as client, Admin(client) as admin:
+        described = [await _described(admin, name) for name in arguments.topics]
+    if console.as_json:
+        console.json(described)
+        return ExitCode.OK
+    for topic in described:
+        settings = ", ".join(f"{key}={value}" for key, value in topic["configs"].items()) or "as the broker is set"
+        console.print(console.style("bold", topic["topic"]) + f"  id {topic['id'] or '-'}  {settings}")
+        if topic["settings_unknown"]:
+            console.print(console.style("yellow", UNKNOWN))
+        console.table(
+            ("PARTITION", "LEADER", "REPLICAS", "FIRST", "END", "RECORDS", "BYTES", "LARGEST TIMESTAMP"),
+            [_partition_row(each, console) for each in topic["partitions"]],
+        )
+    return ExitCode.OK
+
+
+async def _described(admin: "Admin", name: str) -> dict[str, Any]:
+    from horolog.client.offsets import ends
+    from horolog.client.types import EARLIEST, LATEST
+    from horolog.protocol.apis import ApiKey
+
+    view = (await admin.client.metadata([name])).topics.get(name)
+    if view is None or view.error_code:
+        raise unknown_topic(name, (await admin.client.metadata()).topics)
+    places = await partitions_of(admin.client, name)
+    first = await ends(admin.client, dict.fromkeys(places, EARLIEST))
+    end = await ends(admin.client, dict.fromkeys(places, LATEST))
+    serves = (await admin.client.versions()).serves  # a Kafka before 0.11 and 1.0 tells neither of the next two
+    configs = await admin.describe_configs("topic", name) if serves(ApiKey.DESCRIBE_CONFIGS, 0) else {}
+    folders = await admin.log_dirs() if serves(ApiKey.DESCRIBE_LOG_DIRS, 0) else []
+    sizes = {place: size for folder in folders for place, size in folder.sizes.items()}
+    largest = await _largest_timestamps(admin, name)
+    return {
+        "topic": name,
+        "id": _uuid(view.id) if any(view.id) else None,
+        "internal": view.internal,
+        "configs": {key: config.value for key, config in configs.items() if config.source == 1},
+        "settings_unknown": UNKNOWN_KEY in configs and configs[UNKNOWN_KEY].value == "true",
+        "partitions": [
+            {
+                "partition": place.partition,
+                "leader": view.partitions[place.partition].leader,
+                "replicas": list(view.partitions[place.partition].replicas),
+                "in_sync": list(view.partitions[place.partition].in_sync),
+                "first_offset": first[place],
+                "end_offset": end[place],
+                "records": end[place] - first[place],
+                "bytes": sizes.get(place),
+                "largest_timestamp": largest.get(place),
+            }
+            for place in places
+        ],
+    }
+
+
+async def _largest_timestamps(admin: "Admin", name: str) -> dict[Any, int | None]:
+    """Per partition, where the broker can say it."""
+    from horolog.client.offsets import LARGEST_TIMESTAMP, list_offsets
+    from horolog.protocol.apis import ApiKey
+
+    if not (await admin.client.versions()).serves(ApiKey.LIST_OFFSETS, 7):
+        return {}
+    places = await partitions_of(admin.client, name)
+    found = await list_offsets(admin.client, dict.fromkeys(places, LARGEST_TIMESTAMP))
+    return {
+        place: answer.timestamp_ms if answer is not None and answer.timestamp_ms >= 0 else None
+        for place, answer in found.items()
+    }
+
+
+def _uuid(topic_id: bytes) -> str:
+    from base64 import urlsafe_b64encode
+
+    return urlsafe_b64encode(topic_id).decode().rstrip("=")
+
+
+def _partition_row(each: dict[str, Any], console: Console) -> tuple[str | int | None, ...]:
+    largest = each["largest_timestamp"]
+    return (
+        each["partition"],
+        each["leader"],
+        ",".join(map(str, each["replicas"])),
+        each["first_offset"],
+        each["end_offset"],
+        each["records"],
+        each["bytes"],
+        None if largest is None else console.show_time(largest),
+    )
+
+
+# -- alter
+
+
+def _alter_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("-p", "--partitions", type=positive_number, metavar="N", help="have so many; never fewer")
+    parser.add_argument("-c", "--config", metavar="KEY=VALUE", action="append", help="set; again for more")
+    parser.add_argument("-d", "--delete-config", metavar="KEY", action="append", help="as the broker is set, again")
+
+
+async def _alter(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.admin import Admin
+
+    changes: dict[str, str | None] = {**assignments(arguments.config)}
+    changes.update(dict.fromkeys(arguments.delete_config or ()))
+    if not changes and arguments.partitions is None:
+        raise UsageError("nothing to alter", "give --partitions, --config or --delete-config")
+    async with connected(arguments) as client, Admin(client) as admin:
+        await partitions_of(client, arguments.topic)
+        if changes:
+            await admin.alter_configs("topic", arguments.topic, changes)
+        if arguments.partitions is not None:
+            await admin.create_partitions({arguments.topic: arguments.partitions})
+    return _report("altered", [arguments.topic], {}, console)
+
+
+# -- delete, trim
+
+
+def _delete_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("topics", metavar="TOPIC", nargs="+")
+    add_yes(parser)
+
+
+async def _delete(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.admin import Admin
+    from horolog.client.errors import KafkaError, PartialFailure
+
+    failures: dict[str, KafkaError] = {}
+    async with connected(arguments) as client, Admin(client) as admin:
+        known = (await client.metadata()).topics
+        for name in arguments.topics:
+            if name not in known:
+                raise unknown_topic(name, known)
+        if not await confirmed(arguments, console, f"deleting {', '.join(arguments.topics)} and all records"):
+            return ExitCode.FAILED
+        try:
+            await admin.delete_topics(arguments.topics)
+        except PartialFailure as error:
+            failures = error.failures
+    return _report("deleted", arguments.topics, failures, console)
+
+
+def _trim_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("--before", metavar="TIME", help="remove what lies before the first record at or after it")
+    parser.add_argument("--offset", type=whole_number, metavar="N", help="remove what lies before this offset")
+    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these: 0,3,5-7")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only show what would be removed")
+    add_yes(parser)
+    add_zone(parser)
+
+
+async def _trim(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.admin import Admin
+    from horolog.client.cli.online.reading import at_times
+    from horolog.client.offsets import ends
+    from horolog.client.types import EARLIEST, LATEST
+
+    if (arguments.before is None) == (arguments.offset is None):
+        raise UsageError("where to cut is given by --before or by --offset", "give one of them")
+    async with connected(arguments) as client, Admin(client) as admin:
+        places = await partitions_of(client, arguments.topic, arguments.partition)
+        first = await ends(client, dict.fromkeys(places, EARLIEST))
+        last = await ends(client, dict.fromkeys(places, LATEST))
+        if arguments.before is not None:
+            moment = console.time(arguments.before, "--before")
+            console.note(f"--before is {moment.understood}")
+            cut = await at_times(client, places, moment.ms, last, 0)
+        else:
+            cut = dict.fromkeys(places, arguments.offset)
+            beyond = [place for place in places if cut[place] > last[place]]
+            if beyond:
+                raise CommandError(f"{beyond[0]} ends at {last[beyond[0]]}, before offset {arguments.offset}")
+        cut = {place: max(offset, first[place]) for place, offset in cut.items()}
+        removed = sum(cut[place] - first[place] for place in places)
+        if not arguments.dry_run:
+            if not await confirmed(arguments, console, f"removing {removed} offsets of {arguments.topic}"):
+                return ExitCode.FAILED
+            await admin.delete_records(cut)
+    if console.as_json:
+        console.json(
+            [
+                {"topic": place.topic, "partition": place.partition, "from": first[place], "to": cut[place]}
+                for place in places
+            ]
+        )
+    else:
+        console.table(
+            ("PARTITION", "FIRST BEFORE", "FIRST NOW" if not arguments.dry_run else "FIRST THEN", "REMOVED"),
+            [(place.partition, first[place], cut[place], cut[place] - first[place]) for place in places],
+        )
+    return ExitCode.OK
+
+
+ACTIONS = (
+    Action(
+        "list", "list topics", _list_arguments, _list, ("horolog topics list", "horolog topics list 'log*' -o json")
+    ),
+    Action(
+        "create",
+        "create topics",
+        _create_arguments,
+        _create,
+        ("horolog topics create logs --partitions 3 --config retention.ms=604800000",),
+    ),
+    Action(
+        "describe",
+        "show settings, offsets, sizes and times of topics",
+        _describe_arguments,
+        _describe,
+        ("horolog topics describe logs",),
+    ),
+    Action(
+        "alter",
+        "change settings, or add partitions",
+        _alter_arguments,
+        _alter,
+        ("horolog topics alter logs --config message.timestamp.type=LogAppendTime", "horolog topics alter logs -p 6"),
+    ),
+    Action(
+        "delete", "delete topics and all that is in them", _delete_arguments, _delete, ("horolog topics delete logs",)
+    ),
+    Action(
+        "trim",
+        "remove records from the beginning of a topic's partitions, by time or offset",
+        _trim_arguments,
+        _trim,
+        ("horolog topics trim logs --before 30d-ago --dry-run",),
+    ),
+)

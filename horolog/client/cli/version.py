@@ -1,0 +1,44 @@
+"""`horolog version`: what runs here, for a bug report."""
+
+import argparse
+import platform
+
+from horolog.client.cli.common.arguments import add_output, describe
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.version import __version__
+
+LIBRARIES = ("uvloop", "crc32c", "cramjam", "lz4", "backports.zstd")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        "Print the versions of horolog, Python and the libraries that it uses.",
+        "horolog version",
+        "horolog version -o json",
+    )
+    add_output(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> ExitCode:  # noqa: ARG001 - every command has both
+    versions = {"horolog": __version__, "python": platform.python_version(), "platform": platform.platform()}
+    libraries = {name: installed(name) for name in LIBRARIES}
+    if console.as_json:
+        console.json({**versions, "libraries": libraries})
+        return ExitCode.OK
+    for name, version in versions.items():
+        console.print(f"{name} {version}")
+    for name, found in libraries.items():
+        console.print(f"  {name} {found or 'not installed'}")
+    return ExitCode.OK
+
+
+def installed(name: str) -> str | None:
+    """The version of an installed library; None where it is missing."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,144 @@
+"""Turns what a fetch brought into records: pure. Batches are opened one at a time, as they are asked for.
+
+Left out are records before the position (a batch begins where it likes), control batches, and for readers of committed data
+the batches of aborted transactions: a fetch tells their producers and where each began; each ends at its abort marker.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+
+from horolog.client.errors import KafkaError
+from horolog.client.fetch import RawFetch
+from horolog.client.types import ConsumerRecord, TopicPartition
+from horolog.protocol.errors import DecodeError, ErrorCode
+from horolog.protocol.primitives import Buffer
+from horolog.protocol.records import batch
+from horolog.protocol.records.control import ControlType, control_type
+from horolog.protocol.records.entries import Entry, check_crc, iter_entries, records_of_entry
+from horolog.protocol.records.record import Record
+
+_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
+
+
+class Chunk:
+    """The records of one fetch from one partition, from `position` on."""
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        raw: RawFetch,
+        position: int,
+        *,
+        committed_only: bool = False,
+        check_crcs: bool = True,
+    ) -> None:
+        self.partition = partition
+        self.position = position  # the offset behind the last record that was taken
+        self.size_bytes = len(raw.records)
+        self._data: Buffer = raw.records
+        self._check_crcs = check_crcs
+        self._aborted = AbortedProducers(raw.aborted) if committed_only else None
+        self._entries: deque[Entry] = deque()
+        self._fault: DecodeError | None = None
+        self._decoded: list[ConsumerRecord] = []
+        self._taken = 0
+        self._find_entries()
+        self.end_position = self._entries[-1].last_offset + 1 if self._entries else position
+        self.brought_nothing_whole = bool(raw.records) and not self._entries and self._fault is None
+
+    def _find_entries(self) -> None:
+        try:
+            for entry in iter_entries(self._data):
+                if entry.last_offset >= self.position:
+                    self._entries.append(entry)
+        except DecodeError as error:
+            self._fault = error
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything was taken; a chunk that ends in bytes that cannot be read is not empty before it has said so."""
+        return not self._entries and self._taken >= len(self._decoded) and self._fault is None
+
+    def take(self, max_records: int) -> list[ConsumerRecord]:
+        """Up to so many records; KafkaError with CORRUPT_MESSAGE where the next bytes cannot be read."""
+        taken: list[ConsumerRecord] = []
+        while len(taken) < max_records:
+            if self._taken >= len(self._decoded) and not self._open_next(taken):
+                break
+            part = self._decoded[self._taken : self._taken + max_records - len(taken)]
+            self._taken += len(part)
+            taken = taken + part if taken else part
+            if part:
+                self.position = part[-1].offset + 1
+        if self._taken >= len(self._decoded) and not self._entries and self._fault is None:
+            self.position = max(self.position, self.end_position)
+        return taken
+
+    def _open_next(self, taken: list[ConsumerRecord]) -> bool:
+        """Decode the next batch or message; False when there is none, or when what was taken has to be handed out first."""
+        if not self._entries:
+            if self._fault is not None and not taken:
+                raise self._corrupt(self._fault)
+            return False
+        entry = self._entries[0]
+        try:
+            self._decoded = self._decode(entry)
+        except DecodeError as error:
+            if taken:
+                return False
+            raise self._corrupt(error) from error
+        self._taken = 0
+        self._entries.popleft()
+        if not self._decoded:
+            self.position = max(self.position, entry.last_offset + 1)
+        return True
+
+    def _corrupt(self, error: DecodeError) -> KafkaError:
+        return KafkaError(
+            ErrorCode.CORRUPT_MESSAGE, f"{self.partition} at offset {self.position}: {error}", retriable=False
+        )
+
+    def _decode(self, entry: Entry) -> list[ConsumerRecord]:
+        data = self._data
+        if self._check_crcs and not check_crc(data, entry.position, entry.size_bytes, entry.magic):
+            raise DecodeError("the checksum is wrong")
+        if self._aborted is not None and self._aborted.hides(data, entry):
+            return []
+        if entry.is_control:
+            return []
+        topic, partition = self.partition
+        position, epoch = self.position, entry.leader_epoch
+        return [
+            _new_tuple(
+                ConsumerRecord, (topic, partition, offset, timestamp, timestamp_type, key, value, headers, epoch)
+            )
+            for offset, timestamp, timestamp_type, key, value, headers in records_of_entry(data, entry)
+            if offset >= position
+        ]
+
+
+class AbortedProducers:
+    """Whose transactional batches are aborted at this point of the log."""
+
+    def __init__(self, aborted: list[tuple[int, int]]) -> None:
+        self._coming = deque(sorted(aborted, key=lambda each: each[1]))
+        self._now: set[int] = set()
+
+    def hides(self, data: Buffer, entry: Entry) -> bool:
+        """Whether the entry belongs to an aborted transaction; entries have to be shown in their order."""
+        while self._coming and self._coming[0][1] <= entry.last_offset:
+            self._now.add(self._coming.popleft()[0])
+        if entry.magic != 2 or not entry.attributes & batch.TRANSACTIONAL_BIT:
+            return False
+        producer_id = batch.read_header(data, entry.position).producer_id
+        if entry.is_control:
+            if self._is_abort(data, entry):
+                self._now.discard(producer_id)
+            return True
+        return producer_id in self._now
+
+    @staticmethod
+    def _is_abort(data: Buffer, entry: Entry) -> bool:
+        records: Iterator[Record] = records_of_entry(data, entry)
+        first = next(records, None)
+        return first is not None and control_type(first.key) == ControlType.ABORT

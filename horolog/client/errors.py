@@ -1,0 +1,119 @@
+"""What the client library raises: one family, each with a code of the protocol and whether trying again may help."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from horolog.protocol.errors import OTHER_NAMES, ErrorCode
+
+T = TypeVar("T")
+
+_CODES: dict[int, ErrorCode] = {int(code): code for code in ErrorCode}
+
+
+class KafkaError(Exception):
+    """An answer with an error code, or a failure on the way that such a code describes."""
+
+    def __init__(self, code: ErrorCode, message: str | None = None, *, retriable: bool | None = None) -> None:
+        self.code = code
+        self.message = message or code.message
+        self.retriable = code.retriable if retriable is None else retriable
+        other_name = OTHER_NAMES.get(code)
+        names = code.name if other_name is None or other_name in self.message else f"{code.name} ({other_name})"
+        super().__init__(f"{names}: {self.message}")
+
+
+class ConnectionFailed(KafkaError):
+    """No connection, or it ended before the answer came."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.NETWORK_EXCEPTION, message)
+
+
+class RequestTimedOut(KafkaError):
+    """The answer did not come in time; whether the request was carried out is not known."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.REQUEST_TIMED_OUT, message)
+
+
+class MalformedAnswer(KafkaError):
+    """The peer answers with bytes that are no answer: it is no broker, or a broken one."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.CORRUPT_MESSAGE, message, retriable=False)
+
+
+class UnsupportedVersion(KafkaError):
+    """The broker is too old, or too new, for what was asked of it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.UNSUPPORTED_VERSION, message)
+
+
+class Closed(KafkaError):
+    """The client, producer or consumer was closed."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(ErrorCode.INVALID_REQUEST, f"the {what} is closed")
+
+
+class RecordRefused(KafkaError):
+    """One record was not written; `record` is what had been sent."""
+
+    def __init__(self, code: ErrorCode, message: str | None, record: Any, *, retriable: bool | None = None) -> None:
+        super().__init__(code, message, retriable=retriable)
+        self.record = record
+
+
+class TimestampExceededThreshold(RecordRefused):
+    """A record was not written because the topic does not accept its time; Kafka's clients call it InvalidTimestamp."""
+
+
+InvalidTimestamp = TimestampExceededThreshold
+
+
+class PartialFailure(KafkaError):
+    """Some of the things that one call named failed; `failures` says which and why, `results` has the others."""
+
+    def __init__(self, failures: Mapping[Any, KafkaError], results: Any = None) -> None:
+        first = next(iter(failures.values()))
+        what = ", ".join(f"{name}: {error.message}" for name, error in list(failures.items())[:5])
+        super().__init__(first.code, what, retriable=all(error.retriable for error in failures.values()))
+        self.failures = dict(failures)
+        self.results = results
+
+
+def code_of(number: int) -> ErrorCode:
+    """The code of a number; numbers that nobody here knows are unknown errors of the server."""
+    return _CODES.get(number, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def refusal(error: KafkaError, reason: str | None, record: Any) -> RecordRefused:
+    """What the future of a record that was not written is told, by the code that was answered."""
+    kind = TimestampExceededThreshold if error.code == ErrorCode.INVALID_TIMESTAMP else RecordRefused
+    return kind(error.code, reason or error.message, record, retriable=error.retriable)
+
+
+def error_of(number: int, message: str | None = None) -> KafkaError:
+    code = code_of(number)
+    if number != code:
+        message = f"error code {number}" + (f": {message}" if message else "")
+    return KafkaError(code, message)
+
+
+def first(items: Sequence[T], what: str) -> T:
+    """The one that an answer about one thing has; brokers that leave it out are broken."""
+    if not items:
+        raise MalformedAnswer(f"an answer without any {what}")
+    return items[0]
+
+
+def only_partition(answer: Any) -> Any:
+    """What an answer says about the one partition that was asked about."""
+    return first(first(answer.topics, "topics").partitions, "partitions")
+
+
+def check(number: int, message: str | None = None) -> None:
+    """Raise what an error code of an answer means; 0 means nothing."""
+    if number:
+        raise error_of(number, message)

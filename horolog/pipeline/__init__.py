@@ -1,0 +1,29 @@
+"""The data pipeline on Spark: reads topics by time from a broker or from segment files, and writes them with their times.
+
+Where to look:
+
+- `spark_session`   `session`: a Spark session with sane defaults; `java` finds or brings a Java runtime
+- `plan`            what an offline read would read and skip, and why
+- `source`          the data source `horolog`, found by Spark through the package `pyspark_horolog`
+- `decode`          record batches to Arrow, column by column
+- `options`         every option of reading and writing, checked
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from horolog.pipeline.offline import plan
+    from horolog.pipeline.spark_session import session
+
+__all__ = ["plan", "session"]
+
+_HOMES = {"plan": "horolog.pipeline.offline", "session": "horolog.pipeline.spark_session"}
+
+
+def __getattr__(name: str) -> Any:
+    """`session` and `plan`, imported when first asked for: what reads segment files needs no Spark, and the reverse."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

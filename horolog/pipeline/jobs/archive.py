@@ -1,0 +1,280 @@
+"""`horolog pipeline archive`: topics into a table by event date, from where the table ends to where the topics end.
+
+The work is done in steps of a bounded number of records. Each step is one commit of the table that carries the offsets with it, so
+that a run that is killed at any moment goes on exactly where its last commit ended.
+"""
+
+import argparse
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from horolog.client.cli.common.arguments import duration, positive_number
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import BusyError, CommandError, UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.online.connecting import partitions_of
+from horolog.pipeline.jobs.common import (
+    JobProgress,
+    Summary,
+    add_common,
+    add_range,
+    require_topics,
+    show_summary,
+    spark_of,
+    times_of,
+)
+from horolog.pipeline.tables.lock import LockHeld, writing
+from horolog.pipeline.tables.table import FORMATS, CommitLost, Offsets, Table, TableError, encode_offsets, open_table
+from horolog.pipeline.topic_ids import made_anew, show_topic_id
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from horolog.client.client import Client
+    from horolog.client.types import TopicPartition
+
+STEP_RECORDS = 1_000_000
+ISOLATION = "read_committed"
+
+Range = tuple[int, int]
+
+
+class Have(NamedTuple):
+    """How far a table goes, and of which topics that is."""
+
+    offsets: Offsets
+    ids: dict[str, str]
+
+
+class Wanted(NamedTuple):
+    """What is to be added, and to what."""
+
+    have: Have
+    ranges: "dict[TopicPartition, Range]"
+
+
+class Lost(CommandError):
+    """What the table would go on with is not in the topic any more."""
+
+
+def archive(
+    spark: "SparkSession",
+    bootstrap: str,
+    topics: str | Sequence[str],
+    to: str,
+    *,
+    table_format: str = "parquet",
+    checkpoint: str | None = None,
+    since_ms: int | None = None,
+    until_ms: int | None = None,
+    step_records: int = STEP_RECORDS,
+    skip_lost: bool = False,
+    compact: bool = False,
+    wait_ms: int = 0,
+    tell: Callable[[str], None] = lambda _: None,
+    progress_of: Callable[[int], JobProgress | None] = lambda _: None,
+) -> Summary:
+    """Add what is new in the topics to the table in the folder `to`, from where it ends; LockHeld if another job is at it.
+
+    `tell` is given lines that somebody should see, `progress_of` the number of records to come.
+    """
+    names = [topics] if isinstance(topics, str) else list(topics)
+    table = open_table(table_format, to, spark, checkpoint)
+    with writing(table, wait_ms) as lock:
+        if lock.taken_from is not None:
+            tell(f"the lock of {lock.taken_from}, which has died, was taken over")
+        have = Have(table.offsets(), dict(table.topic_ids()))
+        wanted = asyncio.run(_planned(bootstrap, names, have, since_ms, until_ms, skip_lost=skip_lost))
+        progress = progress_of(sum(max(0, end - start) for start, end in wanted.ranges.values()))
+        summary = add_ranges(spark, bootstrap, table, wanted, step_records=step_records, progress=progress)
+        if compact:
+            summary.details["files_compacted_away"] = table.compact()
+        if progress is not None:
+            progress.clear()
+    return summary
+
+
+def add_ranges(
+    spark: "SparkSession",
+    bootstrap: str,
+    table: Table,
+    wanted: "Wanted",
+    *,
+    step_records: int = STEP_RECORDS,
+    progress: JobProgress | None = None,
+) -> Summary:
+    """Add these ranges of offsets to the table, a commit for each step."""
+    began = time.monotonic()
+    summary = Summary("archive", details={"commits": 0, "files": 0})
+    offsets = wanted.have.offsets
+    for step in steps(wanted.ranges, step_records):
+        offsets = offsets | {partition: end for partition, (_, end) in step.items()}
+        written = table.append(read_step(spark, bootstrap, step), offsets, wanted.have.ids)
+        summary.records += written.records
+        summary.bytes += written.size_bytes
+        summary.details["commits"] += 1
+        summary.details["files"] += written.files
+        if progress is not None:
+            progress.advance(written.records, written.size_bytes, written.last_timestamp_ms)
+    summary.seconds = time.monotonic() - began
+    summary.details["offsets"] = encode_offsets(offsets)
+    return summary
+
+
+def steps(wanted: "Mapping[TopicPartition, Range]", most: int) -> "Iterator[dict[TopicPartition, Range]]":
+    """The ranges cut into pieces that together have at most `most` offsets, partition after partition; pure."""
+    step: dict[TopicPartition, Range] = {}
+    room = most
+    for partition, (start, end) in sorted(wanted.items()):
+        while start < end:
+            cut = min(end, start + room)
+            step[partition] = (start, cut)
+            room -= cut - start
+            start = cut
+            if room == 0:
+                yield step
+                step, room = {}, most
+    if step:
+        yield step
+
+
+def read_step(spark: "SparkSession", bootstrap: str, step: "Mapping[TopicPartition, Range]") -> "DataFrame":
+    """The rows of a step; records that went meanwhile are an error, not a smaller step."""
+    assigned: dict[str, list[int]] = {}
+    for topic, partition in step:
+        assigned.setdefault(topic, []).append(partition)
+    return (
+        spark.read.format("horolog")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("kafka.isolation.level", ISOLATION)
+        .option("assign", json.dumps(assigned))
+        .option("startingOffsets", json.dumps(encode_offsets({place: start for place, (start, _) in step.items()})))
+        .option("endingOffsets", json.dumps(encode_offsets({place: end for place, (_, end) in step.items()})))
+        .option("includeHeaders", "true")
+        .load()
+    )
+
+
+async def plan(
+    client: "Client",
+    topics: Sequence[str],
+    have: Have,
+    since_ms: int | None,
+    until_ms: int | None,
+    *,
+    skip_lost: bool = False,
+) -> "Wanted":
+    """What is to be added: from where the table ends, else from `since`, up to `until`, else to the last stable offset."""
+    from horolog.client.cli.online.reading import at_times
+    from horolog.client.offsets import ends
+    from horolog.client.types import EARLIEST, LATEST
+
+    places = [place for topic in topics for place in await partitions_of(client, topic)]
+    ids = {topic: show_topic_id(client.view.topics[topic].id) for topic in topics}
+    there = have.ids | {topic: known for topic, known in ids.items() if known is not None}
+    remade = {topic for topic, known in have.ids.items() if there[topic] != known}
+    for topic in remade if not skip_lost else ():
+        raise Lost(made_anew(topic, have.ids[topic], there[topic]), "--skip-lost begins the new topic at its start")
+    offsets = {place: offset for place, offset in have.offsets.items() if place.topic not in remade}
+    first = await ends(client, dict.fromkeys(places, EARLIEST), 1)
+    last = await ends(client, dict.fromkeys(places, LATEST), 1)
+    begin = first if since_ms is None else await at_times(client, places, since_ms, last, 1)
+    end = last if until_ms is None else await at_times(client, places, until_ms, last, 1)
+    ranges = {
+        place: (_start(place, offsets.get(place), begin[place], first[place], last[place], skip_lost), end[place])
+        for place in places
+    }
+    return Wanted(Have(offsets, there), ranges)
+
+
+def _start(place: "TopicPartition", have: int | None, begin: int, first: int, last: int, skip_lost: bool) -> int:
+    if have is None:
+        return begin
+    if have > last:
+        raise Lost(f"the table has {place} up to {have}, but it ends at {last}", "was the topic made anew?")
+    if have < first and not skip_lost:
+        raise Lost(
+            f"the table has {place} up to {have}, but it begins at {first} now: {first - have} offsets are gone",
+            "--skip-lost goes on with what is there",
+        )
+    return max(have, first)
+
+
+async def _planned(
+    bootstrap: str,
+    topics: Sequence[str],
+    have: Have,
+    since_ms: int | None,
+    until_ms: int | None,
+    *,
+    skip_lost: bool,
+) -> Wanted:
+    from horolog.client.client import Client
+
+    async with Client(bootstrap, client_id="horolog-pipeline") as client:
+        return await plan(client, topics, have, since_ms, until_ms, skip_lost=skip_lost)
+
+
+# -- the command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--to", required=True, metavar="DIR", help="the table's folder")
+    parser.add_argument("--format", choices=FORMATS, default="parquet", help="(parquet)")
+    parser.add_argument("--checkpoint", metavar="DIR", help="where Parquet's log of commits is (in the table's folder)")
+    parser.add_argument("--compact", action="store_true", help="make few files of many, at the end")
+    parser.add_argument("--skip-lost", action="store_true", help="go on where retention was quicker than the archive")
+    parser.add_argument(
+        "--step",
+        type=positive_number,
+        default=STEP_RECORDS,
+        metavar="N",
+        help=f"records for each commit ({STEP_RECORDS})",
+    )
+    parser.add_argument(
+        "--wait",
+        type=duration,
+        default="0ms",
+        metavar="DURATION",
+        help="how long to wait while another job writes to the table (not at all: exit code 6)",
+    )
+    add_range(parser)
+    add_common(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    if not arguments.topic:
+        raise UsageError("at least one --topic is expected")
+    if arguments.checkpoint and arguments.format != "parquet":
+        raise UsageError(f"--checkpoint is for parquet; {arguments.format} keeps offsets in its own commits")
+    since_ms, until_ms = times_of(arguments, console)
+    asyncio.run(require_topics(arguments, arguments.topic))
+    try:
+        with spark_of(arguments) as spark:
+            summary = archive(
+                spark,
+                arguments.bootstrap,
+                arguments.topic,
+                arguments.to,
+                table_format=arguments.format,
+                checkpoint=arguments.checkpoint,
+                since_ms=since_ms,
+                until_ms=until_ms,
+                step_records=arguments.step,
+                skip_lost=arguments.skip_lost,
+                compact=arguments.compact,
+                wait_ms=arguments.wait,
+                tell=console.note,
+                progress_of=lambda records: JobProgress(console, records),
+            )
+    except LockHeld as error:
+        raise BusyError(f"{arguments.to}: {error}; nothing was done", "--wait waits for it") from error
+    except CommitLost as error:
+        raise BusyError(f"{arguments.to}: {error}", "run it again") from error
+    except TableError as error:
+        raise CommandError(str(error)) from error
+    show_summary(summary, console)
+    return ExitCode.OK

@@ -1,0 +1,266 @@
+"""`horolog pipeline bootstrap`: a whole dump, from files or a database, becomes a topic with the dump's own times.
+
+The dump is a folder of Parquet, JSON, CSV or ORC files, or a table behind a JDBC URL (`--table`; the driver's jar with
+`--conf spark.jars=...`). A record's value is the row as JSON, or the column that `--value-column` names; its time is the column of
+`--time-column`. Afterwards `--reprocess 3d` finds where the last three days of the dump begin, and with `--group` lets a group begin there.
+"""
+
+import argparse
+import asyncio
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from horolog.client.cli.common.arguments import duration
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.online.connecting import connected
+from horolog.pipeline.jobs.common import Summary, add_common, one_topic, require_topics, show_summary, spark_of
+from horolog.pipeline.jobs.lanes import Lanes, noted_of
+from horolog.pipeline.jobs.loading import (
+    Load,
+    Settings,
+    TopicRules,
+    add_sending,
+    carry_out,
+    look_ahead,
+    not_sent,
+    refuse_losses,
+    rules_at,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from horolog.client.types import TopicPartition
+
+FILE_FORMATS = ("parquet", "json", "csv", "orc")
+DEFAULT_TIME_COLUMN = "timestamp"
+
+
+def read_dump(spark: "SparkSession", source: str, table: str | None, file_format: str | None) -> "DataFrame":
+    if source.startswith("jdbc:"):
+        if table is None:
+            raise UsageError("a database has many tables", "--table names one, or a query in parentheses")
+        return spark.read.format("jdbc").option("url", source).option("dbtable", table).load()
+    kind = file_format or _format_of(source)
+    reader = spark.read.format(kind)
+    if kind == "csv":
+        reader = reader.option("header", "true").option("inferSchema", "true")
+    return reader.load(source)
+
+
+def _format_of(source: str) -> str:
+    path = Path(source)
+    if not path.exists():
+        raise NotFoundError(f"there is no {source}")
+    names = [path] if path.is_file() else list(path.rglob("*"))
+    for name in names:
+        found = name.suffix.lstrip(".")
+        if found in FILE_FORMATS:
+            return found
+        if found in {"jsonl", "ndjson"}:
+            return "json"
+    raise UsageError(f"no file in {source} looks like {', '.join(FILE_FORMATS)}", "--format names what they are")
+
+
+def to_records(dump: "DataFrame", *, time_column: str, key_column: str | None, value_column: str | None) -> "DataFrame":
+    """The rows as records: key, value, timestamp."""
+    from pyspark.sql import functions as f
+
+    for option, name in (("time", time_column), ("key", key_column), ("value", value_column)):
+        if name is not None and name not in dump.columns:
+            raise UsageError(f"--{option}-column {name}: the dump has {', '.join(dump.columns)}")
+    rest = [name for name in dump.columns if name not in {time_column, key_column}]
+    value = f.to_json(f.struct(*rest)) if value_column is None else f.col(value_column)
+    key = f.lit(None).cast("binary") if key_column is None else _as_binary(dump, key_column, f.col(key_column))
+    return dump.select(
+        key.alias("key"),
+        (value.cast("binary") if value_column is None else _as_binary(dump, value_column, value)).alias("value"),
+        _as_time(dump, time_column).alias("timestamp"),
+    )
+
+
+def _as_binary(dump: "DataFrame", name: str, column: "Column") -> "Column":
+    return column if dict(dump.dtypes)[name] == "binary" else column.cast("string").cast("binary")
+
+
+def _as_time(dump: "DataFrame", name: str) -> "Column":
+    """Timestamps as they are, dates at midnight, text as ISO 8601; numbers by their size are seconds, milli-, micro- or nanoseconds."""
+    from pyspark.sql import functions as f
+
+    kind, column = dict(dump.dtypes)[name], f.col(name)
+    if kind in {"bigint", "int"}:
+        number = column.cast("long")
+        micros = (
+            f.when(f.abs(number) < 10**11, number * 1_000_000)
+            .when(f.abs(number) < 10**14, number * 1000)
+            .when(f.abs(number) < 10**17, number)
+            .otherwise(f.floor(number / 1000).cast("long"))
+        )
+        return f.timestamp_micros(micros)
+    return column.cast("timestamp")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--from", dest="source", required=True, metavar="DIR_OR_JDBC_URL", help="the dump")
+    parser.add_argument("--table", metavar="TABLE", help="of a database: its table, or a query in parentheses")
+    parser.add_argument("--format", choices=FILE_FORMATS, help="what the files are (by their names)")
+    parser.add_argument(
+        "--time-column", default=DEFAULT_TIME_COLUMN, metavar="C", help=f"the time of a record ({DEFAULT_TIME_COLUMN})"
+    )
+    parser.add_argument("--key-column", metavar="C", help="the key of a record (none)")
+    parser.add_argument("--value-column", metavar="C", help="the value of a record (the other columns as JSON)")
+    parser.add_argument(
+        "--reprocess", type=duration, metavar="DURATION", help="then find where the dump's last 3d begin"
+    )
+    parser.add_argument("-g", "--group", metavar="GROUP", help="and let this group begin there")
+    add_sending(parser)
+    add_common(parser)
+
+
+class Dump(NamedTuple):
+    """What is to be loaded, and which columns of it are what."""
+
+    source: str
+    table: str | None = None
+    file_format: str | None = None
+    time_column: str = DEFAULT_TIME_COLUMN
+    key_column: str | None = None
+    value_column: str | None = None
+
+
+def bootstrap(
+    spark: "SparkSession",
+    bootstrap: str,
+    source: str,
+    topic: str,
+    *,
+    table: str | None = None,
+    file_format: str | None = None,
+    time_column: str = DEFAULT_TIME_COLUMN,
+    key_column: str | None = None,
+    value_column: str | None = None,
+    settings: Settings | None = None,
+) -> Summary:
+    """Load a dump into the topic in the order of its times; goes on where a run before has ended.
+
+    Raises `NotSent` if something would be lost.
+    """
+    chosen = settings or Settings()
+    dump = Dump(source, table, file_format, time_column, key_column, value_column)
+    made = prepare(spark, bootstrap, dump, topic, asyncio.run(rules_at(bootstrap, topic)), chosen)
+    if not chosen.force:
+        refuse_losses(made.outlook)
+    return made.send(chosen)
+
+
+def prepare(spark: "SparkSession", address: str, dump: Dump, topic: str, rules: TopicRules, settings: Settings) -> Load:
+    """Look at the dump, at what was sent of it before, and at what would become of it."""
+    from pyspark.sql import functions as f
+
+    found = read_dump(spark, dump.source, dump.table, dump.file_format)
+    rows = to_records(
+        found, time_column=dump.time_column, key_column=dump.key_column, value_column=dump.value_column
+    ).persist()
+    outlook = look_ahead(rows, rules, time.time_ns() // 1_000_000)
+    if not outlook.records:
+        raise NotFoundError(f"{dump.source} has no rows")
+    missing = _times_missing(rows)
+    if missing:
+        raise CommandError(f"{missing:,} rows have no time in column {dump.time_column}")
+    source = dump.source if dump.source.startswith("jdbc:") else Path(dump.source).absolute()
+    lanes = Lanes.of(
+        "bootstrap",
+        (source, *dump[1:]),
+        address,
+        topic,
+        rules.partitions,
+        exactly_once=settings.exactly_once,
+        note_records=settings.step_records,
+    )
+    settled = {"rows": outlook.records, "of": _fingerprint(rows)}
+    have = {} if settings.again else asyncio.run(noted_of(lanes, range(1)))
+    sent_before = sum(each.sent for each in have.values())
+    if have and have[0].begun.settled != settled:
+        raise CommandError(
+            f"{dump.source} has changed since {sent_before:,} rows of it were sent", "--again sends all of it anew"
+        )
+    null = f.lit(None)
+    in_order = rows.orderBy("timestamp", "key", "value").coalesce(1)  # several tasks would mix early and late times
+    in_lane = in_order.select(
+        f.lit(0).alias("lane"),
+        null.cast("long").alias("position"),
+        "key",
+        "value",
+        null.cast("array<struct<key:string,value:binary>>").alias("headers"),
+        null.cast("int").alias("partition"),
+        f.unix_millis("timestamp").alias("timestamp_ms"),
+    )
+    return Load("bootstrap", in_lane, lanes, range(1), settled, outlook, sent_before)
+
+
+def _fingerprint(rows: "DataFrame") -> str:
+    """What tells these rows from others, in whatever order they come."""
+    from pyspark.sql import functions as f
+
+    sums = f.sum(f.xxhash64("key", "value", "timestamp").cast("decimal(38,0)"))
+    return str(rows.agg(sums).collect()[0][0])
+
+
+def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    topic = one_topic(arguments)
+    if arguments.group is not None and arguments.reprocess is None:
+        raise UsageError("--group begins where --reprocess says", "give --reprocess, too")
+    asyncio.run(require_topics(arguments, [topic]))
+    rules = asyncio.run(rules_at(arguments.bootstrap, topic))
+    if not arguments.source.startswith("jdbc:") and arguments.format is None:
+        _format_of(arguments.source)
+    dump = Dump(
+        arguments.source,
+        arguments.table,
+        arguments.format,
+        arguments.time_column,
+        arguments.key_column,
+        arguments.value_column,
+    )
+    with spark_of(arguments) as spark:
+        made = prepare(spark, arguments.bootstrap, dump, topic, rules, settings_of(arguments))
+        summary = carry_out(made, arguments, console)
+    if summary is None:
+        return not_sent("bootstrap", made.outlook, console, dry_run=arguments.dry_run)
+    if arguments.reprocess is not None:
+        since_ms = (made.outlook.last_ms or 0) - arguments.reprocess
+        summary.details |= asyncio.run(_reprocess(arguments, topic, since_ms))
+    show_summary(summary, console)
+    return ExitCode.OK
+
+
+def _times_missing(rows: "DataFrame") -> int:
+    return int(rows.where("timestamp is null").count())
+
+
+async def _reprocess(arguments: argparse.Namespace, topic: str, since_ms: int) -> dict[str, Any]:
+    """Where the records from then on begin, how many there are, and the group put there."""
+    from horolog.client.admin import Admin
+    from horolog.client.cli.online.connecting import partitions_of
+    from horolog.client.cli.online.lagging import targets
+    from horolog.client.offsets import ends
+    from horolog.client.types import LATEST
+
+    async with connected(arguments) as client, Admin(client) as admin:
+        places = await partitions_of(client, topic)
+        found = await targets(client, places, since_ms)
+        last = await ends(client, dict.fromkeys(places, LATEST))
+        begin: Mapping[TopicPartition, int] = {place: offset for place, (offset, _) in found.items()}
+        if arguments.group is not None:
+            await admin.alter_group_offsets(arguments.group, begin)
+    return {
+        "reprocess_since_ms": since_ms,
+        "reprocess_offsets": {str(place.partition): offset for place, offset in begin.items()},
+        "reprocess_records": sum(last[place] - offset for place, offset in begin.items()),
+        "group": arguments.group,
+    }

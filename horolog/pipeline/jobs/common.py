@@ -1,0 +1,201 @@
+"""What jobs share: their arguments, the Spark session, progress while they run and the summary at their end."""
+
+import argparse
+import re
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from horolog.client.cli.common.console import Console, is_terminal
+from horolog.client.cli.common.errors import CommandError, UsageError
+from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULT_MASTER = "local[*]"
+REDRAW_SECONDS = 0.2
+QUIET = Path(__file__).with_name("quiet.properties").as_uri()
+NEEDED = ("pyspark", "pyarrow", "pandas")
+
+
+# -- arguments
+
+
+def add_common(parser: argparse.ArgumentParser, *, topics: bool = True) -> None:
+    """What every job takes: the broker, topics, and where Spark runs."""
+    if topics:
+        parser.add_argument("-t", "--topic", action="append", default=[], metavar="TOPIC", help="again for more")
+    parser.add_argument(
+        "--master",
+        default=DEFAULT_MASTER,
+        metavar="URL",
+        help=f"where Spark runs: local[4], spark://host:7077 ({DEFAULT_MASTER})",
+    )
+    parser.add_argument(
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark; again for more"
+    )
+    add_connection(parser)
+
+
+def add_range(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--since", metavar="TIME", help="from the first record at or after it (the beginning)")
+    parser.add_argument("--until", metavar="TIME", help="to before the first record at or after it (the end)")
+
+
+def times_of(arguments: argparse.Namespace, console: Console) -> tuple[int | None, int | None]:
+    """`--since` and `--until` in milliseconds; said how they were understood."""
+    found: list[int | None] = []
+    for option in ("since", "until"):
+        text = getattr(arguments, option)
+        moment = console.time(text, f"--{option}") if text else None
+        if moment is not None:
+            console.note(f"--{option} is {moment.understood}")
+        found.append(None if moment is None else moment.ms)
+    since_ms, until_ms = found
+    if since_ms is not None and until_ms is not None and until_ms <= since_ms:
+        raise UsageError("--until is not after --since", "nothing lies between them")
+    return since_ms, until_ms
+
+
+def one_topic(arguments: argparse.Namespace) -> str:
+    if len(arguments.topic) != 1:
+        raise UsageError(f"one --topic is expected, not {len(arguments.topic)}")
+    return str(arguments.topic[0])
+
+
+# -- Spark
+
+
+@contextmanager
+def spark_of(arguments: argparse.Namespace) -> Iterator["SparkSession"]:
+    """A session as the arguments say; one that runs already is used and left running."""
+    import importlib.util
+
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise CommandError(f"{', '.join(missing)} is not installed", "pip install 'horolog[pipeline]' brings it")
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    from horolog.client.cli.online.actions import assignments
+    from horolog.pipeline.spark_session import session
+
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    conf: dict[str, Any] = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={QUIET}"}
+    conf |= {"spark.log.level": "ERROR", **assignments(arguments.conf)}
+    spark = session(arguments.master, "horolog pipeline", quick=True, **conf)
+    try:
+        yield spark
+    except PySparkException as error:
+        raise CommandError(f"Spark gave up: {_cause(str(error))}") from error
+    finally:
+        spark.stop()
+
+
+def _cause(text: str) -> str:
+    """The last line of what went wrong in a worker: Spark's own text is the whole traceback."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    named = [line for line in lines if _ERROR_LINE.match(line)]
+    return (named or lines or ["nobody knows why"])[-1]
+
+
+_ERROR_LINE = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Failed|Refused|TimedOut|DataLoss)\b.*:")
+
+
+async def require_topics(arguments: argparse.Namespace, topics: Iterable[str], bootstrap: str | None = None) -> None:
+    """Say what is wrong with the broker or a topic before Spark starts, in one sentence."""
+    asked = argparse.Namespace(**{**vars(arguments), "bootstrap": bootstrap or arguments.bootstrap})
+    async with connected(asked) as client:
+        for topic in topics:
+            await partitions_of(client, topic)
+
+
+# -- progress
+
+
+class JobProgress:
+    """Records, bytes, position in time, rate and what remains: a line on standard error while a terminal is there."""
+
+    def __init__(self, console: Console, total_records: int | None) -> None:
+        self._console = console
+        self._shown = is_terminal(console.err)
+        self._total = total_records
+        self._began = time.monotonic()
+        self._drawn_at = 0.0
+        self.records = 0
+        self.size_bytes = 0
+        self.time_ms: int | None = None
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    def advance(self, records: int, size_bytes: int = 0, time_ms: int | None = None) -> None:
+        self.records += records
+        self.size_bytes += size_bytes
+        self.time_ms = time_ms if time_ms is not None else self.time_ms
+        now = time.monotonic()
+        if self._shown and now - self._drawn_at >= REDRAW_SECONDS:
+            self._drawn_at = now
+            position = "" if self.time_ms is None else self._console.show_time(self.time_ms)
+            line = progress_line(self.records, self.size_bytes, self._total, position, self.seconds)
+            self._console.err.write(f"\r\x1b[K{line[: self._console.width - 1]}")
+            self._console.err.flush()
+
+    def clear(self) -> None:
+        if self._drawn_at:
+            self._console.err.write("\r\x1b[K")
+            self._console.err.flush()
+            self._drawn_at = 0.0
+
+
+def progress_line(records: int, size_bytes: int, total: int | None, position: str, seconds: float) -> str:
+    """What the line says; pure."""
+    rate = records / seconds if seconds > 0 else 0.0
+    parts = [f"{records:,} records" if total is None else f"{records:,} of {total:,} records"]
+    parts.append(f"{size_bytes / 1e6:,.1f} MB")
+    if position:
+        parts.append(f"at {position}")
+    parts.append(f"{rate:,.0f}/s")
+    if total is not None and rate > 0 and records < total:
+        parts.append(f"{(total - records) / rate:,.0f} s left")
+    return "  ".join(parts)
+
+
+# -- the end
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a job did: the last thing it says, and its JSON."""
+
+    job: str
+    records: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        found = asdict(self)
+        details = found.pop("details")
+        found["seconds"] = round(self.seconds, 3)
+        return found | details
+
+
+def show_summary(summary: Summary, console: Console) -> None:
+    if console.as_json:
+        console.json(summary.as_json())
+        return
+    rate = summary.records / summary.seconds if summary.seconds else 0.0
+    console.print(
+        f"{summary.job}: {summary.records:,} records, {summary.bytes / 1e6:,.1f} MB in {summary.seconds:.1f} s ({rate:,.0f}/s)"
+    )
+    for name, value in summary.details.items():
+        console.print(f"  {name.replace('_', ' ')}: {value}")

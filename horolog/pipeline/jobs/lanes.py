@@ -1,0 +1,319 @@
+"""Sends rows to a topic so that a run that is killed at any moment is gone on with: what `replay` and `bootstrap` do.
+
+The rows are parted into lanes, each in an order that is the same in every run: for `replay` a lane is a partition that the rows come
+from, a row's position its offset there; for `bootstrap` there is one lane, and a position counts the rows. How far each lane has
+come is kept on the target, as the offset of a group (a partition of the topic for each lane, further groups where it has fewer):
+
+    horolog-<job>-<12 hex digits of what is sent from where>        offset: the position of the next row to be sent
+    metadata: {"sent": rows so far, "ends": n, ...}                 ends: the sum of the topic's end offsets when the job began
+
+and what the job has settled when it began (the range of times, what the dump was). With `exactly_once` rows and progress are in one
+transaction, and whoever starts later fences who was there: none is there twice. Otherwise progress is noted behind the rows, and
+what was sent since the last note is sent again after a kill. How many those are is what the topic has got since the job
+began (its end offsets), less what was sent: an upper bound if somebody else wrote to it too.
+"""
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from horolog.client.accumulator import size_of
+from horolog.client.admin_groups import GroupAdmin
+from horolog.client.client import Client
+from horolog.client.offsets import ends
+from horolog.client.producer import Producer
+from horolog.client.types import LATEST, Committed, TopicPartition
+from horolog.pipeline.jobs.mirror_copy import failures_of, only_producer, reason_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CLIENT_ID = "horolog-pipeline"
+NOTE_RECORDS = 20_000
+NOTE_SECONDS = 5.0
+COLUMNS = ("lane", "position", "key", "value", "headers", "partition", "timestamp_ms")
+SENT = "lane long, records long, size_bytes long, last_ms long"
+PREFETCHED_SECONDS = 0.05
+
+
+class SendFailed(Exception):
+    """A row was not written, and why."""
+
+
+class Row(NamedTuple):
+    lane: int
+    position: int | None
+    key: bytes | None
+    value: bytes | None
+    headers: Any
+    partition: int | None
+    timestamp_ms: int | None
+
+
+class Sent(NamedTuple):
+    """What became of one lane in one task."""
+
+    lane: int
+    records: int
+    size_bytes: int
+    last_ms: int  # -1: none had a time
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What was settled when the job began: the same for every lane, and for every run that goes on with it."""
+
+    ends: int
+    settled: dict[str, Any] = field(default_factory=dict)
+
+    def committed(self, position: int, sent: int) -> Committed:
+        said = {"sent": sent, "ends": self.ends, **self.settled}
+        return Committed(position, json.dumps(said, separators=(",", ":")))
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Where the rows go, and where it is kept how far they have come."""
+
+    bootstrap: str
+    topic: str
+    partitions: int
+    job: str
+    exactly_once: bool = False
+    note_records: int = NOTE_RECORDS
+
+    @classmethod
+    def of(
+        cls, kind: str, source: Iterable[object], bootstrap: str, topic: str, partitions: int, **more: Any
+    ) -> "Lanes":
+        """The job's name comes from what is sent: the same again is gone on with."""
+        digest = hashlib.sha256(json.dumps([str(each) for each in source]).encode()).hexdigest()
+        return cls(bootstrap, topic, partitions, f"horolog-{kind}-{digest[:12]}", **more)
+
+    def group(self, lane: int) -> str:
+        return self.job if lane < self.partitions else f"{self.job}-{lane // self.partitions}"
+
+    def place(self, lane: int) -> TopicPartition:
+        return TopicPartition(self.topic, lane % self.partitions)
+
+    def transactional_id(self, lane: int) -> str:
+        return f"{self.job}-{self.topic}-{lane}"
+
+
+class Noted(NamedTuple):
+    """How far a lane has come."""
+
+    position: int
+    sent: int
+    begun: Begun
+
+    @classmethod
+    def of(cls, lane: int, committed: Committed | None) -> "Noted":
+        if committed is None:
+            raise SendFailed(f"lane {lane}: nobody has noted where it begins")
+        try:
+            said = json.loads(committed.metadata)
+            return cls(committed.offset, said.pop("sent"), Begun(said.pop("ends"), said))
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
+            raise SendFailed(
+                f"lane {lane}: what is noted of its progress cannot be read: {committed.metadata!r}"
+            ) from error
+
+
+# -- progress, asked and noted by the driver
+
+
+async def noted(client: Client, lanes: Lanes, numbers: Iterable[int]) -> dict[int, Noted]:
+    """How far these lanes have come, those of which something is noted."""
+    admin = GroupAdmin(client)
+    found: dict[int, Noted] = {}
+    for group, members in groupby(sorted(numbers), lanes.group):
+        chosen = list(members)
+        offsets = await admin.group_offsets(group, [lanes.place(lane) for lane in chosen], stable=True)
+        for lane in chosen:
+            committed = offsets.get(lanes.place(lane))
+            if committed is not None:
+                found[lane] = Noted.of(lane, committed)
+    return found
+
+
+async def noted_alone(client: Client, lanes: Lanes, numbers: Iterable[int]) -> dict[int, Noted]:
+    """The same, with whoever sends these lanes fenced: the offsets of a transaction that a kill left open are not waited for."""
+    found: dict[int, Noted] = {}
+    if await begun_before(client, lanes) is None:
+        return found
+    for lane in numbers:
+        place = lanes.place(lane)
+        async with only_producer(client, lanes.transactional_id(lane), lanes.group(lane), place) as (_, committed):
+            if committed is not None:
+                found[lane] = Noted.of(lane, committed)
+    return found
+
+
+async def begun_before(client: Client, lanes: Lanes) -> Begun | None:
+    """What was settled when this job began, if it did."""
+    found = await GroupAdmin(client).group_offsets(lanes.job)
+    ours = (each for place, each in found.items() if place.topic == lanes.topic and each is not None)
+    return next((Noted.of(0, each).begun for each in ours), None)
+
+
+async def before_of(lanes: Lanes) -> Begun | None:
+    async with Client(lanes.bootstrap, client_id=CLIENT_ID) as client:
+        return await begun_before(client, lanes)
+
+
+async def noted_of(lanes: Lanes, numbers: Iterable[int]) -> dict[int, Noted]:
+    async with Client(lanes.bootstrap, client_id=CLIENT_ID) as client:
+        return await noted(client, lanes, numbers)
+
+
+async def begin(
+    client: Client, lanes: Lanes, numbers: Iterable[int], settled: Mapping[str, Any], *, again: bool = False
+) -> dict[int, Noted]:
+    """How far each lane has come; lanes of which nothing is noted are noted to begin now, and with `again` all are."""
+    wanted = sorted(numbers)
+    ask = noted_alone if lanes.exactly_once else noted
+    have = {} if again else await ask(client, lanes, wanted)
+    first = next(iter(have.values()), None)
+    begun = Begun(await end_sum(client, lanes.topic), dict(settled)) if first is None else first.begun
+    new = [lane for lane in wanted if lane not in have]
+    for group, members in groupby(new, lanes.group):
+        await GroupAdmin(client).alter_group_offsets(
+            group, {lanes.place(lane): begun.committed(0, 0) for lane in members}
+        )
+    return have | {lane: Noted(0, 0, begun) for lane in new}
+
+
+async def end_sum(client: Client, topic: str) -> int:
+    places = [TopicPartition(topic, index) for index in await client.topic(topic)]
+    return sum((await ends(client, dict.fromkeys(places, LATEST))).values())
+
+
+async def sent_twice(client: Client, lanes: Lanes, numbers: Iterable[int]) -> int:
+    """How many rows the topic has more than once since the job began: at most, for others may write to it too."""
+    have = await noted(client, lanes, numbers)
+    if lanes.exactly_once or not have:
+        return 0
+    begun = next(iter(have.values())).begun
+    return max(0, await end_sum(client, lanes.topic) - begun.ends - sum(each.sent for each in have.values()))
+
+
+# -- sending, by tasks
+
+
+def send_batches(lanes: Lanes, batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    """What a task does with its rows: those of each lane lie together, in their order."""
+    import pyarrow as pa
+
+    rows = (Row(*row) for batch in batches for row in zip(*(column.to_pylist() for column in batch), strict=True))
+    for lane, members in by_lane(rows):
+        yield pa.RecordBatch.from_pylist([asyncio.run(send_lane(lanes, lane, members))._asdict()])
+
+
+def by_lane(rows: Iterable[Row]) -> Iterator[tuple[int, Iterator[Row]]]:
+    """The rows of each lane; where they have no positions of their own (None), they are counted."""
+    for lane, members in groupby(rows, lambda row: row.lane):
+        counted = enumerate(members)
+        yield lane, (row._replace(position=n) if row.position is None else row for n, row in counted)
+
+
+async def send_lane(lanes: Lanes, lane: int, rows: Iterable[Row], turn: "Turn | None" = None) -> Sent:
+    """Send what is missing of a lane; what was noted to be sent is not sent again."""
+    async with Client(lanes.bootstrap, client_id=CLIENT_ID) as client, _sender(client, lanes, lane) as (producer, have):
+        sending = _Sending(producer, client, lanes, lane, have, turn)
+        missing = (row for row in rows if row.position is not None and row.position >= have.position)
+        for row in missing:
+            await sending.send_some(chain((row,), missing))
+        return Sent(lane, sending.records, sending.size_bytes, sending.last_ms)
+
+
+@asynccontextmanager
+async def _sender(client: Client, lanes: Lanes, lane: int) -> AsyncIterator[tuple[Producer, Noted]]:
+    group, place = lanes.group(lane), lanes.place(lane)
+    if lanes.exactly_once:
+        async with only_producer(client, lanes.transactional_id(lane), group, place) as (producer, have):
+            yield producer, Noted.of(lane, have)
+        return
+    offsets = await GroupAdmin(client).group_offsets(group, [place])
+    async with Producer(client) as producer:
+        yield producer, Noted.of(lane, offsets.get(place))
+
+
+class Turn:
+    """When the next row may go, at so many a second; none before its turn."""
+
+    def __init__(self, rate: int) -> None:
+        self._rate = rate
+        self._began = time.monotonic()
+        self._taken = 0
+
+    async def wait(self) -> None:
+        early = self._began + self._taken / self._rate - time.monotonic()
+        self._taken += 1
+        if early > PREFETCHED_SECONDS:
+            await asyncio.sleep(early)
+
+
+class _Sending:
+    """One lane on its way: some rows, then a note of how far they have come, and so on."""
+
+    def __init__(
+        self, producer: Producer, client: Client, lanes: Lanes, lane: int, have: Noted, turn: Turn | None
+    ) -> None:
+        self._producer = producer
+        self._client = client
+        self._lanes = lanes
+        self._group, self._place = lanes.group(lane), lanes.place(lane)
+        self._have = have
+        self._turn = turn
+        self.records = 0
+        self.size_bytes = 0
+        self.last_ms = -1
+
+    async def send_some(self, rows: Iterator[Row]) -> None:
+        """Send as many of the rows as one note is for; when this returns they are written, and it is on record that they are."""
+        async with self._producer.transaction() if self._lanes.exactly_once else nullcontext():
+            position = await self._send(rows)
+            progress = {self._place: self._have.begun.committed(position, self._have.sent + self.records)}
+            if self._lanes.exactly_once:
+                await self._producer.send_offsets(self._group, progress)
+        if not self._lanes.exactly_once:
+            await GroupAdmin(self._client).alter_group_offsets(self._group, progress)
+
+    async def _send(self, rows: Iterator[Row]) -> int:
+        """The position behind what was sent."""
+        began, position = time.monotonic(), 0
+        futures: list[asyncio.Future[Any]] = []
+        try:
+            for row in rows:
+                futures.append(await self._send_row(row))
+                position = (row.position or 0) + 1
+                if len(futures) >= self._lanes.note_records or time.monotonic() - began >= NOTE_SECONDS:
+                    break
+            await self._producer.flush()
+        finally:
+            failures = failures_of(futures)
+        if failures:
+            raise SendFailed(f"topic {self._lanes.topic}: {reason_of(failures[0])}") from failures[0]
+        return position
+
+    async def _send_row(self, row: Row) -> "asyncio.Future[Any]":
+        if self._turn is not None:
+            await self._turn.wait()
+        headers = tuple((each["key"].encode(), _bytes(each["value"])) for each in row.headers or ())
+        value, key = _bytes(row.value), _bytes(row.key)
+        sent = await self._producer.send(self._lanes.topic, value, key, headers, row.timestamp_ms, row.partition)
+        self.records += 1
+        self.size_bytes += size_of(key, value, headers)
+        self.last_ms = self.last_ms if row.timestamp_ms is None else row.timestamp_ms
+        return sent
+
+
+def _bytes(data: Any) -> bytes | None:
+    return None if data is None else bytes(data)

@@ -1,0 +1,226 @@
+"""`horolog pipeline replay`: what an archive or segment files hold goes to a topic again, with the times that it had."""
+
+import argparse
+import asyncio
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from horolog.client.cli.common.arguments import positive_number
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.pipeline.jobs.common import (
+    Summary,
+    add_common,
+    add_range,
+    one_topic,
+    require_topics,
+    show_summary,
+    spark_of,
+    times_of,
+)
+from horolog.pipeline.jobs.lanes import COLUMNS, Lanes, before_of, noted_of
+from horolog.pipeline.jobs.loading import (
+    Load,
+    Settings,
+    TopicRules,
+    add_sending,
+    carry_out,
+    look_ahead,
+    not_sent,
+    refuse_losses,
+    rules_at,
+    settings_of,
+    unsent,
+)
+from horolog.pipeline.positions import parse_moment
+from horolog.pipeline.tables.table import OWN, TableError, in_range, open_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def kind_of(folder: Path) -> str:
+    """What is in a folder: a table of some kind, or "segments"; TableError if it is nothing that can be read."""
+    if not folder.is_dir():
+        raise TableError(f"{folder} is no folder")
+    if (folder / "_delta_log").is_dir():
+        return "delta"
+    if (folder / "catalog.db").is_file():
+        return "iceberg"
+    if any(folder.glob("date=*/*.parquet")):
+        return "parquet"
+    if any(folder.glob("*.log")) or any(folder.glob("*-*/*.log")):
+        return "segments"
+    raise TableError(f"{folder} holds neither an archive nor segment files")
+
+
+def rows_of(
+    spark: "SparkSession", folder: Path, source_topic: str | None, since_ms: int | None, until_ms: int | None
+) -> "DataFrame":
+    """Rows of the columns that a topic takes, and where they were."""
+    from pyspark.sql import functions as f
+
+    kind = kind_of(folder)
+    if kind == "segments":
+        reader = spark.read.format("horolog").option("includeHeaders", "true")
+        rows = reader.option("kafka.isolation.level", "read_committed").load(str(folder))
+        ms = f.unix_millis("timestamp")
+        if since_ms is not None:
+            rows = rows.where(ms >= since_ms)
+        if until_ms is not None:
+            rows = rows.where(ms < until_ms)
+    elif kind == "parquet" and not (folder / OWN).is_dir():  # its log of commits is elsewhere (--checkpoint)
+        rows = in_range(spark.read.parquet(str(folder)), since_ms, until_ms)
+    else:
+        rows = open_table(kind, str(folder), spark).rows(since_ms, until_ms)
+    if source_topic is not None:
+        rows = rows.where(f.col("topic") == source_topic)
+    return rows
+
+
+def source_of(rows: "DataFrame") -> dict[str, int]:
+    """How many partitions the rows have of each topic."""
+    from pyspark.sql import functions as f
+
+    counted = rows.groupBy("topic").agg((f.max("partition") + 1).alias("partitions")).collect()
+    return {row["topic"]: row["partitions"] for row in counted}
+
+
+def in_lanes(rows: "DataFrame", *, keep_partitions: bool) -> "DataFrame":
+    """What is sent: the rows of each partition in the order of their offsets, to the partition they were in or by key."""
+    from pyspark.sql import functions as f
+
+    partition = f.col("partition") if keep_partitions else f.lit(None).cast("int")
+    ms = f.unix_millis("timestamp")
+    return rows.select(
+        f.col("partition").alias("lane"),
+        f.col("offset").alias("position"),
+        "key",
+        "value",
+        "headers",
+        partition.alias("partition"),
+        f.when(ms >= 0, ms).alias("timestamp_ms"),
+        "timestamp",
+    )
+
+
+class Range(NamedTuple):
+    """The times that are asked for, as somebody said it (which is what the job is known by) and in milliseconds."""
+
+    said: tuple[str | int | None, str | int | None] = (None, None)
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+
+def replay(
+    spark: "SparkSession",
+    bootstrap: str,
+    source: str,
+    topic: str,
+    *,
+    from_topic: str | None = None,
+    since: str | int | None = None,
+    until: str | int | None = None,
+    settings: Settings | None = None,
+) -> Summary:
+    """Send what an archive or a folder of segment files holds to the topic; goes on where a run before has ended.
+
+    Times are milliseconds or the command line's, in UTC. Raises `NotSent` if something would be lost.
+    """
+    now_ms = time.time_ns() // 1_000_000
+    since_ms, until_ms = (
+        None if each is None else parse_moment("since", str(each), now_ms).value for each in (since, until)
+    )
+    chosen = settings or Settings()
+    asked = Range((since, until), since_ms, until_ms)
+    rules = asyncio.run(rules_at(bootstrap, topic))
+    made = prepare(spark, bootstrap, source, topic, rules, from_topic=from_topic, asked=asked, settings=chosen)
+    if not chosen.force:
+        refuse_losses(made.outlook)
+    return made.send(chosen)
+
+
+def prepare(
+    spark: "SparkSession",
+    bootstrap: str,
+    source: str,
+    topic: str,
+    rules: TopicRules,
+    *,
+    from_topic: str | None,
+    asked: Range,
+    settings: Settings,
+) -> Load:
+    """Look at what is there, at what was sent before, and at what would become of the rest."""
+    folder = Path(source).absolute()
+    lanes = Lanes.of(
+        "replay",
+        (folder, from_topic, *asked.said),
+        bootstrap,
+        topic,
+        rules.partitions,
+        exactly_once=settings.exactly_once,
+        note_records=settings.step_records,
+    )
+    before = None if settings.again else asyncio.run(before_of(lanes))
+    settled: dict[str, Any] = {"since": asked.since_ms, "until": asked.until_ms, "partitions": rules.partitions}
+    if before is not None:
+        settled = before.settled
+        lanes = replace(lanes, partitions=settled["partitions"])
+    found = rows_of(spark, folder, from_topic, settled["since"], settled["until"]).persist()
+    sources = source_of(found)
+    if not sources:
+        raise NotFoundError("there are no records of that range, or of that topic")
+    if len(sources) > 1:
+        raise UsageError(f"{source} holds {', '.join(sorted(sources))}", "--from-topic names one")
+    (partitions,) = sources.values()
+    numbers = range(partitions)
+    have = {} if before is None else asyncio.run(noted_of(lanes, numbers))
+    rows = unsent(in_lanes(found, keep_partitions=partitions <= rules.partitions), have)
+    outlook = look_ahead(rows, rules, time.time_ns() // 1_000_000)
+    ordered = rows.repartition("lane").sortWithinPartitions("lane", "position").select(*COLUMNS)
+    return Load("replay", ordered, lanes, numbers, settled, outlook, sum(each.sent for each in have.values()))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--from", dest="source", required=True, metavar="DIR", help="an archive, or a folder of segment files"
+    )
+    parser.add_argument("--from-topic", metavar="TOPIC", help="of the folder's topics this one (the only one)")
+    parser.add_argument(
+        "--rate", type=positive_number, metavar="N", help="records per second, no more (as fast as it goes)"
+    )
+    add_sending(parser)
+    add_range(parser)
+    add_common(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    topic = one_topic(arguments)
+    asked = Range((arguments.since, arguments.until), *times_of(arguments, console))
+    asyncio.run(require_topics(arguments, [topic]))
+    rules = asyncio.run(rules_at(arguments.bootstrap, topic))
+    try:
+        kind_of(Path(arguments.source))
+        with spark_of(arguments) as spark:
+            made = prepare(
+                spark,
+                arguments.bootstrap,
+                arguments.source,
+                topic,
+                rules,
+                from_topic=arguments.from_topic,
+                asked=asked,
+                settings=settings_of(arguments),
+            )
+            summary = carry_out(made, arguments, console)
+            if summary is None:
+                return not_sent("replay", made.outlook, console, dry_run=arguments.dry_run)
+    except TableError as error:
+        raise CommandError(str(error)) from error
+    summary.details["partitions_kept"] = len(made.numbers) <= rules.partitions
+    show_summary(summary, console)
+    return ExitCode.OK

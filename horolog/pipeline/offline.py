@@ -1,0 +1,333 @@
+"""Plans and reads what lies in segment files, with no broker in the path.
+
+Each partition is opened as its broker would open it (`folders`), over a storage that writes nothing: seals say which segments and
+indexes are to be believed, the rest is read and indexed in memory, a torn tail is left out. Times become offsets by the same
+look-up that answers ListOffsets. What remains is cut into pieces of files at batch boundaries, found in the offset
+index, and pieces are what tasks read: a path, two positions, and the offsets wanted.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from horolog.broker.log import reader
+from horolog.broker.log.mending import Mender
+from horolog.broker.log.opened import Resources
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.segment import LOG_SUFFIX, Segment
+from horolog.broker.log.storage import FileMissing, StorageFault
+from horolog.broker.log.suspects import BeingMended
+from horolog.client.types import TopicPartition
+from horolog.pipeline.columns import Source
+from horolog.pipeline.decode import Aborted, Bounds, decode
+from horolog.pipeline.folders import open_partitions
+from horolog.pipeline.options import ReadOptions, parse_read
+from horolog.pipeline.positions import EARLIEST, DataLoss, OffsetRange, OptionError, resolve, split
+from horolog.pipeline.read_only import Patch, ReadOnlyStorage
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records.entries import iter_entries
+
+log = logging.getLogger(__name__)
+
+READ_BYTES = 8 << 20
+"""Read from a file and decoded at a time; a larger batch is read whole."""
+
+_LARGEST_BATCH_BYTES = 1 << 30
+
+
+class Piece(NamedTuple):
+    """A range of a log file that begins and ends at batch boundaries, and the offsets wanted of it."""
+
+    partition: TopicPartition
+    path: str
+    start: int
+    end: int
+    first_offset: int
+    end_offset: int
+    aborted: tuple[tuple[int, int], ...] | None = None  # None: aborted transactions are shown
+    patches: tuple[Patch, ...] = ()  # what opening the partition has put right
+
+    @property
+    def size_bytes(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(slots=True)
+class Plan:
+    """What an offline read reads and skips; a part is what `minPartitions` and such make one task of.
+
+    `looked_at_bytes` is what planning itself has read: indexes, seals, unsealed logs.
+    """
+
+    ranges: list[OffsetRange] = field(default_factory=list)
+    parts: list[list[Piece]] = field(default_factory=list)
+    segments_read: int = 0
+    segments_skipped: int = 0
+    bytes_read: int = 0
+    bytes_skipped: int = 0
+    looked_at_bytes: int = 0
+    damaged_bytes: int = 0
+
+    @property
+    def pieces(self) -> list[Piece]:
+        return [piece for part in self.parts for piece in part]
+
+    def __str__(self) -> str:
+        return (
+            f"reads {self.segments_read} segments, {self.bytes_read} bytes; skips {self.segments_skipped} segments,"
+            f" {self.bytes_skipped} bytes; looked at {self.looked_at_bytes} bytes to know; {self.damaged_bytes} bytes are damaged"
+        )
+
+
+class Files:
+    """Opened partitions, asked as a broker would be."""
+
+    def __init__(self, partitions: Mapping[TopicPartition, Partition], isolation: str) -> None:
+        self.partitions = partitions
+        self._isolation = isolation
+
+    def ends(self, partitions: Iterable[TopicPartition], which: int) -> dict[TopicPartition, int]:
+        return {one: self._end(self.partitions[one], which) for one in partitions}
+
+    def _end(self, partition: Partition, which: int) -> int:
+        if which == EARLIEST:
+            return partition.log_start_offset
+        return partition.last_stable_offset if self._isolation == "read_committed" else partition.high_watermark
+
+    def at_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        found: dict[TopicPartition, int | None] = {}
+        for name, timestamp in times.items():
+            partition = self.partitions[name]
+            place = partition.first_at_or_after(timestamp, self._end(partition, -1))
+            found[name] = None if place is None else place.offset
+        return found
+
+
+def plan(path: str, since: str | int | None = None, until: str | int | None = None, **options: str) -> Plan:
+    """What `spark.read.format("horolog").load(path)` would read of a time range: digits are milliseconds, else the CLI's grammar."""
+    given = {"path": path, **options}
+    given |= {"startingTimestamp": str(since)} if since is not None else {}
+    given |= {"endingTimestamp": str(until)} if until is not None else {}
+    return make_plan(parse_read(given, time.time_ns() // 1_000_000))
+
+
+def make_plan(options: ReadOptions, not_before_ms: int | None = None) -> Plan:
+    """The pieces to read, for what the options ask; `not_before_ms` leaves out what ends before the first record so late."""
+    assert options.path is not None
+    storage = ReadOnlyStorage()
+    try:
+        resources = Resources(storage)
+        partitions = open_partitions(options.path, options.selection, resources)
+        made = _plan_and_rescan(partitions, resources, options, not_before_ms)
+        for part in made.parts:
+            part[:] = [one._replace(patches=tuple(storage.patches.get(one.path, ()))) for one in part]
+    except FileMissing as error:
+        raise DataLoss(f"{options.path}: {error}; a broker has removed it meanwhile, so try again") from error
+    made.looked_at_bytes = storage.lookings.bytes
+    _check_damage(options, made)
+    return made
+
+
+def _plan_and_rescan(
+    partitions: Mapping[TopicPartition, Partition],
+    resources: Resources,
+    options: ReadOptions,
+    not_before_ms: int | None,
+) -> Plan:
+    """Plan; each segment that turns out to be damaged is read again first, as a broker's worker does it, and nothing of that is written."""
+    by_directory = {each.directory: each for each in partitions.values()}
+    mender = Mender(resources.suspects, resources.storage, by_directory.get)
+    while True:
+        try:
+            return _plan_partitions(partitions, options, not_before_ms)
+        except BeingMended:
+            task = mender.next_task(time.time_ns() // 1_000_000)
+            seal = None if task is None else mender.run(task)
+            if task is None or seal is None or not mender.finish(task, seal):
+                raise
+
+
+def _plan_partitions(
+    partitions: Mapping[TopicPartition, Partition], options: ReadOptions, not_before_ms: int | None
+) -> Plan:
+    files = Files(partitions, options.isolation)
+    made = Plan(ranges=_ranges(files, options, not_before_ms))
+    wanted = {one.partition: one for one in made.ranges}
+    for name, partition in partitions.items():
+        for segment in partition.segments:
+            _count(made, segment, wanted[name])
+            made.bytes_read += sum(piece.size_bytes for piece in _segment_pieces(segment, wanted[name], options))
+    made.bytes_skipped = sum(one.size_bytes for each in partitions.values() for one in each.segments) - made.bytes_read
+    for one in split(made.ranges, options.min_partitions, options.max_records_per_partition):
+        made.parts.append(list(_pieces(partitions[one.partition], one, options)))
+    return made
+
+
+def _ranges(files: Files, options: ReadOptions, not_before_ms: int | None) -> list[OffsetRange]:
+    names = list(files.partitions)
+    no_match = options.no_match_is_error
+    starts = resolve(files, names, options.start, options.start_option, no_match_is_error=no_match)
+    ends = resolve(files, names, options.end, options.end_option, no_match_is_error=False)
+    if not_before_ms is not None:
+        for name, offset in files.at_times(dict.fromkeys(names, max(0, not_before_ms))).items():
+            starts[name] = max(starts[name], ends[name] if offset is None else offset)
+    first, last = files.ends(names, EARLIEST), files.ends(names, -1)
+    checked = (within(OffsetRange(name, starts[name], ends[name]), first[name], last[name], options) for name in names)
+    return list(checked)
+
+
+def within(wanted: OffsetRange, first: int, last: int, options: ReadOptions) -> OffsetRange:
+    """The part of a range that is there; DataLoss if that is not all, unless that may be."""
+    there = OffsetRange(wanted.partition, max(wanted.start, first), max(min(wanted.end, last), first))
+    if (wanted.size > 0 and there != wanted) or wanted.start > last:
+        said = f"{wanted.partition}: offsets {wanted.start} to {wanted.end} are asked for, {first} to {last} are there"
+        if options.fail_on_data_loss:
+            raise DataLoss(f"{said}; failOnDataLoss=false reads what is there")
+        log.warning("%s; the rest is read", said)
+    return there if there.size > 0 else OffsetRange(wanted.partition, there.start, there.start)
+
+
+def _count(made: Plan, segment: Segment, wanted: OffsetRange) -> None:
+    if not segment.size_bytes:
+        return
+    if wanted.size > 0 and segment.base_offset < wanted.end and segment.next_offset > wanted.start:
+        made.segments_read += 1
+        made.damaged_bytes += sum(end - start for start, end in segment.holes)
+    else:
+        made.segments_skipped += 1
+
+
+def _check_damage(options: ReadOptions, made: Plan) -> None:
+    if made.damaged_bytes:
+        said = f"{options.path}: {made.damaged_bytes} bytes of the logs are damaged"
+        if options.fail_on_data_loss:
+            raise DataLoss(f"{said}; failOnDataLoss=false passes over them")
+        log.warning("%s and passed over", said)
+
+
+def _pieces(partition: Partition, wanted: OffsetRange, options: ReadOptions) -> Iterator[Piece]:
+    """The pieces of one range, none much larger than a task is to be."""
+    for segment in partition.segments:
+        for piece in _segment_pieces(segment, wanted, options):
+            yield piece if options.isolation != "read_committed" else _with_aborted(piece, segment, partition)
+
+
+def _segment_pieces(segment: Segment, wanted: OffsetRange, options: ReadOptions) -> Iterator[Piece]:
+    if wanted.size <= 0 or segment.base_offset >= wanted.end or segment.next_offset <= wanted.start:
+        return
+    start = 0 if wanted.start <= segment.base_offset else reader.find(segment, wanted.start)
+    if start is None or not segment.size_bytes:
+        return
+    end = segment.size_bytes if wanted.end >= segment.next_offset else _end_position(segment, wanted.end - 1)
+    path = segment.path(LOG_SUFFIX)
+    for good_start, good_end in reader.good_ranges(segment, start):
+        for piece_start, piece_end in _cut(segment, good_start, min(good_end, end), options.task_bytes):
+            yield Piece(wanted.partition, path, piece_start, piece_end, wanted.start, wanted.end)
+
+
+def _end_position(segment: Segment, last_offset: int) -> int:
+    """Where to stop when nothing behind `last_offset` is wanted: behind the batch that holds it or would hold it."""
+    position = reader.find(segment, last_offset)
+    return segment.size_bytes if position is None else position + reader.batch_size(segment, position)
+
+
+def _cut(segment: Segment, start: int, end: int, task_bytes: int) -> Iterator[tuple[int, int]]:
+    """Cut a range at the batches that the offset index knows, near every multiple of `task_bytes`."""
+    if end - start > task_bytes:
+        offsets, _ = segment.indexes()
+        known = np.frombuffer(bytes(offsets.entries), ">i4")[1::2]
+        known = known[(known > start) & (known < end)]
+        while end - start > task_bytes and len(known):
+            border = int(known[max(0, np.searchsorted(known, start + task_bytes, "right") - 1)])
+            yield start, border
+            start = border
+            known = known[known > start]
+    if end > start:
+        yield start, end
+
+
+def _with_aborted(piece: Piece, segment: Segment, partition: Partition) -> Piece:
+    (entry, *_) = iter_entries(segment.log.pread(reader.batch_size(segment, piece.start), piece.start))
+    first = max(0, entry.base_offset)
+    return piece._replace(aborted=tuple(partition.aborted_transactions(first, piece.end_offset)))
+
+
+def tasks(made: Plan, options: ReadOptions) -> list[list[Piece]]:
+    """What each task reads: parts as they were asked for, or else pieces put together to a good size."""
+    if options.min_partitions or options.max_records_per_partition:
+        return [task for part in made.parts for task in tasks_of(part, options.task_bytes)]
+    return tasks_of(made.pieces, options.task_bytes)
+
+
+def tasks_of(pieces: Iterable[Piece], task_bytes: int) -> list[list[Piece]]:
+    """Pieces put together until a task has enough to do."""
+    put_together: list[list[Piece]] = []
+    size = task_bytes
+    for piece in pieces:
+        if size + piece.size_bytes > task_bytes:
+            put_together.append([])
+            size = 0
+        put_together[-1].append(piece)
+        size += piece.size_bytes
+    return put_together
+
+
+def read_pieces(pieces: Iterable[Piece], *, include_headers: bool, fail_on_data_loss: bool) -> Iterator[pa.RecordBatch]:
+    """The records of a task's pieces, in their order."""
+    storage = ReadOnlyStorage()
+    for piece in pieces:
+        source = Source(*piece.partition, include_headers, from_files=True)
+        try:
+            yield from _read_piece(storage, piece, source)
+        except (StorageFault, DecodeError) as error:
+            said = f"{piece.partition}: {error}: it was changed or removed after the read was planned"
+            if fail_on_data_loss:
+                raise DataLoss(f"{said}; failOnDataLoss=false passes over it") from error
+            log.warning("%s, and passed over", said)
+
+
+def _read_piece(storage: ReadOnlyStorage, piece: Piece, source: Source) -> Iterator[pa.RecordBatch]:
+    storage.patches[piece.path] = list(piece.patches)
+    file = storage.open(piece.path)
+    aborted = None if piece.aborted is None else Aborted(piece.aborted)
+    bounds = Bounds(piece.first_offset, piece.end_offset)
+    position = piece.start
+    wanted = READ_BYTES
+    while position < piece.end:
+        data = file.pread(min(wanted, piece.end - position), position)
+        whole = _whole_bytes(data)
+        if not whole:
+            wanted = _needed(piece, data, position)
+            continue
+        yield from decode(data[:whole], source, bounds, aborted=aborted, where=f" ({piece.path} from {position})")
+        position += whole
+        wanted = READ_BYTES
+    file.close()
+
+
+def _whole_bytes(data: bytes) -> int:
+    """Where the last whole entry ends."""
+    position = 0
+    size = len(data)
+    while position + 12 <= size:
+        length = int.from_bytes(data[position + 8 : position + 12], "big")
+        if position + 12 + length > size:
+            break
+        position += 12 + length
+    return position
+
+
+def _needed(piece: Piece, data: bytes, position: int) -> int:
+    """How much the batch at the start of `data` needs to be whole."""
+    needed = 12 + int.from_bytes(data[8:12], "big") if len(data) >= 12 else _LARGEST_BATCH_BYTES
+    if needed > piece.end - position or needed > _LARGEST_BATCH_BYTES:
+        raise DecodeError(f"{piece.path}: no whole batch at {position}")
+    return needed
+
+
+__all__ = ["DataLoss", "OptionError", "Piece", "Plan", "make_plan", "plan", "read_pieces", "tasks"]

@@ -1,0 +1,155 @@
+"""Reads ranges of offsets from a broker: batches are fetched as they lie in the log and decoded column by column.
+
+While one fetched chunk is decoded the next is already asked for. The connector's rules hold: a range ends where it was planned
+to end, whatever has been written since, and what is gone from it is a loss of data.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from horolog.client.errors import KafkaError
+from horolog.client.fetch import RawFetch
+from horolog.pipeline.broker_log import BrokerLog
+from horolog.pipeline.columns import Source
+from horolog.pipeline.decode import Aborted, Bounds, decode
+from horolog.pipeline.offline import within
+from horolog.pipeline.options import ReadOptions
+from horolog.pipeline.positions import EARLIEST, LATEST, DataLoss, OffsetRange, resolve, split
+from horolog.pipeline.topic_ids import made_anew
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.entries import iter_entries
+
+log = logging.getLogger(__name__)
+
+_FRUITLESS_FETCHES = 120
+"""So many fetches in a row may bring nothing of a range that should be there: about a minute."""
+
+
+class RangeTask(InputPartition):
+    """What one task reads of a broker."""
+
+    def __init__(self, wanted: OffsetRange, topic_id: str | None = None) -> None:
+        super().__init__(wanted)
+        self.wanted = wanted
+        self.topic_id = topic_id
+
+
+class BrokerReader(DataSourceReader):
+    """Reads topics once."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self.options = options
+
+    def partitions(self) -> list[RangeTask]:
+        options = self.options
+        with BrokerLog(options) as broker:
+            ranges = plan_ranges(broker, options)
+            ids = broker.topic_ids(one.partition.topic for one in ranges)
+        return tasks_of(ranges, ids, options)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if not isinstance(partition, RangeTask):  # Spark's own, when there is nothing to read
+            return iter(())
+        return read_range(self.options, partition)
+
+
+def tasks_of(ranges: Iterable[OffsetRange], ids: Mapping[str, str], options: ReadOptions) -> list[RangeTask]:
+    """What tasks read, each knowing the id of the topic that it was planned for."""
+    parts = split(ranges, options.min_partitions, options.max_records_per_partition)
+    return [RangeTask(one, ids.get(one.partition.topic)) for one in parts]
+
+
+def plan_ranges(broker: BrokerLog, options: ReadOptions) -> list[OffsetRange]:
+    """The offsets that the options come to, in each partition."""
+    names = broker.partitions(options.selection)
+    if not names:
+        return []
+    starts = resolve(broker, names, options.start, options.start_option, no_match_is_error=options.no_match_is_error)
+    ends = resolve(broker, names, options.end, options.end_option, no_match_is_error=False)
+    first, last = broker.ends(names, EARLIEST), broker.ends(names, LATEST)
+    return [within(OffsetRange(name, starts[name], ends[name]), first[name], last[name], options) for name in names]
+
+
+def read_range(options: ReadOptions, task: RangeTask) -> Iterator[pa.RecordBatch]:
+    """The records of a range, in order."""
+    with BrokerLog(options) as broker:
+        reading = _Reading(broker, options, task.wanted)
+        if reading.is_of(task.topic_id):
+            yield from reading.batches()
+
+
+class _Reading:
+    """One range on its way from the broker."""
+
+    def __init__(self, broker: BrokerLog, options: ReadOptions, wanted: OffsetRange) -> None:
+        self._broker = broker
+        self._options = options
+        self._wanted = wanted
+        self._source = Source(*wanted.partition, options.include_headers)
+        self._fruitless = 0
+
+    def is_of(self, topic_id: str | None) -> bool:
+        """Whether the topic is still the one that the range is of: one that was made anew has other records at its offsets."""
+        topic = self._wanted.partition.topic
+        there = None if topic_id is None else self._broker.topic_id(topic)
+        if there != topic_id:
+            self._lost(made_anew(topic, topic_id, there))
+        return there == topic_id
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        position, end = self._wanted.start, self._wanted.end
+        coming = self._broker.start(self._fetch(position)) if position < end else None
+        while coming is not None:
+            try:
+                fetched = self._broker.finish(coming)
+            except KafkaError as error:
+                position = self._start_of_what_is_there(position, error)
+                coming = self._broker.start(self._fetch(position)) if position < end else None
+                continue
+            data = bytes(fetched.records)
+            following = self._following(data, position)
+            coming = self._broker.start(self._fetch(following)) if following < end else None
+            aborted = Aborted(fetched.aborted) if self._options.isolation == "read_committed" else None
+            yield from decode(data, self._source, Bounds(position, end), aborted=aborted)
+            position = following
+
+    async def _fetch(self, offset: int) -> RawFetch:
+        return await self._broker.client.fetch_raw(
+            self._wanted.partition, offset, self._options.fetch_bytes, self._options.isolation
+        )
+
+    def _following(self, data: bytes, position: int) -> int:
+        """The offset to go on with: behind what came, or the same once more. That nothing comes of what is there is a fault."""
+        last = _last_offset(data)
+        if last is not None and last >= position:
+            self._fruitless = 0
+            return last + 1
+        self._fruitless += 1
+        if self._fruitless < _FRUITLESS_FETCHES:
+            return position
+        self._lost(f"nothing came of the offsets from {position} up to {self._wanted.end}")
+        return self._wanted.end
+
+    def _start_of_what_is_there(self, position: int, error: KafkaError) -> int:
+        """Where to go on when the broker does not have the offset; errors of another kind are raised again."""
+        if error.code != ErrorCode.OFFSET_OUT_OF_RANGE:
+            raise error
+        first = self._broker.ends([self._wanted.partition], EARLIEST)[self._wanted.partition]
+        self._lost(f"offset {position} is not there any more, the first one is {first}")
+        return first if first > position else self._wanted.end
+
+    def _lost(self, what: str) -> None:
+        said = f"{self._wanted.partition}: {what}"
+        if self._options.fail_on_data_loss:
+            raise DataLoss(f"{said}; failOnDataLoss=false reads what is there")
+        log.warning("%s; the rest is read", said)
+
+
+def _last_offset(data: bytes) -> int | None:
+    last = None
+    for entry in iter_entries(data):
+        last = entry
+    return None if last is None else last.last_offset

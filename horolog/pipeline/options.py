@@ -1,0 +1,401 @@
+"""The options of reading and writing, under the names that Spark's own Kafka connector gives them, each checked.
+
+What only tunes the Java clients (`java_settings`) is accepted and has no effect; what the connector refuses is refused; a name that
+nobody knows is refused too, because a misspelt `startingTimestamp` would otherwise read everything. So are options that
+contradict each other, and those of streams in a batch and the reverse: none is passed over silently.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from horolog.client.types import TopicPartition
+from horolog.pipeline import java_settings
+from horolog.pipeline.positions import (
+    EARLIEST,
+    LATEST,
+    OptionError,
+    Position,
+    Positions,
+    parse_assign,
+    parse_moment,
+    parse_offsets,
+    parse_times,
+    show_position,
+)
+
+BOOTSTRAP = "kafka.bootstrap.servers"
+ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
+DEFAULT_FETCH_BYTES = 8 << 20
+DEFAULT_TASK_BYTES = 32 << 20
+_LARGEST_FETCH_BYTES = 256 << 20
+_CLIENTS = "kafka."
+_PROTOCOL = "kafka.security.protocol"
+_SECURITY = ("kafka.sasl.", "kafka.ssl.", "kafka.security.")
+
+_SELECTIONS = ("subscribe", "subscribePattern", "assign")
+_STARTS = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
+_ENDS = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
+_STRATEGIES = ("onNoMatch", "startingOffsetsByTimestampStrategy")
+_STREAM_ONLY = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
+_BOTH = {
+    *_SELECTIONS,
+    *_STARTS,
+    *_ENDS,
+    *_STRATEGIES,
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "failOnDataLoss",
+    "includeHeaders",
+    "kafka.isolation.level",
+}
+_BROKER_ONLY = {
+    BOOTSTRAP,
+    *_STREAM_ONLY,
+    "kafka.fetch.max.bytes",
+    "kafka.max.partition.fetch.bytes",
+    "kafka.request.timeout.ms",
+    "kafka.default.api.timeout.ms",
+    "kafka.client.id",
+}
+_FILES_ONLY = {"path", "maxBytesPerTask"}
+_READ = _BOTH | _BROKER_ONLY | _FILES_ONLY
+_NO_EFFECT = {
+    *java_settings.NAMES,
+    "groupIdPrefix",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+}
+_REFUSED = {
+    "kafka.auto.offset.reset": "startingOffsets says where to begin",
+    "kafka.key.deserializer": "keys come as bytes; cast them with Spark",
+    "kafka.value.deserializer": "values come as bytes; cast them with Spark",
+    "kafka.enable.auto.commit": "offsets are kept in Spark's checkpoint and never committed to the broker",
+    "kafka.interceptor.classes": "there is no Java consumer here",
+}
+_WRITE = {
+    BOOTSTRAP,
+    "topic",
+    "rejectedTopic",
+    "includeHeaders",
+    "kafka.acks",
+    "kafka.compression.type",
+    "kafka.batch.size",
+    "kafka.request.timeout.ms",
+    "kafka.max.block.ms",
+    "kafka.delivery.timeout.ms",
+    "kafka.client.id",
+}
+_WRITE_NO_EFFECT = {*java_settings.NAMES, "path", "checkpointLocation", "outputMode", "queryName", "mode"}
+_WRITE_REFUSED = {
+    "kafka.key.serializer": "keys go as the bytes or text that the column holds",
+    "kafka.value.serializer": "values go as the bytes or text that the column holds",
+    "kafka.enable.idempotence": "it is always on: a retry must not duplicate",
+    "kafka.transactional.id": "tasks write without transactions, as Spark's own connector does",
+    "kafka.partitioner.class": "the column `partition` says where a record goes, else its key, as Kafka's clients choose",
+    "kafka.interceptor.classes": "there is no Java producer here",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which partitions: of topics by name, of topics whose whole name matches, these, or all that are there (files only)."""
+
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    partitions: tuple[TopicPartition, ...] = ()
+
+    @property
+    def is_everything(self) -> bool:
+        return not self.topics and self.pattern is None and not self.partitions
+
+    def takes(self, partition: TopicPartition) -> bool:
+        if self.partitions:
+            return partition in self.partitions
+        if self.pattern is not None:
+            return re.fullmatch(self.pattern, partition.topic) is not None
+        return not self.topics or partition.topic in self.topics
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What to read, and how."""
+
+    bootstrap: str | None
+    path: str | None
+    selection: Selection
+    start: Positions
+    end: Positions
+    start_option: str
+    end_option: str
+    no_match_is_error: bool
+    min_partitions: int
+    max_records_per_partition: int | None
+    fail_on_data_loss: bool
+    include_headers: bool
+    isolation: str
+    max_offsets_per_trigger: int | None = None
+    min_offsets_per_trigger: int | None = None
+    max_trigger_delay_ms: int = 900_000
+    fetch_bytes: int = DEFAULT_FETCH_BYTES
+    task_bytes: int = DEFAULT_TASK_BYTES
+    request_timeout_ms: int = 30_000
+    client_id: str = "horolog-spark"
+    reach_ms: int = 30_000
+    reach_option: str = "kafka.request.timeout.ms"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Where to write, and how."""
+
+    bootstrap: str
+    topic: str | None
+    rejected_topic: str | None
+    compression: str
+    batch_bytes: int
+    request_timeout_ms: int
+    delivery_timeout_ms: int
+    client_id: str
+    reach_ms: int = 30_000
+    reach_option: str = "kafka.request.timeout.ms"
+
+
+class _Given:
+    """The options as given: names in any case, as Spark has it."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = {str(name).lower(): (str(name), str(value)) for name, value in options.items()}
+
+    def check(self, known: set[str], no_effect: set[str], refused: Mapping[str, str]) -> None:
+        """Raise for a name that is none of these, or is refused."""
+        names = {name.lower(): name for name in (*known, *no_effect, *refused)}
+        why_refused = {name.lower(): why for name, why in refused.items()}
+        for lower, (name, value) in self._options.items():
+            if lower in why_refused:
+                raise OptionError(f"{name} cannot be set: {why_refused[lower]}")
+            if lower == _PROTOCOL and value.strip().upper() == "PLAINTEXT":
+                continue
+            if lower not in names:
+                raise OptionError(_unknown(name, names))
+
+    def one_of(self, names: tuple[str, ...]) -> str | None:
+        """The one of these that is given, if any is; several contradict each other."""
+        given = [name for name in names if self.text(name) is not None]
+        if len(given) > 1:
+            raise OptionError(f"{' and '.join(given)} are both given; one of them is enough")
+        return given[0] if given else None
+
+    def refuse(self, names: Iterable[str], why: str) -> None:
+        for name in names:
+            if self.text(name) is not None:
+                raise OptionError(f"{name} {why}")
+
+    def text(self, name: str) -> str | None:
+        found = self._options.get(name.lower())
+        return None if found is None else found[1]
+
+    def whole(self, name: str, default: Any, least: int = 1, most: int = 2**63 - 1) -> Any:
+        text = self.text(name)
+        if text is None:
+            return default
+        digits = text.strip()
+        if not digits.isascii() or not digits.isdigit() or not least <= int(digits) <= most:
+            raise OptionError(f"{name}: {text!r} is no whole number from {least} to {most}")
+        return int(digits)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        return self.choice(name, "true" if default else "false", ("true", "false")) == "true"
+
+    def choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
+        text = self.text(name)
+        word = default if text is None else text.strip().lower()
+        if word not in choices:
+            raise OptionError(f"{name}: {text!r} is none of {', '.join(choices)}")
+        return word
+
+    def first_of(self, names: tuple[str, ...]) -> str | None:
+        return next((name for name in names if self.text(name) is not None), None)
+
+
+def _is_of_client(name: str) -> bool:
+    """Settings of Java clients: one table of them often serves reading and writing, and each passes over the other's."""
+    return name.startswith(_CLIENTS)
+
+
+def _unknown(name: str, names: Mapping[str, str]) -> str:
+    """What is wrong with a name that is no option, and which one may be meant."""
+    lower = name.lower()
+    if lower == _PROTOCOL or lower.startswith(_SECURITY):
+        return f"{name} is no option here: only PLAINTEXT is there"
+    tails = {each.removeprefix(_CLIENTS): full for each, full in names.items()}  # what all begin with is no likeness
+    close = get_close_matches(lower.removeprefix(_CLIENTS), tails, 1)
+    return f"{name} is no option here{f'; {tails[close[0]]} is an option' if close else ''}"
+
+
+def parse_read(options: Mapping[str, str], now_ms: int, *, streaming: bool = False) -> ReadOptions:
+    """Check and read the options of a read; raises OptionError with what is wrong and what would do."""
+    given = _Given(options)
+    given.refuse(sorted(each for each in _WRITE - _READ if not _is_of_client(each)), "is for writing")
+    given.check(_READ, _NO_EFFECT, _REFUSED)
+    bootstrap, path = given.text(BOOTSTRAP), given.text("path")
+    if (bootstrap is None) == (path is None):
+        raise OptionError(f"exactly one of {BOOTSTRAP} and a path, load(path), says where to read from")
+    _check_kind(given, streaming=streaming)
+    start_option, start = _start(given, now_ms, streaming=streaming)
+    end_option, end = _end(given, now_ms)
+    _check_order(start_option, start, end_option, end)
+    strategy = given.one_of(_STRATEGIES) or _STRATEGIES[0]
+    return ReadOptions(
+        bootstrap,
+        path,
+        _selection(given, needed=bootstrap is not None),
+        start,
+        end,
+        start_option,
+        end_option,
+        given.choice(strategy, "latest", ("latest", "error")) == "error",
+        given.whole("minPartitions", 0),
+        given.whole("maxRecordsPerPartition", None),
+        given.flag("failOnDataLoss", default=True),
+        given.flag("includeHeaders", default=False),
+        given.choice("kafka.isolation.level", ISOLATION_LEVELS[0], ISOLATION_LEVELS),
+        given.whole("maxOffsetsPerTrigger", None),
+        given.whole("minOffsetsPerTrigger", None),
+        _duration(given, "maxTriggerDelay", 900_000),
+        _fetch_bytes(given),
+        given.whole("maxBytesPerTask", DEFAULT_TASK_BYTES),
+        given.whole("kafka.request.timeout.ms", 30_000),
+        given.text("kafka.client.id") or "horolog-spark",
+        *_reach(given, "kafka.default.api.timeout.ms"),
+    )
+
+
+def _reach(given: _Given, own: str) -> tuple[int, str]:
+    """How long to try to reach a broker, and which option says so: the Java clients' own, else that of a request."""
+    name = own if given.text(own) is not None else "kafka.request.timeout.ms"
+    return given.whole(name, 30_000), name
+
+
+def _fetch_bytes(given: _Given) -> int:
+    name = given.first_of(("kafka.max.partition.fetch.bytes", "kafka.fetch.max.bytes"))
+    return DEFAULT_FETCH_BYTES if name is None else int(given.whole(name, 0, most=_LARGEST_FETCH_BYTES))
+
+
+def _duration(given: _Given, name: str, default: int) -> int:
+    from horolog.client.times import TimeTextError, parse_duration
+
+    text = given.text(name)
+    if text is None:
+        return default
+    try:
+        return int(text) if text.strip().isdigit() else parse_duration(text)
+    except TimeTextError as error:
+        raise OptionError(f"{name}: {error}") from error
+
+
+def _check_kind(given: _Given, *, streaming: bool) -> None:
+    """A batch or a stream, of a broker or of files: each has options that the others cannot have."""
+    if given.text("path") is None:
+        given.refuse(_FILES_ONLY, "is for reading files")
+    elif streaming:
+        raise OptionError("segment files are read in batches; a stream reads from a broker")
+    else:
+        given.refuse(sorted(_BROKER_ONLY), "is for reading from a broker")
+    if not streaming:
+        given.refuse(_STREAM_ONLY, "is for streams: a batch reads all of its range")
+        return
+    given.refuse(_ENDS, "is for batch reads: a stream has no end")
+    least, most = (given.whole(name, None) for name in ("minOffsetsPerTrigger", "maxOffsetsPerTrigger"))
+    if least is not None and most is not None and least > most:
+        raise OptionError(f"minOffsetsPerTrigger {least} is more than maxOffsetsPerTrigger {most}")
+
+
+def _check_order(start_option: str, start: Positions, end_option: str, end: Positions) -> None:
+    """What begins behind its end, in offsets or in times, would read nothing."""
+    partitions = {*(() if isinstance(start, Position) else start), *(() if isinstance(end, Position) else end)}
+    for partition in sorted(partitions) or [None]:
+        first, last = (
+            each if isinstance(each, Position) else partition and each.get(partition) for each in (start, end)
+        )
+        if first and last and first.is_time == last.is_time and first.value > last.value >= 0:
+            where = "" if partition is None else f" for {partition}"
+            raise OptionError(
+                f"{start_option} {show_position(first)} is after {end_option} {show_position(last)}{where}"
+            )
+
+
+def _selection(given: _Given, *, needed: bool) -> Selection:
+    named = [name for name in _SELECTIONS if given.text(name) is not None]
+    if len(named) > 1 or (needed and not named):
+        raise OptionError(f"exactly one of {', '.join(_SELECTIONS)} says what to read")
+    if not named:
+        return Selection()
+    text = given.text(named[0]) or ""
+    if named[0] == "assign":
+        partitions = tuple(parse_assign("assign", text))
+        if not partitions:
+            raise OptionError(f"assign: {text!r} names no partition")
+        return Selection(partitions=partitions)
+    if named[0] == "subscribePattern":
+        if not text.strip():
+            raise OptionError(f"subscribePattern: {text!r} is empty; .* takes every topic")
+        try:
+            re.compile(text)
+        except re.error as error:
+            raise OptionError(f"subscribePattern: {text!r} is no pattern: {error}") from error
+        return Selection(pattern=text)
+    topics = tuple(topic.strip() for topic in text.split(",") if topic.strip())
+    if not topics:
+        raise OptionError(f"subscribe: {text!r} names no topic")
+    return Selection(topics=topics)
+
+
+def _start(given: _Given, now_ms: int, *, streaming: bool) -> tuple[str, Positions]:
+    name = given.one_of(_STARTS)
+    if name is None:
+        return "startingOffsets", Position(LATEST if streaming else EARLIEST)
+    readers: dict[str, Callable[[str], Positions]] = {
+        "startingTimestamp": lambda text: parse_moment(name, text, now_ms),
+        "startingOffsetsByTimestamp": lambda text: parse_times(name, text, now_ms),
+        "startingOffsets": lambda text: parse_offsets(name, text, unwanted="" if streaming else "latest"),
+    }
+    return name, readers[name](given.text(name) or "")
+
+
+def _end(given: _Given, now_ms: int) -> tuple[str, Positions]:
+    name = given.one_of(_ENDS)
+    if name is None:
+        return "endingOffsets", Position(LATEST)
+    readers: dict[str, Callable[[str], Positions]] = {
+        "endingTimestamp": lambda text: parse_moment(name, text, now_ms),
+        "endingOffsetsByTimestamp": lambda text: parse_times(name, text, now_ms),
+        "endingOffsets": lambda text: parse_offsets(name, text, unwanted="earliest"),
+    }
+    return name, readers[name](given.text(name) or "")
+
+
+def parse_write(options: Mapping[str, str]) -> WriteOptions:
+    """Check and read the options of a write."""
+    given = _Given(options)
+    reading = _READ - _WRITE - _WRITE_NO_EFFECT
+    given.refuse(sorted(each for each in reading if not _is_of_client(each)), "is for reading")
+    given.check(_WRITE, _WRITE_NO_EFFECT, _WRITE_REFUSED)
+    bootstrap = given.text(BOOTSTRAP)
+    if bootstrap is None:
+        raise OptionError(f"{BOOTSTRAP} says where to write to")
+    given.choice("kafka.acks", "all", ("all", "-1"))  # what idempotence takes
+    return WriteOptions(
+        bootstrap,
+        given.text("topic"),
+        given.text("rejectedTopic"),
+        given.choice("kafka.compression.type", "none", ("none", "gzip", "snappy", "lz4", "zstd")),
+        given.whole("kafka.batch.size", 256 << 10),
+        given.whole("kafka.request.timeout.ms", 30_000),
+        given.whole("kafka.delivery.timeout.ms", 120_000),
+        given.text("kafka.client.id") or "horolog-spark",
+        *_reach(given, "kafka.max.block.ms"),
+    )

@@ -1,0 +1,176 @@
+"""The data source `horolog`: one name for reading from a broker or from segment files, in batches or as a stream, and for writing."""
+
+import inspect
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    InputPartition,
+)
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from horolog.pipeline.offline import Piece, make_plan, read_pieces, tasks
+from horolog.pipeline.options import ReadOptions, parse_read, parse_write
+from horolog.pipeline.positions import OptionError
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceStreamArrowWriter, DataSourceStreamReader, DataSourceWriter
+
+_COLUMNS = [
+    StructField("key", BinaryType()),
+    StructField("value", BinaryType()),
+    StructField("topic", StringType()),
+    StructField("partition", IntegerType()),
+    StructField("offset", LongType()),
+    StructField("timestamp", TimestampType()),
+    StructField("timestampType", IntegerType()),
+]
+_HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+SCHEMA = StructType(_COLUMNS)
+SCHEMA_WITH_HEADERS = StructType([*_COLUMNS, StructField("headers", ArrayType(_HEADER))])
+
+_PUSHDOWN_WORKER = "data_source_pushdown_filters.py"
+
+
+class HorologSource(DataSource):
+    """What Spark asks for readers and writers; it is made anew for each, from the options alone."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "horolog"
+
+    def schema(self) -> StructType:
+        wanted = str(self.options.get("includeHeaders", "false")).strip().lower()
+        return SCHEMA_WITH_HEADERS if wanted == "true" else SCHEMA
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        options = parse_read(self._options(), _now_ms())
+        _check_schema(schema, self.schema())
+        if options.path is None:
+            from horolog.pipeline.online import BrokerReader
+
+            return BrokerReader(options)
+        return FilteredFilesReader(options) if _filters_are_pushed() else FilesReader(options)
+
+    def streamReader(self, schema: StructType) -> "DataSourceStreamReader":
+        from horolog.pipeline.stream import BrokerStream, RefusedStream
+
+        _check_schema(schema, self.schema())
+        try:
+            return BrokerStream(parse_read(self._options(), _now_ms(), streaming=True))
+        except OptionError as error:  # Spark tells of an error at this place as of one of its own
+            return RefusedStream(error)
+
+    def writer(self, schema: StructType, overwrite: bool) -> "DataSourceWriter":
+        from horolog.pipeline.write import BatchWriter
+
+        if overwrite:
+            raise OptionError("a topic cannot be overwritten; mode('append') adds to it")
+        return BatchWriter(parse_write(self._options()), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> "DataSourceStreamArrowWriter":
+        from horolog.pipeline.write import StreamWriter
+
+        if overwrite:
+            raise OptionError("a topic cannot be overwritten; outputMode('append') adds to it")
+        return StreamWriter(parse_write(self._options()), schema)
+
+    def _options(self) -> Mapping[str, str]:
+        return dict(self.options)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _check_schema(schema: StructType, own: StructType) -> None:
+    if [(one.name, one.dataType) for one in schema.fields] != [(one.name, one.dataType) for one in own.fields]:
+        raise OptionError(f"the columns are fixed: {own.simpleString()}; select() and cast() make others of them")
+
+
+def _filters_are_pushed() -> bool:
+    """Whether Spark is asking for a reader that takes filters. A reader that could take some where none come is refused by it."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_code.co_filename.endswith(_PUSHDOWN_WORKER):
+            return True
+        frame = frame.f_back
+    return False
+
+
+class FilesTask(InputPartition):
+    """What one task reads of segment files."""
+
+    def __init__(self, pieces: list[Piece]) -> None:
+        super().__init__(pieces)
+        self.pieces = pieces
+
+
+class FilesReader(DataSourceReader):
+    """Reads segment files."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self.options = options
+        self.not_before_ms: int | None = None
+
+    def partitions(self) -> list[FilesTask]:
+        plan = make_plan(self.options, self.not_before_ms)
+        say(f"horolog: {self.options.path}: {plan}")
+        return [FilesTask(task) for task in tasks(plan, self.options)] or [FilesTask([])]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, FilesTask)
+        return read_pieces(
+            partition.pieces,
+            include_headers=self.options.include_headers,
+            fail_on_data_loss=self.options.fail_on_data_loss,
+        )
+
+
+class FilteredFilesReader(FilesReader):
+    """Reads segment files from the first record on that a filter on `timestamp` lets pass.
+
+    Every filter is left to Spark too: times may be out of order behind the first record that passes.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        for one in filters:
+            since = _since_ms(one)
+            if since is not None:
+                self.not_before_ms = max(since, self.not_before_ms or since)
+            yield one
+
+
+def _since_ms(one: Filter) -> int | None:
+    """The millisecond before which no record can pass this filter."""
+    if not isinstance(one, GreaterThan | GreaterThanOrEqual | EqualTo) or one.attribute != ("timestamp",):
+        return None
+    value = one.value
+    if not hasattr(value, "timestamp"):
+        return None
+    if value.tzinfo is None:
+        value = value.astimezone()
+    return int(value.timestamp() * 1000 // 1)
+
+
+def say(line: str) -> None:
+    """One line by the driver, where Spark's own warnings go."""
+    sys.stderr.write(line + "\n")

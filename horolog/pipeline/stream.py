@@ -1,0 +1,224 @@
+"""Reads topics as a stream of micro-batches, from checkpoint to checkpoint.
+
+Spark keeps the offsets that a batch ended at and asks for what comes next: so a restart goes on exactly there, or reads the very range
+again that was under way. They are in the JSON of Spark's own connector, and with them are the ids of the topics:
+
+    {"orders": {"0": 42, "1": 7}, "topic ids": {"orders": "Pq8a1JTqQ2Sp3BqIL5vqWg"}}
+
+A topic that was deleted and made anew has another id, and the offsets say nothing of it. A checkpoint without ids (an older one, or the
+connector's) is bound to the topics that are there at its first batch. Partitions that are new begin at their
+start. A limit on a batch is shared out among partitions by how much waits in each.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import ceil, floor
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+
+from horolog.client.types import TopicPartition
+from horolog.pipeline.broker_log import BrokerLog
+from horolog.pipeline.online import RangeTask, read_range, tasks_of
+from horolog.pipeline.options import ReadOptions
+from horolog.pipeline.positions import EARLIEST, LATEST, DataLoss, OffsetRange, OptionError, resolve
+from horolog.pipeline.topic_ids import made_anew
+
+log = logging.getLogger(__name__)
+
+Offsets = dict[TopicPartition, int]
+
+
+IDS = "topic ids"
+"""Beside the topics' names; no topic can have this one."""
+
+Json = dict[str, dict[str, Any]]
+
+
+class Checkpoint(NamedTuple):
+    """Where a batch ended, in which topics."""
+
+    offsets: Offsets
+    ids: dict[str, str]
+
+    def remade(self, ids: Mapping[str, str]) -> dict[str, str]:
+        """The topics that have another id now than they had then, with that."""
+        return {topic: known for topic, known in self.ids.items() if ids.get(topic, known) != known}
+
+
+def to_json(offsets: Mapping[TopicPartition, int], ids: Mapping[str, str]) -> Json:
+    found: Json = {}
+    for (topic, number), offset in sorted(offsets.items()):
+        found.setdefault(topic, {})[str(number)] = offset
+    own = {topic: ids[topic] for topic in found if topic in ids}
+    return found | ({IDS: own} if own else {})
+
+
+def from_json(found: Mapping[str, Mapping[str, Any]]) -> Checkpoint:
+    offsets = {
+        TopicPartition(topic, int(number)): offset
+        for topic, numbers in found.items()
+        if topic != IDS
+        for number, offset in numbers.items()
+    }
+    return Checkpoint(offsets, dict(found.get(IDS, {})))
+
+
+def limited(start: Offsets, end: Offsets, most: int) -> Offsets:
+    """The end of a batch of at most about `most` records, each partition having its share of what waits."""
+    waiting = {partition: max(0, end[partition] - start.get(partition, end[partition])) for partition in end}
+    total = sum(waiting.values())
+    if total <= most:
+        return end
+    found: Offsets = {}
+    for partition, size in waiting.items():
+        share = most * size / total
+        taken = ceil(share) if share < 1 else floor(share)
+        found[partition] = end[partition] if size == 0 else start[partition] + min(size, taken)
+    return found
+
+
+class RefusedStream(DataSourceStreamReader):
+    """A stream whose options cannot be: whatever is asked of it is answered with the reason."""
+
+    def __init__(self, reason: OptionError) -> None:
+        self._reason = reason
+
+    def initialOffset(self) -> Json:
+        raise self._reason
+
+    def latestOffset(self, start: Json, limit: ReadLimit) -> Json:  # noqa: ARG002 - Spark's
+        raise self._reason
+
+    def partitions(self, start: Json, end: Json) -> list[InputPartition]:  # noqa: ARG002 - Spark's
+        raise self._reason
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - Spark's
+        raise self._reason
+
+
+class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads topics as long as they grow, or, with `availableNow`, what there is when the query starts."""
+
+    def __init__(self, options: ReadOptions, clock: Callable[[], float] = time.monotonic) -> None:
+        self.options = options
+        self._broker: BrokerLog | None = None
+        self._final: Offsets | None = None
+        self._clock = clock
+        self._last_batch_at = clock()
+
+    def __getstate__(self) -> dict[str, object]:
+        """Tasks get a reader too, and of it only what they need."""
+        return {"options": self.options}
+
+    @property
+    def _log(self) -> BrokerLog:
+        if self._broker is None:
+            self._broker = BrokerLog(self.options)
+        return self._broker
+
+    def initialOffset(self) -> Json:
+        options = self.options
+        names = self._log.partitions(options.selection)
+        no_match = options.no_match_is_error
+        starts = resolve(self._log, names, options.start, options.start_option, no_match_is_error=no_match)
+        return to_json(starts, self._ids(starts))
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        most = self.options.max_offsets_per_trigger
+        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._final = self._ends()
+
+    def reportLatestOffset(self) -> Json:
+        ends = self._ends()
+        return to_json(ends, self._ids(ends))
+
+    def latestOffset(self, start: Json, limit: ReadLimit) -> Json:
+        checkpoint = from_json(start)
+        end = self._ends()
+        ids = self._ids(end)
+        begun = self._begin(checkpoint, end, ids)
+        if self._final is not None and not checkpoint.remade(ids):
+            end = self._final
+        end = self._checked(begun, end)
+        if self._final is None and self._is_too_little(begun, end):
+            return start
+        if isinstance(limit, ReadMaxRows):
+            end = limited(begun, end, limit.max_rows)
+        if end != begun:
+            self._last_batch_at = self._clock()
+        return to_json(end, ids)
+
+    def _is_too_little(self, start: Offsets, end: Offsets) -> bool:
+        """Whether to wait for more records, as `minOffsetsPerTrigger` and `maxTriggerDelay` say."""
+        least = self.options.min_offsets_per_trigger
+        if least is None or (self._clock() - self._last_batch_at) * 1000 >= self.options.max_trigger_delay_ms:
+            return False
+        return sum(end[partition] - start[partition] for partition in end) < least
+
+    def _ends(self) -> Offsets:
+        return self._log.ends(self._log.partitions(self.options.selection), LATEST)
+
+    def _ids(self, partitions: Iterable[TopicPartition]) -> dict[str, str]:
+        return self._log.topic_ids(one.topic for one in partitions)
+
+    def _begin(self, start: Checkpoint, partitions: Iterable[TopicPartition], ids: Mapping[str, str]) -> Offsets:
+        """Where to go on in each: new partitions and topics made anew begin at their start, and nothing before it is there."""
+        remade = start.remade(ids)
+        for topic, known in remade.items():
+            self._lost(made_anew(topic, known, ids[topic]), "begins the new topic at its start")
+        begun = {one: offset for one, offset in start.offsets.items() if one.topic not in remade}
+        first = self._log.ends(partitions, EARLIEST)
+        overtaken = {one: offset for one, offset in begun.items() if offset < first.get(one, offset)}
+        if overtaken:
+            said = ", ".join(
+                f"{one} was read up to {at} and begins at {first[one]} now" for one, at in overtaken.items()
+            )
+            self._lost(f"{said}: retention was quicker than the stream", "goes on with what is there")
+        return first | {one: max(offset, first.get(one, offset)) for one, offset in begun.items()}
+
+    def _lost(self, what: str, otherwise: str) -> None:
+        if self.options.fail_on_data_loss:
+            raise DataLoss(f"{what}; failOnDataLoss=false {otherwise}")
+        log.warning("%s; failOnDataLoss=false %s", what, otherwise)
+
+    def _checked(self, start: Offsets, end: Offsets) -> Offsets:
+        """The ends of what is read, which are never before the starts; partitions that were read must still be there."""
+        gone = [partition for partition in start if end.get(partition, -1) < start[partition]]
+        if gone:
+            said = ", ".join(
+                f"{one} was read up to {start[one]} and "
+                + (f"ends at {end[one]} now" if one in end else "is not there any more")
+                for one in gone
+            )
+            self._lost(said, "goes on with what is there")
+        return {partition: max(offset, start.get(partition, 0)) for partition, offset in end.items()}
+
+    def partitions(self, start: Json, end: Json) -> list[InputPartition]:
+        begun, ended = from_json(start), from_json(end)
+        topics = {one.topic for one in ended.offsets}
+        gone = topics - self._log.are_there(topics)
+        if gone:
+            self._lost(f"topic {', '.join(sorted(gone))} was deleted", "leaves out what it had")
+        there = self._log.topic_ids(topics - gone)
+        for topic, planned in ended.remade(there).items():
+            self._lost(made_anew(topic, planned, there[topic]), "leaves out what the old one had")
+        gone |= ended.remade(there).keys()
+        wanted = [one for one in sorted(ended.offsets) if one.topic not in gone]
+        starts = self._begin(begun, wanted, there)
+        ranges = [OffsetRange(one, starts[one], ended.offsets[one]) for one in wanted]
+        return list(tasks_of(ranges, ended.ids or there, self.options))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, RangeTask)
+        return read_range(self.options, partition)
+
+    def stop(self) -> None:
+        if self._broker is not None:
+            self._broker.close()
+            self._broker = None

@@ -1,0 +1,162 @@
+"""Writes data frames to topics, each record with its own time.
+
+A record that the broker refuses (for its time, say) fails the task with the broker's reason, or goes to the `rejectedTopic`: that
+record, not its neighbours. There it has its own key, value and headers, the present time, and these headers more:
+
+    horolog.rejected.reason     the broker's words
+    horolog.rejected.topic      where it was to go
+    horolog.rejected.timestamp  its own time, in milliseconds
+
+What a task sends again is written once (`sending`); a task that Spark runs again writes again, as with Spark's own connector.
+"""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from horolog.client.client import Client
+from horolog.pipeline.options import WriteOptions
+from horolog.pipeline.outgoing import Outgoing, by_partition
+from horolog.pipeline.reaching import client_of, require_broker
+from horolog.pipeline.rows import Rows, check_columns, rows_of
+from horolog.pipeline.sending import Refused, Sending, WriteFailed
+from horolog.protocol.records.record import Header
+
+__all__ = ["BatchWriter", "StreamWriter", "WriteFailed", "Written"]
+
+REASON, TOPIC, TIMESTAMP = b"horolog.rejected.reason", b"horolog.rejected.topic", b"horolog.rejected.timestamp"
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What one task has written."""
+
+    records: int
+    rejected: int
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """Writes a data frame once."""
+
+    def __init__(self, options: WriteOptions, schema: StructType) -> None:
+        check_columns(schema, options.topic)
+        require_broker(options.bootstrap, options)
+        self.options = options
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        return asyncio.run(_write(self.options, iterator))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        say_what_was_written(messages)
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """Writes one micro-batch after the other."""
+
+    def __init__(self, options: WriteOptions, schema: StructType) -> None:
+        check_columns(schema, options.topic)
+        require_broker(options.bootstrap, options)
+        self.options = options
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        return asyncio.run(_write(self.options, iterator))
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002 - Spark's
+        say_what_was_written(messages)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """What was written stays; the batch comes again."""
+
+
+def say_what_was_written(messages: list[WriterCommitMessage | None]) -> None:
+    """One line by the driver, if anything was rejected: nobody asked for that to happen silently."""
+    tasks = [message for message in messages if isinstance(message, Written)]
+    rejected = sum(task.rejected for task in tasks)
+    if rejected:
+        records = sum(task.records for task in tasks)
+        sys.stderr.write(
+            f"horolog: {records} records written, {rejected} more were refused and are in the rejectedTopic\n"
+        )
+
+
+async def _write(options: WriteOptions, batches: Iterator[pa.RecordBatch]) -> Written:
+    async with client_of(options.bootstrap, options) as client:
+        return await _Writing(client, options).write(batches)
+
+
+class _Writing:
+    """One task's rows on their way: while one Arrow batch is encoded, the one before is on the wire."""
+
+    def __init__(self, client: Client, options: WriteOptions) -> None:
+        self._client = client
+        self._options = options
+        self._sending = Sending(client, options)
+        self._under_way: list[asyncio.Task[list[Refused]]] = []
+        self._rejected = 0
+
+    async def write(self, batches: Iterator[pa.RecordBatch]) -> Written:
+        await self._sending.begin()
+        try:
+            for batch in batches:
+                started = [
+                    task
+                    for rows in rows_of(batch, self._options.topic, self._now_ms())
+                    for task in await self._start(rows)
+                ]
+                await self._finish()
+                self._under_way = started
+            await self._finish()
+        finally:
+            for task in self._under_way:
+                task.cancel()
+        return Written(self._sending.written - self._rejected, self._rejected)
+
+    def _now_ms(self) -> int:
+        return self._client.clock.wall_ms()
+
+    async def _start(self, rows: Rows) -> list["asyncio.Task[list[Refused]]"]:
+        """Begin to send the rows of one topic, which is made if the broker makes topics."""
+        partitions = await self._client.topic(rows.topic, create=True)
+        targets = by_partition(rows.topic, rows.records, rows.partitions, partitions, self._client.random)
+        tasks = [asyncio.create_task(self._sending.send(*target)) for target in targets.items()]
+        await asyncio.sleep(0)
+        return tasks
+
+    async def _finish(self) -> None:
+        """Wait for what is on its way, and see to what was refused."""
+        results = await asyncio.gather(*self._under_way)
+        self._under_way = []
+        refused = [one for each in results for one in each]
+        if not refused:
+            return
+        rejected_topic = self._options.rejected_topic
+        if rejected_topic is None:
+            first = refused[0]
+            key = first.record.keys[0].as_py()
+            raise WriteFailed(f"topic {first.topic}, key {key!r}: {first.code.name}: {first.reason}")
+        again = Rows(rejected_topic, rejection(refused, self._now_ms()), [None] * len(refused))
+        for task in await self._start(again):
+            for one in await task:
+                raise WriteFailed(
+                    f"topic {rejected_topic}, for a record of {refused[0].topic}: {one.code.name}: {one.reason}"
+                )
+        self._rejected += len(refused)
+
+
+def rejection(refused: list[Refused], now_ms: int) -> Outgoing:
+    """The records for the rejected topic."""
+    keys = pa.concat_arrays([one.record.keys for one in refused])
+    values = pa.concat_arrays([one.record.values for one in refused])
+    return Outgoing(keys, values, np.full(len(refused), now_ms, np.int64), [_said(one) for one in refused])
+
+
+def _said(one: Refused) -> tuple[Header, ...]:
+    own = one.record.headers[0] if one.record.headers is not None else ()
+    time = str(int(one.record.times_ms[0])).encode()
+    return (*own, (REASON, one.reason.encode()), (TOPIC, one.topic.encode()), (TIMESTAMP, time))

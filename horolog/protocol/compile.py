@@ -1,0 +1,56 @@
+"""Codecs for (message, version) pairs, written on first use and kept."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from horolog.protocol.compile_decode import write_decoder
+from horolog.protocol.compile_encode import write_encoder
+from horolog.protocol.errors import DecodeError, ProtocolError
+from horolog.protocol.primitives import Buffer
+from horolog.protocol.wire import Message
+
+M = TypeVar("M", bound=Message)
+Decoder = Callable[[Buffer, int], tuple[M, int]]
+Encoder = Callable[[M, list[Buffer]], None]
+
+_decoders: dict[tuple[type[Message], int], Callable[..., Any]] = {}
+_encoders: dict[tuple[type[Message], int], Callable[..., Any]] = {}
+
+
+def decoder(cls: type[M], version: int) -> Decoder[M]:
+    """A function from (buffer, start) to (message, end) that raises DecodeError and nothing else."""
+    found = _decoders.get((cls, version))
+    if found is None:
+        _check_version(cls, version)
+        found = _decoders[cls, version] = write_decoder(cls, version)
+    return found
+
+
+def encoder(cls: type[M], version: int) -> Encoder[M]:
+    """A function that appends a message's bytes to a list of parts, large record buffers uncopied; raises EncodeError."""
+    found = _encoders.get((cls, version))
+    if found is None:
+        _check_version(cls, version)
+        found = _encoders[cls, version] = write_encoder(cls, version)
+    return found
+
+
+def decode(cls: type[M], version: int, buffer: Buffer, start: int = 0, *, to_the_end: bool = False) -> M:
+    """One message from `start`; with `to_the_end`, bytes after it are refused."""
+    message, end = decoder(cls, version)(buffer, start)
+    if to_the_end and end != len(buffer):
+        raise DecodeError(f"{cls.__name__} v{version}: {len(buffer) - end} bytes follow the message")
+    return message
+
+
+def encode(message: Message, version: int) -> bytes:
+    parts: list[Buffer] = []
+    encoder(type(message), version)(message, parts)
+    return b"".join(parts)
+
+
+def _check_version(cls: type[Message], version: int) -> None:
+    if version not in cls.VERSIONS:
+        raise ProtocolError(
+            f"{cls.__name__} has no version {version}, only {cls.VERSIONS.first} to {cls.VERSIONS.last}"
+        )

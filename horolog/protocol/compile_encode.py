@@ -1,0 +1,256 @@
+"""Writes, for one message and version, the straight-line code that encodes it.
+
+Neighbouring fields of fixed size are packed at once, together with the two or four byte length or count that follows them.
+Everything small is joined into one part; record buffers of some size become parts of their own, uncopied.
+"""
+
+from struct import error as struct_error
+from struct import pack
+from typing import Any
+
+from horolog.protocol.errors import EncodeError
+from horolog.protocol.generated import Sheet, define, layout
+from horolog.protocol.primitives import (
+    MAX_STRING_BYTES,
+    ONE_BYTE_VARINTS,
+    add_records,
+    encode_unsigned_varint,
+    records_size,
+    tag_section,
+)
+from horolog.protocol.wire import NO_UUID, ArrayType, Field, Message, Struct, StructType, WireType, record_set, string
+
+CONSTANTS = {
+    "EncodeError": EncodeError,
+    "NO_UUID": NO_UUID,
+    "add_records": add_records,
+    "pack": pack,
+    "records_size": records_size,
+    "short": ONE_BYTE_VARINTS,
+    "struct_error": struct_error,
+    "tag_section": tag_section,
+    "varint": encode_unsigned_varint,
+}
+
+
+def write_encoder(cls: type[Message], version: int) -> Any:
+    return _EncoderWriter(cls, version).write()
+
+
+class _EncoderWriter:
+    """Writes one encoder; `run` holds the fixed fields that wait to be packed together as (expression, struct code)."""
+
+    def __init__(self, cls: type[Message], version: int) -> None:
+        self.cls = cls
+        self.version = version
+        self.flexible = version in cls.FLEXIBLE
+        self.sheet = Sheet(dict(CONSTANTS))
+        self.run: list[tuple[str, str]] = []
+        self.path: list[str] = []
+        self.tag_writers: list[tuple[str, list[Field], list[str]]] = []
+
+    def write(self) -> Any:
+        label = f"{self.cls.__name__} v{self.version}"
+        line = self.sheet.line
+        with self.sheet.block("def encode(m0, parts):"):
+            with self.sheet.block("try:"):
+                line("out = []")
+                line("add = out.append")
+                self._struct(self.cls, "m0", 0)
+                self._flush()
+                line("parts.append(b''.join(out))")
+            with self.sheet.block("except EncodeError as error:"):
+                line(f"raise EncodeError(f'{label}: {{error}}') from None")
+            with self.sheet.block("except (struct_error, AttributeError, TypeError, ValueError) as error:"):
+                line(f"raise EncodeError(f'{label}: {{error}}') from error")
+        for name, fields, path in self.tag_writers:  # grows while it is walked: tagged structs have tags of their own
+            self.path = path
+            self._tag_writer(name, fields)
+        return define(self.sheet.text(), "encode", f"<encoder of {label}>", self.sheet.constants)
+
+    # -- fixed runs
+
+    def _pack(self, expression: str, code: str) -> None:
+        self.run.append((expression, code))
+
+    def _pack_zero(self) -> None:
+        self.run.append(("", "x"))
+
+    def _packed_run(self) -> str:
+        """The expression for the bytes of the run, which is empty afterwards."""
+        codes = "".join(code for _, code in self.run)
+        values = ", ".join(expression for expression, _ in self.run if expression)
+        self.run.clear()
+        if not values:
+            return repr(bytes(len(codes)))
+        packer = self.sheet.constant(f"pack_{codes.replace('?', 'o')}", layout(codes).pack)
+        return f"{packer}({values})"
+
+    def _flush(self) -> None:
+        if self.run:
+            self.sheet.line(f"add({self._packed_run()})")
+
+    def _add_varint(self, expression: str) -> None:
+        """Add a length that mostly fits one byte, which then is packed together with the run before it."""
+        self.sheet.line(f"n = {expression}")
+        if not self.run:
+            self.sheet.line("add(short[n] if n < 128 else varint(n))")
+            return
+        run = list(self.run)
+        self._pack("n", "B")
+        together = self._packed_run()
+        self.run = run
+        self.sheet.line(f"add({together} if n < 128 else {self._packed_run()} + varint(n))")
+
+    # -- structs
+
+    def _struct(self, struct: type[Struct], source: str, depth: int) -> None:
+        fields = struct.FIELDS.values()
+        self._check_absent([f for f in fields if self.version not in f.versions and not f.ignorable], source)
+        present = [f for f in fields if self.version in f.versions]
+        for declared in present:
+            if declared.tag is None:
+                self.path.append(declared.name)
+                self._field(declared, f"{source}.{declared.name}", depth)
+                self.path.pop()
+        if self.flexible:
+            self._tags([f for f in present if f.tag is not None], source)
+
+    def _differs(self, declared: Field, expression: str) -> str:
+        """The condition under which a field is not at its default."""
+        default = declared.default
+        if default is None:
+            return f"{expression} is not None"
+        if declared.fresh and not isinstance(declared.type, ArrayType):
+            return f"{expression} != {self.sheet.constant(f'empty_{declared.name}', declared.make_default())}"
+        if declared.fresh or not default:
+            return expression
+        return f"{expression} != {'NO_UUID' if default == NO_UUID else repr(default)}"
+
+    def _check_absent(self, absent: list[Field], source: str) -> None:
+        if not absent:
+            return
+        conditions = " or ".join(self._differs(f, f"{source}.{f.name}") for f in absent)
+        names = ", ".join(".".join((*self.path, f.name)) for f in absent)
+        with self.sheet.block(f"if {conditions}:"):
+            self.sheet.line(f"raise EncodeError('this version cannot say what is set in ' + {names!r})")
+
+    def _tags(self, tagged: list[Field], source: str) -> None:
+        if not tagged:
+            self._pack_zero()
+            return
+        tagged.sort(key=lambda declared: declared.tag or 0)
+        self._flush()
+        writer = f"tags_{len(self.tag_writers)}"
+        self.tag_writers.append((writer, tagged, list(self.path)))
+        conditions = " or ".join(self._differs(f, f"{source}.{f.name}") for f in tagged)
+        self.sheet.line(f"add({writer}({source}) if {conditions} else short[0])")
+
+    def _tag_writer(self, name: str, tagged: list[Field]) -> None:
+        line = self.sheet.line
+        with self.sheet.block(f"def {name}(m0):"):
+            line("tags = []")
+            for declared in tagged:
+                self.path.append(declared.name)
+                source = f"m0.{declared.name}"
+                with self.sheet.block(f"if {self._differs(declared, source)}:"):
+                    line("out = []")
+                    line("add = out.append")
+                    self._field(declared, source, 0)
+                    self._flush()
+                    line(f"tags.append(({declared.tag}, out))")
+                self.path.pop()
+            line("return tag_section(tags)")
+
+    # -- fields
+
+    def _field(self, declared: Field, source: str, depth: int) -> None:
+        wire_type = declared.type
+        nullable = self.version in declared.nullable
+        flexible = self.flexible and declared.flexible
+        if wire_type.size:
+            self._pack(source, wire_type.code)
+        elif isinstance(wire_type, ArrayType):
+            self._array(wire_type.element, source, depth, nullable=nullable, flexible=flexible)
+        elif isinstance(wire_type, StructType):
+            self._inner_struct(wire_type.struct, source, depth, nullable=nullable)
+        elif wire_type is record_set:
+            self._records(source, nullable=nullable, flexible=flexible)
+        else:
+            self._bytes(wire_type, source, nullable=nullable, flexible=flexible)
+
+    def _inner_struct(self, struct: type[Struct], source: str, depth: int, *, nullable: bool) -> None:
+        inner = f"m{depth + 1}"
+        self.sheet.line(f"{inner} = {source}")
+        if not nullable:
+            self._struct(struct, inner, depth + 1)
+            return
+        self._flush()
+        with self.sheet.block(f"if {inner} is None:"):
+            self.sheet.line(r"add(b'\xff')")
+        with self.sheet.block("else:"):
+            self.sheet.line("add(short[1])")
+            self._struct(struct, inner, depth + 1)
+            self._flush()
+
+    def _length(self, value: str, code: str, *, nullable: bool, flexible: bool) -> None:
+        """The length or count of `value`, in the form of this version."""
+        if flexible:
+            self._add_varint(f"0 if {value} is None else len({value}) + 1" if nullable else f"len({value}) + 1")
+            return
+        self._pack(f"-1 if {value} is None else len({value})" if nullable else f"len({value})", code)
+        self._flush()
+
+    def _bytes(self, wire_type: WireType[Any], source: str, *, nullable: bool, flexible: bool) -> None:
+        line = self.sheet.line
+        if wire_type is not string:
+            line(f"raw = {source}")
+        elif nullable:
+            line(f"raw = {source}")
+            with self.sheet.block("if raw is not None:"):
+                line("raw = raw.encode()")
+        else:
+            line(f"raw = {source}.encode()")
+        self._length("raw", "h" if wire_type is string else "i", nullable=nullable, flexible=flexible)
+        if flexible and wire_type is string:
+            with self.sheet.block(f"if n > {MAX_STRING_BYTES + 1}:"):
+                line(f"raise EncodeError({'.'.join(self.path)!r} + f' has {{n - 1}} bytes')")
+        if nullable:
+            with self.sheet.block("if raw:"):
+                line("add(raw)")
+        else:
+            line("add(raw)")
+
+    def _records(self, source: str, *, nullable: bool, flexible: bool) -> None:
+        line = self.sheet.line
+        line(f"raw = {source}")
+        if not nullable:
+            with self.sheet.block("if raw is None:"):
+                line(f"raise EncodeError({'.'.join(self.path)!r} + ' may not be null')")
+        line("size = records_size(raw)")
+        if flexible:
+            self._add_varint("0 if raw is None else size + 1")
+        else:
+            self._pack("-1 if raw is None else size", "i")
+            self._flush()
+        with self.sheet.block("if size:"):
+            line("add_records(raw, size, out, parts)")
+
+    def _array(self, element: WireType[Any], source: str, depth: int, *, nullable: bool, flexible: bool) -> None:
+        line = self.sheet.line
+        items = f"items{depth}"
+        line(f"{items} = {source}")
+        self._length(items, "i", nullable=nullable, flexible=flexible)
+        if element.size:
+            with self.sheet.block(f"if {items}:"):
+                if element.code == "16s":
+                    line(f"add(b''.join({items}))")
+                else:
+                    line(f"add(pack(f'>{{len({items})}}{element.code}', *{items}))")
+            return
+        with self.sheet.block(f"for m{depth + 1} in {items}{' or ()' if nullable else ''}:"):
+            if isinstance(element, StructType):
+                self._struct(element.struct, f"m{depth + 1}", depth + 1)
+            else:
+                self._bytes(element, f"m{depth + 1}", nullable=False, flexible=flexible)
+            self._flush()

@@ -1,0 +1,184 @@
+"""A stream of bytes to frames, the header of a request, and a response's header and length.
+
+A frame is four bytes of size, big-endian and signed, and so many bytes. A request begins with its header: key (2), version (2),
+correlation id (4), client id (2 of length, -1 for null, and UTF-8), and in flexible versions a tag section. A response begins
+with the correlation id (4) and, in flexible versions but for ApiVersions, an empty tag section.
+"""
+
+from typing import Final, NamedTuple
+
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.errors import DecodeError, FrameError
+from horolog.protocol.generated import layout
+from horolog.protocol.primitives import Buffer, skip_tags
+
+SIZE_BYTES: Final = 4
+FIXED_HEADER_BYTES: Final = 8  # key, version and correlation id
+CLIENT_ID_START: Final = 10
+SEPARATE_ABOVE_BYTES: Final = 65536  # a first part above this is not copied behind the response's header
+
+_HTTP_STARTS: Final = (
+    b"GET ",
+    b"POST",
+    b"HEAD",
+    b"PUT ",
+    b"DELE",
+    b"OPTI",
+    b"PATC",
+    b"CONN",
+    b"TRAC",
+    b"PRI ",
+    b"HTTP",
+)
+_TLS_HANDSHAKE: Final = b"\x16\x03"
+
+# Whether a request is flexible, for every key and version that is known.
+_FLEXIBLE: Final = {
+    (int(api.key), version): version >= api.flexible_from
+    for api in API.values()
+    for version in range(api.min_version, api.max_version + 1)
+}
+_read_size = layout("i").unpack_from
+_read_fixed_header = layout("hhi").unpack_from
+_read_header = layout("hhih").unpack_from
+_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
+_pack_head = layout("ii").pack
+_pack_flexible_head = layout("iix").pack
+
+
+class FrameReader:
+    """Cuts what arrives into frames; whole frames are views of what was fed, only a split one is copied."""
+
+    __slots__ = ("_pending", "_wanted_bytes", "max_size_bytes")
+
+    def __init__(self, max_size_bytes: int) -> None:
+        self.max_size_bytes = max_size_bytes
+        # The beginning of a frame. It grows with the bytes that arrive, never by what a size claims.
+        self._pending = bytearray()
+        self._wanted_bytes = SIZE_BYTES  # how long `_pending` has to be before something can be done with it
+
+    @property
+    def pending_bytes(self) -> int:
+        """How much of an unfinished frame is held."""
+        return len(self._pending)
+
+    def feed(self, data: bytes) -> list[memoryview]:
+        """All frames that are whole now, without their sizes; FrameError when the stream is no stream of frames.
+
+        The error carries the frames that were whole before the faulty size; the reader is of no use any more.
+        """
+        position = 0
+        frames: list[memoryview] = []
+        if self._pending:
+            position = self._complete_pending(data, frames)
+            if self._pending:
+                return frames
+        view = memoryview(data)
+        length = len(data)
+        while length - position >= SIZE_BYTES:
+            size = self._size_at(data, position, frames)
+            end = position + SIZE_BYTES + size
+            if end > length:
+                self._wanted_bytes = SIZE_BYTES + size
+                break
+            frames.append(view[position + SIZE_BYTES : end])
+            position = end
+        if position < length:
+            self._pending += view[position:]
+        return frames
+
+    def _complete_pending(self, data: bytes, frames: list[memoryview]) -> int:
+        """Move from `data` what the unfinished frame lacks; the position in `data` where the next frame begins."""
+        pending = self._pending
+        taken = 0
+        if len(pending) < SIZE_BYTES:
+            taken = SIZE_BYTES - len(pending)
+            pending += data[:taken]
+            if len(pending) < SIZE_BYTES:
+                return len(data)
+            self._wanted_bytes = SIZE_BYTES + self._size_at(pending, 0, frames)
+        end = taken + self._wanted_bytes - len(pending)
+        pending += memoryview(data)[taken:end]
+        if len(pending) < self._wanted_bytes:
+            return len(data)
+        frames.append(memoryview(pending).toreadonly()[SIZE_BYTES:])
+        self._pending = bytearray()
+        self._wanted_bytes = SIZE_BYTES
+        return end
+
+    def _size_at(self, data: bytes | bytearray, position: int, frames: list[memoryview]) -> int:
+        size: int = _read_size(data, position)[0]
+        if not 0 < size <= self.max_size_bytes:
+            raise FrameError(_reason(bytes(data[position : position + SIZE_BYTES]), size, self.max_size_bytes), frames)
+        return size
+
+
+def _reason(start: bytes, size: int, max_size_bytes: int) -> str:
+    if start in _HTTP_STARTS:
+        return "this is an HTTP request, not a Kafka request"
+    if start.startswith(_TLS_HANDSHAKE):
+        return "this is a TLS handshake, but the listener speaks plain text"
+    if size < 0:
+        return f"a frame claims a negative size ({size})"
+    if size == 0:
+        return "a frame claims to be empty"
+    return f"a frame claims {size} bytes, more than the {max_size_bytes} that are allowed"
+
+
+class RequestHeader(NamedTuple):
+    api_key: int
+    version: int
+    correlation_id: int
+    client_id: str | None
+    body_start: int
+
+
+def read_request_header(frame: Buffer) -> RequestHeader:
+    """The header in front of a request.
+
+    For a key or version that is not in the table of APIs, key, version and correlation id are right and the rest is read as
+    header v1, or left out (client_id None) where that does not work: the caller has to decide by the first three.
+    """
+    size = len(frame)
+    if size < CLIENT_ID_START:
+        return _short_header(frame, size)
+    api_key, version, correlation_id, length = _read_header(frame)
+    flexible = _FLEXIBLE.get((api_key, version))
+    if flexible is None and api_key == ApiKey.API_VERSIONS and version > 0:
+        flexible = True  # newer than any known: the first request of a newer client, whose header has tags
+    client_id, position = None, CLIENT_ID_START
+    if length >= 0:
+        position += length
+        if position > size:
+            if flexible is None:
+                return RequestHeader(api_key, version, correlation_id, None, CLIENT_ID_START)
+            raise DecodeError(f"the client id claims {length} bytes of the {size - CLIENT_ID_START} that are left")
+        client_id = str(frame[CLIENT_ID_START:position], "utf-8", "replace")  # a label for logs, no more
+    if flexible:
+        if position >= size:
+            raise DecodeError("the request ends inside its header")
+        tags = frame[position]
+        position = skip_tags(frame, position + 1, tags, size) if tags else position + 1
+    return _new_tuple(RequestHeader, (api_key, version, correlation_id, client_id, position))
+
+
+def _short_header(frame: Buffer, size: int) -> RequestHeader:
+    """The header of a request that ends before the length of the client id."""
+    if size < FIXED_HEADER_BYTES:
+        raise DecodeError(f"a request of {size} bytes is shorter than a request's header")
+    api_key, version, correlation_id = _read_fixed_header(frame)
+    if (api_key, version) in _FLEXIBLE:
+        raise DecodeError("the request ends inside its header")
+    return RequestHeader(api_key, version, correlation_id, None, FIXED_HEADER_BYTES)
+
+
+def encode_response(header_version: int, correlation_id: int, parts: list[Buffer]) -> list[Buffer]:
+    """The frame of a response whose body is `parts`; buffers of some size stay as they are."""
+    size = SIZE_BYTES + header_version + sum(map(len, parts))
+    pack = _pack_flexible_head if header_version else _pack_head
+    head = pack(size, correlation_id)
+    if len(parts) == 1 and len(parts[0]) <= SEPARATE_ABOVE_BYTES:
+        return [head + parts[0]]
+    if parts and len(parts[0]) <= SEPARATE_ABOVE_BYTES:
+        return [head + parts[0], *parts[1:]]
+    return [head, *parts]

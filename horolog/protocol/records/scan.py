@@ -1,0 +1,216 @@
+"""Checks the records of a v2 batch and says what they hold of times, offsets and keys, without making a value of each.
+
+Records of one batch mostly look alike: the same lengths, the same headers, times close to each other. From the place of
+one record the bytes that hold lengths are known; if every `stride`-th byte from there is the same for the records behind
+it, all of them are as well formed as the first. Such a column is one slice and one comparison at C speed, for any number of
+records: a *run*. Records that differ in the length of the value only are *kin*: their first bytes, picked out and put
+side by side, make columns too (`scan_kin`). What is not alike at all is walked, one varint after the other.
+"""
+
+from typing import NamedTuple
+
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.primitives import MAX_VARINT_BYTES, MAX_VARLONG_BYTES, decode_unsigned_varint, decode_varint
+from horolog.protocol.records.scan_columns import expected_offsets, extremes, same_bytes, same_width, until_next_width
+from horolog.protocol.records.scan_kin import take_heads
+from horolog.protocol.records.scan_shape import Bytes, Shape, misfit, shape_at, skip_headers
+
+_SMALLEST_RUN = 16  # fewer alike are walked sooner than compared
+# How many records are walked before the next attempt: many more after each that did not pay, few again when one did.
+_FIRST_WALK, _LONGEST_WALK = 8, 1024
+_PAYING_RUN = 64
+_FEWEST_KIN, _MOST_KIN = 64, 1024
+_WIDEST_NUMBER = 8  # bytes; wider timestamp deltas are walked
+_NO_DELTA_YET = 1 << 63
+
+
+class Scan(NamedTuple):
+    lowest_delta: int  # of the timestamps, against the base timestamp
+    highest_delta: int
+    in_order: bool  # the offset deltas are 0, 1, 2 ...
+    has_null_key: bool
+
+
+_new_scan = tuple.__new__  # a third of the cost of a named tuple's own constructor
+
+
+class _State:
+    """What was found so far, and where the next record begins."""
+
+    __slots__ = ("has_null_key", "highest", "in_order", "index", "kin", "lowest", "position")
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+        self.index = 0
+        self.lowest = _NO_DELTA_YET
+        self.highest = -_NO_DELTA_YET
+        self.in_order = True
+        self.kin = _FEWEST_KIN  # how many records are tried as kin the next time
+        self.has_null_key = False
+
+
+def scan_records(data: Bytes, start: int, count: int) -> Scan:
+    """Check that `data` holds exactly `count` records from `start` to its end; DecodeError if not."""
+    try:
+        if count < _SMALLEST_RUN:
+            end, scan = _walk(data, start, 0, count)
+        else:
+            end, scan = _scan_alike(data, start, count)
+    except IndexError:
+        raise DecodeError("a record runs past the end of its batch") from None
+    if end != len(data):
+        raise DecodeError(f"the last record ends {end - len(data):+d} bytes from the end of its batch")
+    return scan
+
+
+def _scan_alike(data: Bytes, start: int, count: int) -> tuple[int, Scan]:
+    """Where the records end, and what they hold."""
+    state = _State(start)
+    walk = _FIRST_WALK
+    while state.index < count:
+        before = state.index
+        left = count - before
+        if left >= _SMALLEST_RUN:
+            shape = shape_at(data, state.position)
+            taken = _take_run(data, state, shape, left) or _take_kin(data, state, shape, left)
+            if taken and state.index - before >= _PAYING_RUN:
+                walk = _FIRST_WALK
+                continue
+        walked = min(walk, count - state.index)
+        state.position, scan = _walk(data, state.position, state.index, walked)
+        state.index += walked
+        state.lowest = min(state.lowest, scan.lowest_delta)
+        state.highest = max(state.highest, scan.highest_delta)
+        state.in_order = state.in_order and scan.in_order
+        state.has_null_key = state.has_null_key or scan.has_null_key
+        walk = min(16 * walk, _LONGEST_WALK)
+    return state.position, Scan(state.lowest, state.highest, state.in_order, state.has_null_key)
+
+
+def _take_run(data: Bytes, state: _State, shape: Shape, left: int) -> bool:
+    """Move over the records that have the very shape of the next one, if they are enough to be worth it."""
+    start, stride = state.position, shape.stride
+    length = min(left, (len(data) - start) // stride)
+    for at in shape.fixed:
+        if length < _SMALLEST_RUN:
+            return False
+        length = same_bytes(data[start + at : start + length * stride : stride])
+    end = start + length * stride
+    numbers = _Numbers(
+        [data[start + at : end : stride] for at in shape.timestamp],
+        [data[start + at : end : stride] for at in shape.offset],
+    )
+    length = min(length, numbers.same_width())
+    return _take(state, shape, numbers, length, start + length * stride)
+
+
+def _take_kin(data: Bytes, state: _State, shape: Shape, left: int) -> bool:
+    """Move over the records that differ in the value's length only; how many are tried follows what came of the last time."""
+    heads = take_heads(data, state.position, shape, min(left, state.kin, until_next_width(state.index)))
+    length = 0
+    if heads is not None:
+        numbers = _Numbers(heads.times, heads.offsets)
+        length = min(heads.length, numbers.same_width())
+    state.kin = min(max(2 * length, _FEWEST_KIN), _MOST_KIN)
+    return heads is not None and _take(state, shape, numbers, length, heads.ends[length - 1])
+
+
+class _Numbers(NamedTuple):
+    """The columns of what may differ from record to record."""
+
+    times: list[Bytes]
+    offsets: list[Bytes]
+
+    def same_width(self) -> int:
+        return min(same_width(self.times), same_width(self.offsets))
+
+
+def _take(state: _State, shape: Shape, numbers: _Numbers, length: int, end: int) -> bool:
+    """Note what the first `length` records of these columns say, unless they are too few to have been worth it."""
+    if length < _SMALLEST_RUN or len(numbers.times) > _WIDEST_NUMBER:
+        return False
+    lowest, highest = extremes([column[:length] for column in numbers.times], shape.timestamp_delta)
+    state.lowest = min(state.lowest, lowest)
+    state.highest = max(state.highest, highest)
+    if state.in_order:
+        expected = expected_offsets(state.index, length, len(numbers.offsets))
+        state.in_order = [column[:length] for column in numbers.offsets] == expected
+    state.has_null_key = state.has_null_key or shape.has_null_key
+    state.index += length
+    state.position = end
+    return True
+
+
+def _walk(data: Bytes, position: int, index: int, count: int) -> tuple[int, Scan]:  # noqa: C901, PLR0912, PLR0915 - calls would cost half the time
+    """Check `count` records one by one, the first of which is number `index`; varints of one and two bytes are read in place."""
+    lowest, highest = _NO_DELTA_YET, -_NO_DELTA_YET
+    in_order, has_null_key = True, False
+    last_raw = -1  # consecutive records often have one and the same time
+    expected = 2 * index
+    for _ in range(count):
+        size = data[position]
+        position += 1
+        if size > 127:
+            byte = data[position]
+            position += 1
+            size += (byte << 7) - 128
+            if byte > 127:
+                size, position = _long(data, position)
+        stop = position + (size >> 1)
+        raw = data[position + 1]
+        position += 2
+        if raw > 127:
+            byte = data[position]
+            position += 1
+            raw += (byte << 7) - 128
+            if byte > 127:
+                raw, position = _long(data, position, MAX_VARLONG_BYTES)
+        if raw != last_raw:
+            last_raw = raw
+            delta = raw >> 1 ^ -(raw & 1)
+            if delta < lowest:  # noqa: PLR1730 - min() and max() cost five times as much
+                lowest = delta
+            if delta > highest:  # noqa: PLR1730
+                highest = delta
+        raw = data[position]
+        position += 1
+        if raw > 127:
+            byte = data[position]
+            position += 1
+            raw += (byte << 7) - 128
+            if byte > 127:
+                raw, position = _long(data, position)
+        if raw != expected:
+            in_order = False
+        expected += 2
+        raw = data[position]
+        position += 1
+        if raw > 127:
+            raw, position = _long(data, position + 1)
+        if raw & 1:
+            has_null_key = True
+        else:
+            position += raw >> 1
+        raw = data[position]
+        position += 1
+        if raw > 127:
+            byte = data[position]
+            position += 1
+            raw += (byte << 7) - 128
+            if byte > 127:
+                raw, position = _long(data, position)
+        if not raw & 1:
+            position += raw >> 1
+        if data[position]:
+            headers, position = decode_varint(data, position)
+            position = skip_headers(data, position, headers, [])
+        else:
+            position += 1
+        if position != stop or size & 1:
+            raise misfit(position - stop)
+    return position, _new_scan(Scan, (lowest, highest, in_order, has_null_key))
+
+
+def _long(data: Bytes, position: int, max_bytes: int = MAX_VARINT_BYTES) -> tuple[int, int]:
+    """The varint whose first two bytes lie before `position`."""
+    return decode_unsigned_varint(data, position - 2, max_bytes)

@@ -1,0 +1,176 @@
+"""A broker inside a test: quick to start, apart from others, with a clock that moves append times and retention."""
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from confluent_kafka import Consumer, Producer
+
+from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.setting_types import SettingsError
+from horolog.testing import BrokerClock, broker_in_thread, horolog_broker
+
+T0 = 1_700_000_000_000
+START_SECONDS = 2.0
+"""A bound for a busy machine; on an idle one a start takes a few milliseconds."""
+
+
+async def produce(broker, topic, *values):
+    producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap, acks="all")
+    await producer.start()
+    try:
+        return [await producer.send_and_wait(topic, value) for value in values]
+    finally:
+        await producer.stop()
+
+
+async def consume(broker, topic, count):
+    consumer = AIOKafkaConsumer(topic, bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest", group_id="g")
+    await consumer.start()
+    try:
+        async with asyncio.timeout(20):
+            return [await consumer.getone() for _ in range(count)]
+    finally:
+        await consumer.stop()
+
+
+async def first_offset(broker, topic):
+    consumer = AIOKafkaConsumer(bootstrap_servers=broker.bootstrap)
+    await consumer.start()
+    try:
+        partition = TopicPartition(topic, 0)
+        return (await consumer.beginning_offsets([partition]))[partition]
+    finally:
+        await consumer.stop()
+
+
+async def test_starts_quickly():
+    async with horolog_broker():
+        pass  # imports and codecs, once
+    took = []
+    for _ in range(5):
+        began = time.perf_counter()
+        async with horolog_broker() as broker:
+            took.append(time.perf_counter() - began)
+            assert broker.port
+    assert min(took) < 0.1
+    assert max(took) < START_SECONDS
+
+
+async def test_a_client_produces_and_consumes_on_the_same_loop():
+    async with horolog_broker() as broker:
+        await produce(broker, "t", b"one", b"two")
+        assert [record.value for record in await consume(broker, "t", 2)] == [b"one", b"two"]
+
+
+async def test_two_brokers_know_nothing_of_each_other():
+    async with horolog_broker() as one, horolog_broker() as other:
+        assert one.port != other.port
+        await produce(one, "t", b"here")
+        await produce(other, "t", b"there")
+        assert [record.value for record in await consume(one, "t", 1)] == [b"here"]
+        assert [record.value for record in await consume(other, "t", 1)] == [b"there"]
+        assert one.broker.cluster.cluster_id != other.broker.cluster.cluster_id
+
+
+async def test_the_clock_gives_append_times():
+    async with horolog_broker(clock=T0, log_message_timestamp_type="LogAppendTime") as broker:
+        broker.create_topic("t")
+        (first,) = await produce(broker, "t", b"a")
+        broker.clock.advance(minutes=1)
+        (second,) = await produce(broker, "t", b"b")
+        broker.clock.set(datetime(2030, 1, 1, tzinfo=UTC))
+        (third,) = await produce(broker, "t", b"c")
+        assert [one.timestamp for one in (first, second, third)] == [T0, T0 + 60_000, 1_893_456_000_000]
+
+
+async def test_the_clock_moves_retention():
+    async with horolog_broker(clock=T0) as broker:
+        broker.create_topic("t", retention_ms=60_000, message_timestamp_type="LogAppendTime")
+        await produce(broker, "t", b"a", b"b")
+        broker.clock.advance(seconds=59)
+        assert await first_offset(broker, "t") == 0
+        broker.clock.advance(seconds=2)
+        assert await first_offset(broker, "t") == 2
+
+
+async def test_a_clock_that_is_set_far_ahead_is_believed():
+    async with horolog_broker(clock=T0) as broker:
+        broker.create_topic("t", retention_ms=60_000, message_timestamp_type="LogAppendTime")
+        await produce(broker, "t", b"a")
+        broker.clock.set(T0 + 365 * 86_400_000)
+        assert await first_offset(broker, "t") == 1
+
+
+async def test_a_folder_keeps_its_data(tmp_path):
+    async with horolog_broker(storage=tmp_path / "data") as broker:
+        await produce(broker, "t", b"kept")
+    async with horolog_broker(storage=tmp_path / "data") as broker:
+        assert [record.value for record in await consume(broker, "t", 1)] == [b"kept"]
+
+
+async def test_the_environment_plays_no_part(monkeypatch):
+    monkeypatch.setenv("KAFKA_NUM_PARTITIONS", "7")
+    async with horolog_broker() as broker:
+        assert broker.broker.settings.num_partitions == 1
+
+
+async def test_settings_by_either_name_and_bad_ones_are_refused():
+    async with horolog_broker(settings={"num.partitions": 3}, auto_create_topics_enable=False) as broker:
+        assert broker.broker.settings.num_partitions == 3
+        assert not broker.broker.settings.auto_create_topics_enable
+        with pytest.raises(ClusterError, match="segment"):
+            broker.create_topic("t", segment_bytes="many")
+    with pytest.raises(SettingsError, match="did you mean"):
+        async with horolog_broker(num_partition=3):
+            pass
+
+
+async def test_metrics_are_there_when_asked_for():
+    async with horolog_broker(horolog_http_listen="127.0.0.1:0") as broker:
+        assert broker.http is not None
+    async with horolog_broker() as broker:
+        assert broker.http is None
+
+
+def test_a_thread_serves_librdkafka():
+    with broker_in_thread(clock=T0, log_message_timestamp_type="LogAppendTime") as broker:
+        broker.create_topic("t", 2)
+        producer = Producer({"bootstrap.servers": broker.bootstrap})
+        producer.produce("t", b"one", partition=1)
+        assert producer.flush(20) == 0
+        broker.clock.advance(hours=1)
+        producer.produce("t", b"two", partition=1)
+        assert producer.flush(20) == 0
+        settings = {"bootstrap.servers": broker.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
+        consumer = Consumer(settings)
+        consumer.subscribe(["t"])
+        records = [consumer.poll(20) for _ in range(2)]
+        consumer.close()
+        assert [(one.value(), one.timestamp()[1]) for one in records] == [(b"one", T0), (b"two", T0 + 3_600_000)]
+
+
+def test_a_thread_tells_what_went_wrong_at_the_start():
+    with pytest.raises(SettingsError), broker_in_thread(num_partitions="none"):
+        pass
+
+
+def test_the_clock_runs_until_it_is_set_and_again_when_let_run():
+    clock = BrokerClock()
+    assert abs(clock.wall_ms() - time.time() * 1000) < 60_000
+    clock.set(T0)
+    assert clock.wall_ms() == clock.wall_ms() == T0
+    before = clock.monotonic()
+    clock.advance(timedelta(seconds=5))
+    assert clock.wall_ms() == T0 + 5_000
+    assert clock.monotonic() - before >= 5
+    clock.run()
+    assert T0 + 5_000 <= clock.wall_ms() < T0 + 65_000
+    clock.advance(days=1)
+    assert clock.wall_ms() >= T0 + 86_405_000
+    with pytest.raises(ValueError, match="forwards"):
+        clock.advance(seconds=-1)
+    with pytest.raises(ValueError, match="time zone"):
+        clock.set(datetime(2026, 1, 1))  # noqa: DTZ001 - that it has none is the point
