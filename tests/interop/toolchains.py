@@ -1,12 +1,14 @@
 """Builds the programs of `tests/interop/{java,go,node}` into the cache folder, each with its language's own package manager."""
 
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -33,15 +35,25 @@ def build(command: Sequence[str], folder: Path) -> None:
 
 
 def whole_folder(target: Path, fill: Callable[[Path], None]) -> Path:
-    """The folder, filled aside and renamed when it is not there: it appears whole or not at all."""
-    if not target.is_dir():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+    """The folder, filled aside and renamed when it is not there: it appears whole or not at all, and one worker of a run fills it."""
+    if target.is_dir():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with alone(), tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        if not target.is_dir():
             fresh = Path(scratch) / "fresh"
             fresh.mkdir()
             fill(fresh)
             fresh.rename(target)
     return target
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """One package manager at a time: not all bear another one beside them."""
+    with (cache_dir() / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def java_jars(version: str, artifact: str = CLIENTS) -> Path:
