@@ -77,7 +77,8 @@ def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext)
     response = ProduceResponse(responses=responses)
     produced = Produced(context, response, acks)
     now_ms = broker.clock.wall_ms()
-    for topic_data in _each_topic_once(request.topic_data):
+    topics = request.topic_data
+    for topic_data in topics if len(topics) == 1 else _each_topic_once(topics):
         topic = _find_topic(broker, topic_data, context.version)
         answers: list[PartitionProduceResponse] = []
         for data in _last_of_each_partition(topic_data.partition_data):

@@ -445,7 +445,7 @@ class Partition:
         larger and `at_least_one` asks for it. Nothing at or behind `upto`, a batch boundary. `upconvert`: v0 and v1 as v2.
         """
         written, sure = self.high_watermark, self.stopped is None or self._durability.in_memory
-        end_offset = written if upto is None else min(upto, written)
+        end_offset = written if upto is None or upto > written else upto
         if not self.log_start_offset <= offset < end_offset:
             if self.log_start_offset <= offset <= self.log_end_offset:
                 return b""
