@@ -12,8 +12,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     why_not = images.missing()
     if why_not is not None:
         pytest.skip(why_not)
-    if not images.has_image(images.BASE):
-        images.make_base(tmp_path_factory.mktemp("base"))
+    images.need_base(tmp_path_factory.mktemp("base"))
     images.build(images.IMAGE)
     yield images.IMAGE
     images.run("buildah", "rmi", images.IMAGE)

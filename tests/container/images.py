@@ -1,10 +1,12 @@
 """Builds the image and runs containers of it with buildah alone: no engine, no registry, root needed."""
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -16,7 +18,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 BASE = os.environ.get("HOROLOG_BASE_IMAGE", "localhost/horolog-test-base")
 """An image with Python and pip; made from packages where there is none of this name, which takes a minute."""
 
-IMAGE = "localhost/horolog-test"
+IMAGE = f"localhost/horolog-test-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"
+"""Each worker of a parallel run has its own, and removes it."""
 USER_ID = 1000
 STOP_SECONDS = 30.0
 """The grace time of docker-compose.yml."""
@@ -50,7 +53,15 @@ def has_image(name: str) -> bool:
     )
 
 
-def make_base(folder: Path) -> None:
+def need_base(folder: Path) -> None:
+    """Make the base where it is missing; of several workers one makes it, and the others wait."""
+    with (Path(tempfile.gettempdir()) / "horolog-test-base.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not has_image(BASE):
+            _make_base(folder)
+
+
+def _make_base(folder: Path) -> None:
     tar = folder / "base.tar"
     packages = "python3,python3-venv,ca-certificates"
     run("mmdebstrap", "--variant=minbase", f"--include={packages}", "bookworm", str(tar), seconds=400)

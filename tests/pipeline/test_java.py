@@ -83,7 +83,7 @@ def test_a_folder_that_others_could_have_made_is_not_used(tmp_path):
 @pytest.mark.spark
 def test_spark_runs_on_the_packaged_java(tmp_path):
     job = (
-        "import horolog.pipeline; spark = pipeline.session('local[1]', quick=True);"
+        "from horolog import pipeline; spark = pipeline.session('local[1]', quick=True);"
         "print(spark.sparkContext._jvm.System.getProperty('java.home'), spark.range(5).count())"
     )
     environment = {**os.environ, "JAVA_HOME": str(java.packaged_home(tmp_path)), "PYTHONPATH": str(PROJECT)}
