@@ -20,6 +20,7 @@ SURVIVAL = (0.0, 0.5, 0.5, 0.9, 1.0)
 OFFSET_BYTES = 8
 KEPT_TWICE = ("horolog-log-starts", "log-start-offset-checkpoint")
 """One of them at a time, and the next when a start has mended it."""
+KNOW_PRODUCERS = (".snapshot", "horolog-producers")
 TRUNCATED_TO_BYTES = (0, 1, 30, 61, 90)
 JUMPS_MS = (-86_400_000, -3_600_000, -5_000, 5_000, 3_600_000)
 
@@ -101,6 +102,9 @@ class Chaos:
         self._world.note("bit flip", path, position, mask)
         self._world.counts[f"bit flip: {kind}"] += 1
         self._world.storage.corrupt(path, position, mask)
+        hit = self._partition_of(path)
+        if hit is not None and path.endswith(KNOW_PRODUCERS):
+            hit.producers_damaged = True
         if kind == "horolog-cluster":
             self._simulation.configs_may_be_lost = True
 

@@ -94,6 +94,8 @@ class PartitionModel:
     must_start: int = 0
     may_start: int = 0
     damaged: set[int] = field(default_factory=set)
+    producers_damaged: bool = False
+    """A file that knows producers was hit: what the log has no more may be forgotten."""
     keeps_all: bool = False
     """Nobody has said what may go."""
     was_compacted: bool = False
@@ -107,6 +109,15 @@ class PartitionModel:
         self.attempts.append(attempt)
         for place, sent in enumerate(attempt.records):
             self.by_value[sent.value] = attempt, place
+
+    def may_have_forgotten(self, attempt: Attempt) -> bool:
+        """Whether a batch that is sent again may be appended again: damage took it, or took what was known of it when it was gone."""
+        if attempt.base_offset is None:
+            return False
+        offsets = range(attempt.base_offset, attempt.base_offset + len(attempt.records))
+        if not self.damaged.isdisjoint(offsets):
+            return True
+        return self.producers_damaged and not any(row.offset in offsets for row in self.rows)
 
     def learn_places(self, rows: Iterable[tuple[int, bytes]]) -> None:
         """Where records are that nobody has been told of: they may have been the reason to clean others away."""

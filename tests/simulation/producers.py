@@ -167,7 +167,7 @@ class IdempotentProducer(Actor):
             again = self._acknowledged.get(partition)
         if again is not None:
             attempt, data, acks = again
-            self.simulation.sent_again(attempt)
+            self.simulation.sent_again(attempt, partition)
             self.world.note("idempotent retry", attempt.number, partition)
         else:
             attempt, data, acks = self._new_batch(partition)

@@ -101,10 +101,10 @@ class Simulation:
         self._values += 1
         return self._values
 
-    def sent_again(self, attempt: Attempt) -> None:
+    def sent_again(self, attempt: Attempt, partition: PartitionModel | None = None) -> None:
         """A retry may bring back what had been lost."""
         self._sent_again.add(attempt)
-        if attempt.level in (Level.GONE, Level.REFUSED):
+        if attempt.level in (Level.GONE, Level.REFUSED) or (partition and partition.may_have_forgotten(attempt)):
             attempt.level = Level.UNKNOWN
             attempt.base_offset = None
 
