@@ -144,10 +144,8 @@ def _find_topic(broker: BrokerView, data: TopicProduceData, version: int) -> Top
     return ErrorCode.INVALID_TOPIC_EXCEPTION if topic.internal else topic
 
 
-def _each_topic_once(topics: list[TopicProduceData]) -> Sequence[TopicProduceData]:
+def _each_topic_once(topics: list[TopicProduceData]) -> list[TopicProduceData]:
     """By name and id, one of which every version sends: with the partitions of all places where the request names it."""
-    if len(topics) == 1:
-        return topics
     merged: dict[tuple[str, bytes], TopicProduceData] = {}
     for each in topics:
         first = merged.setdefault((each.name, each.topic_id), each)
