@@ -1,7 +1,6 @@
 """Builds the image and runs containers of it with buildah alone: no engine, no registry, root needed."""
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -13,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import psutil
+
+from tests.support.file_lock import alone
 
 PROJECT = Path(__file__).resolve().parents[2]
 BASE = os.environ.get("HOROLOG_BASE_IMAGE", "localhost/horolog-test-base")
@@ -55,8 +56,7 @@ def has_image(name: str) -> bool:
 
 def need_base(folder: Path) -> None:
     """Make the base where it is missing; of several workers one makes it, and the others wait."""
-    with (Path(tempfile.gettempdir()) / "horolog-test-base.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone(Path(tempfile.gettempdir()) / "horolog-test-base.lock"):
         if not has_image(BASE):
             _make_base(folder)
 

@@ -1,15 +1,15 @@
 """Builds the programs of `tests/interop/{java,go,node}` into the cache folder, each with its language's own package manager."""
 
-import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+from tests.support.file_lock import alone
 
 HERE = Path(__file__).parent
 BUILD_TIMEOUT_SECONDS = 280
@@ -39,21 +39,14 @@ def whole_folder(target: Path, fill: Callable[[Path], None]) -> Path:
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    with alone(), tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+    # One lock for all folders: not every package manager bears another one beside it.
+    with alone(cache_dir() / "lock"), tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         if not target.is_dir():
             fresh = Path(scratch) / "fresh"
             fresh.mkdir()
             fill(fresh)
             fresh.rename(target)
     return target
-
-
-@contextmanager
-def alone() -> Iterator[None]:
-    """One package manager at a time: not all bear another one beside them."""
-    with (cache_dir() / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def java_jars(version: str, artifact: str = CLIENTS) -> Path:

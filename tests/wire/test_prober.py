@@ -1,6 +1,5 @@
 """Every case of the prober against a broker process: each outcome equals that of at least one real broker, or is a known difference."""
 
-import fcntl
 import json
 import os
 import subprocess
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.broker_process import PROJECT, TARGET_SETTINGS, BrokerProcess
+from tests.support.file_lock import alone
 from tests.wire import known_differences
 from tests.wire.prober.cases import CASES
 from tests.wire.prober.score import Verdict, counts, differences, judge, oracles
@@ -58,8 +58,7 @@ def once_for_all_workers(tmp_path_factory: pytest.TempPathFactory, name: str, *f
     shared = tmp_path_factory.getbasetemp().parent / f"prober-{name}"
     shared.mkdir(exist_ok=True)
     kept = shared / "kept.json"
-    with (shared / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone(shared / "lock"):
         if not kept.exists() or "PYTEST_XDIST_WORKER" not in os.environ:
             kept.write_text(json.dumps(probe(tmp_path_factory.mktemp(name), *flags)))
         loaded: dict[str, Any] = json.loads(kept.read_text())
