@@ -20,7 +20,7 @@ WORKERS ?= 2
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock" --quiet
 
-.PHONY: run test pipeline-test lint format lock config dist clean
+.PHONY: run test pipeline-test lint format lock config docs dist clean
 
 run: $(VENV)/runtime.stamp
 	@exec $(BIN)/python -m horolog serve --config config/server.properties --listen $(LISTEN) --data $(DATA) $(ARGS)
@@ -46,6 +46,10 @@ format: $(VENV)/dev.stamp
 config: $(VENV)/runtime.stamp
 	$(BIN)/python -m horolog.broker.server_properties > config/server.properties
 	$(BIN)/python -m horolog.broker.observability.page docs/operations.md
+
+# The tables and the reference in docs that come from code.
+docs: $(VENV)/runtime.stamp
+	$(BIN)/python -m tools.pages
 
 # What would be published: the source archive, and the wheel that is made of it.
 dist: $(VENV)-lock/uv.stamp

@@ -28,7 +28,7 @@ from typing import TypeVar
 from benchmarks import designs, fill, frames, report, steps
 from benchmarks.designs import MINUTE_MS, SECOND_MS, Day, Design
 from horolog.broker.clock import ManualClock
-from horolog.broker.log.index_cache import INDEX_CACHE_BYTES
+from horolog.broker.log.indexes import INDEX_CACHE_BYTES
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import RealStorage

@@ -1,4 +1,4 @@
-"""Whole requests inside one process: a real connection, dispatcher, handlers and log, but no socket and no event loop.
+"""Whole requests inside one process: a real conversation, dispatcher, handlers and log, but no socket and no event loop.
 
 What the kernel and the loop cost is left out, so the figure is the product's own code, and a profiler sees nothing else.
 
@@ -6,7 +6,6 @@ What the kernel and the loop cost is left out, so the figure is the product's ow
 """
 
 import asyncio
-import math
 import sys
 import tempfile
 import time
@@ -18,11 +17,12 @@ from benchmarks import fill, frames
 from horolog.broker.app import Broker
 from horolog.broker.clock import SystemClock
 from horolog.broker.log.storage import RealStorage
-from horolog.broker.network import connection as connections
-from horolog.broker.network.connection import Connection
+from horolog.broker.network.conversation import Conversation, Onlooker
 from horolog.broker.network.dispatch import Dispatcher
-from horolog.broker.network.listener import ConnectionLimits, Listener
+from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.settings import load
+from horolog.protocol.framing import SIZE_BYTES
+from horolog.protocol.primitives import Buffer
 
 RECORDS = 1_000_000
 PIPELINED = 16
@@ -50,49 +50,48 @@ class Ticks:
                 action(*arguments)
 
 
-class Sink:
-    """Stands for the transport: counts what is answered."""
+class Peer(Onlooker):
+    """The other end of a conversation: takes what is answered at once, and counts it."""
 
-    def __init__(self) -> None:
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._missing_bytes = 0  # of the answer that has begun
         self.answers = 0
-        self.last = b""
+        self.last: Buffer = b""
+        conversation.carrier = self
 
-    def writelines(self, parts: list[bytes]) -> None:
-        self.answers += 1
-        self.last = parts[0]
+    def output_ready(self) -> None:
+        for part in filter(len, self._conversation.take_output()):
+            if not self._missing_bytes:
+                self.answers += 1
+                self.last = part
+                self._missing_bytes = SIZE_BYTES + int.from_bytes(part[:SIZE_BYTES], "big")
+            self._missing_bytes -= len(part)
 
-    def write(self, data: bytes) -> None:
-        self.answers += 1
-        self.last = data
-
-    def get_extra_info(self, _name: str) -> None:
-        return None
-
-    def set_write_buffer_limits(self, **_limits: int) -> None:
-        return None
-
-    def pause_reading(self) -> None:
+    def state_changed(self) -> None:
+        if self._conversation.closing:
+            raise ConnectionAbortedError("the broker closed the connection")
         raise ConnectionError("the broker wants to hear no more for now")
 
-    def close(self) -> None:
-        raise ConnectionAbortedError("the broker closed the connection")
+
+def _still() -> float:
+    """The clock of conversations: nobody else waits to be served, so a turn never ends."""
+    return 0.0
 
 
 class Inside:
-    """A broker of one process and one connection to it."""
+    """A broker of one process and one conversation with it."""
 
     def __init__(self, folder: str) -> None:
-        self.ticks, self.sink = Ticks(), Sink()
+        self.ticks = Ticks()
         settings = load(None, {}, {})[0]
         self.broker = Broker(
             settings, SystemClock(), RealStorage(), [folder], cast("asyncio.AbstractEventLoop", self.ticks)
         )
         self.broker.cluster.open(self.broker.clock.wall_ms())
-        dispatcher = Dispatcher(self.broker)
         limits = ConnectionLimits.of(settings)
-        listener = Listener("PLAINTEXT", "127.0.0.1", 0, dispatcher, self.broker.clock, limits)
-        self.connection = Connection(listener, dispatcher, limits)
-        self.connection.connection_made(cast("asyncio.Transport", self.sink))
+        self.conversation = Conversation(Dispatcher(self.broker).dispatch, limits, _still, listener="PLAINTEXT")
+        self.peer = Peer(self.conversation)
 
     def topic(self, name: str) -> str:
         self.broker.cluster.create_topic(name, 1)
@@ -100,22 +99,20 @@ class Inside:
 
     def send(self, data: bytes, answers: int) -> None:
         """One tick: bytes in, and the answers that must come of them."""
-        before = self.sink.answers
-        self.connection.data_received(data)
+        before = self.peer.answers
+        self.conversation.receive(data)
         self.ticks.end()
-        if self.sink.answers - before != answers:
-            raise ConnectionError(f"{self.sink.answers - before} answers instead of {answers}")
+        if self.peer.answers - before != answers:
+            raise ConnectionError(f"{self.peer.answers - before} answers instead of {answers}")
 
 
 @contextmanager
 def inside() -> Iterator[Inside]:
-    turn_s, connections.TURN_S = connections.TURN_S, math.inf  # nobody else waits to be served
     with tempfile.TemporaryDirectory(prefix="horolog-inside-") as folder:
         made = Inside(folder)
         try:
             yield made
         finally:
-            connections.TURN_S = turn_s
             made.broker.workers.shutdown()
             made.broker.logs.close()
 

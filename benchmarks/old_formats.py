@@ -10,12 +10,10 @@ import time
 from dataclasses import replace
 from itertools import product
 
-from horolog.broker.log.converted_chunks import ConvertedChunks
-from horolog.broker.log.opened import Resources
-from horolog.broker.log.partition import Partition
+from horolog.broker.log.partition import Partition, Resources
 from horolog.broker.log.recovery import create_partition
+from horolog.broker.log.segments import Allowance, ConvertedChunks
 from horolog.broker.log.storage import RealStorage
-from horolog.broker.log.upconversion import Allowance
 from horolog.broker.settings import load
 from horolog.broker.topic_settings import resolve
 from horolog.protocol.records.batch import encode_batch

@@ -20,10 +20,10 @@ from pathlib import Path
 from benchmarks import fill, frames, report
 from benchmarks.inside import CASES, inside
 from horolog.broker.clock import ManualClock
-from horolog.broker.log import validate
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import RealStorage
+from horolog.broker.log.validation import validate
 from horolog.broker.settings import Settings, load
 from horolog.broker.topic_settings import TopicConfig, resolve
 from horolog.protocol import compile as codecs

@@ -1,1 +1,1 @@
-"""The broker: the partition log, what is kept in it, and the server in front of it."""
+"""The broker: the partition log, the coordinators that keep state in it, and the server in front."""

@@ -18,9 +18,8 @@ from horolog.broker.adoption.report import UNKNOWN_MEANS, summary
 from horolog.broker.adoption.takeover import Takeover
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import ClusterFile, StoredCluster, StoredTopic
-from horolog.broker.log.manager import LogManager
+from horolog.broker.log.manager import LogManager, Placing
 from horolog.broker.log.partition import Partition
-from horolog.broker.log.placing import Placing
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.new_topics import (
     UNSET,
@@ -87,10 +86,10 @@ def next_producer_id_of(stored: StoredCluster, now_ms: int, *, has_topics: bool)
 
 
 def _is_deleted(partition: Partition, stored: StoredCluster, taken: Takeover) -> bool:
-    """Whether a folder belongs to a topic that was being deleted. It may not say so: nothing of an empty partition is synced."""
+    """Whether a folder belongs to a topic that was being deleted. Where it does not say so, `taken` knows."""
     ids = stored.deleting.get(partition.topic, ())
     if partition.topic_id is None:
-        return bool(ids) and not partition.size_bytes and partition.topic not in taken.topics
+        return bool(ids) and partition.topic not in taken.topics
     return partition.topic_id in ids
 
 
@@ -130,7 +129,7 @@ class Cluster:
         self._configs: dict[tuple[tuple[str, str], ...], TopicConfig] = {}
         self._foreign: set[str] = set()
         self._unidentified: set[str] = set()
-        """Topics whose id lies in folders that can not be read yet: the one they have is for now, and never on record."""
+        """Topics whose id lies in folders that cannot be read yet: the one they have is for now, and never on record."""
         self._partition_count = 0
         self.change_count = 0
         """How often the file was written since the start."""
@@ -197,7 +196,7 @@ class Cluster:
             for folder in self._logs.usable():
                 adopted_file.save(self._logs.resources.storage, folder.path, taken.kraft, taken.written)
         except StorageFault as fault:
-            log.error("what the folder's Kafka knew could not be kept: %s", fault)
+            log.error("the metadata of the folder's Kafka could not be kept: %s", fault)
 
     def _take_broker_configs(self, stored: Mapping[str, Mapping[str, str]]) -> None:
         """Apply what was changed while running; a key that this release does not take is left out."""
@@ -237,7 +236,7 @@ class Cluster:
             try:
                 self._logs.delete(partition)
             except StorageFault as fault:
-                log.error("%r is deleted and can not be removed: %s", partition, fault)
+                log.error("%r is deleted and cannot be removed: %s", partition, fault)
                 self._logs.forget(partition)
         return bool(stored.deleting)
 
@@ -249,6 +248,8 @@ class Cluster:
         for name, topic in taken.topics.items():
             partitions = found.pop(name, {})
             if name not in stored.topics and not taken.is_known_there(name):
+                if not partitions:
+                    continue  # its folders said only when they were opened that it was being deleted
                 topic = self._as_folders_say(topic, partitions)
             self._adopt_topic(topic, partitions, overrides[name])
         for name, others in found.items():
@@ -434,7 +435,7 @@ class Cluster:
         return Topic(plan.name, plan.id, partitions, dict(plan.overrides), config)
 
     def _remove_folders(self, partitions: Iterable[Partition]) -> bool:
-        """True if every folder is gone; what is left goes at the next start."""
+        """True if every folder is gone; the next start removes the others."""
         removed = True
         for partition in partitions:
             try:
@@ -449,11 +450,11 @@ class Cluster:
             self._stored.pop(name, None)
 
     def _save_or_warn(self) -> None:
-        """Have the file say what is; if that fails, the next start makes the two agree."""
+        """Write the present state to the file; if that fails, the next start makes the two agree."""
         try:
             self._save()
         except ClusterError:
-            log.warning("%r does not say what is; the next start sets it right", self._file)
+            log.warning("%r is behind the topics; the next start sets it right", self._file)
 
     def delete_topics(self, names: Iterable[str]) -> dict[str, ClusterError]:
         """Delete known topics with one write before and one after; returns those that could not be."""

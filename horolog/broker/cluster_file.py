@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from horolog.broker.log.data_folder import DataFolderError
+from horolog.broker.log.manager import DataFolderError
 from horolog.broker.log.storage import FileMissing, Storage, StorageFault
 
 log = logging.getLogger(__name__)
@@ -147,7 +147,7 @@ class ClusterFile:
         try:
             self._storage.write_atomically(path + DAMAGED_SUFFIX, data)
         except StorageFault as fault:
-            log.error("%s is damaged and can not be kept: %s", path, fault)
+            log.error("%s is damaged and cannot be kept: %s", path, fault)
 
     def save(
         self,

@@ -50,6 +50,20 @@ class Commit(Protocol):
     def finish(self, failures: Failures) -> None: ...
 
 
+class Appended:
+    """Batches of the broker's own that are appended but not yet written; `done` is told what failed."""
+
+    __slots__ = ("_done", "durable", "partitions")
+
+    def __init__(self, partitions: Sequence[Partition], done: Callable[[Failures], None], *, durable: bool) -> None:
+        self.partitions = partitions
+        self.durable = durable
+        self._done = done
+
+    def finish(self, failures: Failures) -> None:
+        self._done(failures)
+
+
 class _SyncWait:
     """A durable commit and how many of its partitions are not yet on the disk."""
 
@@ -62,7 +76,7 @@ class _SyncWait:
 
 
 class _Synced(NamedTuple):
-    """What one sync took and did."""
+    """Duration and records of one sync."""
 
     seconds: float
     records: int

@@ -67,4 +67,4 @@ class ExpiryClock:
             log.warning("the wall clock is back: things are deleted for their age as before")
         elif ahead_ms < -TOLERANCE_MS:
             by = format_duration(-ahead_ms)
-            log.warning("the wall clock was set back by %s: what is kept by time is kept longer", by)
+            log.warning("the wall clock was set back by %s: everything kept by time is kept longer", by)

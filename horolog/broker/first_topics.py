@@ -23,7 +23,7 @@ class FirstTopic(NamedTuple):
 
 
 def parse(text: str) -> list[FirstTopic]:
-    """Raises ValueError, whose message says what is wrong."""
+    """Raises ValueError, whose message names the fault."""
     topics = list(_topics(text))
     names = [topic.name for topic in topics]
     twice = next((name for name in names if names.count(name) > 1), None)

@@ -21,3 +21,12 @@ def overrides_of(name: str, settings: Settings) -> dict[str, str] | None:
     if name == SHARE_GROUP_STATE:  # its coordinator trims it itself
         return {"cleanup.policy": "delete", "compression.type": "producer", "retention.ms": "-1"}
     return None
+
+
+def partition_count_of(name: str, settings: Settings) -> int:
+    """How many partitions the topic of a coordinator here is made with."""
+    counts = {
+        GROUP_OFFSETS: settings.offsets_topic_num_partitions,
+        TRANSACTION_STATE: settings.transaction_state_log_num_partitions,
+    }
+    return counts[name]

@@ -12,7 +12,7 @@ _SMALLEST = -(1 << 31)
 
 
 def java_hash(text: str) -> int:
-    """What Java's String.hashCode gives: it counts UTF-16 units."""
+    """Java's String.hashCode, which counts UTF-16 units."""
     value = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):

@@ -18,7 +18,7 @@ OLD_NAME, OLD_PORT = "PLAINTEXT", 9092
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One listener's name, what is spoken there, and where; an empty host is every interface."""
+    """One listener's name, protocol and address; an empty host is every interface."""
 
     name: str
     protocol: str
@@ -27,7 +27,7 @@ class Address:
 
 
 def listen_addresses(settings: Settings) -> tuple[Address, ...]:
-    """What to bind; raises SettingsError for what cannot be read or is not served.
+    """The addresses to bind; raises SettingsError if one cannot be read or served.
 
     Where only `advertised.listeners` is given, their ports are opened on all interfaces, as some of Kafka's images do.
     """
@@ -51,7 +51,7 @@ def listen_addresses(settings: Settings) -> tuple[Address, ...]:
 
 
 def advertised_addresses(settings: Settings, hostname: str) -> dict[str, Address]:
-    """What clients of each listener are told; a listener on all interfaces with none of its own gets the machine's name."""
+    """The address told to clients of each listener; one on all interfaces without its own gets the machine's name."""
     key = "advertised.listeners"
     bound = listen_addresses(settings)
     given = _not_controllers(key, settings.advertised_listeners, settings)
@@ -85,7 +85,7 @@ def _old_listener(settings: Settings) -> Address | None:
 
 
 def _old_advertised(bound: Iterable[Address], settings: Settings, hostname: str) -> Address:
-    """What Kafka 0.10's keys have clients told, for the only listener, or the one that is called PLAINTEXT."""
+    """The address that Kafka 0.10's keys advertise, for the only listener or the one called PLAINTEXT."""
     key = "advertised.host.name" if settings.advertised_host_name else "advertised.port"
     candidates = list(bound)
     if len(candidates) > 1:
@@ -102,7 +102,7 @@ def _old_advertised(bound: Iterable[Address], settings: Settings, hostname: str)
 
 
 def warnings_about_old_names(settings: Settings) -> list[str]:
-    """What to tell who still sets Kafka 0.10's keys."""
+    """Warnings for those who still set Kafka 0.10's keys."""
     found = []
     for keys, newer, form in (
         (("host.name", "port"), "listeners", "PLAINTEXT://HOST:PORT"),

@@ -22,7 +22,7 @@ MAX_PARTITIONS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """What a client asks for: counts may be UNSET, assignments map partition to brokers."""
+    """A topic as a client asks for it: counts may be UNSET, assignments map partition to brokers."""
 
     name: str
     partition_count: int = UNSET

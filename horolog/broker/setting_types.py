@@ -1,4 +1,4 @@
-"""What a setting is: its type, its bounds, how its text is read and written, and how DescribeConfigs shows it.
+"""Settings in general: type, bounds, how a text is read and written, and how DescribeConfigs shows it.
 
 Both tables, `broker.settings` for the broker and `broker.topic_settings` for topics, are made of these.
 """
@@ -39,7 +39,7 @@ class ConfigSource(IntEnum):
 
 
 class SettingsError(Exception):
-    """A key nobody knows or a value that is not allowed; the message says which, and what is."""
+    """An unknown key or a value that is not allowed; the message names it, and the values that are."""
 
     def __init__(self, key: str, value: str | None, reason: str) -> None:
         self.key = key
@@ -90,7 +90,7 @@ class Spec:
     dynamic: bool = False
     nullable: bool = False
     also: int | None = None  # one more number that is allowed, outside the range: -1 for "none"
-    check: Callable[[str], str | None] | None = None  # says what is wrong with the text, if anything
+    check: Callable[[str], str | None] | None = None  # the fault of the text, if it has one
 
     def parse(self, text: str) -> Value:
         """The value that a text stands for; raises SettingsError."""
@@ -108,7 +108,7 @@ class Spec:
         raise SettingsError(self.name, text, reason)
 
     def allowed(self) -> str:
-        """What may stand there, in words."""
+        """The allowed values, in words."""
         if self.choices:
             few = ", ".join(self.choices)
             return f"any of {few}, with commas between" if self.type is ConfigType.LIST else f"one of {few}"

@@ -36,7 +36,7 @@ LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
 def _wrong_log_level(text: str) -> str | None:
-    """What is wrong with a list of NAME:LEVEL, if anything."""
+    """The fault of a list of NAME:LEVEL, if it has one."""
     for word in text.split(",") if text else ():
         name, _, level = word.strip().rpartition(":")
         if not name or level not in LOG_LEVELS:
@@ -46,7 +46,7 @@ def _wrong_log_level(text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The texts that were given, by where they were given; what is in none of them has its default."""
+    """The texts that were given, by where they were given; other keys have their defaults."""
 
     static: Mapping[str, str] = field(default_factory=dict)  # file, environment, flags
     cluster: Mapping[str, str] = field(default_factory=dict)  # changed while running, for every broker
@@ -167,7 +167,7 @@ class Settings:
 
     horolog_read_only: bool = boolean(
         False,
-        "Serve what is in the data folder and write nothing there: for read-only mounts, copies and backups. Whatever would change"
+        "Serve the data folder and write nothing there: for read-only mounts, copies and backups. Whatever would change"
         " something is refused, groups live in memory and cannot commit, nothing is deleted for its age.",
     )
     horolog_scrub_interval_ms: int = long(

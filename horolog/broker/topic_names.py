@@ -21,7 +21,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def wrong_with(name: str) -> str | None:
-    """What is wrong with a topic name, if anything."""
+    """The fault of a topic name, if it has one."""
     if not name:
         return "the empty string is not a topic name"
     if name in {".", ".."}:

@@ -28,7 +28,7 @@ HOUR_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
-    """What the log needs to know of a topic's settings, read and checked."""
+    """A topic's settings as the log needs them, read and checked."""
 
     delete: bool
     compact: bool
@@ -94,7 +94,7 @@ SETTINGS_UNKNOWN = "horolog.settings.unknown"
 """True among a topic's own settings: it was found without them, and nothing of it may go until its owner has given them."""
 
 DECIDING = ("cleanup.policy", "retention.ms", "retention.bytes")
-"""Whoever says one of these has said what may be deleted or compacted."""
+"""Setting one of these decides over deletion and compaction."""
 
 _TIERED = "Taken for Kafka's sake and not used: segments stay on this machine."
 _REPLICAS = "Taken for Kafka's sake and not used: there is one replica."
@@ -368,7 +368,7 @@ def is_unknown(overrides: Mapping[str, str]) -> bool:
 
 
 def as_unknown(overrides: Mapping[str, str]) -> dict[str, str]:
-    """What is known of the settings, marked as not all there is."""
+    """The known settings, marked as incomplete."""
     return {**overrides, SETTINGS_UNKNOWN: "true"}
 
 
@@ -380,7 +380,7 @@ def settled(overrides: Mapping[str, str], said: Iterable[str]) -> dict[str, str]
 
 
 def usable(overrides: Mapping[str, str], settings: Settings) -> tuple[dict[str, str], list[SettingsError]]:
-    """The overrides that this release takes, and what is wrong with the others: one must not cost the topic the rest.
+    """The overrides that this release takes, and the faults of the others: one must not cost the topic the rest.
 
     Where one of those that decide over deletion is left out, the settings are no longer known.
     """

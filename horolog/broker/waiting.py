@@ -12,7 +12,7 @@ from horolog.broker.log.partition import Partition
 
 WAIT_BYTES = 2_000
 PLACE_BYTES = 500
-"""What a waiting request and each partition that it asks about take in memory, about."""
+"""The memory, roughly, of a waiting request and of each partition that it asks about."""
 
 
 class Wait:
@@ -36,7 +36,7 @@ class Wait:
 
 
 class Waiting:
-    """Who waits for which partition."""
+    """The requests that wait, by partition."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

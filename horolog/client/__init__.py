@@ -1,1 +1,1 @@
-"""What talks to a broker from outside: the client library and the command line. Programs import the names from `horolog`."""
+"""The outside of a broker: the client library and the command line. Programs import the names from `horolog`."""

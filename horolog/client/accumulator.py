@@ -162,14 +162,14 @@ class Accumulator:
         return batch
 
     def settle(self, batch: Batch) -> None:
-        """What was on its way is written or failed."""
+        """The batch on its way is written, or has failed."""
         del self._on_their_way[batch.partition]
         self.used_bytes -= batch.size_bytes
         if not self._queues[batch.partition]:
             del self._queues[batch.partition]
 
     def put_back(self, batch: Batch, parts: Sequence[Batch]) -> None:
-        """What was on its way is to be sent again, before everything else of its partition, as these parts."""
+        """Send the batch on its way again, before everything else of its partition, as these parts."""
         del self._on_their_way[batch.partition]
         self._queues[batch.partition].extendleft(reversed(parts))
         self.used_bytes += sum(part.size_bytes for part in parts) - batch.size_bytes
@@ -184,7 +184,7 @@ class Accumulator:
         return dropped
 
     def abandon(self) -> list[Batch]:
-        """Forget everything, also what is on its way; what was forgotten."""
+        """Forget everything, also batches on their way; returns what was forgotten."""
         on_their_way = list(self._on_their_way.values())
         self._on_their_way.clear()
         self.used_bytes -= sum(batch.size_bytes for batch in on_their_way)

@@ -1,4 +1,4 @@
-"""What all admin calls have in common: a client, requests that are tried again, and failures by name."""
+"""The base of all admin calls: a client, requests that are tried again, and failures by name."""
 
 import asyncio
 from collections.abc import Callable, Hashable, Iterable, Sequence

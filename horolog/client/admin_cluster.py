@@ -78,7 +78,7 @@ class ClusterAdmin(AdminBase):
         return ClusterDescription(response.cluster_id, response.controller_id, nodes)
 
     async def api_versions(self, node_id: int | None = None) -> BrokerVersions:
-        """What a broker serves: `ranges` by API key; `told` is False for one that is too old to say."""
+        """The versions that a broker serves: `ranges` by API key; `told` is False for one too old to say."""
         return await self.client.versions(node_id)
 
     async def log_dirs(self) -> list[LogDir]:

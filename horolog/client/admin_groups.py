@@ -155,7 +155,7 @@ class GroupAdmin(AdminBase):
     async def group_offsets(
         self, group: str, partitions: Iterable[TopicPartition] | None = None, *, stable: bool = False
     ) -> dict[TopicPartition, Committed | None]:
-        """What a group has committed, for these partitions (None where nothing is) or for all that have something.
+        """The committed offsets of a group, for these partitions (None without one) or for all that have one.
 
         `stable` waits until open transactions on the offsets are settled.
         """
@@ -279,7 +279,7 @@ def _offset_fetch(group: str, wanted: Mapping[str, list[int]] | None, stable: bo
 
 
 def _topics(metadata: bytes, protocol_type: str) -> tuple[str, ...]:
-    """What a member subscribes to; nothing where it is no consumer, or says it in a way that cannot be read."""
+    """The subscription of a member; nothing if it is no consumer, or its subscription cannot be read."""
     if protocol_type != CONSUMER_PROTOCOL or not metadata:
         return ()
     try:

@@ -51,7 +51,7 @@ class Ahead:
         return taken
 
     def _restore(self) -> None:
-        """All are handed out: positions are where the poll had left them, also behind what is no record."""
+        """All are handed out: positions are where the poll left them, also behind batches without records."""
         for partition, (round_, position) in self._ends.items():
             if partition in self._positions and self._positions.get(partition).round == round_:
                 self._positions.get(partition).position = position

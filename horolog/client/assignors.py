@@ -58,7 +58,7 @@ def assign_cooperative(members: Members, topics: Topics) -> Assignment:
 
 
 def _owners(members: Members, topics: Topics) -> dict[TopicPartition, str]:
-    """Who owns what: of several that claim a partition, the one with the newest generation; nobody if that is not clear."""
+    """The owner of each partition: of several that claim it the one with the newest generation; nobody if that is not clear."""
     claims: dict[TopicPartition, list[tuple[int, str]]] = {}
     for member, subscription in members.items():
         for partition in subscription.owned:

@@ -175,7 +175,7 @@ class Client:
             await self.sleep(policy.delay_ms(attempt, self.random) / 1000)
 
     def learn_from(self, error: KafkaError) -> None:
-        """Doubt what is known of the cluster, where the error gives reason to."""
+        """Doubt the view of the cluster, where the error gives reason to."""
         if error.code in STALE_LEADERS:
             self._leaders_stale = True
         if error.code in STALE_COORDINATOR:
@@ -184,7 +184,7 @@ class Client:
     # Brokers
 
     async def versions(self, node_id: int | None = None) -> BrokerVersions:
-        """What a broker serves."""
+        """The versions that a broker serves."""
         channel = await self.retry(lambda: self._route(node_id=node_id))
         return channel.versions
 
@@ -254,7 +254,7 @@ class Client:
 
         return _Channel(*await open_connection(dial, __version__, self.request_timeout_ms))
 
-    # What is known of the cluster
+    # The view of the cluster
 
     async def metadata(self, topics: Iterable[str] | None = None, *, create: bool = False) -> ClusterView:
         """Ask for these topics, or for all, and return all that is known; `create` lets the broker make topics that it lacks."""

@@ -1,4 +1,4 @@
-"""What a client knows of the cluster: brokers, topics, and who leads which partition; taken from answers to Metadata, pure."""
+"""A client's view of the cluster: brokers, topics, and the leader of each partition; taken from answers to Metadata, pure."""
 
 from dataclasses import dataclass, field
 

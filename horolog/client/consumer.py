@@ -147,7 +147,7 @@ class Consumer:
     # Reading
 
     async def poll(self, timeout_ms: float = 1000, max_records: int | None = None) -> list[ConsumerRecord]:
-        """Records that are there, or that come within the time; none when none came. Raises what is wrong with a partition.
+        """Records that are there, or that come within the time; none when none came. Raises the error of a partition.
 
         What earlier calls returned counts as dealt with: positions are behind it, and with `auto_commit_ms` it is committed.
         """
@@ -196,7 +196,7 @@ class Consumer:
             self._task = asyncio.create_task(self._fetcher.run())
 
     async def _find_positions(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        """What the group has committed, else where to start."""
+        """The group's committed offsets, else where to start."""
         if self._session is None:
             return await self._find_starts(partitions)
         found = await self.committed(partitions)
@@ -285,7 +285,7 @@ class Consumer:
         return (session.membership.state if session.active else None), session.membership.instance_id
 
     async def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Committed | None]:
-        """What the group has committed; None where it has not."""
+        """The group's committed offsets; None for a partition without one."""
         self._need_group()
         return await committed(self.client, self.group or "", list(partitions), stable=self._isolation > 0)
 

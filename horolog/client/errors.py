@@ -1,4 +1,4 @@
-"""What the client library raises: one family, each with a code of the protocol and whether trying again may help."""
+"""The errors of the client library: one family, each with a code of the protocol and whether trying again may help."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -89,7 +89,7 @@ def code_of(number: int) -> ErrorCode:
 
 
 def refusal(error: KafkaError, reason: str | None, record: Any) -> RecordRefused:
-    """What the future of a record that was not written is told, by the code that was answered."""
+    """The error for the future of a record that was not written, by the code in the answer."""
     kind = TimestampExceededThreshold if error.code == ErrorCode.INVALID_TIMESTAMP else RecordRefused
     return kind(error.code, reason or error.message, record, retriable=error.retriable)
 
@@ -109,7 +109,7 @@ def first(items: Sequence[T], what: str) -> T:
 
 
 def only_partition(answer: Any) -> Any:
-    """What an answer says about the one partition that was asked about."""
+    """The error in an answer about one partition."""
     return first(first(answer.topics, "topics").partitions, "partitions")
 
 

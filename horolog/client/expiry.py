@@ -19,7 +19,7 @@ from horolog.protocol.readable import format_duration, format_time
 log = logging.getLogger("horolog.client.producer")
 
 RECENT_MS = 60_000
-"""What is no older than this is not worth a question."""
+"""A record no older than this is not worth a question."""
 LOOK_AGAIN_S = 900.0
 SETTLE_S = 2.0
 """How long the end of a producer waits for settings that were asked for."""
@@ -34,7 +34,7 @@ class Expired(NamedTuple):
     timestamp_ms: int
     kept_ms: int
     edge_ms: int
-    """What is earlier than this goes."""
+    """Records earlier than this go."""
 
     def sentence(self, show_time: Callable[[int], str] = format_time) -> str:
         unit = misread_as_ms(self.timestamp_ms)

@@ -186,7 +186,7 @@ class Fetcher:
         state.max_bytes *= 2
 
     def _fail(self, error: KafkaError) -> None:
-        """What may pass is tried again; what may not, and what lasts too long, is told to the one who polls."""
+        """Retriable errors are tried again; others, and those that last too long, are raised in the poll."""
         self._client.learn_from(error)
         self._failures += 1
         policy = self._client.retry_policy

@@ -1,4 +1,4 @@
-"""What a member knows of its membership in a classic group, and what errors do to it: pure."""
+"""A member's view of its membership in a classic group, and the effect of errors on it: pure."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -9,7 +9,7 @@ NO_GENERATION = -1
 
 
 class Step(Enum):
-    """What to do after an error."""
+    """The next step after an error."""
 
     JOIN_AGAIN = auto()  # as the same member
     JOIN_ANEW = auto()  # the group has gone on without this member: what it owned is lost
@@ -47,7 +47,7 @@ class MemberState:
         self.needs_join = True
 
     def after(self, code: ErrorCode, *, retriable: bool) -> Step:
-        """What an error in an answer to JoinGroup, SyncGroup or Heartbeat asks for."""
+        """The next step after an error in an answer to JoinGroup, SyncGroup or Heartbeat."""
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
             self.needs_join = True
             return Step.JOIN_AGAIN

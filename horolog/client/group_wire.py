@@ -1,4 +1,4 @@
-"""What members of a classic consumer group tell each other: subscriptions and assignments, behind two bytes of version."""
+"""Messages between members of a classic consumer group: subscriptions and assignments, behind two bytes of version."""
 
 import struct
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from horolog.protocol.messages.consumer_protocol import (
 from horolog.protocol.messages.consumer_protocol import TopicPartition as OwnedTopic
 
 NEWEST = 3
-WRITTEN_SUBSCRIPTION = 2  # says what is owned and since which generation
+WRITTEN_SUBSCRIPTION = 2  # names the owned partitions, and since which generation
 WRITTEN_ASSIGNMENT = 0
 _VERSION = struct.Struct(">h")
 

@@ -158,7 +158,7 @@ class Producer:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Self]:
-        """What is sent inside becomes visible to readers of committed records as a whole, or not at all.
+        """Records sent inside become visible to readers of committed records as a whole, or not at all.
 
         Left by an exception it is aborted. A record that could not be written aborts it too: that error is raised at the end.
         """
@@ -196,7 +196,7 @@ class Producer:
         return self._transactions
 
     async def _abort(self, transactions: Transactions) -> None:
-        """Nothing more goes out; what is on its way is waited for; an error is of no use any more: the transaction times out."""
+        """Nothing more goes out; batches on their way are waited for; an error is of no use any more: the transaction times out."""
         self._sender.give_up_retrying(KafkaError(ErrorCode.OPERATION_NOT_ATTEMPTED, "the transaction was aborted"))
         await self.flush()
         self._sender.retries = True

@@ -1,4 +1,4 @@
-"""How long to wait before trying again, and what an error says about what is known of the cluster: pure."""
+"""How long to wait before trying again, and which errors put the view of the cluster in doubt: pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

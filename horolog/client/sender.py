@@ -28,7 +28,7 @@ _API = API[ApiKey.PRODUCE]
 
 
 class TransactionGate(Protocol):
-    """What a transactional producer wants to know of batches."""
+    """Calls by which a transactional producer learns of batches."""
 
     async def before_send(self, partitions: list[TopicPartition]) -> None:
         """Add the partitions to the transaction."""
@@ -93,7 +93,7 @@ class Sender:
             self._task = asyncio.create_task(self._run())
 
     async def stop(self, why: KafkaError) -> None:
-        """End what is under way; all records that are not settled fail."""
+        """End the requests under way; all records that are not settled fail."""
         tasks = [*self._requests, *([self._task] if self._task is not None else [])]
         for task in tasks:
             task.cancel()
@@ -103,7 +103,7 @@ class Sender:
         self.settled.set()
 
     def give_up_retrying(self, why: KafkaError) -> None:
-        """What is not on its way fails now, and what is on its way has no second try until `retries` is set again."""
+        """Batches that wait fail now, and those on their way have no second try until `retries` is set again."""
         self.retries = False
         for batch in self._accumulator.drop_all():
             self._tell(batch, why, on_purpose=True)
@@ -279,7 +279,7 @@ class Sender:
         self._wake.set()
 
     def _fail_what_is_as_late(self, batch: Batch, error: KafkaError, now: float) -> None:
-        """What waits behind a batch and is out of time like it: an attempt for each of thousands would take minutes more."""
+        """Batches that wait behind one and are out of time as well: an attempt for each of thousands would take minutes more."""
         for late in self._accumulator.drop_older(batch.partition, now - self._delivery_timeout_ms / 1000):
             self._tell(late, error)
 

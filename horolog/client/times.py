@@ -38,7 +38,7 @@ __all__ = [
 
 EARLIEST = -2
 LATEST = -1
-"""What ListOffsets calls the start and the end of a partition."""
+"""ListOffsets' names for the start and the end of a partition."""
 
 LONGEST_TEXT = 100
 MAX_TIMESTAMP_MS = 2**63 - 1
@@ -89,7 +89,7 @@ class _Text:
         self.end = len(text.rstrip())
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """What is next if it looks so; passes over it."""
+        """The next part if it looks so; passes over it."""
         found = pattern.match(self.text, self.position, self.end)
         if found is not None:
             self.position = found.end()
@@ -112,7 +112,7 @@ class _Text:
         return self.position >= self.end
 
     def error(self, expected: str) -> TimeTextError:
-        """What was read, where it stopped, and what would do."""
+        """The part that was read, where it stopped, and the words that would do."""
         read, rest = self.text[: self.position], self.text[self.position : self.end]
         found = f"found {rest!r}" if rest else "it ends"
         where = f"after {read!r} " if read.strip() else ""
@@ -329,7 +329,7 @@ def _ago(source: _Text, now_ms: int, zone: tzinfo) -> Moment:
 
 
 def _bare_number(source: _Text, zone: tzinfo) -> str:
-    """What a number without `@` may have been meant for."""
+    """The readings of a number without `@`."""
     number = int(source.text)
     units = dict.fromkeys((unit_by_magnitude(number), "ms"))
     readings = [f"@{number}{unit} is {format_time(to_ms(number, unit), zone)}" for unit in units]

@@ -144,7 +144,7 @@ class Transactions:
     # What the sender asks and tells
 
     async def before_send(self, partitions: Iterable[TopicPartition]) -> None:
-        """Add to the transaction what is not part of it yet."""
+        """Add to the transaction the partitions that are not part of it yet."""
         async with self._adding:
             new = sorted(set(partitions) - self._added)
             if new:
@@ -188,7 +188,7 @@ class Transactions:
             for each in topic.results_by_partition
             if each.partition_error_code
         ]
-        # The one that says what is wrong comes first: those it keeps from being tried are told so.
+        # The one that names the fault comes first: those it keeps from being tried are told so.
         for code in sorted(codes, key=lambda code: code == ErrorCode.OPERATION_NOT_ATTEMPTED):
             raise error_of(code)
 

@@ -1,4 +1,4 @@
-"""What the answer to a batch means for its records: pure."""
+"""The outcome of each record, from the answer to its batch: pure."""
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -56,7 +56,7 @@ def judge(batch: Batch, answer: PartitionProduceResponse, *, transactional: bool
 
 
 def refuse(batch: Batch, refused: dict[int, str | None]) -> list[Batch]:
-    """What is left of a batch without the refused records: one batch, or none."""
+    """The rest of a batch without the refused records: one batch, or none."""
     left = [record for index, record in enumerate(batch.records) if index not in refused]
     return [batch.part(left)] if left else []
 

@@ -40,7 +40,7 @@ BEFORE_API_VERSIONS: Final[dict[int, tuple[int, int]]] = {
 
 @dataclass(frozen=True, slots=True)
 class BrokerVersions:
-    """What one broker serves."""
+    """The versions that one broker serves."""
 
     ranges: dict[int, tuple[int, int]]
     features: dict[str, int] = field(default_factory=dict)

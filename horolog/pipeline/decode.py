@@ -5,7 +5,7 @@ outside the wanted offsets, aborted transactions for those who read committed da
 entries of one format that lie in one buffer, the chunk itself or what was decompressed, and a stretch is decoded column by column.
 
 What the columnar decoders find irregular is read again by the plain one, `protocol.records`, record by record: it
-knows everything that is allowed, and says what is wrong with the rest.
+knows everything that is allowed, and names the fault of the rest.
 """
 
 import logging
@@ -22,7 +22,7 @@ from horolog.pipeline.varints import Irregular
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.primitives import Buffer
 from horolog.protocol.records import batch as v2
-from horolog.protocol.records import control, message_set
+from horolog.protocol.records import control, head, message_set
 from horolog.protocol.records.compression import codec_of, decompress
 from horolog.protocol.records.entries import Entry, check_crc, iter_entries, records_of_entry
 from horolog.protocol.records.record import Record
@@ -82,9 +82,9 @@ def decode(
     aborted: Aborted | None = None,
     where: str = "",
 ) -> Iterator[pa.RecordBatch]:
-    """The wanted records of a chunk that begins with a whole entry; what is cut off at its end is left out.
+    """The wanted records of a chunk that begins with a whole entry; a last entry that is cut off is left out.
 
-    Raises DecodeError, with `where` in its text, for an entry that is not as its checksum says or can not be read.
+    Raises DecodeError, with `where` in its text, for an entry that is not as its checksum says or cannot be read.
     """
     chunk = data if isinstance(data, bytes) else bytes(data)
     try:
@@ -136,7 +136,7 @@ def _batch_place(stretch: _Stretch, chunk: bytes, entry: Entry) -> BatchPlace | 
     header = v2.read_header(chunk, entry.position)
     if header.count == 0:
         return None
-    start = entry.position + v2.HEADER_BYTES
+    start = entry.position + head.HEADER_BYTES
     end = entry.position + entry.size_bytes
     if stretch.compressed:
         records = decompress(header.codec, memoryview(chunk)[start:end])

@@ -3,10 +3,9 @@
 import time
 from pathlib import Path
 
-from horolog.broker.log import checkpoints
-from horolog.broker.log.data_folder import partition_of
-from horolog.broker.log.opened import Resources
-from horolog.broker.log.partition import Partition
+from horolog.broker.log.files import checkpoints
+from horolog.broker.log.manager import partition_of
+from horolog.broker.log.partition import Partition, Resources
 from horolog.broker.log.recovery import Circumstances, open_partition
 from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import resolve

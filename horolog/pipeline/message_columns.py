@@ -9,22 +9,22 @@ import numpy as np
 from horolog.pipeline.columns import Columns, Spans
 from horolog.pipeline.varints import Array, Irregular
 from horolog.protocol.records.compression import CODEC_MASK
-from horolog.protocol.records.message_set import (
-    ATTRIBUTES_AT,
-    ENTRY_BYTES,
+from horolog.protocol.records.head import (
+    LENGTH_AT,
+    LENGTH_ENDS_AT,
     MAGIC_AT,
-    SMALLEST_MESSAGE_BYTES,
-    TIMESTAMP_AT,
+    MESSAGE_ATTRIBUTES_AT,
+    MESSAGE_TIMESTAMP_AT,
+    SMALLEST_MESSAGE_LENGTH,
 )
 from horolog.protocol.records.timestamps import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, TimestampType
 
 _read_size = Struct(">i").unpack_from
-_SIZE_AT = 8
 _INT32_BYTES, _INT64_BYTES = 4, 8
 
 
 class SetPlace(NamedTuple):
-    """One plain message, or the set inside a wrapper: where it lies, and what a wrapper says of what is inside."""
+    """One plain message, or the set inside a wrapper: where it lies, and what a wrapper says of its content."""
 
     start: int
     end: int
@@ -38,16 +38,16 @@ def decode_messages(data: bytes, places: Sequence[SetPlace], magic: int) -> Colu
     starts, counts = _starts(data, places, magic)
     bytes_ = np.frombuffer(data, np.uint8)
     offsets = _integers(bytes_, starts, _INT64_BYTES)
-    attributes = bytes_.take(starts + ATTRIBUTES_AT).astype(np.int64)
+    attributes = bytes_.take(starts + MESSAGE_ATTRIBUTES_AT).astype(np.int64)
     if (bytes_.take(starts + MAGIC_AT) != magic).any():
         raise Irregular("a message of another magic")
     if magic:
-        timestamps = _integers(bytes_, starts + TIMESTAMP_AT, _INT64_BYTES)
-        key_at = starts + TIMESTAMP_AT + _INT64_BYTES
+        timestamps = _integers(bytes_, starts + MESSAGE_TIMESTAMP_AT, _INT64_BYTES)
+        key_at = starts + MESSAGE_TIMESTAMP_AT + _INT64_BYTES
     else:
         timestamps = np.full(len(starts), NO_TIMESTAMP, np.int64)
-        key_at = starts + TIMESTAMP_AT
-    ends = starts + ENTRY_BYTES + _integers(bytes_, starts + _SIZE_AT, _INT32_BYTES)
+        key_at = starts + MESSAGE_TIMESTAMP_AT
+    ends = starts + LENGTH_ENDS_AT + _integers(bytes_, starts + LENGTH_AT, _INT32_BYTES)
     key_start, key_end, key_is_null = _bytes_at(bytes_, key_at, ends)
     value_start, value_end, value_is_null = _bytes_at(bytes_, key_end, ends)
     offsets, timestamps, types = _as_wrapped(places, counts, magic, offsets, timestamps, attributes)
@@ -84,20 +84,20 @@ def _as_wrapped(
 
 def _starts(data: bytes, places: Sequence[SetPlace], magic: int) -> tuple[Array, Array]:
     """Where every message begins, and how many there are in each place."""
-    smallest = SMALLEST_MESSAGE_BYTES[magic]
+    smallest = SMALLEST_MESSAGE_LENGTH[magic]
     starts: list[int] = []
     counts: list[int] = []
     for place in places:
         position, end = place.start, place.end
         before = len(starts)
         while position < end:
-            if position + ENTRY_BYTES > end:
+            if position + LENGTH_ENDS_AT > end:
                 raise Irregular("a message ends inside its head")
-            size = _read_size(data, position + _SIZE_AT)[0]
+            size = _read_size(data, position + LENGTH_AT)[0]
             if size < smallest:
                 raise Irregular("a message smaller than its head")
             starts.append(position)
-            position += ENTRY_BYTES + size
+            position += LENGTH_ENDS_AT + size
         if position != end or len(starts) == before:
             raise Irregular("a set that does not end where it should")
         counts.append(len(starts) - before)

@@ -15,13 +15,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from horolog.broker.log import reader
-from horolog.broker.log.mending import Mender
-from horolog.broker.log.opened import Resources
-from horolog.broker.log.partition import Partition
-from horolog.broker.log.segment import LOG_SUFFIX, Segment
+from horolog.broker.log.integrity import BeingRescanned
+from horolog.broker.log.partition import Partition, Resources
+from horolog.broker.log.recovery import Rescanner
+from horolog.broker.log.segments import LOG_SUFFIX, Segment, reader
 from horolog.broker.log.storage import FileMissing, StorageFault
-from horolog.broker.log.suspects import BeingMended
 from horolog.client.types import TopicPartition
 from horolog.pipeline.columns import Source
 from horolog.pipeline.decode import Aborted, Bounds, decode
@@ -31,6 +29,7 @@ from horolog.pipeline.positions import EARLIEST, DataLoss, OffsetRange, OptionEr
 from horolog.pipeline.read_only import Patch, ReadOnlyStorage
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.entries import iter_entries
+from horolog.protocol.records.head import LENGTH, LENGTH_AT, LENGTH_ENDS_AT
 
 log = logging.getLogger(__name__)
 
@@ -141,14 +140,14 @@ def _plan_and_rescan(
 ) -> Plan:
     """Plan; each segment that turns out to be damaged is read again first, as a broker's worker does it, and nothing of that is written."""
     by_directory = {each.directory: each for each in partitions.values()}
-    mender = Mender(resources.suspects, resources.storage, by_directory.get)
+    rescanner = Rescanner(resources.rescan_queue, resources.storage, by_directory.get)
     while True:
         try:
             return _plan_partitions(partitions, options, not_before_ms)
-        except BeingMended:
-            task = mender.next_task(time.time_ns() // 1_000_000)
-            seal = None if task is None else mender.run(task)
-            if task is None or seal is None or not mender.finish(task, seal):
+        except BeingRescanned:
+            task = rescanner.next_task(time.time_ns() // 1_000_000)
+            seal = None if task is None else rescanner.run(task)
+            if task is None or seal is None or not rescanner.finish(task, seal):
                 raise
 
 
@@ -187,7 +186,7 @@ def within(wanted: OffsetRange, first: int, last: int, options: ReadOptions) -> 
     if (wanted.size > 0 and there != wanted) or wanted.start > last:
         said = f"{wanted.partition}: offsets {wanted.start} to {wanted.end} are asked for, {first} to {last} are there"
         if options.fail_on_data_loss:
-            raise DataLoss(f"{said}; failOnDataLoss=false reads what is there")
+            raise DataLoss(f"{said}; failOnDataLoss=false reads the rest")
         log.warning("%s; the rest is read", said)
     return there if there.size > 0 else OffsetRange(wanted.partition, there.start, there.start)
 
@@ -314,18 +313,19 @@ def _whole_bytes(data: bytes) -> int:
     """Where the last whole entry ends."""
     position = 0
     size = len(data)
-    while position + 12 <= size:
-        length = int.from_bytes(data[position + 8 : position + 12], "big")
-        if position + 12 + length > size:
+    while position + LENGTH_ENDS_AT <= size:
+        (length,) = LENGTH.unpack_from(data, position + LENGTH_AT)
+        if not 0 <= length <= size - position - LENGTH_ENDS_AT:
             break
-        position += 12 + length
+        position += LENGTH_ENDS_AT + length
     return position
 
 
 def _needed(piece: Piece, data: bytes, position: int) -> int:
     """How much the batch at the start of `data` needs to be whole."""
-    needed = 12 + int.from_bytes(data[8:12], "big") if len(data) >= 12 else _LARGEST_BATCH_BYTES
-    if needed > piece.end - position or needed > _LARGEST_BATCH_BYTES:
+    whole = len(data) >= LENGTH_ENDS_AT
+    needed = LENGTH_ENDS_AT + LENGTH.unpack_from(data, LENGTH_AT)[0] if whole else _LARGEST_BATCH_BYTES
+    if not LENGTH_ENDS_AT < needed <= piece.end - position or needed > _LARGEST_BATCH_BYTES:
         raise DecodeError(f"{piece.path}: no whole batch at {position}")
     return needed
 

@@ -1,7 +1,7 @@
 """Reads ranges of offsets from a broker: batches are fetched as they lie in the log and decoded column by column.
 
 While one fetched chunk is decoded the next is already asked for. The connector's rules hold: a range ends where it was planned
-to end, whatever has been written since, and what is gone from it is a loss of data.
+to end, whatever has been written since; a record gone from it is a loss of data.
 """
 
 import logging
@@ -122,7 +122,7 @@ class _Reading:
         )
 
     def _following(self, data: bytes, position: int) -> int:
-        """The offset to go on with: behind what came, or the same once more. That nothing comes of what is there is a fault."""
+        """The offset to go on with: behind what came, or the same once more. An empty answer before the end is a fault."""
         last = _last_offset(data)
         if last is not None and last >= position:
             self._fruitless = 0
@@ -144,7 +144,7 @@ class _Reading:
     def _lost(self, what: str) -> None:
         said = f"{self._wanted.partition}: {what}"
         if self._options.fail_on_data_loss:
-            raise DataLoss(f"{said}; failOnDataLoss=false reads what is there")
+            raise DataLoss(f"{said}; failOnDataLoss=false reads the rest")
         log.warning("%s; the rest is read", said)
 
 

@@ -227,7 +227,7 @@ def _is_of_client(name: str) -> bool:
 
 
 def _unknown(name: str, names: Mapping[str, str]) -> str:
-    """What is wrong with a name that is no option, and which one may be meant."""
+    """The fault of a name that is no option, and the option that may be meant."""
     lower = name.lower()
     if lower == _PROTOCOL or lower.startswith(_SECURITY):
         return f"{name} is no option here: only PLAINTEXT is there"
@@ -237,7 +237,7 @@ def _unknown(name: str, names: Mapping[str, str]) -> str:
 
 
 def parse_read(options: Mapping[str, str], now_ms: int, *, streaming: bool = False) -> ReadOptions:
-    """Check and read the options of a read; raises OptionError with what is wrong and what would do."""
+    """Check and read the options of a read; raises OptionError with the fault and the values that would do."""
     given = _Given(options)
     given.refuse(sorted(each for each in _WRITE - _READ if not _is_of_client(each)), "is for writing")
     given.check(_READ, _NO_EFFECT, _REFUSED)

@@ -22,7 +22,7 @@ class OptionError(ValueError):
 
 
 class DataLoss(Exception):
-    """What was asked for is not there any more; `failOnDataLoss=false` reads what is."""
+    """Offsets that were asked for are gone; `failOnDataLoss=false` reads the rest."""
 
 
 class Position(NamedTuple):
@@ -163,7 +163,7 @@ def _spread(option: str, partitions: list[TopicPartition], positions: Positions)
         said, there = (", ".join(map(str, sorted(each))) for each in (positions, partitions))
         raise OptionError(
             f"{option}: all partitions are to be named (-1 for latest, -2 for earliest in offsets); it names {said};"
-            f" what is read is {there}"
+            f" the read is of {there}"
         )
     return positions
 

@@ -1,4 +1,4 @@
-"""A storage for looking at a log that may be somebody else's: what is read comes from the files, what is written stays in memory.
+"""A storage for looking at a log that may be somebody else's: reads come from the files, writes stay in memory.
 
 Opening a partition mends it: a torn tail is cut, index files are made anew, leftovers removed. Over this storage all of that is
 done exactly as the broker does it, and nothing of it reaches the disk; files are opened for reading only. So a
@@ -6,11 +6,10 @@ folder can be read while its broker writes to it, from a read-only mount, or in 
 """
 
 # Paths are plain strings here, as in the storage that this stands in for.
-# ruff: noqa: PTH110, PTH112, PTH116, PTH123, PTH208
 import os
 from collections.abc import Iterable, Sequence
 
-from horolog.broker.log.storage import Buffer, FileMissing, StorageFault, fault, parent_of
+from horolog.broker.log.storage import Buffer, DiskLooks, FileMissing, StorageFault, fault, parent_of
 
 SMALL_FILE_BYTES = 64 << 20
 """A file up to this size may be copied into memory because something was to be changed inside of it."""
@@ -129,7 +128,7 @@ class ReadOnlyFile:
         self.close()
 
 
-class ReadOnlyStorage:
+class ReadOnlyStorage(DiskLooks):
     """The files below, and what would have become of them."""
 
     def __init__(self) -> None:
@@ -162,18 +161,11 @@ class ReadOnlyStorage:
         return ReadOnlyFile(self, path)
 
     def list_dir(self, path: str) -> list[str]:
-        try:
-            names = set(os.listdir(path))
-        except OSError as error:
-            raise fault("list", path, error) from error
-        here = {name for name in names if f"{path}/{name}" not in self.gone}
+        here = {name for name in super().list_dir(path) if f"{path}/{name}" not in self.gone}
         return sorted(here | {own.rpartition("/")[2] for own in self.changed if parent_of(own) == path})
 
     def exists(self, path: str) -> bool:
-        return path in self.changed or (path not in self.gone and os.path.exists(path))
-
-    def is_dir(self, path: str) -> bool:
-        return os.path.isdir(path)
+        return path in self.changed or (path not in self.gone and super().exists(path))
 
     def stat(self, path: str) -> tuple[int, int]:
         """Size and mtime; the size of a file that grows meanwhile stays what it was when first asked for."""
@@ -182,16 +174,9 @@ class ReadOnlyStorage:
         if path in self.gone:
             raise FileMissing(f"stat {path}: it is gone", path=path)
         if path not in self._sizes:
-            try:
-                status = os.stat(path)
-            except OSError as error:
-                raise fault("stat", path, error) from error
-            self._sizes[path] = status.st_size, status.st_mtime_ns
+            self._sizes[path] = super().stat(path)
         size, modified_ns = self._sizes[path]
         return min(size, self.cut_at.get(path, size)), modified_ns
-
-    def mtime_ms(self, path: str) -> int:
-        return self.stat(path)[1] // 1_000_000
 
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
         """Times of files matter to retention only."""
@@ -218,11 +203,7 @@ class ReadOnlyStorage:
             return bytes(self.changed[path])
         if path in self.gone:
             raise FileMissing(f"read {path}: it is gone", path=path)
-        try:
-            with open(path, "rb", buffering=0) as file:
-                data = file.read()
-        except OSError as error:
-            raise fault("read", path, error) from error
+        data = super().read_all(path)
         self.lookings.bytes += len(data)
         return with_patches(data[: self.cut_at.get(path)], 0, self.patches.get(path, ()))
 

@@ -179,7 +179,7 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             said = ", ".join(
                 f"{one} was read up to {at} and begins at {first[one]} now" for one, at in overtaken.items()
             )
-            self._lost(f"{said}: retention was quicker than the stream", "goes on with what is there")
+            self._lost(f"{said}: retention was quicker than the stream", "goes on with the rest")
         return first | {one: max(offset, first.get(one, offset)) for one, offset in begun.items()}
 
     def _lost(self, what: str, otherwise: str) -> None:
@@ -188,7 +188,7 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         log.warning("%s; failOnDataLoss=false %s", what, otherwise)
 
     def _checked(self, start: Offsets, end: Offsets) -> Offsets:
-        """The ends of what is read, which are never before the starts; partitions that were read must still be there."""
+        """The ends of the ranges to read, never before the starts; partitions that were read must still be there."""
         gone = [partition for partition in start if end.get(partition, -1) < start[partition]]
         if gone:
             said = ", ".join(
@@ -196,7 +196,7 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 + (f"ends at {end[one]} now" if one in end else "is not there any more")
                 for one in gone
             )
-            self._lost(said, "goes on with what is there")
+            self._lost(said, "goes on with the rest")
         return {partition: max(offset, start.get(partition, 0)) for partition, offset in end.items()}
 
     def partitions(self, start: Json, end: Json) -> list[InputPartition]:

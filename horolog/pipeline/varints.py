@@ -17,7 +17,7 @@ MAX_VARLONG_BYTES = 9
 
 
 class Irregular(Exception):
-    """The bytes are not as expected; the plain decoder says whether they are good, and what is wrong if not."""
+    """The bytes are not as expected; the plain decoder says whether they are good, or names the fault."""
 
 
 def read_unsigned(data: Array, places: Array, most_bytes: int = MAX_VARINT_BYTES) -> tuple[Array, Array]:

@@ -129,7 +129,7 @@ class _Writing:
         return tasks
 
     async def _finish(self) -> None:
-        """Wait for what is on its way, and see to what was refused."""
+        """Wait for the batches on their way, and see to refused records."""
         results = await asyncio.gather(*self._under_way)
         self._under_way = []
         refused = [one for each in results for one in each]

@@ -13,7 +13,6 @@ from struct import unpack_from
 from typing import Any
 
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.generated import Sheet, define, layout
 from horolog.protocol.primitives import (
     MAX_STRING_BYTES,
     check_tag_count,
@@ -23,6 +22,7 @@ from horolog.protocol.primitives import (
     rest_of_varint,
     skip_tags,
 )
+from horolog.protocol.source_writer import Sheet, define, layout
 from horolog.protocol.wire import ArrayType, Field, Message, Struct, StructType, WireType, binary, record_set, string
 
 # A frame below this size is copied first: slices of bytes are cheaper than those of a memoryview.

@@ -9,7 +9,6 @@ from struct import pack
 from typing import Any
 
 from horolog.protocol.errors import EncodeError
-from horolog.protocol.generated import Sheet, define, layout
 from horolog.protocol.primitives import (
     MAX_STRING_BYTES,
     ONE_BYTE_VARINTS,
@@ -18,6 +17,7 @@ from horolog.protocol.primitives import (
     records_size,
     tag_section,
 )
+from horolog.protocol.source_writer import Sheet, define, layout
 from horolog.protocol.wire import NO_UUID, ArrayType, Field, Message, Struct, StructType, WireType, record_set, string
 
 CONSTANTS = {
@@ -133,7 +133,7 @@ class _EncoderWriter:
         conditions = " or ".join(self._differs(f, f"{source}.{f.name}") for f in absent)
         names = ", ".join(".".join((*self.path, f.name)) for f in absent)
         with self.sheet.block(f"if {conditions}:"):
-            self.sheet.line(f"raise EncodeError('this version cannot say what is set in ' + {names!r})")
+            self.sheet.line(f"raise EncodeError('this version has no field for ' + {names!r})")
 
     def _tags(self, tagged: list[Field], source: str) -> None:
         if not tagged:

@@ -9,7 +9,7 @@ class ProtocolError(Exception):
 
 
 class DecodeError(ProtocolError):
-    """What arrived is not what it claims to be: the peer's fault."""
+    """Bytes from a peer that are not as they claim: the peer's fault."""
 
 
 class EncodeError(ProtocolError):

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import DecodeError, FrameError
-from horolog.protocol.generated import layout
 from horolog.protocol.primitives import Buffer, skip_tags
+from horolog.protocol.source_writer import layout
 
 SIZE_BYTES: Final = 4
 FIXED_HEADER_BYTES: Final = 8  # key, version and correlation id

@@ -18,7 +18,7 @@ def format_time(timestamp_ms: int, zone: tzinfo = UTC) -> str:
 
 
 def format_duration(duration_ms: int) -> str:
-    """A duration of its two largest units, as the command line would read it again; what is below them is left out."""
+    """A duration of its two largest units, as the command line would read it again; smaller units are left out."""
     if duration_ms < 0:
         return "-" + format_duration(-duration_ms)
     parts: list[str] = []

@@ -22,8 +22,8 @@ The classes have slots and a keyword constructor, compare by value, and print wh
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Generic, TypeVar, cast, dataclass_transform, overload
 
-from horolog.protocol.generated import define
 from horolog.protocol.primitives import Buffer, Records
+from horolog.protocol.source_writer import define
 
 T = TypeVar("T")
 S = TypeVar("S", bound="Struct")

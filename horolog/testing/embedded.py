@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from horolog.broker.app import Broker
-from horolog.broker.log.memory_storage import MemoryStorage
-from horolog.broker.log.storage import RealStorage, Storage
+from horolog.broker.log.storage import MemoryStorage, RealStorage, Storage
 from horolog.broker.new_topics import NewTopic
 from horolog.broker.settings import load
 from horolog.testing.clock import BrokerClock, Moment
@@ -23,7 +22,7 @@ TEST_SETTINGS: Mapping[str, str] = {
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
 }
-"""What differs from a broker's defaults: a free port, groups that do not wait for more members, small internal topics,
+"""Differences from a broker's defaults: a free port, groups that do not wait for more members, small internal topics,
 and a clock that is believed whatever it says."""
 
 
@@ -58,8 +57,8 @@ class EmbeddedBroker:
     @property
     def http(self) -> str | None:
         """Where /metrics, /health and /ready are, if `horolog_http_listen` asks for them."""
-        watchman = self.broker.watchman
-        return None if watchman is None else f"http://{self.host}:{watchman.port}"
+        metrics_server = self.broker.metrics_server
+        return None if metrics_server is None else f"http://{self.host}:{metrics_server.port}"
 
     def create_topic(self, name: str, partitions: int = 1, **configs: object) -> None:
         """Make a topic without a client; raises `broker.cluster_errors.ClusterError`."""

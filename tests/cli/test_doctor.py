@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from horolog.broker.log import offset_index
+from horolog.broker.log.indexes import offset_index
 from horolog.broker.log.storage import RealStorage
 from horolog.protocol.records.entries import iter_records
 from tests.support import golden
@@ -35,7 +35,7 @@ def contents(folder):
 
 def offsets(data):
     """The offsets of all records that can be read, hole or not."""
-    from horolog.broker.log.scan import Batch, scan
+    from horolog.broker.log.integrity import Batch, scan
 
     found = []
     for path in logs(data):

@@ -14,7 +14,7 @@ from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.record import Record
 from tests.support import golden
-from tests.wire.prober.core import Case, Ctx, Target
+from tests.vendor.wire_prober.core import Case, Ctx, Target
 
 pytestmark = [pytest.mark.kafka_jars, pytest.mark.java, pytest.mark.timeout(300)]
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from horolog.broker.log import time_index
+from horolog.broker.log.indexes import time_index
 from horolog.client.cli.common.read_only import ReadOnlyStorage
 from tests.support import golden
 

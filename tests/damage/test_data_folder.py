@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from horolog.broker.log.data_folder import DataFolderError
-from horolog.broker.log.memory_storage import ALL, MemoryStorage
+from horolog.broker.log.manager import DataFolderError
+from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.log.storage.memory_storage import ALL
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from horolog.broker.log import producers_file
+from horolog.broker.log.producers import producers_file
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic

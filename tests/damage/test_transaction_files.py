@@ -4,9 +4,9 @@ import struct
 
 import pytest
 
-from horolog.broker.log import snapshot_file
+from horolog.broker.log.producers import snapshot_file
 from tests.support.log_model import DIRECTORY, Model, small_config
-from tests.unit.broker.log.test_recovery import bases, fill, transaction
+from tests.unit.broker.log.recovery.test_recovery import bases, fill, transaction
 
 ENTRY_BYTES = 34
 FOUND_BY_MARKERS = ["missing", "emptied", "shortened", "cut inside", "random", "swapped", "one more"]

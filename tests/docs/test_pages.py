@@ -29,6 +29,7 @@ ELSEWHERE = "names machines of the reader: tests/pipeline/jobs"
 LONG = "takes minutes, and prints what it measured here"
 OF_A_KAFKA = "needs the folder of a Kafka, and its tools: tests/interop/test_adopted.py, tests/unit/broker/adoption"
 SHAPE = "no program: a shape, a layout or a picture"
+PICTURES = frozenset({"mermaid"})
 READ_AS_SETTINGS = "settings, read by tests/unit/docs/test_operations.py"
 
 NOT_RUN: dict[tuple[str, str], str] = {
@@ -36,16 +37,18 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("README.md", "uv run --no-project --with-requirements requirements/runtime.lock python -m horolog serve"): MAKES,
     ("README.md", "docker compose up --build -d"): DOCKER,
     ("README.md", "pip install .   # or '.[pipeline]' with the jobs on Spark"): INSTALLS,
+    ("CONTRIBUTING.md", "make run       # a broker on 127.0.0.1:9092, data in ./data"): MAKES,
     ("docs/cli.md", "horolog COMMAND [ACTION] [OPTIONS]"): SHAPE,
     ("docs/cli.md", '{"topic": "t", "written": 4, "refused_count": 1,...'): SHAPE,
     ("docs/cli.md", '{"topic": "t", "partition": 0, "offset": 7,...'): SHAPE,
     ("docs/cli.md", '[{"topic": "t", "partition": 0, "asked_ms": 1700000000000,...'): SHAPE,
     ("docs/cli.md", "horolog adopt ..."): OF_A_KAFKA,
-    ("docs/operations.md", "horolog adopt ..."): OF_A_KAFKA,
-    ("docs/operations.md", "kafka-configs.sh ..."): OF_A_KAFKA,
-    ("docs/design.md", "pipeline -> client   broker..."): SHAPE,
+    ("docs/migration.md", "horolog adopt ..."): OF_A_KAFKA,
+    ("docs/migration.md", "horolog serve --config server.properties --data /var/lib/kafka/data"): OF_A_KAFKA,
+    ("docs/migration.md", "kafka-configs.sh ..."): OF_A_KAFKA,
+    ("docs/migration.md", "horolog pipeline mirror ..."): ELSEWHERE,
+    ("docs/design.md", "socket -> transport..."): SHAPE,
     ("docs/design.md", "<data folder>/"): SHAPE,
-    ("docs/design.md", "class Partition:..."): SHAPE,
     ("docs/design.md", "python -m tests.simulation --seeds 400 --jobs 2..."): LONG,
     ("docs/design.md", "pyspark_horolog  ->  source..."): SHAPE,
     ("docs/durability.md", "<segment>.log.<position>.<first offset>-<last offset>.<crc32c>.damaged"): SHAPE,
@@ -172,7 +175,7 @@ def test_every_block_is_run_or_named_with_the_reason_why_not():
     neither = [
         one
         for one in blocks
-        if one.language not in RUN
+        if one.language not in RUN | PICTURES
         and reason(one) is None
         and (one.page != "docs/pipeline.md" or one.line not in walked)
     ]

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from horolog.broker.log import seals
+from horolog.broker.log.integrity import seals
 from horolog.broker.log.storage import RealStorage
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic

@@ -9,7 +9,7 @@ from horolog.protocol.apis import API
 from horolog.protocol.compile import encode
 from tests.fuzz import corpus, target_compression, target_files, target_messages
 from tests.support import golden
-from tests.wire.prober.wire import SPEC, batch, body, compress, frame, header, is_flex, msg, rec, wrap
+from tests.vendor.wire_prober.wire import SPEC, batch, body, compress, frame, header, is_flex, msg, rec, wrap
 
 BASE_MS = 1_600_000_000_000
 SMALL_CASES = ("v1-gzip-ct", "v1-ooo-dense", "v2-idempotent", "v2-txn", "v0-then-v1")

@@ -11,12 +11,12 @@ from functools import cache
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.log.manager import LogManager
-from horolog.broker.log.memory_storage import MemoryStorage
 from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import MemoryStorage
 from horolog.protocol.records.record import Record
 from tests.support import golden
 from tests.support.logs import WALL_MS, broker_settings, read_all, topic_config
-from tests.wire.prober.wire import batch
+from tests.vendor.wire_prober.wire import batch
 
 CASES = ("v1-ooo-interval", "v1-multiseg", "v2-multiseg-zstd", "v2-idempotent", "v2-txn-multiseg", "v0-then-v1")
 FOLDER = "/data/topic-0"

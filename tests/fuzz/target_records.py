@@ -10,7 +10,8 @@ from functools import cache
 
 import crc32c
 
-from horolog.broker.log.validate import Refused, Validated, check
+from horolog.broker.log.validation import check
+from horolog.broker.log.validation.validate import Refused, Validated
 from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.convert import ConversionError, convert_down
@@ -18,7 +19,7 @@ from horolog.protocol.records.entries import iter_records
 from horolog.protocol.records.record import Record
 from tests.fuzz.targets import place
 from tests.support.logs import topic_config
-from tests.wire.prober.wire_records import compress, wrap
+from tests.vendor.wire_prober.wire_records import compress, wrap
 
 NOW_MS = 1_600_000_100_000
 NEXT_OFFSET = 1000

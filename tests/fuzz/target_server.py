@@ -10,15 +10,16 @@ from dataclasses import replace
 
 from horolog.broker.app import Broker
 from horolog.broker.clock import ManualClock
-from horolog.broker.log.memory_storage import MemoryStorage
-from horolog.broker.network.connection import Connection
+from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.network.conversation import Conversation
 from horolog.broker.network.dispatch import Dispatcher
-from horolog.broker.network.listener import ConnectionLimits, Listener
+from horolog.broker.network.limits import ConnectionLimits
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode
 from horolog.protocol.errors import DecodeError
 from tests.support.logs import WALL_MS, broker_settings
-from tests.wire.prober.wire import batch, body, frame, header, is_flex
+from tests.support.memory_broker import still
+from tests.vendor.wire_prober.wire import batch, body, frame, header, is_flex
 
 PIECES = (1 << 16, 1, 7, 64)
 PRODUCE = 0
@@ -31,37 +32,6 @@ SETTINGS = {
     "log.index.size.max.bytes": "4096",
     "log.cleaner.enable": "false",
 }
-
-
-class FakeTransport(asyncio.Transport):
-    """Keeps what was written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written = bytearray()
-        self.closed = False
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.written += data
-
-    def writelines(self, parts: object) -> None:
-        for part in parts:
-            self.written += part
-
-    def get_extra_info(self, name: str, default: object = None) -> object:
-        return ("127.0.0.1", 1) if name == "peername" else default
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        pass
-
-    def pause_reading(self) -> None:
-        pass
-
-    def resume_reading(self) -> None:
-        pass
-
-    def close(self) -> None:
-        self.closed = True
 
 
 class Surprises(logging.Handler):
@@ -89,7 +59,6 @@ class World:
         self.limits = replace(
             ConnectionLimits.of(settings), max_request_bytes=MAX_REQUEST_BYTES, max_unanswered_requests=MAX_UNANSWERED
         )
-        self.listener = Listener("PLAINTEXT", "127.0.0.1", 9092, self.dispatcher, self.broker.clock, self.limits)
         self.inputs = 0
         self.surprises = Surprises()
         logging.getLogger("horolog.broker").addHandler(self.surprises)
@@ -100,15 +69,18 @@ class World:
 
     def talk(self, stream: bytes, piece: int) -> bytes:
         """What one connection is answered; it is closed by the peer afterwards."""
-        connection = Connection(self.listener, self.dispatcher, self.limits)
-        transport = FakeTransport()
-        connection.connection_made(transport)
+        conversation = Conversation(self.dispatcher.dispatch, self.limits, still, listener="PLAINTEXT")
+        answers = bytearray()
         for start in range(0, len(stream), piece):
-            if not transport.closed:
-                connection.data_received(stream[start : start + piece])
+            conversation.receive(stream[start : start + piece])
+            answers += b"".join(conversation.take_output())
+            while conversation.wants_turn:
+                conversation.resume_if_allowed()
+                answers += b"".join(conversation.take_output())
         self.settle()
-        connection.connection_lost(None)
-        return bytes(transport.written)
+        answers += b"".join(conversation.take_output())
+        conversation.lost()
+        return bytes(answers)
 
     def settle(self) -> None:
         """Let what was appended be written, synced in the worker threads and answered."""
@@ -123,7 +95,7 @@ class World:
 
 
 def request(name: str, version: int, fields: dict[str, object]) -> bytes:
-    from tests.wire.prober.wire import SPEC
+    from tests.vendor.wire_prober.wire import SPEC
 
     return frame(header(SPEC[name][0], version, 1, "fuzz", is_flex(name, version)) + body(name, version, fields))
 

@@ -73,10 +73,12 @@ CHECKS_OF_TEST: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 HEAD = """# Which clients run on horolog
 
-Unmodified clients against a broker process; written by `python -m tests.interop.table` from a run of `tests/interop`, not by hand.
-"yes": every test of this passed; a number is how many of the client's codecs did; "no": a test failed, or is expected to until a fault of the
-broker is mended; "not run": the toolchain was not there; "-": nothing the client can do, or not tested. The high-level consumer of 0.8 keeps its groups in
-ZooKeeper and cannot run on a broker alone: what is tested of 0.8 are its producer and its SimpleConsumer.
+Unmodified clients against a broker process; written by `python -m tests.interop.table` from a run
+of `tests/interop`, not by hand. "yes": every test of this passed; a number is how many of the
+client's codecs did; "no": a test failed, or is expected to until a fault of the broker is mended;
+"not run": the toolchain was not there; "-": nothing the client can do, or not tested. The
+high-level consumer of 0.8 keeps its groups in ZooKeeper and cannot run on a broker alone: of 0.8
+its producer and its SimpleConsumer are tested.
 
 """
 TOOLS_HEAD = """
@@ -90,9 +92,10 @@ TOOLS_HEAD = """
 OLD_FORMATS_HEAD = """
 ## Who reads what older producers wrote
 
-Rows are readers by release, columns are writers by the format of their messages and, where it is another one, the format in which the
-topic keeps them; each with codecs none, gzip, snappy and lz4, or those of them that are tested. Compared are offset, time, timestamp
-type (where the client tells them), key and value of every record.
+Rows are readers by release, columns are writers by the format of their messages and, where it is
+another one, the format in which the topic keeps them; each with codecs none, gzip, snappy and lz4,
+or those of them that are tested. Compared are offset, time, timestamp type (where the client tells
+them), key and value of every record.
 
 """
 WRITERS = {

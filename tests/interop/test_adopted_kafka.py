@@ -206,7 +206,7 @@ def test_a_kraft_folder_keeps_what_its_metadata_says(
 
 
 def test_there_and_back_again(release: str, tmp_path: Path) -> None:
-    """What each direction carries over, as docs/operations.md has it."""
+    """What each direction carries over, as docs/migration.md has it."""
     home = tmp_path / "kafka"
     data = home / "logs"
     with kafka.running(release, data=home) as node:

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks import kafka
-from horolog.broker.log import set_aside
-from horolog.broker.log.set_aside import Range
+from horolog.broker.log.integrity import set_aside
+from horolog.broker.log.integrity.set_aside import Range
 from horolog.protocol.records.entries import iter_records
 from horolog.protocol.records.record import Record
 from tests.support.broker_process import BrokerProcess
-from tests.wire.prober.core import Case, Ctx, Target
-from tests.wire.prober.wire import batch, msg, wrap
+from tests.vendor.wire_prober.core import Case, Ctx, Target
+from tests.vendor.wire_prober.wire import batch, msg, wrap
 
 pytestmark = [pytest.mark.kafka_jars, pytest.mark.java, pytest.mark.timeout(300)]
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from horolog.broker.log import segment as segment_module
+from horolog.broker.log.segments import segment as segment_module
 from horolog.pipeline import plan
 from horolog.pipeline.offline import make_plan, read_pieces, tasks
 from horolog.pipeline.options import parse_read

@@ -257,7 +257,7 @@ def test_times_become_the_first_offset_at_or_after_them_or_the_end():
 def test_positions_may_be_of_all_kinds_but_are_to_name_every_partition():
     each = dict(zip(Log.partitions, [Position(EARLIEST), Position(7), at(20)], strict=True))
     assert resolved(each) == [0, 7, 100]
-    with pytest.raises(OptionError, match="it names t-0; what is read is t-0, t-1, t-2"):
+    with pytest.raises(OptionError, match="it names t-0; the read is of t-0, t-1, t-2"):
         resolved({Log.partitions[0]: Position(3)})
 
 

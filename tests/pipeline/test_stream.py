@@ -183,9 +183,7 @@ def test_a_topic_that_was_made_anew_is_another_one(spark, cluster, tmp_path, cou
     old, new = remake(cluster, topic, count)
     with pytest.raises(StreamingQueryException) as told:
         run(stream(spark, cluster, topic), tmp_path, [])
-    said = (
-        f"topic {topic} was deleted and made anew: what is read is of topic id {old}, the one that is there has {new}"
-    )
+    said = f"topic {topic} was deleted and made anew: this read is of topic id {old}, the present topic has {new}"
     assert said in str(told.value)
     seen = []
     sizes = run(stream(spark, cluster, topic, failOnDataLoss="false", maxOffsetsPerTrigger="400"), tmp_path, seen)

@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from horolog.broker.log.memory_storage import MemoryStorage
-from horolog.broker.log.offset_map import BYTES_PER_KEY
-from horolog.broker.log.transaction_index import AbortedTransaction
+from horolog.broker.log.compaction.offset_map import BYTES_PER_KEY
+from horolog.broker.log.indexes import AbortedTransaction
+from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.settings import load
 from horolog.broker.topic_settings import resolve
 from horolog.protocol.records.batch import encode_batch

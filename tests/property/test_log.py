@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from horolog.broker.log import segment as segment_module
-from horolog.broker.log.memory_storage import PowerCut
 from horolog.broker.log.partition import OffsetOutOfRange
+from horolog.broker.log.segments import segment as segment_module
 from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.storage.memory_storage import PowerCut
 from tests.support.log_model import CODECS, Model, read_all, small_config
 
 SMALL_PROGRESS_BYTES = 300

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from horolog.broker.log.scan import Batch, scan
+from horolog.broker.log.integrity import Batch, scan
 from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.read_only import ReadOnlyStorage
 from horolog.client.cli.dumping.files import Question, dump_file

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.broker.log.producer_state import Duplicate, ProducerBatch, ProducerStates, Rejected
+from horolog.broker.log.producers import Duplicate, ProducerBatch, ProducerStates, Rejected
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
 

@@ -12,10 +12,11 @@ from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchT
 from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from horolog.protocol.records import message_set
-from horolog.protocol.records.batch import HEADER_BYTES, encode_batch, read_header
+from horolog.protocol.records.batch import encode_batch, read_header
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.convert_up import iter_up
 from horolog.protocol.records.entries import check_crc, iter_entries, iter_records
+from horolog.protocol.records.head import HEADER_BYTES
 from horolog.protocol.records.record import Record
 from horolog.protocol.records.timestamps import TimestampType
 from tests.property.test_records_formats import record_lists

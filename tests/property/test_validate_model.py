@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from horolog.broker.log.validate import Refused, check
+from horolog.broker.log.validation import Refused, check
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records import entries
 from tests.support import raw_records as raw

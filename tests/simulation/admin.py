@@ -188,12 +188,12 @@ class Administrator:
                 partition = self._simulation.real(model)
                 before[model] = partition, partition.log_start_offset, partition.size_bytes, model.may_start
                 model.keeps_all = all(UNKNOWN in one for one in topic.configs)
-                model.may_start = max(model.may_start, partition.high_watermark)
+                model.may_start = max(model.may_start, partition.log_end_offset)  # what is queued is written first
         for topic in self._simulation.topics:
             for model in topic.partitions:
                 model.start_is_unknown |= not topic.must_exist
         now_ms = self._world.clock.wall_ms()
-        self._world.broker._apply_retention()
+        self._world.broker.upkeep.apply_retention()
         self._finish_retention()
         for model, (partition, start, size_bytes, may_start) in before.items():
             moved = partition.log_start_offset - start
@@ -209,7 +209,7 @@ class Administrator:
         if any(one.expiry.waiting_upto is not None for one in broker.logs.partitions.values()):
             self._world.note("retention waits")
             for _ in range(2):
-                broker._sync_and_remove()
+                broker.upkeep.sync_and_remove()
                 self._world.loop.settle()
 
     def _check_retention(
@@ -261,7 +261,7 @@ class Administrator:
 
     def compact(self) -> None:
         before = sum(one.size_bytes for one in self._world.broker.logs.partitions.values())
-        self._world.broker._compact()
+        self._world.broker.upkeep.compact()
         self._world.loop.settle()
         after = sum(one.size_bytes for one in self._world.broker.logs.partitions.values())
         self._world.note("compact", before, after)

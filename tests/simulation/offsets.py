@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
 NOTHING = -1
+TRANSACTIONAL_GROUP = "transactional-group"
+"""Its offsets are committed in transactions."""
 
 
 class OffsetKey(NamedTuple):

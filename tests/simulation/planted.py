@@ -11,27 +11,22 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+from horolog.broker.adoption import folders
 from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.committer import Committer, Failures
 from horolog.broker.groups.journal import Journal as GroupJournal
 from horolog.broker.handlers.produce import Produced
-from horolog.broker.log import retention, survey
-from horolog.broker.log.data_folder import DataFolder
-from horolog.broker.log.expiry import Expiry
-from horolog.broker.log.manager import LogManager
-from horolog.broker.log.memory_storage import MemoryStorage
-from horolog.broker.log.offset_map import OffsetMap
-from horolog.broker.log.partition import Partition
-from horolog.broker.log.producer_state import ProducerStates
-from horolog.broker.log.scan import Damage
-from horolog.broker.log.seals import IndexSum
-from horolog.broker.log.segment import Segment
-from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.time_search import TimeSearch
+from horolog.broker.log.compaction.offset_map import OffsetMap
+from horolog.broker.log.integrity import Damage, IndexSum, surveying
+from horolog.broker.log.manager import DataFolder, LogManager
+from horolog.broker.log.partition import Partition, retention
+from horolog.broker.log.partition.expiry import Expiry
+from horolog.broker.log.producers import ProducerStates
+from horolog.broker.log.segments import Segment, TimeSearch
+from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.transactions import records as transaction_records
 from horolog.broker.transactions.coordinator import TransactionCoordinator
 from horolog.broker.transactions.journal import Journal as TransactionJournal
-from horolog.broker.transactions.journal import _Write as TransactionWrite
 
 Planting = Callable[[], contextlib.AbstractContextManager[Any]]
 
@@ -62,7 +57,7 @@ def trusts_indexes() -> contextlib.AbstractContextManager[Any]:
 
 
 def cuts_at_damage() -> contextlib.AbstractContextManager[Any]:
-    original = survey.scan
+    original = surveying.scan
 
     def scan(read: Any, size: int, **known: Any) -> Iterator[Any]:
         for span in original(read, size, **known):
@@ -71,7 +66,7 @@ def cuts_at_damage() -> contextlib.AbstractContextManager[Any]:
                 return
             yield span
 
-    return patch.object(survey, "scan", scan)
+    return patch.object(surveying, "scan", scan)
 
 
 def believes_any_checksum() -> contextlib.AbstractContextManager[Any]:
@@ -84,7 +79,7 @@ def believes_any_checksum() -> contextlib.AbstractContextManager[Any]:
 
         __hash__ = int.__hash__
 
-    return patch("horolog.broker.log.scan.crc32c", lambda *_: Any32())
+    return patch("horolog.broker.log.integrity.scanning.crc32c", lambda *_: Any32())
 
 
 class Silent:
@@ -146,7 +141,7 @@ def marks_before_the_decision() -> contextlib.AbstractContextManager[Any]:
 def decides_without_sync() -> contextlib.AbstractContextManager[Any]:
     def commit(journal: TransactionJournal, transaction: Any, done: Callable[[bool], None]) -> None:
         partition = journal._append(transaction.id, transaction_records.value_bytes(transaction))
-        journal._committer.submit(TransactionWrite(partition, done, durable=False))
+        journal.submit([partition], lambda failures: done(not failures), durable=False)
 
     return patch.object(TransactionJournal, "commit", commit)
 
@@ -161,14 +156,14 @@ def commits_offsets_without_sync() -> contextlib.AbstractContextManager[Any]:
 
 
 def believes_the_page_cache_of_the_last_process() -> contextlib.AbstractContextManager[Any]:
-    return patch("horolog.broker.log.repair.make_dirty", nothing)
+    return patch("horolog.broker.log.partition.rewrite.make_dirty", nothing)
 
 
 @contextlib.contextmanager
 def shows_what_the_page_cache_has_lost() -> Iterator[None]:
     with (
-        patch("horolog.broker.log.repair.sound", lambda data, _: data),
-        patch("horolog.broker.log.partition.convert_whole", lambda data: data),
+        patch("horolog.broker.log.partition.rewrite.sound", lambda data, _: data),
+        patch("horolog.broker.log.partition.partition.convert_whole", lambda data: data),
     ):
         yield
 
@@ -220,10 +215,13 @@ def leaves_one_file_of_log_starts() -> contextlib.AbstractContextManager[Any]:
 
 
 def deletes_only_folders_that_say_whose_they_are() -> contextlib.AbstractContextManager[Any]:
-    return patch("horolog.broker.adoption.folders.is_blank", lambda *_: False)
+    def is_going(planning: Any, folder: folders.Folder) -> bool:
+        return folders.topic_id_of(planning._storage, folder) in planning._stored.deleting.get(folder.topic, ())
+
+    return patch("horolog.broker.adoption.takeover._Planning._is_going", is_going)
 
 
-def makes_up_ids_of_folders_that_can_not_be_read() -> contextlib.AbstractContextManager[Any]:
+def makes_up_ids_of_folders_that_cannot_be_read() -> contextlib.AbstractContextManager[Any]:
     return patch("horolog.broker.cluster._may_have_id", lambda _: False)
 
 
@@ -267,7 +265,7 @@ PLANTED: dict[str, Planting] = {
         expires_before_the_snapshot,
         leaves_one_file_of_log_starts,
         deletes_only_folders_that_say_whose_they_are,
-        makes_up_ids_of_folders_that_can_not_be_read,
+        makes_up_ids_of_folders_that_cannot_be_read,
         takes_what_can_be_read_of_groups_for_all,
     )
 }

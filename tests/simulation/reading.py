@@ -12,7 +12,7 @@ from horolog.protocol.messages.offsets import OffsetFetchRequest, OffsetFetchReq
 from horolog.protocol.records.batch import read_header
 from horolog.protocol.records.entries import Entry, check_crc, iter_entries, records_of_entry
 from tests.simulation.model import Level, Outcome, PartitionModel, Row, TopicModel, first_at_or_after
-from tests.simulation.offsets import NOTHING, OffsetKey
+from tests.simulation.offsets import NOTHING, TRANSACTIONAL_GROUP, OffsetKey
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
@@ -212,8 +212,9 @@ class Reader:
             if offset is None:
                 self._world.note("offsets unreadable", key.group)
                 continue
-            if self._simulation.syncs_fail and self._simulation.offsets.wrong(key, offset) is not None:
-                self._world.note("waits for markers", key.group)  # they come when the disk takes them
+            may_be_late = self._simulation.syncs_fail or key.group == TRANSACTIONAL_GROUP
+            if may_be_late and self._simulation.offsets.wrong(key, offset) is not None:
+                self._world.note("waits for markers", key.group)  # a commit is answered before they are written
                 self._world.loop.advance(REPAIR_MS)
                 self._world.loop.settle()
                 offset = self._committed_offset(key) or NOTHING

@@ -38,7 +38,7 @@ THEMED = {
     "expires before the snapshot": RETENTION,
     "leaves one file of log starts": LOG_STARTS,
     "deletes only folders that say whose they are": DELETIONS,
-    "makes up ids of folders that can not be read": CLOSED_FOLDERS,
+    "makes up ids of folders that cannot be read": CLOSED_FOLDERS,
     "takes what can be read of groups for all": GROUPS,
 }
 """Bugs that only histories with a theme show within a few hundred."""

@@ -18,14 +18,13 @@ from horolog.protocol.messages.transactions import (
 )
 from horolog.protocol.wire import Message
 from tests.simulation.model import Attempt, Outcome, PartitionModel
-from tests.simulation.offsets import OffsetKey
+from tests.simulation.offsets import TRANSACTIONAL_GROUP, OffsetKey
 from tests.simulation.producers import Actor, note_answer, produce_request, transactional
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
 TIMEOUT_MS = 20_000
-GROUP = "transactional-group"
 TRY_AGAIN = {
     ErrorCode.CONCURRENT_TRANSACTIONS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -163,15 +162,15 @@ class TransactionalProducer(Actor):
 
     def _commit_offset(self) -> None:
         topic, partition = self.simulation.transactional_partition()
-        key = OffsetKey(GROUP, topic, partition.index)
-        if not self._newer and GROUP not in self._added:
+        key = OffsetKey(TRANSACTIONAL_GROUP, topic, partition.index)
+        if not self._newer and TRANSACTIONAL_GROUP not in self._added:
             self._add_group()
             return
         offset = self.simulation.offsets.next_offset(key)
         data = [TxnOffsetCommitRequestPartition(partition_index=partition.index, committed_offset=offset)]
         request = TxnOffsetCommitRequest(
             transactional_id=self.name,
-            group_id=GROUP,
+            group_id=TRANSACTIONAL_GROUP,
             producer_id=self._id,
             producer_epoch=self._epoch,
             generation_id=-1,
@@ -193,12 +192,12 @@ class TransactionalProducer(Actor):
 
     def _add_group(self) -> None:
         request = AddOffsetsToTxnRequest(
-            transactional_id=self.name, producer_id=self._id, producer_epoch=self._epoch, group_id=GROUP
+            transactional_id=self.name, producer_id=self._id, producer_epoch=self._epoch, group_id=TRANSACTIONAL_GROUP
         )
 
         def answered(answer: Any) -> bool:
             if not answer.error_code:
-                self._added.add(GROUP)
+                self._added.add(TRANSACTIONAL_GROUP)
             return self._settled(answer.error_code)
 
         self._ask(request, 3, answered)

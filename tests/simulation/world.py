@@ -20,11 +20,10 @@ from unittest.mock import patch
 
 from horolog.broker.app import Broker
 from horolog.broker.clock import ManualClock
-from horolog.broker.log.memory_storage import MemoryStorage
-from horolog.broker.log.storage import StorageFault
-from horolog.broker.network.connection import Connection
+from horolog.broker.log.storage import MemoryStorage, StorageFault
+from horolog.broker.network.conversation import Conversation
 from horolog.broker.network.dispatch import Dispatcher
-from horolog.broker.network.listener import ConnectionLimits
+from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.settings import load
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode, encode
@@ -75,47 +74,21 @@ class ErrorWatch(logging.Handler):
 
 
 class Client:
-    """The client's end of a connection; an answer is handed out when the world delivers it."""
-
-    name = "PLAINTEXT"
+    """The client's end of a conversation; an answer is handed out when the world delivers it."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._last_id = 0
         self._received = bytearray()
         self._waiting: deque[tuple[Message, int, Answered]] = deque()
-        self.closed = False
-        self._connection = Connection(self, world.dispatcher, world.limits)  # type: ignore[arg-type]
-        self._connection.connection_made(self)  # type: ignore[arg-type]
+        self._is_lost = False
+        self._conversation = Conversation(
+            world.dispatcher.dispatch, world.limits, world.clock.monotonic, listener="PLAINTEXT"
+        )
 
-    # what the broker's connection asks of its listener and its transport
-
-    def admit(self, _: Connection) -> None:
-        return None
-
-    def forget(self, _: Connection) -> None:
-        pass
-
-    def get_extra_info(self, _: str) -> None:
-        return None
-
-    def set_write_buffer_limits(self, high: int) -> None:
-        pass
-
-    def pause_reading(self) -> None:
-        pass
-
-    def resume_reading(self) -> None:
-        pass
-
-    def close(self) -> None:
-        self.closed = True
-
-    def writelines(self, parts: list[bytes]) -> None:
-        for part in parts:
-            self._received += part
-
-    # what the simulation does
+    @property
+    def closed(self) -> bool:
+        return self._is_lost or self._conversation.closing
 
     def send(self, request: Message, version: int, answered: Answered | None) -> None:
         """Send a request; without `answered` it is one that gets no answer."""
@@ -126,10 +99,14 @@ class Client:
         body = header + encode(request, version)
         if answered is not None:
             self._waiting.append((request, version, answered))
-        self._connection.data_received(struct.pack(">i", len(body)) + body)
+        self._conversation.receive(struct.pack(">i", len(body)) + body)
 
     def deliver(self) -> None:
         """Hand out the answers that have come; whoever waits on a connection that is closed gets none."""
+        self._received += b"".join(self._conversation.take_output())
+        while self._conversation.wants_turn:
+            self._conversation.resume_if_allowed()
+            self._received += b"".join(self._conversation.take_output())
         while len(self._received) >= 4:
             (size,) = struct.unpack_from(">i", self._received)
             frame = bytes(self._received[4 : 4 + size])
@@ -142,14 +119,14 @@ class Client:
             self.lose()
 
     def lose(self) -> None:
-        self.closed = True
+        self._is_lost = True
         waiting, self._waiting = self._waiting, deque()
         for _, _, answered in waiting:
             answered(None)
 
     def hang_up(self) -> None:
         """The client goes away without a word."""
-        self._connection.connection_lost(None)
+        self._conversation.lost()
         self.lose()
 
 
@@ -249,7 +226,7 @@ class World:
 @contextlib.contextmanager
 def in_simulation(world: World) -> Iterator[None]:
     """What of the process the simulation has to govern: random ids and the log."""
-    log = logging.getLogger("broker")
+    log = logging.getLogger("horolog.broker")
     level, propagates = log.level, log.propagate
     log.addHandler(world.errors)
     log.setLevel(logging.ERROR)

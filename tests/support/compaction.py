@@ -3,15 +3,14 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from horolog.broker.log import clean_plan, swap_files, transaction_index
-from horolog.broker.log.clean_plan import SegmentFacts
-from horolog.broker.log.cleaner import Cleaned, Inputs, clean
+from horolog.broker.log.compaction import Cleaned, clean_plan
+from horolog.broker.log.compaction.clean_plan import SegmentFacts
+from horolog.broker.log.compaction.cleaner import Inputs, clean
 from horolog.broker.log.counters import LogCounters
-from horolog.broker.log.index_cache import IndexCache
-from horolog.broker.log.scan import Batch, scan
-from horolog.broker.log.segment import SegmentFolder
+from horolog.broker.log.indexes import AbortedTransaction, IndexCache, transaction_index
+from horolog.broker.log.integrity import Batch, scan
+from horolog.broker.log.segments import SegmentFolder, swap_files
 from horolog.broker.log.storage import Storage
-from horolog.broker.log.transaction_index import AbortedTransaction
 from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.records.batch import iter_batch
 from horolog.protocol.records.message_set import iter_message, read_message

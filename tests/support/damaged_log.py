@@ -9,12 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from horolog.broker.log import set_aside
+from horolog.broker.log.integrity import BeingRescanned, set_aside
 from horolog.broker.log.manager import LogManager
-from horolog.broker.log.mending import Mender
 from horolog.broker.log.partition import Partition
+from horolog.broker.log.recovery import Rescanner
 from horolog.broker.log.storage import RealStorage
-from horolog.broker.log.suspects import BeingMended
 from tests.support.log_model import NEW, OLD, Row, encode, first_at_or_after, place, read_all
 from tests.support.logs import WALL_MS, open_logs, topic_config
 
@@ -121,17 +120,17 @@ class DamagedLog:
             try:
                 read_all(self.partition)
                 return mended
-            except BeingMended:
+            except BeingRescanned:
                 mended += self._mend()
         raise AssertionError("it is never mended")
 
     def _mend(self) -> int:
-        mender = Mender(self.partition.folder.suspects, RealStorage(), lambda _: self.partition)
-        task = mender.next_task(WALL_MS)
+        rescanner = Rescanner(self.partition.folder.rescan_queue, RealStorage(), lambda _: self.partition)
+        task = rescanner.next_task(WALL_MS)
         assert task is not None
-        seal = mender.run(task)
+        seal = rescanner.run(task)
         assert seal is not None
-        return int(mender.finish(task, seal))
+        return int(rescanner.finish(task, seal))
 
     def check(self) -> None:
         """What is served, and every look-up, is what was written and not lost."""

@@ -8,12 +8,11 @@ from horolog.broker.clock import ManualClock
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.committer import Commit
+from horolog.broker.coordination.timers import Timers
 from horolog.broker.groups.coordinator import GroupCoordinator
-from horolog.broker.groups.timers import Timers
 from horolog.broker.log.manager import LogManager
-from horolog.broker.log.memory_storage import MemoryStorage
 from horolog.broker.log.partition import Partition
-from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.settings import load
 
 DATA = "/data"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from horolog.broker.log.lookup import Found
-from horolog.broker.log.memory_storage import MemoryStorage
-from horolog.broker.log.opened import Resources
-from horolog.broker.log.partition import Partition
+from horolog.broker.log.partition import Partition, Resources
 from horolog.broker.log.recovery import Circumstances, create_partition, open_partition
+from horolog.broker.log.segments import Found
+from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.settings import load
 from horolog.broker.topic_settings import TopicConfig, resolve
 from horolog.protocol.records import message_set

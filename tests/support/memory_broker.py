@@ -9,10 +9,10 @@ from typing import Any, Self
 from horolog.broker.app import Broker
 from horolog.broker.clock import ManualClock
 from horolog.broker.cluster import NewTopic, Topic
-from horolog.broker.log.memory_storage import MemoryStorage
-from horolog.broker.network.connection import Connection
+from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.network.conversation import Conversation, Onlooker
 from horolog.broker.network.dispatch import Dispatcher
-from horolog.broker.network.listener import ConnectionLimits
+from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.settings import load
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode, encode
@@ -21,47 +21,29 @@ from horolog.protocol.wire import Message
 NOW_MS = 1_700_000_000_000
 
 
-class Wire:
-    """The client's end of a connection."""
+def still() -> float:
+    """A clock for conversations: it is always their turn."""
+    return 0.0
 
-    name = "PLAINTEXT"
+
+class Wire(Onlooker):
+    """The client's end of a conversation."""
 
     def __init__(self, dispatcher: Dispatcher, limits: ConnectionLimits) -> None:
         self.received = bytearray()
-        self.closed = False
         self._arrived = asyncio.Event()
-        self.connection = Connection(self, dispatcher, limits)  # type: ignore[arg-type]
-        self.connection.connection_made(self)  # type: ignore[arg-type]
+        self.conversation = Conversation(dispatcher.dispatch, limits, still, listener="PLAINTEXT")
+        self.conversation.carrier = self
         self._last_id = 0
 
-    # what the broker's connection asks of its listener and its transport
-    def admit(self, connection: Connection) -> None:
-        return None
-
-    def forget(self, connection: Connection) -> None:
-        pass
-
-    def get_extra_info(self, name: str) -> Any:
-        return None
-
-    def set_write_buffer_limits(self, high: int) -> None:
-        pass
-
-    def pause_reading(self) -> None:
-        pass
-
-    def resume_reading(self) -> None:
-        pass
-
-    def close(self) -> None:
-        self.closed = True
-
-    def writelines(self, parts: list[bytes]) -> None:
-        for part in parts:
-            self.received += part
+    def output_ready(self) -> None:
+        self.received += b"".join(self.conversation.take_output())
         self._arrived.set()
 
-    # what a test does
+    @property
+    def closed(self) -> bool:
+        return self.conversation.closing
+
     def send(self, request: Message, version: int) -> int:
         """Send a request without waiting; its correlation id."""
         api = next(api for api in API.values() if api.name + "Request" == type(request).__name__)
@@ -69,7 +51,7 @@ class Wire:
         header = struct.pack(">hhih4s", api.key, version, self._last_id, 4, b"test")
         header += b"\0" * (api.request_header_version(version) - 1)
         body = header + encode(request, version)
-        self.connection.data_received(struct.pack(">i", len(body)) + body)
+        self.conversation.receive(struct.pack(">i", len(body)) + body)
         return self._last_id
 
     def answers(self) -> int:

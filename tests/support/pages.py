@@ -22,7 +22,12 @@ from typing import NamedTuple
 
 from tests.support.style import PROJECT
 
-PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+PAGES = [
+    PROJECT / "README.md",
+    PROJECT / "CONTRIBUTING.md",
+    PROJECT / "SECURITY.md",
+    *sorted((PROJECT / "docs").glob("*.md")),
+]
 RUN = frozenset({"console", "sh", "python"})
 ADDRESSES = ("127.0.0.1:9092", "localhost:9092")
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

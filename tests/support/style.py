@@ -14,7 +14,14 @@ MAX_FILE_LINES = 700
 MAX_NESTING = 4
 LINKS = frozenset({"broker", "client", "pipeline", "protocol"})
 """Names that are importable only below `horolog`."""
+VENDOR = PROJECT / "tests" / "vendor"
+"""Tools taken over as they are: no rule of style is about them."""
 
+_ROOMS = "horolog.broker.log"
+_HEAD_FORMAT = re.compile(r">qi[a-zA-Z0-9]*b[a-zA-Z0-9]*|>qi|>iIb[a-zA-Z]*")
+"""What begins with an entry's offset and length. `>qi` alone is the time index's entry, too."""
+_POSITION_NAME = re.compile(r"(?:_|\b)(?:AT|ENDS_AT|FROM)\b")
+_HEAD_POSITIONS = frozenset({12, 16, 17, 18, 21, 22, 23, 27, 35, 43, 51, 53, 57, 61})
 _BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.Match)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -47,7 +54,8 @@ def _hidden(path: Path) -> bool:
 
 
 def python_files() -> list[Path]:
-    return [path for path in tracked_files() if path.suffix == ".py"]
+    """The project's own: what is vendored keeps the style that it came with."""
+    return [path for path in tracked_files() if path.suffix == ".py" and VENDOR not in path.parents]
 
 
 def line_count(path: Path) -> int:
@@ -87,6 +95,32 @@ def imported(path: Path) -> Iterator[str]:
             yield node.module or ""
 
 
+def past_a_front(path: Path) -> Iterator[str]:
+    """Imports of what a room of the log does not show, by a file outside of it."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        package, room, *behind = _room_of(node.module or "") if isinstance(node, ast.ImportFrom) else ("", "")
+        folder = PROJECT / package.replace(".", "/") / room
+        if not room or not folder.is_dir() or folder in path.parents:
+            continue
+        shown = _names_shown(folder / "__init__.py")
+        hidden = [one.name for one in node.names if behind or one.name not in shown]  # type: ignore[attr-defined]
+        yield from (f"{path.relative_to(PROJECT)}: {name} of {package}.{room}" for name in hidden)
+
+
+def _room_of(module: str) -> list[str]:
+    """The package of rooms, the room and what is behind it, as far as a module's name has them."""
+    if not module.startswith(f"{_ROOMS}."):
+        return ["", ""]
+    return [_ROOMS, *module.removeprefix(f"{_ROOMS}.").split(".")]
+
+
+def _names_shown(front: Path) -> frozenset[str]:
+    assigned = (node for node in ast.parse(front.read_bytes()).body if isinstance(node, ast.Assign))
+    return frozenset(
+        next(ast.literal_eval(node.value) for node in assigned if ast.unparse(node.targets[0]) == "__all__")
+    )
+
+
 def duty(path: Path) -> str | None:
     """The first paragraph of the module's docstring."""
     text = ast.get_docstring(ast.parse(path.read_bytes()))
@@ -123,3 +157,18 @@ def summary() -> str:
 
 def _p90(values: list[int]) -> int:
     return sorted(values)[len(values) * 9 // 10]
+
+
+def layouts_of_heads(path: Path) -> Iterator[str]:
+    """Numbers and struct formats by which a file knows where the fields of a batch's or message's head lie."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _HEAD_FORMAT.fullmatch(node.value):
+            yield f"{path.relative_to(PROJECT)}:{node.lineno}: {node.value}"
+        elif isinstance(node, ast.Assign) and _knows_a_position(node):
+            yield f"{path.relative_to(PROJECT)}:{node.lineno}: {ast.unparse(node)}"
+
+
+def _knows_a_position(node: ast.Assign) -> bool:
+    names = " ".join(ast.unparse(target) for target in node.targets)
+    numbers = [one.value for one in ast.walk(node.value) if isinstance(one, ast.Constant)]
+    return bool(_POSITION_NAME.search(names)) and any(one in _HEAD_POSITIONS for one in numbers)

@@ -17,10 +17,10 @@ from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.committer import Committer, Failures
 from horolog.broker.handlers import transactional_produce
 from horolog.broker.log.manager import LogManager
-from horolog.broker.log.memory_storage import ALL, MemoryStorage
 from horolog.broker.log.partition import Partition
-from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.validate import Refused
+from horolog.broker.log.storage import MemoryStorage, StorageFault
+from horolog.broker.log.storage.memory_storage import ALL
+from horolog.broker.log.validation import Refused
 from horolog.broker.metrics import Metrics
 from horolog.broker.settings import load
 from horolog.broker.transactions.coordinator import TransactionCoordinator

@@ -46,7 +46,7 @@ def in_memory(path, name):
     [
         ("tests/damage/test_data_folder.py", "test_a_full_disk_at_the_start"),
         ("tests/damage/test_transaction_files.py", "test_transaction_index"),
-        ("tests/unit/broker/log/test_scrub.py", "test_the_scrub_finds_what_nobody_reads"),
+        ("tests/unit/broker/log/recovery/test_scrub.py", "test_the_scrub_finds_what_nobody_reads"),
     ],
 )
 def test_a_disk_in_memory_is_told(path, name):

@@ -12,6 +12,12 @@ def none(found):
     assert not found, "\n" + "\n".join(found)
 
 
+def test_vendored_tools_are_left_out():
+    vendored = [path for path in style.tracked_files() if path.suffix == ".py" and style.VENDOR in path.parents]
+    assert vendored
+    assert not set(vendored) & set(style.python_files())
+
+
 def test_functions_are_short():
     found = [one for path in style.python_files() for one in style.functions(path)]
     none([f"{one.where}: {one.lines} lines" for one in found if one.lines > style.MAX_FUNCTION_LINES])
@@ -31,6 +37,22 @@ def test_nothing_is_imported_through_the_links_at_the_top():
     """They are there for short paths; imported, they would be a second copy of everything."""
     found = [f"{path}: {name}" for path in style.python_files() for name in style.imported(path)]
     none([one for one in found if one.rpartition(": ")[2].partition(".")[0] in style.LINKS])
+
+
+def test_nobody_outside_imports_past_the_front_of_a_room_of_the_log():
+    """Unit tests of what is behind it may."""
+    paths = [path for path in style.python_files() if "tests" not in path.relative_to(style.PROJECT).parts]
+    none([line for path in paths for line in style.past_a_front(path)])
+    behind = style.PROJECT / "tests/unit/broker/log/partition/test_rolling.py"
+    assert any(": Reason of horolog.broker.log.partition" in line for line in style.past_a_front(behind))
+
+
+def test_one_module_knows_where_the_fields_of_a_head_lie():
+    packages = style.PROJECT / "horolog"
+    apart = {packages / "protocol/records/head.py", packages / "broker/log/indexes/time_index.py"}
+    paths = [path for path in style.python_files() if packages in path.parents and path not in apart]
+    none([line for path in paths for line in style.layouts_of_heads(path)])
+    assert len(list(style.layouts_of_heads(packages / "protocol/records/head.py"))) > 10
 
 
 def test_every_module_opens_with_a_sentence():

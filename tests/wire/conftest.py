@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.broker_process import BrokerProcess
-from tests.wire.prober.core import Case, Ctx, Target
+from tests.vendor.wire_prober.core import Case, Ctx, Target
 
 
 @pytest.fixture(scope="session")

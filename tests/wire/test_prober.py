@@ -11,12 +11,12 @@ import pytest
 
 from tests.support.broker_process import PROJECT, TARGET_SETTINGS, BrokerProcess
 from tests.support.file_lock import alone
+from tests.vendor.wire_prober.cases import CASES
+from tests.vendor.wire_prober.score import Verdict, counts, differences, judge, oracles
 from tests.wire import known_differences
-from tests.wire.prober.cases import CASES
-from tests.wire.prober.score import Verdict, counts, differences, judge, oracles
 
 pytestmark = pytest.mark.timeout(600)
-PROBE = Path(__file__).parent / "prober" / "probe.py"
+PROBE = PROJECT / "tests" / "vendor" / "wire_prober" / "probe.py"
 JOBS = 4
 
 

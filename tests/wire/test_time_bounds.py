@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.broker_process import BrokerProcess
 from tests.support.fixtures import BrokerStarter
-from tests.wire.prober.core import Case, Ctx, Target
-from tests.wire.prober.wire import batch, msg, wrap
+from tests.vendor.wire_prober.core import Case, Ctx, Target
+from tests.vendor.wire_prober.wire import batch, msg, wrap
 
 INVALID_TIMESTAMP = 32
 HOUR_MS = 3_600_000

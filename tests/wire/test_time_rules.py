@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.wire.prober.core import Ctx
-from tests.wire.prober.wire import batch, msg, wrap
+from tests.vendor.wire_prober.core import Ctx
+from tests.vendor.wire_prober.wire import batch, msg, wrap
 from tests.wire.test_time_bounds import produce_by_id, topic_id, topic_with
 
 INVALID_TIMESTAMP, UNKNOWN_TOPIC_ID = 32, 100

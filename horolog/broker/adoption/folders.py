@@ -9,10 +9,9 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from horolog.broker.log import checkpoints
-from horolog.broker.log.checkpoints import CheckpointError
-from horolog.broker.log.data_folder import partition_of
-from horolog.broker.log.segment import LOG_SUFFIX
+from horolog.broker.log.files import CheckpointError, checkpoints
+from horolog.broker.log.manager import partition_of
+from horolog.broker.log.segments import LOG_SUFFIX
 from horolog.broker.log.storage import Storage, StorageFault
 
 STRAY_SUFFIX = "-stray"
@@ -73,7 +72,7 @@ def look(storage: Storage, data_dirs: Sequence[str]) -> Folders:
 
 
 def count_and_foreign(stored_count: int, found: Iterable[int]) -> tuple[int, list[int]]:
-    """How many partitions a topic has by what is on record and its folders, and the folders that cannot be its partitions."""
+    """How many partitions a topic has by the record and by its folders, and the folders that cannot be its partitions."""
     numbers = sorted(found)
     limit = stored_count + len(numbers) + MAX_FILLED_PARTITIONS
     foreign = [number for number in numbers if number >= limit]

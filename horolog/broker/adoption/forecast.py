@@ -1,4 +1,4 @@
-"""Foretells what retention would delete soon, by the rules of `broker.log.retention` themselves."""
+"""Foretells what retention would delete soon, by the rules of `broker.log.partition.retention` themselves."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

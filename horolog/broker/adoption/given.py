@@ -37,7 +37,7 @@ class GivenError(ValueError):
 
 @dataclass(slots=True)
 class Given:
-    """What is said of one topic."""
+    """The settings given for one topic."""
 
     own: dict[str, str] = field(default_factory=dict)
     inherited: dict[str, str] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from horolog.broker.topic_settings import ROWS, SETTINGS_UNKNOWN, describe, reso
 
 
 class RefusedSettings(Exception):
-    """What is given cannot be; nothing was changed."""
+    """A given setting is not allowed; nothing was changed."""
 
 
 def give(taken: Takeover, given: Mapping[str, Given], settings: Settings) -> list[str]:

@@ -1,10 +1,10 @@
-"""Reads the log of a KRaft controller, `__cluster_metadata-0`, and its snapshots, and proves batch by batch what is whole.
+"""Reads the log of a KRaft controller, `__cluster_metadata-0`, and its snapshots, and proves batch by batch which parts are whole.
 
 A snapshot `<end offset, 20 digits>-<leader epoch, 10 digits>.checkpoint` holds all that counts below its end offset, as batches between a
 control batch of type 3 and one of type 4; without the last it was not finished. The segments `<base offset>.log` hold the
 records from there on, without gaps. Everything is v2 batches; a record's value is a frame (see `protocol.messages.metadata_records`).
 
-What is damaged is passed over and told: the batches behind it are found again by their checksums. Bytes at the very end of the
+Damage is passed over and reported: the batches behind it are found again by their checksums. Bytes at the very end of the
 last segment in which no batch is found are a write that was cut short: no controller has ever counted on that.
 """
 
@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 
 from horolog.broker.log.storage import Storage, StorageFault
 from horolog.protocol.errors import ProtocolError
-from horolog.protocol.records import batch
+from horolog.protocol.records import head
 from horolog.protocol.records.control import control_type, decode_leader_change
-from horolog.protocol.records.entries import ENTRY_BYTES, PREFIX, check_crc, iter_entries, records_of_entry
+from horolog.protocol.records.entries import check_crc, iter_entries, records_of_entry
+from horolog.protocol.records.head import LENGTH_ENDS_AT, MAGIC_AT, PREFIX
 from horolog.protocol.records.record import Record
 
 FOLDER = "__cluster_metadata-0"
@@ -26,8 +27,6 @@ UNKNOWN_VOTERS = 0
 _SEGMENT = re.compile(r"(\d{20})\.log")
 _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 _MAGIC = 2
-_MAGIC_AT = 16
-_EPOCH_AT = 12
 
 
 class MetadataDamaged(Exception):
@@ -156,10 +155,10 @@ def _read_segment(storage: Storage, path: str, found: MetadataLog, *, is_last: b
 
 def _good_batch(data: bytes, position: int) -> int:
     """The size of the batch at a position that is whole and has the right checksum, else 0."""
-    if position + batch.HEADER_BYTES > len(data) or data[position + _MAGIC_AT] != _MAGIC:
+    if position + head.HEADER_BYTES > len(data) or data[position + MAGIC_AT] != _MAGIC:
         return 0
-    size_bytes = PREFIX.unpack_from(data, position)[1] + ENTRY_BYTES
-    if size_bytes < batch.HEADER_BYTES or position + size_bytes > len(data):
+    size_bytes = PREFIX.unpack_from(data, position)[1] + LENGTH_ENDS_AT
+    if size_bytes < head.HEADER_BYTES or position + size_bytes > len(data):
         return 0
     return size_bytes if check_crc(data, position, size_bytes, _MAGIC) else 0
 
@@ -167,7 +166,7 @@ def _good_batch(data: bytes, position: int) -> int:
 def _tell_tail(path: str, data: bytes, position: int, found: MetadataLog, *, is_last: bool) -> None:
     """A write that was cut short ends before its batch does; a batch that is whole and wrong was changed later."""
     rest = len(data) - position
-    whole = rest >= batch.HEADER_BYTES and 0 < PREFIX.unpack_from(data, position)[1] + ENTRY_BYTES <= rest
+    whole = rest >= head.HEADER_BYTES and 0 < PREFIX.unpack_from(data, position)[1] + LENGTH_ENDS_AT <= rest
     if not is_last or (whole and any(data[position:])):
         found.damages.append(f"{path}: {rest} bytes at {position} are no records")
     else:

@@ -1,8 +1,8 @@
 """What a KRaft controller knew: the records of its log, replayed.
 
 Records between BeginTransactionRecord and EndTransactionRecord count together, at the end; without an end, or after an
-AbortTransactionRecord, they never were. A type of record that is not declared is passed over and counted: it says nothing of what is
-kept here. A newer version of one that is declared cannot be read: of what it speaks, everything counts as not known.
+AbortTransactionRecord, they never were. A type of record that is not declared is passed over and counted: nothing
+kept here depends on it. A newer version of one that is declared cannot be read: everything it speaks of counts as not known.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from typing import Any
 
 from horolog.broker.adoption import kraft_log
 from horolog.broker.adoption.kraft_log import MetadataLog
-from horolog.broker.log.checkpoints import encode_uuid
+from horolog.broker.log.files import encode_uuid
 from horolog.broker.log.storage import Storage
 from horolog.protocol.compile import decode
 from horolog.protocol.errors import DecodeError

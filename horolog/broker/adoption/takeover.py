@@ -7,7 +7,7 @@ Who is believed, for a topic:
    topic deleted, a topic made anew. What it knows nothing of (topics made here, settings changed here) stays.
 2. The KRaft metadata, where the topic is not on record here, and all of its log can be read.
 3. Kafka's own settings for its internal topics.
-4. Otherwise the settings are unknown: what is known of them counts, and nothing is deleted or compacted.
+4. Otherwise the settings are unknown: known ones count, and nothing is deleted or compacted.
 
 `horolog-cluster` that is gone, while `horolog-adopted` says that it was there, or that is damaged, makes the settings of the topics that it no
 longer has unknown, whatever an older source says. Without its head the settings that all topics share are gone, too.
@@ -26,7 +26,7 @@ from horolog.broker.adoption.adopted_file import Adopted
 from horolog.broker.adoption.folders import Folders, Renaming
 from horolog.broker.adoption.kraft_state import ALL_BROKERS, KraftState, KraftTopic
 from horolog.broker.cluster_file import StoredCluster, StoredTopic
-from horolog.broker.log import log_starts
+from horolog.broker.log.files import log_starts
 from horolog.broker.log.storage import Storage
 from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import DECIDING, as_unknown, is_unknown, settled
@@ -177,7 +177,7 @@ class _Planning:
         self._take(StoredTopic(name, topic.id, count, overrides, places), origin)
 
     def _places(self, theirs: KraftTopic, ours: StoredTopic | None = None) -> Mapping[str, Sequence[int]]:
-        """In which data folders partitions lie: what is on record here, and what Kafka says of the others."""
+        """In which data folders partitions lie: as recorded here; for the others, as Kafka says."""
         places = {one: list(indexes) for one, indexes in (ours.folders if ours is not None else {}).items()}
         recorded = {index for indexes in places.values() for index in indexes}
         for one, indexes in theirs.folders_of(self._settings.node_id).items():
@@ -222,11 +222,17 @@ class _Planning:
             self._take(StoredTopic(name, topic_id, count, overrides, places), origin)
 
     def _is_going(self, folder: folders.Folder) -> bool:
-        """Whether the folder was left behind by a deletion that the start finishes."""
+        """Whether the folder was left behind by a deletion that the start finishes.
+
+        The power may have failed before its id was on the disk. A topic that was made anew would be on record, if that is whole.
+        """
         ids = self._stored.deleting.get(folder.topic)
         if ids is None:
             return False
-        return folders.topic_id_of(self._storage, folder) in ids or folders.is_blank(self._storage, folder)
+        topic_id = folders.topic_id_of(self._storage, folder)
+        if topic_id is None:
+            return self._record_is_whole or folders.is_blank(self._storage, folder)
+        return topic_id in ids
 
     def _is_removed(self, found: Mapping[int, folders.Folder]) -> bool:
         """Whether these are the leavings of a topic that a Kafka has deleted."""

@@ -1,29 +1,25 @@
 """A classic group as data: its state, its members, what they support, and the questions that the protocol asks of them.
 
-The states and the ways between them are tables. What is done on the way is in `classic`.
+The states and the ways between them are tables. `classic`, which alone changes a group, takes those ways.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from enum import Enum
 
+from horolog.broker.groups.classic_events import AnswerJoin, AnswerSync, Client, Protocols, SessionOver, Timeouts
+from horolog.broker.groups.decision import GroupTimer
 from horolog.broker.groups.offsets import Committed, GroupOffsets, TopicPartition
 from horolog.broker.groups.records import Entry, entry
 from horolog.broker.groups.subscription import subscribed_topics
-from horolog.broker.groups.timers import Timer
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.coordinator_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
-from horolog.protocol.messages.groups import JoinGroupResponse, JoinGroupResponseMember, SyncGroupResponse
 
 NO_GENERATION = -1
 CONSUMER_PROTOCOL = "consumer"
-
-Protocols = Sequence[tuple[str, bytes]]
-AnswerJoin = Callable[[JoinGroupResponse], None]
-AnswerSync = Callable[[SyncGroupResponse], None]
 
 
 class State(Enum):
@@ -72,23 +68,17 @@ class Member:
         self,
         member_id: str,
         instance_id: str | None,
-        client_id: str,
-        client_host: str,
-        session_timeout_ms: int,
-        rebalance_timeout_ms: int,
+        client: Client,
+        timeouts: Timeouts,
         protocols: Protocols,
-        session: Timer,
-        assignment: bytes = b"",
     ) -> None:
         self.id = member_id
         self.instance_id = instance_id
-        self.client_id = client_id
-        self.client_host = client_host
-        self.session_timeout_ms = session_timeout_ms
-        self.rebalance_timeout_ms = rebalance_timeout_ms
+        self.client_id, self.client_host = client
+        self.session_timeout_ms, self.rebalance_timeout_ms = timeouts
         self.protocols = protocols
-        self.assignment = assignment
-        self.session = session
+        self.assignment = b""
+        self.session = GroupTimer(SessionOver(self))
         self.joining: AnswerJoin | None = None
         self.syncing: AnswerSync | None = None
         self.is_new = False
@@ -102,6 +92,28 @@ class Member:
     def vote(self, candidates: frozenset[str]) -> str | None:
         """The protocol that this member likes best of those that all support."""
         return next((name for name, _ in self.protocols if name in candidates), None)
+
+
+class Supported:
+    """How many members support each protocol."""
+
+    __slots__ = ("_counts",)
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    def __repr__(self) -> str:
+        return f"<Supported: {dict(self._counts)}>"
+
+    def add(self, protocols: Protocols) -> None:
+        self._counts.update({name for name, _ in protocols})
+
+    def remove(self, protocols: Protocols) -> None:
+        self._counts -= Counter({name for name, _ in protocols})
+
+    def by_all(self, count: int) -> frozenset[str]:
+        """The protocols that so many members support."""
+        return frozenset(name for name, supporters in self._counts.items() if supporters == count)
 
 
 class ClassicGroup:
@@ -142,14 +154,14 @@ class ClassicGroup:
         self.leader_id: str | None = None
         self.members: dict[str, Member] = {}
         self.statics: dict[str, str] = {}
-        self.pending: dict[str, Timer] = {}
+        self.pending: dict[str, GroupTimer] = {}
         self.pending_sync: set[str] = set()
         self.subscribed: frozenset[str] | None = frozenset()
-        self.supported: Counter[str] = Counter()
+        self.supported = Supported()
         self.waiting_count = 0
         self.new_member_added = False
-        self.join_timer: Timer | None = None
-        self.sync_timer: Timer | None = None
+        self.join_timer: GroupTimer | None = None
+        self.sync_timer: GroupTimer | None = None
 
     def __repr__(self) -> str:
         return f"<ClassicGroup {self.id} {self.state.value}, generation {self.generation}, {len(self.members)} members>"
@@ -240,7 +252,7 @@ class ClassicGroup:
         if not self.members:
             self.leader_id = None
         self.members[member.id] = member
-        self.supported.update({name for name, _ in member.protocols})
+        self.supported.add(member.protocols)
         if member.instance_id is not None:
             self.statics[member.instance_id] = member.id
         if self.leader_id is None:
@@ -248,21 +260,18 @@ class ClassicGroup:
 
     def remove(self, member: Member) -> None:
         del self.members[member.id]
-        self._unsupport(member)
+        self.supported.remove(member.protocols)
         self.pending_sync.discard(member.id)
         if member.instance_id is not None and self.statics.get(member.instance_id) == member.id:
             del self.statics[member.instance_id]
         if self.leader_id == member.id:
             self.leader_id = next(iter(self.members), None)
 
-    def _unsupport(self, member: Member) -> None:
-        self.supported -= Counter({name for name, _ in member.protocols})
-
     def update(self, member: Member, protocols: Protocols) -> None:
         """A member joins again, perhaps with other protocols."""
-        self._unsupport(member)
+        self.supported.remove(member.protocols)
         member.protocols = protocols
-        self.supported.update({name for name, _ in protocols})
+        self.supported.add(protocols)
 
     def rename(self, member: Member, new_id: str) -> None:
         """A static member came back: it keeps its place and its assignment under a new id."""
@@ -290,37 +299,18 @@ class ClassicGroup:
     def has_all_joined(self) -> bool:
         return not self.pending and self.waiting_count == len(self.members)
 
-    def elect_joined_leader(self) -> bool:
-        """Have a leader among those who joined: the old one if it did. False if nobody did."""
-        leader = self.members.get(self.leader_id or "")
-        if leader is not None and leader.joining is not None:
-            return True
-        first = next((member.id for member in self.members.values() if member.joining is not None), None)
-        if first is not None:
-            self.leader_id = first
-        return first is not None
-
-    @property
-    def rebalance_timeout_ms(self) -> int:
-        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
-
     # -- protocols
-
-    def candidates(self) -> frozenset[str]:
-        """The protocols that every member supports."""
-        count = len(self.members)
-        return frozenset(name for name, supporters in self.supported.items() if supporters == count)
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
         """Whether someone with these protocols may join."""
         offered = frozenset(names)
         if not self.members:
             return bool(protocol_type) and bool(offered)
-        return protocol_type == self.protocol_type and not offered.isdisjoint(self.candidates())
+        return protocol_type == self.protocol_type and not offered.isdisjoint(self.supported.by_all(len(self.members)))
 
     def select_protocol(self) -> str | None:
         """The protocol with the most votes; each member votes for the first of its own that all support."""
-        candidates = self.candidates()
+        candidates = self.supported.by_all(len(self.members))
         votes = Counter(member.vote(candidates) for member in self.members.values())
         return max(votes, key=lambda name: votes[name])
 
@@ -333,41 +323,11 @@ class ClassicGroup:
         else:
             self.protocol_name = None
             self.go_to(State.EMPTY, now_ms)
-        self.find_subscribed()
+        self.subscribed = subscribed_by(self)
 
-    def find_subscribed(self) -> None:
-        """Learn from the members' metadata which topics the group reads, where that is written in the usual way."""
-        if not self.members:
-            self.subscribed = frozenset()
-        elif self.protocol_type != CONSUMER_PROTOCOL:
-            self.subscribed = None
-        else:
-            self.subscribed = subscribed_topics(member.metadata(self.protocol_name) for member in self.members.values())
+    # -- how it is kept in the log
 
-    # -- what members and disks are told
-
-    def joined(self, member: Member, *, with_members: bool) -> JoinGroupResponse:
-        members = [
-            JoinGroupResponseMember(
-                member_id=each.id, group_instance_id=each.instance_id, metadata=each.metadata(self.protocol_name)
-            )
-            for each in (self.members.values() if with_members else ())
-        ]
-        return JoinGroupResponse(
-            generation_id=self.generation,
-            protocol_type=self.protocol_type,
-            protocol_name=self.protocol_name,
-            leader=self.leader_id or "",
-            member_id=member.id,
-            members=members,
-        )
-
-    def synced(self, member: Member) -> SyncGroupResponse:
-        return SyncGroupResponse(
-            protocol_type=self.protocol_type, protocol_name=self.protocol_name, assignment=member.assignment
-        )
-
-    def entry(self, assignments: dict[str, bytes] | None = None) -> Entry:
+    def entry(self, assignments: Mapping[str, bytes] | None = None) -> Entry:
         """The group as it is kept in the log, with other assignments if they are given."""
         members = [
             MemberMetadata(
@@ -394,6 +354,15 @@ class ClassicGroup:
 
     def tombstone(self) -> Entry:
         return entry(GroupMetadataKey(group=self.id), None)
+
+
+def subscribed_by(group: ClassicGroup) -> frozenset[str] | None:
+    """The topics that a group reads, by its members' metadata; None where that is not written in the usual way."""
+    if not group.members:
+        return frozenset()
+    if group.protocol_type != CONSUMER_PROTOCOL:
+        return None
+    return subscribed_topics(member.metadata(group.protocol_name) for member in group.members.values())
 
 
 def new_member_id(client_id: str | None, instance_id: str | None) -> str:

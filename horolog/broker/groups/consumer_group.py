@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from horolog.broker.groups.assignors import DEFAULT_ASSIGNOR, NOTHING, Assignment
-from horolog.broker.groups.classic_group import Protocols
+from horolog.broker.groups.classic_events import Protocols
+from horolog.broker.groups.decision import GroupTimer
+from horolog.broker.groups.kip848_events import SILENT, Overdue
 from horolog.broker.groups.offsets import Committed, GroupOffsets, TopicPartition
 from horolog.broker.groups.reconcile import Current, MemberState
 from horolog.broker.groups.records import Entry, entry
-from horolog.broker.groups.timers import Timer
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.coordinator_records import (
     ClassicMemberMetadata,
@@ -45,7 +46,7 @@ class ClassicPart:
     def __init__(self, session_timeout_ms: int, protocols: Protocols) -> None:
         self.session_timeout_ms = session_timeout_ms
         self.protocols = protocols
-        self.comeback: Timer | None = None
+        self.comeback: GroupTimer | None = None
 
 
 class ConsumerMember:
@@ -68,7 +69,7 @@ class ConsumerMember:
         "topics",
     )
 
-    def __init__(self, member_id: str, instance_id: str | None, session: Timer) -> None:
+    def __init__(self, member_id: str, instance_id: str | None) -> None:
         self.id = member_id
         self.instance_id = instance_id
         self.rack_id: str | None = None
@@ -80,8 +81,8 @@ class ConsumerMember:
         self.assignor: str | None = None
         self.current = Current()
         self.target: Assignment = NOTHING
-        self.session = session
-        self.rebalance: Timer | None = None
+        self.session = GroupTimer(Overdue(self, SILENT))
+        self.rebalance: GroupTimer | None = None
         self.classic: ClassicPart | None = None
 
     def __repr__(self) -> str:
@@ -105,7 +106,10 @@ class ConsumerMember:
 
 
 class ConsumerGroup:
-    """The state of one group. `owners` says who has a partition, be it only until it has given it back."""
+    """The state of one group. `owners` says who has a partition, be it only until it has given it back.
+
+    `topics` are those that `metadata_hash` is made of: id and partition count by name, None if that is not known.
+    """
 
     __slots__ = (
         "assignment_epoch",
@@ -119,6 +123,7 @@ class ConsumerGroup:
         "state_since_ms",
         "statics",
         "subscribed",
+        "topics",
     )
 
     protocol_type = "consumer"
@@ -134,6 +139,7 @@ class ConsumerGroup:
         self.members: dict[str, ConsumerMember] = {}
         self.statics: dict[str, str] = {}
         self.subscribed: frozenset[str] = frozenset()
+        self.topics: Mapping[str, tuple[bytes, int]] | None = None
         self.owners: dict[tuple[bytes, int], str] = {}
 
     def __repr__(self) -> str:

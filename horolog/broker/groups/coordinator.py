@@ -14,28 +14,31 @@ from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.committer import Committer
-from horolog.broker.groups.classic import Classic, join_error
-from horolog.broker.groups.classic_group import ClassicGroup, Member, State
+from horolog.broker.coordination.timers import Timers
+from horolog.broker.groups.classic import join_error
+from horolog.broker.groups.classic_events import (
+    JoinGroup,
+    LeaveGroup,
+    SyncGroup,
+)
+from horolog.broker.groups.classic_group import ClassicGroup, new_member_id
 from horolog.broker.groups.commits import Commits
-from horolog.broker.groups.consumer import Consumer, Refusal, check_heartbeat, heartbeat_error
-from horolog.broker.groups.consumer_group import ConsumerGroup, ConsumerMember
+from horolog.broker.groups.consumer_group import ConsumerGroup
 from horolog.broker.groups.expiry import Expiry
-from horolog.broker.groups.fetches import Fetches
+from horolog.broker.groups.finder import Finder
 from horolog.broker.groups.journal import Journal
-from horolog.broker.groups.loading import Folded, Loader
-from horolog.broker.groups.migration import can_become_classic, to_classic, to_consumer
-from horolog.broker.groups.mixed import Mixed
-from horolog.broker.groups.offsets import GroupOffsets
+from horolog.broker.groups.kip848 import Refusal, check_heartbeat, heartbeat_error
+from horolog.broker.groups.kip848_events import Heartbeat, Leave
+from horolog.broker.groups.known import Known
+from horolog.broker.groups.loading import Loader
+from horolog.broker.groups.offset_fetch import OffsetFetch
 from horolog.broker.groups.records import Entry
 from horolog.broker.groups.registry import Group, Registry
-from horolog.broker.groups.timers import Timer, Timers
-from horolog.broker.groups.topic_patterns import TopicPatterns
+from horolog.broker.groups.runner import Runner
+from horolog.broker.groups.shards import Shards
 from horolog.broker.log.partition import Partition
-from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.suspects import BeingMended
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from horolog.protocol.messages.coordinator_records import MemberMetadata
 from horolog.protocol.messages.groups import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -59,9 +62,6 @@ log = logging.getLogger(__name__)
 
 LAST_LEAVE_OF_ONE = 2
 NO_GENERATION = -1
-PIECES_AT_ONCE = 4
-"""Of the log, when a partition of it is read again while everything else waits: a few megabytes."""
-END = object()
 
 
 class GroupCoordinator:
@@ -75,13 +75,13 @@ class GroupCoordinator:
         self._timers = timers
         self.registry = Registry()
         self._journal = Journal(cluster, committer, clock)
-        self.classic = Classic(lambda: cluster.settings, clock, timers, self._journal)
-        self.consumer = Consumer(cluster, timers, TopicPatterns(cluster, clock), self._write, self._after_removal)
-        self._mixed = Mixed(cluster, timers, self.consumer, self._write)
-        self.commits = Commits(cluster, clock, self._journal, self.registry, self._is_alive)
-        self._fetches = Fetches(cluster, self._journal, self.registry, self.commits)
+        known = Known(cluster, clock)
+        self._runner = Runner(known, timers, self._journal, self.registry, self._lost)
+        self._finder = Finder(known, self._journal, self.registry, self._runner)
+        self.commits = Commits(cluster, clock, self._journal, self.registry, self._runner.committed)
+        self._offset_fetch = OffsetFetch(cluster, self._journal, self.registry, self.commits)
         self._expiry = Expiry(cluster, expiry_clock or clock, self._journal, self.registry, self.commits)
-        self._loader = Loader(self.registry, clock, self._classic_member, self.consumer.make_member)
+        self._shards = Shards(self.registry, self._journal, Loader(self.registry, clock), timers, self._runner)
 
     def __repr__(self) -> str:
         return f"<GroupCoordinator: {self.registry!r}, {self._timers!r}>"
@@ -89,83 +89,19 @@ class GroupCoordinator:
     # -- start
 
     def load(self) -> Iterator[None]:
-        """Read the log, a piece with every step. Until a group's partition is read, requests for it are told to come again.
+        """Read the log, a piece with every step; see `shards`."""
+        return self._shards.load()
 
-        One that can not be read is offline, and its groups are loading, until it is `reopened`: what it holds is not forgotten.
-        """
-        self.registry.loading = set(range(len(self._journal.partitions)))
-        for shard in sorted(self.registry.loading):
-            yield from self._load(shard)
-
-    def _load(self, shard: int) -> Iterator[None]:
-        folded = Folded()
-        if self._journal.is_offline(shard):
-            return
-        try:
-            for piece in self._journal.read(shard):
-                folded.take(piece)
-                yield
-        except BeingMended as damage:
-            log.warning("partition %s of the group topic is read once it is mended: %s", shard, damage)
-            return
-        except StorageFault as fault:
-            self._journal.put_offline(shard, fault)
-            return
-        self._loader.load(shard, folded)
-        self.registry.loading.discard(shard)
-        for group in self.registry.of_shard(shard):
-            if isinstance(group, ClassicGroup):
-                self.classic.start_sessions(group)
-            else:
-                self.consumer.start_sessions(group)
-
-    def _classic_member(self, group: ClassicGroup, stored: MemberMetadata, protocol: str) -> None:
-        rebalance_ms = stored.rebalance_timeout if stored.rebalance_timeout >= 0 else stored.session_timeout
-        member = self.classic.make_member(
-            group,
-            stored.member_id,
-            stored.group_instance_id,
-            (stored.client_id, stored.client_host),
-            stored.session_timeout,
-            rebalance_ms,
-            ((protocol, bytes(stored.subscription)),),
-            bytes(stored.assignment),
-        )
-        group.add(member)
-
-    def _reload(self, shard: int) -> None:
-        """What could not be written has not happened: make the groups of a partition anew from what the log has.
-
-        A short log is read at once. Of a longer one a part with every turn: until then its groups are loading, as at a start.
-        """
-        if shard in self.registry.loading:
-            return
-        self.registry.loading.add(shard)
-        for group in self.registry.of_shard(shard):
-            if isinstance(group, ClassicGroup):
-                self.classic.kill(group)
-            else:
-                self.consumer.stop(group)
-            del self.registry.groups[group.id]
-        self._read_on(self._load(shard))
-
-    def _read_on(self, steps: Iterator[None]) -> None:
-        for _ in range(PIECES_AT_ONCE):
-            if next(steps, END) is END:
-                return
-        self._timers.start(Timer(partial(self._read_on, steps)), 0)
+    def _lost(self, shard: int) -> None:
+        self._shards.reload(shard)
 
     def reopened(self, shard: int) -> None:
-        """A partition of the log is back that could not be read before. What is known of groups in memory is newer than it."""
-        if shard in self.registry.loading:
-            self._read_on(self._load(shard))
-        elif not any(True for _ in self.registry.of_shard(shard)):
-            self._reload(shard)
+        """A partition of the log is back that could not be read before."""
+        self._shards.reopened(shard)
 
     def mended(self, shard: int) -> None:
-        """A partition that was found damaged while it was loaded can be read now."""
-        if shard in self.registry.loading:
-            self._read_on(self._load(shard))
+        """A partition of the log that was found damaged while it was loaded can be read now."""
+        self._shards.mended(shard)
 
     # -- the classic protocol
 
@@ -180,23 +116,12 @@ class GroupCoordinator:
         if code:
             answer(join_error(code, request.member_id))
             return
-        group = self.registry.groups.get(request.group_id)
-        if isinstance(group, ConsumerGroup) and not group.is_empty:
-            self._mixed.join(group, request, version, client, answer)
+        group = self._finder.to_join(request)
+        if isinstance(group, ErrorCode):
+            answer(join_error(group, request.member_id))
             return
-        if isinstance(group, ConsumerGroup):
-            group = self._to_classic(group)
-        if group is None:
-            if request.member_id:
-                answer(join_error(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
-                return
-            if len(self.registry.groups) >= self._cluster.settings.horolog_groups_max:
-                answer(join_error(ErrorCode.GROUP_MAX_SIZE_REACHED, ""))
-                return
-            shard = self._journal.shard_of(request.group_id)
-            group = ClassicGroup(request.group_id, shard, GroupOffsets(), self._clock.wall_ms())
-        self.classic.join(group, request, version, client, answer)
-        if group.members or group.pending:
+        self._runner.run(group, JoinGroup.read(request, version, client, new_member_id, answer))
+        if isinstance(group, ClassicGroup) and (group.members or group.pending):
             self.registry.groups.setdefault(group.id, group)
 
     def _check_join(self, request: JoinGroupRequest) -> ErrorCode:
@@ -210,6 +135,8 @@ class GroupCoordinator:
     def _check_group_id(self, group_id: str) -> ErrorCode:
         if not group_id:
             return ErrorCode.INVALID_GROUP_ID
+        if not self.registry.loading:
+            return ErrorCode.NONE
         return self.registry.load_error(self._journal.shard_of(group_id))
 
     def sync(self, request: SyncGroupRequest, answer: Callable[[SyncGroupResponse], None]) -> None:
@@ -217,19 +144,19 @@ class GroupCoordinator:
         group = self.registry.groups.get(request.group_id)
         if code or group is None:
             answer(SyncGroupResponse(error_code=code or ErrorCode.UNKNOWN_MEMBER_ID))
-        elif isinstance(group, ConsumerGroup):
-            self._mixed.sync(group, request, answer)
         else:
-            self.classic.sync(group, request, answer)
+            self._runner.run(group, SyncGroup.read(request, answer))
 
     def heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
         code = self._check_group_id(request.group_id)
         group = self.registry.groups.get(request.group_id)
         if code or group is None:
             return code or ErrorCode.UNKNOWN_MEMBER_ID
-        if isinstance(group, ConsumerGroup):
-            return self._mixed.heartbeat(group, request)
-        return self.classic.heartbeat(group, request.member_id, request.group_instance_id, request.generation_id)
+        if isinstance(group, ClassicGroup):
+            return self._runner.heartbeat(group, request)
+        told = self._runner.run(group, request).result
+        assert isinstance(told, ErrorCode)
+        return told
 
     def leave(
         self, request: LeaveGroupRequest, version: int
@@ -242,20 +169,11 @@ class GroupCoordinator:
         if code:
             return code, []
         group = self.registry.groups.get(request.group_id)
-        if isinstance(group, ClassicGroup):
-            codes = self.classic.leave(group, members)
-        elif group is not None:
-            codes = self._mixed.leave(group, members)
-        else:
+        if group is None:
             codes = [ErrorCode.UNKNOWN_MEMBER_ID for _ in members]
+        else:
+            codes = self._runner.run(group, LeaveGroup(members)).result
         return ErrorCode.NONE, list(zip(members, codes, strict=True))
-
-    def _is_alive(self, group_id: str, member_id: str) -> None:
-        """A member that commits is there, as one that sends a heartbeat is."""
-        group = self.registry.groups.get(group_id)
-        member = group.members.get(member_id) if isinstance(group, ClassicGroup) else None
-        if member is not None and isinstance(group, ClassicGroup) and group.state is not State.DEAD:
-            self._timers.start(member.session, member.session_timeout_ms)
 
     # -- the newer protocol
 
@@ -270,108 +188,16 @@ class GroupCoordinator:
         if refusal is None and (code := self._check_group_id(request.group_id)):
             refusal = Refusal(code, "the group is being loaded")
         entries: list[Entry] = []
-        group = None if refusal is not None else self._consumer_group(request, entries)
+        group = None if refusal is not None else self._finder.for_heartbeat(request, entries)
         if refusal is None and isinstance(group, Refusal):
             refusal = group
         if refusal is not None or not isinstance(group, ConsumerGroup):
             assert refusal is not None
             answer(heartbeat_error(refusal))
         elif request.member_epoch < 0:
-            self.consumer.leave(group, request, answer)
+            self._runner.run(group, Leave(request, answer))
         else:
-            self._heartbeat(group, request, client, entries, answer)
-
-    def _heartbeat(
-        self,
-        group: ConsumerGroup,
-        request: ConsumerGroupHeartbeatRequest,
-        client: tuple[str, str],
-        entries: list[Entry],
-        answer: Callable[[ConsumerGroupHeartbeatResponse], None],
-    ) -> None:
-        """A group that is made for a member counts only if the member is taken."""
-        groups = self.registry.groups
-        before = groups.get(group.id)
-        groups[group.id] = group
-        self.consumer.heartbeat(group, request, client, entries, answer)
-        if before is group:
-            return
-        if request.member_id not in group.members and groups.get(group.id) is group:
-            del groups[group.id]
-            if before is not None:
-                groups[group.id] = before
-        elif isinstance(before, ClassicGroup):
-            self.classic.kill(before, ErrorCode.REBALANCE_IN_PROGRESS)
-            for member in group.members.values():
-                self.consumer.start_session(group, member)
-
-    def _consumer_group(self, request: ConsumerGroupHeartbeatRequest, entries: list[Entry]) -> ConsumerGroup | Refusal:
-        """The group of a heartbeat: there already, new, or made of a classic one; then `entries` gets what has to go."""
-        group = self.registry.groups.get(request.group_id)
-        if isinstance(group, ConsumerGroup):
-            return group
-        if request.member_epoch == 0:
-            if group is None and len(self.registry.groups) >= self._cluster.settings.horolog_groups_max:
-                return Refusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "This broker keeps no more groups.")
-            if group is None or (group.is_empty and not group.pending):
-                offsets = GroupOffsets() if group is None else group.offsets
-                if group is not None and not group.is_simple:
-                    entries.append(group.tombstone())
-                shard = self._journal.shard_of(request.group_id)
-                made = ConsumerGroup(request.group_id, shard, offsets, self._clock.wall_ms())
-                if group is not None:  # numbers that were used for the classic group are not used again
-                    made.epoch = made.assignment_epoch = group.generation
-                return made
-            upgraded = to_consumer(group, self._cluster, self.consumer.make_member, self._clock.wall_ms())
-            if upgraded is not None:
-                entries += upgraded[1]
-                return upgraded[0]
-        message = (
-            f"Group {request.group_id} is not a consumer group." if group else f"Group {request.group_id} not found."
-        )
-        return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, message)
-
-    def _to_classic(self, group: ConsumerGroup) -> ClassicGroup:
-        """A group that nobody is in any more may change its protocol; its offsets stay."""
-        classic = ClassicGroup(group.id, group.shard, group.offsets, self._clock.wall_ms())
-        classic.generation = group.epoch
-        classic.protocol_type = group.protocol_type
-        self.registry.groups[group.id] = classic
-        self._write(group, [*group.tombstones(), classic.entry()], lambda _: None)
-        return classic
-
-    def _after_removal(self, group: ConsumerGroup) -> list[Entry]:
-        """A group that only has members of the classic protocol left becomes a classic group, and has them join again."""
-        if not can_become_classic(group, self._cluster):
-            return [group.group_entry()]
-        self.consumer.stop(group)
-        made, entries = to_classic(group, self._cluster, self._downgraded_member, self._clock.wall_ms())
-        self.registry.groups[group.id] = made
-        self.classic.start_sessions(made)
-        self.classic.begin_rebalance(made)
-        return entries
-
-    def _downgraded_member(self, group: ClassicGroup, member: ConsumerMember, assignment: bytes) -> Member:
-        assert member.classic is not None
-        return self.classic.make_member(
-            group,
-            member.id,
-            member.instance_id,
-            (member.client_id, member.client_host),
-            member.classic.session_timeout_ms,
-            member.rebalance_timeout_ms,
-            member.classic.protocols,
-            assignment,
-        )
-
-    def _write(self, group: ConsumerGroup, entries: list[Entry], done: Callable[[ErrorCode], None]) -> None:
-        def written(code: ErrorCode, _: int) -> None:
-            if code:
-                log.error("group %s could not be written (%s): it is read again from the log", group.id, code.name)
-                self._reload(group.shard)
-            done(ErrorCode.COORDINATOR_NOT_AVAILABLE if code else ErrorCode.NONE)
-
-        self._journal.append(group.shard, entries, written, is_state=True)
+            self._finder.heartbeat(group, Heartbeat(request, client, entries, answer))
 
     # -- offsets
 
@@ -381,7 +207,7 @@ class GroupCoordinator:
     def fetch_offsets(
         self, request: OffsetFetchRequest, version: int, done: Callable[[OffsetFetchResponse], None]
     ) -> None:
-        self._fetches.fetch(request, version, done)
+        self._offset_fetch.fetch(request, version, done)
 
     def delete_offsets(self, request: OffsetDeleteRequest, done: Callable[[OffsetDeleteResponse], None]) -> None:
         self.commits.delete(request, done)
@@ -393,7 +219,7 @@ class GroupCoordinator:
     def ensure_topic(self) -> ErrorCode:
         """Have the topic of offsets; clients ask for their coordinator before anything else."""
         try:
-            self._journal.open()
+            self._journal.make_topic()
         except ClusterError as error:
             return error.code
         return ErrorCode.NONE
@@ -402,7 +228,7 @@ class GroupCoordinator:
 
     def offsets_partition(self, group_id: str) -> Partition:
         """The partition that keeps a group's offsets, made with the first use; raises ClusterError."""
-        self._journal.open()
+        self._journal.make_topic()
         return self._journal.partitions[self._journal.shard_of(group_id)]
 
     def txn_commit(self, request: TxnOffsetCommitRequest, done: Callable[[TxnOffsetCommitResponse], None]) -> None:
@@ -438,8 +264,8 @@ class GroupCoordinator:
         if code:
             done(code)
         else:
-            self._expiry.delete(group, partial(self._deleted, done))
+            self._expiry.delete(group, partial(_deleted, done))
 
-    @staticmethod
-    def _deleted(done: Callable[[ErrorCode], None], code: ErrorCode) -> None:
-        done(ErrorCode.COORDINATOR_NOT_AVAILABLE if code else ErrorCode.NONE)
+
+def _deleted(done: Callable[[ErrorCode], None], code: ErrorCode) -> None:
+    done(ErrorCode.COORDINATOR_NOT_AVAILABLE if code else ErrorCode.NONE)

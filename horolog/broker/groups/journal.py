@@ -1,7 +1,4 @@
-"""`__consumer_offsets`, where groups are kept: which partition a group is in, appends that report when they are written, reading it all.
-
-The topic is an ordinary compacted topic of this broker's log, made when the first group needs it.
-"""
+"""`__consumer_offsets`, where groups are kept: appends that report when they are written, and reading it all."""
 
 from __future__ import annotations
 
@@ -15,24 +12,24 @@ from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.committer import Committer, Failures
+from horolog.broker.coordination.topic_journal import (
+    CREATE_TIME,
+    NEWEST_PRODUCE_VERSION,
+    StoredBatch,
+    TopicJournal,
+    put_offline,
+)
 from horolog.broker.groups.records import Entry
-from horolog.broker.internal_topics import overrides_of
-from horolog.broker.java_hash import partition_for
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.validate import Refused, check
+from horolog.broker.log.validation import Refused, check
 from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.protocol.errors import DecodeError, ErrorCode
-from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch, is_cut, iter_batch, read_header
+from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
 from horolog.protocol.records.control import decode_marker
 from horolog.protocol.records.record import Record
-from horolog.protocol.records.timestamps import TimestampType
 
 log = logging.getLogger(__name__)
-
-READ_BYTES = 1024 * 1024
-NEWEST_PRODUCE_VERSION = 13
-CREATE_TIME = int(TimestampType.CREATE_TIME)
 
 Done = Callable[[ErrorCode, int], None]
 """Told the error, or none and the offset of the first record, once a batch is written or could not be."""
@@ -61,52 +58,12 @@ class Stored(NamedTuple):
     producer_id: int
 
 
-class _Write:
-    """Batches that are appended but not yet written: the committer finishes it."""
-
-    __slots__ = ("_done", "durable", "partitions")
-
-    def __init__(self, partitions: Sequence[Partition], done: Callable[[Failures], None], *, durable: bool) -> None:
-        self.partitions = partitions
-        self.durable = durable
-        self._done = done
-
-    def finish(self, failures: Failures) -> None:
-        self._done(failures)
-
-
-class Journal:
+class Journal(TopicJournal):
     """The topic as the coordinator uses it."""
 
     def __init__(self, cluster: Cluster, committer: Committer, clock: Clock) -> None:
-        self._cluster = cluster
-        self._committer = committer
-        self._clock = clock
+        super().__init__(GROUP_OFFSETS, cluster, committer, clock)
         self._writing: Counter[int] = Counter()
-
-    def __repr__(self) -> str:
-        return f"<Journal of {self.partition_count} partitions>"
-
-    @property
-    def partitions(self) -> Sequence[Partition]:
-        topic = self._cluster.topics.get(GROUP_OFFSETS)
-        return topic.partitions if topic is not None else ()
-
-    @property
-    def partition_count(self) -> int:
-        """How many partitions there are, or will be."""
-        return len(self.partitions) or self._cluster.settings.offsets_topic_num_partitions
-
-    def shard_of(self, group_id: str) -> int:
-        """The partition that keeps a group: the same one on every Kafka broker."""
-        return partition_for(group_id, self.partition_count)
-
-    def open(self) -> None:
-        """Make the topic if there is none; raises ClusterError."""
-        if GROUP_OFFSETS not in self._cluster.topics:
-            settings = self._cluster.settings
-            overrides = overrides_of(GROUP_OFFSETS, settings)
-            self._cluster.create_topic(GROUP_OFFSETS, settings.offsets_topic_num_partitions, overrides)
 
     def append(
         self,
@@ -124,10 +81,10 @@ class Journal:
         With `horolog.read.only` groups live in memory: nothing is appended, and all is well.
         """
         if self._cluster.settings.horolog_read_only:
-            self._committer.submit(_Write((), lambda _: done(ErrorCode.NONE, -1), durable=False))
+            self.submit((), lambda _: done(ErrorCode.NONE, -1), durable=False)
             return
         try:
-            self.open()
+            self.make_topic()
             partition = self.partitions[shard]
             base_offset = self._append(partition, entries, producer, is_state=is_state)
         except (ClusterError, StorageFault) as error:
@@ -137,9 +94,9 @@ class Journal:
             log.warning("%s records of a group were refused: %s", len(entries), refused.message)
             done(refused.code, -1)
         else:
-            self._submit(shard, partition, base_offset, done, durable=durable)
+            self._submit_append(shard, partition, base_offset, done, durable=durable)
 
-    def _submit(self, shard: int, partition: Partition, base_offset: int, done: Done, *, durable: bool) -> None:
+    def _submit_append(self, shard: int, partition: Partition, base_offset: int, done: Done, *, durable: bool) -> None:
         self._writing[shard] += 1
 
         def written(failures: Failures) -> None:
@@ -149,7 +106,7 @@ class Journal:
             else:
                 done(ErrorCode.NONE, base_offset)
 
-        self._committer.submit(_Write((partition,), written, durable=durable))
+        self.submit((partition,), written, durable=durable)
 
     def when_written(self, shards: Iterable[int], action: Callable[[], None]) -> None:
         """Do something once what is on its way to these partitions is written, or has failed; at once if nothing is."""
@@ -159,7 +116,7 @@ class Journal:
             return
         # A commit that waits for the disk is overtaken by one that does not, but never by another that waits.
         durable = self._cluster.settings.horolog_offsets_commit_sync
-        self._committer.submit(_Write(waiting, lambda _: action(), durable=durable))
+        self.submit(waiting, lambda _: action(), durable=durable)
 
     def _append(
         self, partition: Partition, entries: Sequence[Entry], producer: Producer | None, *, is_state: bool
@@ -197,46 +154,26 @@ class Journal:
         return shard < len(self.partitions) and self.partitions[shard].fault is not None
 
     def put_offline(self, shard: int, fault: StorageFault) -> None:
-        """It is opened again, and then read again, when its disk works."""
-        partition = self.partitions[shard]
-        partition.fault = f"it can not be read: {fault}"
-        log.error("%r: %s", partition, fault)
+        put_offline(self.partitions[shard], fault)
 
     def read(self, shard: int) -> Iterator[list[Stored | Marked]]:
         """Everything in one partition, in order and in pieces; what cannot be read is logged and left out."""
         if shard >= len(self.partitions):
             return  # nothing has ever been kept
         partition = self.partitions[shard]
-        offset = partition.log_start_offset
-        while offset < partition.high_watermark:
-            data = partition.read(offset, READ_BYTES)
-            if not data:
-                return
-            piece, offset = _read_piece(data, partition, offset)
+        for batches in self.read_batches(partition):
+            piece: list[Stored | Marked] = []
+            for batch in batches:
+                try:
+                    piece += _read_batch(batch)
+                except DecodeError as error:
+                    log.error("%r: the batch at %s cannot be read: %s", partition, batch.header.base_offset, error)
             yield piece
 
 
-def _read_piece(data: bytes, partition: Partition, offset: int) -> tuple[list[Stored | Marked], int]:
-    """What whole batches say, and the offset behind them."""
-    piece: list[Stored | Marked] = []
-    position = 0
-    while position < len(data) and not (position and is_cut(data, position)):
-        header = read_header(data, position)
-        try:
-            records = list(iter_batch(data, position))
-            if header.is_control:
-                piece += [_marked(header.producer_id, each) for each in records]
-            else:
-                producer_id = header.producer_id if header.is_transactional else -1
-                piece += [
-                    Stored(each.offset, each.key, each.value, producer_id) for each in records if each.key is not None
-                ]
-        except DecodeError as error:
-            log.error("%r: the batch at %s cannot be read: %s", partition, header.base_offset, error)
-        offset = header.last_offset + 1
-        position += header.size_bytes
-    return piece, offset
-
-
-def _marked(producer_id: int, record: Record) -> Marked:
-    return Marked(producer_id, decode_marker(record.key, record.value).committed)
+def _read_batch(batch: StoredBatch) -> list[Stored | Marked]:
+    header, records = batch.header, list(batch.records())
+    if header.is_control:
+        return [Marked(header.producer_id, decode_marker(one.key, one.value).committed) for one in records]
+    producer_id = header.producer_id if header.is_transactional else -1
+    return [Stored(one.offset, one.key, one.value, producer_id) for one in records if one.key is not None]

@@ -7,18 +7,18 @@ values are read. One that cannot be read costs its group that one thing, and a l
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TypeVar
 
 from horolog.broker.clock import Clock
-from horolog.broker.groups.classic_group import ClassicGroup, State
+from horolog.broker.groups.classic_events import Client, Timeouts
+from horolog.broker.groups.classic_group import ClassicGroup, Member, State, subscribed_by
 from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember, assignment_of
 from horolog.broker.groups.journal import Marked, Stored
 from horolog.broker.groups.offsets import Committed, GroupOffsets, TopicPartition
 from horolog.broker.groups.reconcile import Current, MemberState
 from horolog.broker.groups.records import OFFSET, OLD_OFFSET, read_entry
 from horolog.broker.groups.registry import Registry
-from horolog.broker.groups.timers import Timer
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.messages.coordinator_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -42,8 +42,6 @@ from horolog.protocol.wire import Message
 log = logging.getLogger(__name__)
 
 M = TypeVar("M", bound=Message)
-MakeClassicMember = Callable[[ClassicGroup, MemberMetadata, str], None]
-MakeConsumerMember = Callable[[ConsumerGroup, str, str | None], ConsumerMember]
 
 
 class Folded:
@@ -82,17 +80,9 @@ class Folded:
 class Loader:
     """Puts the groups of one shard into the registry."""
 
-    def __init__(
-        self,
-        registry: Registry,
-        clock: Clock,
-        make_classic_member: MakeClassicMember,
-        make_consumer_member: MakeConsumerMember,
-    ) -> None:
+    def __init__(self, registry: Registry, clock: Clock) -> None:
         self._registry = registry
         self._clock = clock
-        self._make_classic_member = make_classic_member
-        self._make_consumer_member = make_consumer_member
 
     def load(self, shard: int, folded: Folded) -> None:
         entries: dict[type[Message], list[tuple[int, Message, Message]]] = {}
@@ -152,9 +142,9 @@ class Loader:
                 group.protocol_name = value.protocol
                 group.state = State.STABLE
                 for each in value.members:
-                    self._make_classic_member(group, each, value.protocol or "")
+                    group.add(_classic_member(each, value.protocol or ""))
                 group.leader_id = value.leader
-                group.find_subscribed()
+                group.subscribed = subscribed_by(group)
             self._registry.groups[key.group] = group
 
     # -- groups of the newer protocol
@@ -182,7 +172,7 @@ class Loader:
             assert isinstance(key, ConsumerGroupMemberMetadataKey)
             assert isinstance(value, ConsumerGroupMemberMetadataValue)
             if key.group_id in groups:
-                member = self._make_consumer_member(groups[key.group_id], key.member_id, value.instance_id)
+                member = ConsumerMember(key.member_id, value.instance_id)
                 _describe(member, value)
                 members[key.group_id, key.member_id] = member
         for _, key, value in entries.get(ConsumerGroupTargetAssignmentMemberKey, ()):
@@ -197,6 +187,19 @@ class Loader:
                 members[key.group_id, key.member_id].current = _current(value)
         for (group_id, _), member in members.items():
             groups[group_id].add(member)
+
+
+def _classic_member(stored: MemberMetadata, protocol: str) -> Member:
+    session_ms, rebalance_ms = stored.session_timeout, stored.rebalance_timeout
+    member = Member(
+        stored.member_id,
+        stored.group_instance_id,
+        Client(stored.client_id, stored.client_host),
+        Timeouts(session_ms, rebalance_ms if rebalance_ms >= 0 else session_ms),
+        ((protocol, bytes(stored.subscription)),),
+    )
+    member.assignment = bytes(stored.assignment)
+    return member
 
 
 def _describe(member: ConsumerMember, value: ConsumerGroupMemberMetadataValue) -> None:
@@ -234,12 +237,3 @@ def _read(key: bytes, value: bytes) -> tuple[int, Message, Message] | None:
     except DecodeError as error:
         log.error("a record of a group cannot be read: %s (key %r)", error, key[:100])
         return None
-
-
-def member_timer() -> Timer:
-    """A timer whose action is set when there is a member that it is for."""
-    return Timer(_no_action)
-
-
-def _no_action() -> None:
-    """Nothing is due yet."""

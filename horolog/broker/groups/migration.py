@@ -6,12 +6,11 @@ what they want and have. A group of the newer protocol whose members all speak t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from horolog.broker.cluster import Cluster
 from horolog.broker.groups.assignors import Assignment
-from horolog.broker.groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup, Member, Protocols, State
+from horolog.broker.groups.classic_events import Client, Protocols, Timeouts
+from horolog.broker.groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup, Member, State, subscribed_by
 from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember
+from horolog.broker.groups.known import Known
 from horolog.broker.groups.reconcile import Current
 from horolog.broker.groups.records import Entry
 from horolog.broker.groups.subscription import read_assignment, read_subscription, version_of, write_assignment
@@ -21,42 +20,35 @@ from horolog.protocol.messages.consumer_protocol import ConsumerProtocolSubscrip
 MAY_UPGRADE = frozenset({"bidirectional", "upgrade"})
 MAY_DOWNGRADE = frozenset({"bidirectional", "downgrade"})
 
-MakeConsumerMember = Callable[[ConsumerGroup, str, str | None], ConsumerMember]
-MakeClassicMember = Callable[[ClassicGroup, ConsumerMember, bytes], Member]
-
 
 # -- from classic to the newer protocol
 
 
-def to_consumer(
-    group: ClassicGroup, cluster: Cluster, make_member: MakeConsumerMember, now_ms: int
-) -> tuple[ConsumerGroup, list[Entry]] | None:
+def to_consumer(group: ClassicGroup, known: Known, now_ms: int) -> tuple[ConsumerGroup, list[Entry]] | None:
     """The group, and the records that make the old one the new one; None if its members cannot be understood."""
-    if cluster.settings.group_consumer_migration_policy not in MAY_UPGRADE or group.protocol_type != CONSUMER_PROTOCOL:
+    if known.settings.group_consumer_migration_policy not in MAY_UPGRADE or group.protocol_type != CONSUMER_PROTOCOL:
         return None
-    if len(group.members) > cluster.settings.group_consumer_max_size:
+    if len(group.members) > known.settings.group_consumer_max_size:
         return None
     made = ConsumerGroup(group.id, group.shard, group.offsets, now_ms)
     made.epoch = made.assignment_epoch = group.generation
     try:
         for member in group.members.values():
-            made.add(_consumer_member(group, made, member, cluster, make_member))
+            made.add(_consumer_member(group, member, known))
     except DecodeError:
         return None
     return made, [group.tombstone(), *_entries(made)]
 
 
-def _consumer_member(
-    group: ClassicGroup, made: ConsumerGroup, old: Member, cluster: Cluster, make_member: MakeConsumerMember
-) -> ConsumerMember:
+def _consumer_member(group: ClassicGroup, old: Member, known: Known) -> ConsumerMember:
     subscription = read_subscription(old.metadata(group.protocol_name) or first_metadata(old.protocols))
-    member = make_member(made, old.id, old.instance_id)
+    member = ConsumerMember(old.id, old.instance_id)
     member.client_id, member.client_host = old.client_id, old.client_host
     member.rack_id = subscription.rack_id
     member.topics = tuple(sorted(set(subscription.topics)))
     member.rebalance_timeout_ms = old.rebalance_timeout_ms
     member.classic = ClassicPart(old.session_timeout_ms, old.protocols)
-    member.target = assigned_to(old.assignment, cluster)
+    member.target = assigned_to(old.assignment, known)
     member.current = Current(group.generation, group.generation, assigned=member.target)
     return member
 
@@ -65,19 +57,19 @@ def first_metadata(protocols: Protocols) -> bytes:
     return protocols[0][1] if protocols else b""
 
 
-def assigned_to(data: bytes, cluster: Cluster) -> Assignment:
+def assigned_to(data: bytes, known: Known) -> Assignment:
     """What a leader has given a member, by topic id; topics that there are not are left out. Raises DecodeError."""
     if not data:
         return {}
-    return by_id({one.topic: frozenset(one.partitions) for one in read_assignment(data).assigned_partitions}, cluster)
+    return by_id({one.topic: frozenset(one.partitions) for one in read_assignment(data).assigned_partitions}, known)
 
 
-def owned_by(subscription: ConsumerProtocolSubscription, cluster: Cluster) -> Assignment:
-    return by_id({one.topic: frozenset(one.partitions) for one in subscription.owned_partitions}, cluster)
+def owned_by(subscription: ConsumerProtocolSubscription, known: Known) -> Assignment:
+    return by_id({one.topic: frozenset(one.partitions) for one in subscription.owned_partitions}, known)
 
 
-def by_id(topics: dict[str, frozenset[int]], cluster: Cluster) -> Assignment:
-    return {cluster.topics[name].id: indexes for name, indexes in topics.items() if name in cluster.topics and indexes}
+def by_id(topics: dict[str, frozenset[int]], known: Known) -> Assignment:
+    return {known.topics[name].id: indexes for name, indexes in topics.items() if name in known.topics and indexes}
 
 
 def _entries(group: ConsumerGroup) -> list[Entry]:
@@ -94,9 +86,9 @@ def _entries(group: ConsumerGroup) -> list[Entry]:
 # -- from the newer protocol to classic
 
 
-def can_become_classic(group: ConsumerGroup, cluster: Cluster) -> bool:
+def can_become_classic(group: ConsumerGroup, known: Known) -> bool:
     """Whether the last member that spoke the newer protocol is gone."""
-    settings = cluster.settings
+    settings = known.settings
     return (
         settings.group_consumer_migration_policy in MAY_DOWNGRADE
         and 0 < len(group.members) <= settings.group_max_size
@@ -104,27 +96,34 @@ def can_become_classic(group: ConsumerGroup, cluster: Cluster) -> bool:
     )
 
 
-def to_classic(
-    group: ConsumerGroup, cluster: Cluster, make_member: MakeClassicMember, now_ms: int
-) -> tuple[ClassicGroup, list[Entry]]:
+def to_classic(group: ConsumerGroup, known: Known, now_ms: int) -> tuple[ClassicGroup, list[Entry]]:
     """The group, with what its members have, and the records that make the old one the new one."""
     made = ClassicGroup(group.id, group.shard, group.offsets, now_ms)
     made.generation = group.epoch
     made.protocol_type = CONSUMER_PROTOCOL
     for member in group.members.values():
-        made.add(make_member(made, member, classic_assignment(member, cluster)))
+        made.add(_classic_member(member, known))
     made.protocol_name = made.select_protocol()
     made.state = State.STABLE
-    made.find_subscribed()
+    made.subscribed = subscribed_by(made)
     return made, [*group.tombstones(), made.entry()]
 
 
-def classic_assignment(member: ConsumerMember, cluster: Cluster) -> bytes:
+def _classic_member(old: ConsumerMember, known: Known) -> Member:
+    assert old.classic is not None
+    timeouts = Timeouts(old.classic.session_timeout_ms, old.rebalance_timeout_ms)
+    client = Client(old.client_id, old.client_host)
+    member = Member(old.id, old.instance_id, client, timeouts, old.classic.protocols)
+    member.assignment = classic_assignment(old, known)
+    return member
+
+
+def classic_assignment(member: ConsumerMember, known: Known) -> bytes:
     """What a member has, as its leader would have written it."""
     assert member.classic is not None
     topics = {
-        cluster.by_id[topic_id].name: sorted(indexes)
+        known.by_id[topic_id].name: sorted(indexes)
         for topic_id, indexes in member.current.assigned.items()
-        if topic_id in cluster.by_id
+        if topic_id in known.by_id
     }
     return write_assignment(version_of(first_metadata(member.classic.protocols)), topics)

@@ -1,4 +1,4 @@
-"""The table of what is served: every api, its versions and its handler. ApiVersions is derived from it.
+"""The table of the APIs served: each with its versions and its handler. ApiVersions is derived from it.
 
 A handler is named as `module:function` and imported when the first request for it comes: the start stays quick.
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Handler:
-    """What serves the versions `min_version` to `max_version` of one api."""
+    """The function for the versions `min_version` to `max_version` of one API."""
 
     __slots__ = ("_function", "max_version", "min_version")
 
@@ -59,7 +59,7 @@ HANDLERS: dict[ApiKey, Handler] = {
     ApiKey.API_VERSIONS: Handler(0, 4, "api_versions:handle"),
     ApiKey.CREATE_TOPICS: Handler(0, 7, "topics:create_topics"),
     ApiKey.DELETE_TOPICS: Handler(0, 6, "topics:delete_topics"),
-    ApiKey.DELETE_RECORDS: Handler(0, 2, "records:handle"),
+    ApiKey.DELETE_RECORDS: Handler(0, 2, "delete_records:handle"),
     ApiKey.INIT_PRODUCER_ID: Handler(0, 5, "producer_ids:handle"),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Handler(0, 4, "epochs:handle"),
     ApiKey.ADD_PARTITIONS_TO_TXN: Handler(0, 5, "transactions:add_partitions"),

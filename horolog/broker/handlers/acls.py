@@ -2,6 +2,7 @@
 
 - Access lists are SECURITY_DISABLED, as on a real broker without an authoriser.
 - A user that is asked for by name is RESOURCE_NOT_FOUND, one that is named twice DUPLICATE_RESOURCE; all users are none.
+Not done: access lists and users.
 """
 
 from __future__ import annotations

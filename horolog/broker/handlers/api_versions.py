@@ -1,4 +1,4 @@
-"""ApiVersions, versions 0 to 4: what is served, straight from the table of handlers.
+"""ApiVersions, versions 0 to 4: the APIs served, straight from the table of handlers.
 
 - v3+: a client's name and version must look like one (letters, digits, '.' and '-'), else INVALID_REQUEST, as in Kafka.
 - A version that is not served is answered with UNSUPPORTED_VERSION in a v0 body that names the range of ApiVersions alone, so that

@@ -1,7 +1,7 @@
 """ListConfigResources, versions 0 and 1: what DescribeConfigs can be asked about.
 
 - v0 asks for client metrics resources, of which there are none. v1 without types: everything; a type nobody knows is UNSUPPORTED_VERSION.
-- Groups and client metrics have no configuration here, and the broker no loggers to be set.
+- Groups, client metrics and broker loggers have no configuration here.
 """
 
 from __future__ import annotations

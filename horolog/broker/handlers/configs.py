@@ -3,12 +3,13 @@
 - Topics: every key of `broker.topic_settings`; an override that is not allowed is INVALID_CONFIG. Changes take effect at once.
 - Broker: named by its id, or by the empty name for the values that all brokers share (described: only those that were set
   there). Only keys that may change while running can be set; anything else is INVALID_REQUEST, as on real brokers.
-- AlterConfigs replaces the whole set: what is not named returns to its default. IncrementalAlterConfigs sets, deletes, and adds to
+- AlterConfigs replaces the whole set: a key that is not named returns to its default. IncrementalAlterConfigs sets, deletes, and adds to
   or takes from lists, starting from the value that counts.
 - A topic that was found without its settings shows `horolog.settings.unknown`; whoever sets or deletes a key that decides over deletion, or
   that one, has said what they are.
 - A resource or a key twice in one request, a null value, an unknown operation: INVALID_REQUEST. An empty list of keys means all.
-Not done: broker loggers, client metrics and group configurations are refused with INVALID_REQUEST; v0's `is_default` is false.
+- v0's `is_default` is false.
+Not done: configurations of groups, client metrics and broker loggers (INVALID_REQUEST).
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def _described(
 
 
 def _entries(cluster: Cluster, resource: DescribeConfigsResource) -> list[ConfigEntry]:
-    """What is asked for of one resource; raises ClusterError."""
+    """The requested entries of one resource; raises ClusterError."""
     keys = resource.configuration_keys or None
     if resource.resource_type == ResourceType.TOPIC:
         return topic_settings.describe(_topic(cluster, resource.resource_name).overrides, cluster.settings, keys)
@@ -226,7 +227,7 @@ def _alter(
     *,
     validate_only: bool,
 ) -> dict[tuple[int, str], ClusterError | None]:
-    """Check every resource, then carry out what is allowed; what failed, by resource."""
+    """Check every resource, then carry out the allowed changes; the errors, by resource."""
     counts = Counter((each.resource_type, each.resource_name) for each in resources)
     outcome: dict[tuple[int, str], ClusterError | None] = dict.fromkeys(counts)
     accepted: list[Alteration] = []

@@ -1,4 +1,4 @@
-"""What a handler is given: the request's context, and the view of the broker that it may use."""
+"""The arguments of a handler: the request's context, and its view of the broker."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from horolog.broker.handlers.fetch_sessions import FetchSessions
     from horolog.broker.log.manager import LogManager
     from horolog.broker.metrics import Metrics
+    from horolog.broker.principal import Principal
     from horolog.broker.settings import Settings
     from horolog.broker.transactions.coordinator import TransactionCoordinator
     from horolog.broker.waiting import Waiting
@@ -23,14 +24,14 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Meter(Protocol):
-    """What counts answers."""
+    """The counter of answers."""
 
     def answered(self, response: object, size_bytes: int, began: float) -> None: ...
     def not_answered(self, began: float) -> None: ...
 
 
-class Way(Protocol):
-    """What is the same for all requests of one api and version: see `network.dispatch.Route`."""
+class Route(Protocol):
+    """Everything that all requests of one API and version share; `network.dispatch.Route` has it."""
 
     @property
     def version(self) -> int: ...
@@ -40,19 +41,25 @@ class Way(Protocol):
     def response_header_version(self) -> int: ...
     @property
     def meter(self) -> Meter: ...
+    @property
+    def holds_frame(self) -> bool:
+        """Whether a request holds on to its frame until it is answered."""
+        ...
 
 
 class Peer(Protocol):
-    """The connection as a request sees it."""
+    """The conversation with the client, as a request sees it."""
 
     @property
     def listener(self) -> str: ...
     @property
     def peer_host(self) -> str: ...
     @property
+    def principal(self) -> Principal: ...
+    @property
     def room_for_answer_bytes(self) -> int: ...
     def answered(self) -> None: ...
-    def abort(self, reason: str) -> None: ...
+    def close(self, reason: str) -> None: ...
 
 
 class Endpoints(Protocol):
@@ -87,13 +94,13 @@ class RequestContext:
 
     __slots__ = (
         "_began",
-        "_way",
         "client_id",
         "connection",
         "correlation_id",
         "held_bytes",
         "on_abandoned",
         "parts",
+        "route",
         "size_bytes",
         "version",
     )
@@ -101,16 +108,16 @@ class RequestContext:
     def __init__(
         self,
         connection: Peer,
-        way: Way,
+        route: Route,
         correlation_id: int,
         client_id: str | None,
         size_bytes: int,
         began: float,
     ) -> None:
-        self._way = way
+        self.route = route
         self._began = began
         self.connection = connection
-        self.version = way.version
+        self.version = route.version
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.size_bytes = size_bytes
@@ -122,6 +129,11 @@ class RequestContext:
     def listener(self) -> str:
         return self.connection.listener
 
+    @property
+    def principal(self) -> Principal:
+        """The principal of the request."""
+        return self.connection.principal
+
     def reply(self, response: object) -> None:
         """Answer a request whose handler returned None."""
         self.set_response(response)
@@ -129,17 +141,17 @@ class RequestContext:
 
     def set_response(self, response: object) -> None:
         body: list[Buffer] = []
-        way = self._way
-        way.encode(response, body)
-        self.parts = parts = encode_response(way.response_header_version, self.correlation_id, body)
+        route = self.route
+        route.encode(response, body)
+        self.parts = parts = encode_response(route.response_header_version, self.correlation_id, body)
         self.on_abandoned = None
-        way.meter.answered(response, len(parts[0]) if len(parts) == 1 else sum(map(len, parts)), self._began)
+        route.meter.answered(response, len(parts[0]) if len(parts) == 1 else sum(map(len, parts)), self._began)
 
     def reply_nothing(self) -> None:
         """The request asked for no answer."""
         self.parts = []
         self.on_abandoned = None
-        self._way.meter.not_answered(self._began)
+        self.route.meter.not_answered(self._began)
         self.connection.answered()
 
     def abandon(self) -> None:

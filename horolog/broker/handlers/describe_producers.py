@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import find_partition
-from horolog.broker.log.producer_state import Producer
+from horolog.broker.log.producers import Producer
 from horolog.broker.topic_names import wrong_with
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (

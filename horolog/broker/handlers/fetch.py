@@ -25,8 +25,8 @@ from horolog.broker.handlers.fetch_sessions import (
 )
 from horolog.broker.handlers.lookup import storage_error_for
 from horolog.broker.log.partition import OffsetOutOfRange, Partition
+from horolog.broker.log.segments import Allowance
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.upconversion import Allowance
 from horolog.broker.waiting import Wait
 from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.messages.fetch import (
@@ -54,7 +54,7 @@ UNKNOWN_PLACE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_I
 
 
 class Collected:
-    """What a look at all partitions of a fetch gave."""
+    """The result of a look at all partitions of a fetch."""
 
     __slots__ = ("answers", "done", "size_bytes", "watched")
 
@@ -267,7 +267,7 @@ def _read(
 
 
 def _read_for_old(partition: Partition, offset: int, max_bytes: int, magic: int, *, whole: bool, upto: int) -> bytes:
-    """What readers of an older format can read; a slice that holds nothing newer stays as it was cut.
+    """The slice in the format of older readers; one that holds nothing newer stays as it was cut.
 
     Reads on where a slice held only what they are not shown (control batches): an empty answer would hold them there for ever.
     """
@@ -290,7 +290,7 @@ def _check(
     """Why this partition may not be read, before its offset is looked at."""
     if _replica_of(request) >= 0:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if partition.fault is not None:
+    if partition.condition.fault is not None:
         return storage_error_for(version, FIRST_VERSION_WITH_STORAGE_ERROR)
     known, claimed = partition.leader_epoch, position.current_leader_epoch
     if claimed > known:
@@ -305,7 +305,7 @@ def _check(
 
 
 def _replica_of(request: FetchRequest) -> int:
-    """Who fetches: -1 for a consumer; v15 moved it into a tagged field."""
+    """The replica that fetches, -1 for a consumer; v15 moved it into a tagged field."""
     return request.replica_state.replica_id if request.replica_state is not None else request.replica_id
 
 

@@ -25,7 +25,7 @@ PartitionKey = tuple[TopicKey, int]
 
 
 class FetchPosition:
-    """What a client asks of one partition, and what it was last told."""
+    """A client's request for one partition, and the last answer."""
 
     __slots__ = (
         "current_leader_epoch",

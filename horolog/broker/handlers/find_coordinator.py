@@ -3,7 +3,8 @@
 - v0 knows groups only, v1+ also transactions (key type 1), v4+ asks for many keys at once.
 - The topic that a coordinator keeps its state in is made when it is not there yet. Kafka answers COORDINATOR_NOT_AVAILABLE
   while it makes it; here it is made before the answer, so that this code means that it could not be made.
-- Key type 2 (share partitions, which are not served) and others: INVALID_REQUEST.
+- Other key types: INVALID_REQUEST.
+Not done: share partitions (key type 2).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """DescribeLogDirs 0-5: the data folders, their room, the sizes of the partitions in each; AlterReplicaLogDirs 0-2.
 
 - A null list of topics means all; partitions that are not here are left out.
-- No replica lags behind and none is moving. v4+ tells the disk's size and what is left of it.
+- No replica lags behind and none is moving. v4+ tells the disk's size and its free room.
 - A folder that cannot be used is KAFKA_STORAGE_ERROR, without partitions.
-- A partition that is to be in the folder where it is stays there, which is a success. Not done: moving it to another folder of
-  this broker, which is INVALID_REPLICA_ASSIGNMENT. A path that `log.dirs` does not name is LOG_DIR_NOT_FOUND, whatever the topic.
+- A partition that is to be in the folder where it is stays there, which is a success; another folder of this broker is
+  INVALID_REPLICA_ASSIGNMENT. A path that `log.dirs` does not name is LOG_DIR_NOT_FOUND, whatever the topic.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping
 
 from horolog.broker.cluster import Cluster
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.log.data_folder import DataFolder
-from horolog.broker.log.manager import LogManager
+from horolog.broker.log.manager import DataFolder, LogManager
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.log_dirs import (
@@ -58,7 +57,7 @@ def _result(cluster: Cluster, folder: DataFolder, wanted: Mapping[str, Iterable[
 
 
 def disk_space(folder: DataFolder) -> tuple[int, int]:
-    """The size of the disk and what is left of it for us; -1 where the system does not say."""
+    """The size of the disk and the room left for us; -1 where the system does not say."""
     try:
         return folder.disk_space()
     except StorageFault as fault:
@@ -103,6 +102,7 @@ def alter(
     request: AlterReplicaLogDirsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> AlterReplicaLogDirsResponse:
+    """Not done: moving a partition to another folder of this broker (INVALID_REPLICA_ASSIGNMENT)."""
     codes: dict[str, dict[int, ErrorCode]] = {}
     for wanted in request.dirs:
         folder = next((one for one in broker.logs.folders if shown_path(one) == wanted.path), None)
@@ -128,7 +128,7 @@ def shown_path(folder: DataFolder) -> str:
 
 
 def _placed(logs: LogManager, folder: DataFolder | None, name: str, index: int) -> ErrorCode:
-    """What comes of having a partition in a folder."""
+    """The answer to a partition's move into a folder."""
     if folder is None:
         return ErrorCode.LOG_DIR_NOT_FOUND
     if folder.fault is not None:

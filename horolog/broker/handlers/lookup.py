@@ -1,4 +1,4 @@
-"""What several handlers ask first: is the partition here, is the client's leader epoch ours, and what a failed disk is called."""
+"""First checks of several handlers: the partition, the client's leader epoch, and the error code of a failed disk."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def find_partition(cluster: Cluster, name: str, index: int) -> Partition | Error
     if topic is None or not 0 <= index < len(topic.partitions):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     partition = topic.partitions[index]
-    return partition if partition.fault is None else ErrorCode.KAFKA_STORAGE_ERROR
+    return partition if partition.condition.fault is None else ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def epoch_error(partition: Partition, current_leader_epoch: int) -> ErrorCode | None:
-    """What is wrong with the leader epoch that a client believes in; -1 means that it does not say."""
+    """The error for the leader epoch that a client believes in; -1 means that it names none."""
     if current_leader_epoch in (NO_EPOCH, partition.leader_epoch):
         return None
     if current_leader_epoch < partition.leader_epoch:
@@ -39,7 +39,7 @@ def storage_error(partition: Partition, fault: StorageFault) -> ErrorCode:
 
 
 def storage_error_for(version: int, first_version_that_knows_it: int) -> ErrorCode:
-    """What a request of a version is told of a failed disk: older clients do not know the code, and would not try again."""
+    """The code for a failed disk, by version: older clients do not know the newer one, and would not try again."""
     if version < first_version_that_knows_it:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     return ErrorCode.KAFKA_STORAGE_ERROR

@@ -117,7 +117,7 @@ def describe_topic(topic: Topic, node_id: int, operations: int) -> MetadataRespo
 def _describe_partition(topic: Topic, index: int, node_id: int) -> MetadataResponsePartition:
     partition = topic.partitions[index]
     replicas = [node_id]
-    online = partition.fault is None
+    online = partition.condition.fault is None
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if online else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=index,

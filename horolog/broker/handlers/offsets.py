@@ -10,6 +10,7 @@ from horolog.protocol.messages.offsets import OffsetCommitRequest, OffsetDeleteR
 
 
 def commit(broker: BrokerView, request: OffsetCommitRequest, context: RequestContext) -> None:
+    """Not done: commits of a member that is behind by an epoch and still owns the partition (KIP-1251)."""
     broker.groups.commit(request, context.version, context.reply)
 
 

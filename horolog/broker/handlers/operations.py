@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 
 NOT_ASKED = -(2**31)
-"""What stands in an answer to a request that did not ask."""
+"""The value in an answer to a request that did not ask."""
 
 
 class Operation(IntEnum):

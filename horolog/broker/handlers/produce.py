@@ -20,7 +20,7 @@ from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import storage_error_for
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.validate import Refused
+from horolog.broker.log.validation import Refused
 from horolog.broker.topic_names import INTERNAL_TOPICS
 from horolog.protocol.errors import ErrorCode, ProtocolError
 from horolog.protocol.messages.produce import (
@@ -32,12 +32,12 @@ from horolog.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from horolog.protocol.records.head import ATTRIBUTES_LOW_AT
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 LAST_VERSION_WITH_NAMES = 12
 LAST_VERSION_WITH_OLD_FORMATS = 2
 FIRST_VERSION_WITH_STORAGE_ERROR = 4
-BATCH_ATTRIBUTES_AT = 22  # the low byte of a v2 batch's attributes
 TRANSACTIONAL_BIT = 0x10
 REFUSED_RECORDS = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP})
 """Refusals of records, not of a batch or of the partition: Kafka gives a text for these only."""
@@ -108,7 +108,7 @@ def _has_transactional_batch(request: ProduceRequest, version: int) -> bool:
     for topic_data in request.topic_data:
         for data in topic_data.partition_data:
             records: memoryview | None = data.records  # type: ignore[assignment]  # decoded ones are views of the frame
-            if records and len(records) > BATCH_ATTRIBUTES_AT and records[BATCH_ATTRIBUTES_AT] & TRANSACTIONAL_BIT:
+            if records and len(records) > ATTRIBUTES_LOW_AT and records[ATTRIBUTES_LOW_AT] & TRANSACTIONAL_BIT:
                 return True
     return False
 
@@ -180,7 +180,7 @@ def _append(
     records: memoryview | None = data.records  # type: ignore[assignment]  # decoded ones are views of the frame
     if records is None:
         raise ProtocolError(f"Produce v{context.version} with null records for {topic.name}-{data.index}")
-    if partition.fault is not None:
+    if partition.condition.fault is not None:
         _refuse(answer, storage_error_for(context.version, FIRST_VERSION_WITH_STORAGE_ERROR))
         return None
     if request.transactional_id is not None:
@@ -226,5 +226,5 @@ def _answer(context: RequestContext, acks: int, response: ProduceResponse) -> No
         context.reply(response)
         return
     if any(answer.error_code for topic in response.responses for answer in topic.partition_responses):
-        context.connection.abort("a Produce with acks=0 was refused, and closing is the only way to say so")
+        context.connection.close("a Produce with acks=0 was refused, and closing is the only way to say so")
     context.reply_nothing()

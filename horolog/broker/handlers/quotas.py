@@ -3,7 +3,7 @@
 - A filter names each kind of entity once: `user`, `client-id` or `ip`, the last of them alone. Another kind is UNSUPPORTED_VERSION.
 - It asks for one name (0), for the default entity (1) or for any (2); only the first comes with a name.
 
-Not done: AlterClientQuotas, which is not advertised.
+Not done: quotas.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def describe(
 
 
 def _refusal(components: Sequence[ComponentData]) -> tuple[ErrorCode, str] | None:
-    """What is wrong with a filter, if anything."""
+    """The error of a filter, if it has one."""
     for each in components:
         if each.entity_type not in ENTITIES and each.entity_type:
             return ErrorCode.UNSUPPORTED_VERSION, f"entities of type {each.entity_type} are not known"

@@ -3,6 +3,7 @@
 - Nothing is being moved, so nothing is listed, and cancelling a move is NO_REASSIGNMENT_IN_PROGRESS.
 - Moving a partition to where it is succeeds; anywhere else is INVALID_REPLICA_ASSIGNMENT.
 - No partition needs another leader: ELECTION_NOT_NEEDED, or nothing at all where all partitions are meant.
+Not done: more than one replica.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """SaslHandshake 0-1 and SaslAuthenticate 0-2, on listeners without authentication: ILLEGAL_SASL_STATE, and no mechanism to choose.
 
 The connection goes on as before, as on real brokers.
+Not done: authentication.
 """
 
 from __future__ import annotations

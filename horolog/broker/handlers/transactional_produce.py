@@ -1,4 +1,4 @@
-"""What a Produce request in a transaction has to pass: the partition belongs to the producer's open transaction.
+"""The checks of a Produce request in a transaction: the partition belongs to the producer's open transaction.
 
 - Up to v11 the partition must have been added before: INVALID_TXN_STATE, from v11 on TRANSACTION_ABORTABLE. From v12 on writing adds it.
 - While the last transaction is still ending: NOT_ENOUGH_REPLICAS, which old clients try again, from v12 on CONCURRENT_TRANSACTIONS.
@@ -7,20 +7,22 @@
 
 from __future__ import annotations
 
-from struct import Struct
-
 from horolog.broker.handlers.context import BrokerView
 from horolog.broker.log.partition import Partition
 from horolog.broker.transactions.states import VERSION_2, Producer
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.records.batch import ATTRIBUTES_AT, HEADER_BYTES, MAGIC_AT, TRANSACTIONAL_BIT
+from horolog.protocol.records.batch import TRANSACTIONAL_BIT
+from horolog.protocol.records.head import (
+    ATTRIBUTES_LOW_AT,
+    HEADER_BYTES,
+    MAGIC_AT,
+    PRODUCER,
+    PRODUCER_AT,
+)
 
 FIRST_VERSION_WITH_ABORTABLE = 11
 FIRST_VERSION_THAT_ADDS = 12
 
-_PRODUCER_AT = 43
-_PRODUCER = Struct(">qh")
-_ATTRIBUTES_LOW_AT = ATTRIBUTES_AT + 1
 
 _TO_BE_TRIED_AGAIN = frozenset(
     {
@@ -35,9 +37,9 @@ def check(
     broker: BrokerView, transactional_id: str, partition: Partition, records: memoryview, version: int
 ) -> ErrorCode:
     """Whether these records may be appended in their producer's transaction; records outside of any may."""
-    if len(records) < HEADER_BYTES or records[MAGIC_AT] < 2 or not records[_ATTRIBUTES_LOW_AT] & TRANSACTIONAL_BIT:
+    if len(records) < HEADER_BYTES or records[MAGIC_AT] < 2 or not records[ATTRIBUTES_LOW_AT] & TRANSACTIONAL_BIT:
         return ErrorCode.NONE
-    producer = Producer(*_PRODUCER.unpack_from(records, _PRODUCER_AT))
+    producer = Producer(*PRODUCER.unpack_from(records, PRODUCER_AT))
     place = (partition.topic, partition.index)
     if version >= FIRST_VERSION_THAT_ADDS:
         code = broker.transactions.add(transactional_id, producer, [place], VERSION_2)

@@ -1,4 +1,4 @@
-"""What producers ask of the transaction coordinator: AddPartitionsToTxn 0-5, AddOffsetsToTxn 0-4, TxnOffsetCommit 0-5, EndTxn 0-5.
+"""Requests of producers to the transaction coordinator: AddPartitionsToTxn 0-5, AddOffsetsToTxn 0-4, TxnOffsetCommit 0-5, EndTxn 0-5.
 
 - A partition that does not exist keeps the others of its request from being added (OPERATION_NOT_ATTEMPTED); internal topics are
   TOPIC_AUTHORIZATION_FAILED. AddPartitionsToTxn v4+ is what brokers send for several producers, and may only ask.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from horolog.broker.log.verdict import Refused
+from horolog.broker.log.validation import Refused
 from horolog.broker.metrics import Counter
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.timestamps import TOO_EARLY, TOO_LATE

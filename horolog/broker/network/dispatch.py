@@ -1,7 +1,7 @@
-"""From a frame to its handler: header, route, body, handler, encoded answer.
+"""From a frame to its handler: header, route, body, gate, handler, encoded answer.
 
-A route is what one (api, version) needs, resolved once: the handler, the compiled codecs and the counters. Authorisation and
-quotas belong here too, between decoding and the handler, when they come.
+A route is what one (api, version) needs, resolved once: the handler, the compiled codecs and the counters. Whether a request is allowed is
+decided by a `Gate`, between decoding and the handler, and nowhere else.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from horolog.broker.handlers import HANDLERS, Handler
 from horolog.broker.handlers.context import BrokerView, Buffer, Peer, RequestContext
+from horolog.broker.handlers.gate import gate_of
 from horolog.broker.network.meters import REQUESTS, SIZE_BYTES, ApiMeter
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.compile import decoder, encoder
@@ -19,6 +20,8 @@ from horolog.protocol.errors import DecodeError, ProtocolError
 from horolog.protocol.framing import RequestHeader, read_request_header
 
 if TYPE_CHECKING:
+    from horolog.broker.handlers import HandlerFunction
+    from horolog.broker.handlers.gate import Gate
     from horolog.broker.metrics import Counter
 
 
@@ -29,6 +32,7 @@ class Route:
         "decode",
         "encode",
         "handle",
+        "holds_frame",
         "meter",
         "name",
         "received",
@@ -37,29 +41,29 @@ class Route:
         "version",
     )
 
-    def __init__(self, key: ApiKey, version: int, handler: Handler, requests: Counter, meter: ApiMeter) -> None:
+    def __init__(self, key: ApiKey, version: int, handle: HandlerFunction, requests: Counter, meter: ApiMeter) -> None:
         api = API[key]
         self.name = api.name
         self.version = version
-        self.handle: Callable[[BrokerView, Any, RequestContext], object | None] = handler.function
+        self.handle = handle
         self.decode: Callable[[Buffer, int], tuple[Any, int]] = decoder(api.request, version)
         self.encode: Callable[[Any, list[Buffer]], None] = encoder(api.response, version)
         self.response_header_version = api.response_header_version(version)
+        self.holds_frame = key is ApiKey.PRODUCE  # its records are written from there
         self.requests = requests
         self.meter = meter
         self.received = meter.received
 
 
 class Dispatcher:
-    """Finds the route of a frame and runs its handler."""
+    """Finds the route of a frame and runs its handler, if the gate lets it."""
 
-    def __init__(self, broker: BrokerView, handlers: Mapping[ApiKey, Handler] = HANDLERS) -> None:
+    def __init__(
+        self, broker: BrokerView, handlers: Mapping[ApiKey, Handler] = HANDLERS, gate: Gate | None = None
+    ) -> None:
         self._broker = broker
-        if broker.settings.horolog_read_only:
-            from horolog.broker.handlers.read_only import READ_ONLY_HANDLERS
-
-            handlers = READ_ONLY_HANDLERS
         self._handlers = handlers
+        self._gate = gate or gate_of(broker)
         self._routes: dict[int, Route] = {}
         self._meters: dict[ApiKey, ApiMeter] = {}
 
@@ -94,7 +98,7 @@ class Dispatcher:
                 return self._unsupported_api_versions()
             raise ProtocolError(f"{API[key].name} version {version} is not served")
         counter = self._broker.metrics.counter(REQUESTS, API[key].name, str(version))
-        route = Route(key, version, handler, counter, self._meter(key))
+        route = Route(key, version, self._gate(key, handler.function), counter, self._meter(key))
         self._routes[header.api_key << 16 | version] = route
         return route
 
@@ -111,6 +115,6 @@ class Dispatcher:
 
         key = ApiKey.API_VERSIONS
         counter = self._broker.metrics.counter(REQUESTS, API[key].name, "unsupported")
-        route = Route(key, 0, Handler(0, 0, handle_unsupported), counter, self._meter(key))
+        route = Route(key, 0, self._gate(key, handle_unsupported), counter, self._meter(key))
         route.decode = lambda frame, _: (None, len(frame))
         return route

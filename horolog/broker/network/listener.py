@@ -5,19 +5,16 @@ from __future__ import annotations
 import asyncio
 import math
 import socket
-from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from horolog.broker.metrics import Histogram
-from horolog.broker.network.admission import Admission
-from horolog.broker.network.connection import Connection
-from horolog.broker.network.memory import PeerMemory
-from horolog.broker.settings import Settings
+from horolog.broker.network.conversation import Conversation
+from horolog.broker.network.transport import SocketTransport
 
 if TYPE_CHECKING:
     from horolog.broker.clock import Clock
     from horolog.broker.network.dispatch import Dispatcher
+    from horolog.broker.network.limits import ConnectionLimits
 
 SWEEPS_PER_LIMIT = 10
 LEAST_SWEEP_S = 0.05
@@ -29,44 +26,6 @@ MOST_CLOSING_S = 0.25
 """Time in which those that have taken all may close."""
 
 LOOK_AGAIN_S = 0.01
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
-    """The named settings that bound what peers may hold open; all listeners of a broker share one."""
-
-    max_idle_ms: int
-    max_read_ms: int
-    max_request_bytes: int
-    max_unanswered_requests: int
-    max_unanswered_bytes: int
-    backlog: int
-    send_buffer_bytes: int
-    receive_buffer_bytes: int
-    admission: Admission
-    memory: PeerMemory
-    pauses: Histogram
-    """For how long connections were not read from."""
-
-    @classmethod
-    def of(cls, settings: Settings) -> ConnectionLimits:
-        return cls(
-            settings.connections_max_idle_ms,
-            settings.horolog_request_read_max_ms,
-            settings.socket_request_max_bytes,
-            settings.queued_max_requests,
-            settings.horolog_connection_queued_max_bytes,
-            settings.socket_listen_backlog_size,
-            settings.socket_send_buffer_bytes,
-            settings.socket_receive_buffer_bytes,
-            Admission(settings),
-            PeerMemory(
-                settings.queued_max_request_bytes if settings.queued_max_request_bytes >= 0 else math.inf,
-                settings.horolog_unfinished_requests_max_bytes,
-                settings.horolog_fetch_memory_max_bytes,
-            ),
-            Histogram(),
-        )
 
 
 class Listener:
@@ -83,7 +42,7 @@ class Listener:
         self._limits = limits
         self._server: asyncio.Server | None = None
         self._is_stopping = False
-        self._connections: dict[Connection, float] = {}  # when each was last seen active, in seconds
+        self._connections: dict[SocketTransport, float] = {}  # when each was last seen active, in seconds
         self._sweep: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
@@ -96,7 +55,7 @@ class Listener:
     @property
     def unanswered_count(self) -> int:
         """Requests that have no answer yet."""
-        return sum(connection.unanswered_count for connection in self._connections)
+        return sum(len(connection.conversation.unanswered) for connection in self._connections)
 
     async def start(self) -> None:
         """Bind and accept; port 0 becomes the port that was given."""
@@ -109,8 +68,11 @@ class Listener:
         if bounds_ms:
             self._schedule_sweep(max(min(bounds_ms) / SWEEPS_PER_LIMIT / 1000, LEAST_SWEEP_S))
 
-    def _connect(self) -> Connection:
-        return Connection(self, self._dispatcher, self._limits)
+    def _connect(self) -> SocketTransport:
+        """Turns are measured by the machine's clock, whatever clock the broker goes by."""
+        return SocketTransport(
+            self, Conversation(self._dispatcher.dispatch, self._limits, monotonic, listener=self.name)
+        )
 
     async def stop_accepting(self) -> None:
         self._is_stopping = True
@@ -123,12 +85,12 @@ class Listener:
     def stop_serving(self) -> None:
         """Nothing more is read; what was served is still answered."""
         for connection in list(self._connections):
-            connection.stop_serving()
+            connection.conversation.drain()
 
     @property
     def holds_back_answers(self) -> bool:
         """Whether any answer that is ready waits for one before it."""
-        return any(connection.holds_back_answers for connection in self._connections)
+        return any(connection.conversation.unanswered.held_back_bytes for connection in self._connections)
 
     async def part(self) -> None:
         """Have every peer take its answers and close; none is waited for longer than it may take."""
@@ -143,7 +105,7 @@ class Listener:
 
     def _close_those_that_took_all(self) -> None:
         for connection in list(self._connections):
-            if not connection.write_buffer_bytes:
+            if not connection.unsent_bytes:
                 connection.close()
                 self.forget(connection)
 
@@ -151,12 +113,12 @@ class Listener:
         for connection in list(self._connections):
             connection.close()
 
-    def admit(self, connection: Connection) -> str | None:
+    def admit(self, connection: SocketTransport) -> str | None:
         """Count a new connection in; the reason if it may not stay."""
         self._connections[connection] = self._clock.monotonic()
         if self._is_stopping:
             return "the broker stops"
-        return self._limits.admission.enter(connection.peer_host)
+        return self._limits.admission.enter(connection.conversation.peer_host)
 
     def tune(self, connected: socket.socket) -> None:
         """Small answers leave at once; buffers are the system's unless the settings say otherwise."""
@@ -166,11 +128,11 @@ class Listener:
         if self._limits.receive_buffer_bytes >= 0:
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._limits.receive_buffer_bytes)
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: SocketTransport) -> None:
         if connection not in self._connections:
             return
         del self._connections[connection]
-        self._limits.admission.leave(connection.peer_host)
+        self._limits.admission.leave(connection.conversation.peer_host)
 
     def _schedule_sweep(self, interval_s: float) -> None:
         self._sweep = asyncio.get_running_loop().call_later(interval_s, self._look_at_all, interval_s)
@@ -182,14 +144,15 @@ class Listener:
         oldest_allowed_s = now_s - idle_ms / 1000 if idle_ms > 0 else -math.inf
         sweeps_allowed = read_ms / 1000 / interval_s if read_ms > 0 else math.inf
         for connection, active_s in list(self._connections.items()):
-            if connection.unfinished_bytes and not connection.is_paused:
-                connection.unfinished_sweeps += 1
-                if connection.unfinished_sweeps > sweeps_allowed:
-                    connection.cut(f"a request did not arrive within horolog.request.read.max.ms ({read_ms})")
+            conversation = connection.conversation
+            if conversation.unfinished_bytes and conversation.wants_to_read:
+                conversation.unfinished_sweeps += 1
+                if conversation.unfinished_sweeps > sweeps_allowed:
+                    conversation.cut(f"a request did not arrive within horolog.request.read.max.ms ({read_ms})")
                     continue
-            if connection.is_active or not connection.idle:
-                connection.is_active = False
+            if conversation.is_active or not conversation.idle:
+                conversation.is_active = False
                 self._connections[connection] = now_s
             elif active_s < oldest_allowed_s:
-                connection.cut(f"idle for more than connections.max.idle.ms ({idle_ms})")
+                conversation.cut(f"idle for more than connections.max.idle.ms ({idle_ms})")
         self._schedule_sweep(interval_s)

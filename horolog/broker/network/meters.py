@@ -11,7 +11,7 @@ from typing import Any
 
 from horolog.broker.metrics import Counter, Described, Histogram, Kind, Metrics
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.generated import Sheet, define
+from horolog.protocol.source_writer import Sheet, define
 from horolog.protocol.wire import ArrayType, Struct, StructType
 
 REQUESTS = Described("requests_total", Kind.COUNTER, "Requests handled.", ("api", "version"))

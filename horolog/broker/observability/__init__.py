@@ -1,1 +1,1 @@
-"""What lets people watch a running broker: metrics, health and readiness over HTTP, structured logs. Imported only where asked for."""
+"""For those who watch a running broker: metrics, health and readiness over HTTP, structured logs. Imported only where asked for."""

@@ -6,18 +6,19 @@ group stays where it is: a scrape costs one small read per partition whose group
 
 from __future__ import annotations
 
-from struct import Struct
-
 from horolog.broker.log.partition import OffsetOutOfRange, Partition
 from horolog.broker.log.storage import StorageFault
-
-HEAD_BYTES = 43
-"""The head of a batch or message up to its times: magic at 16, v1 time at 18, v2 attributes at 21 and times at 27 and 35."""
-
-_TIME = Struct(">q")
-_ATTRIBUTES = Struct(">h")
-_MAGIC_AT, _V1_TIME_AT, _V2_ATTRIBUTES_AT, _V2_BASE_TIME_AT, _V2_MAX_TIME_AT = 16, 18, 21, 27, 35
-_LOG_APPEND_TIME = 0x08
+from horolog.protocol.records.head import (
+    ATTRIBUTES,
+    ATTRIBUTES_AT,
+    BASE_TIMESTAMP_AT,
+    MAGIC_AT,
+    MAX_TIMESTAMP_AT,
+    MESSAGE_TIMESTAMP_AT,
+    TIMES_END_AT,
+    TIMESTAMP,
+)
+from horolog.protocol.records.timestamps import TIMESTAMP_TYPE_BIT
 
 NO_TIME = -1
 
@@ -36,7 +37,7 @@ class FirstUnread:
         self._next: dict[tuple[Partition, int], int] = {}
 
     def begin(self) -> None:
-        """A new round: what is not asked for in it is forgotten after it."""
+        """A new round: groups not asked for in it are forgotten after it."""
         self._times, self._next = self._next, {}
 
     def lag_seconds(self, partition: Partition, committed: int, now_ms: int) -> float | None:
@@ -55,7 +56,7 @@ class FirstUnread:
 
 def _time_at(partition: Partition, offset: int) -> int:
     try:
-        head = partition.read(offset, HEAD_BYTES, at_least_one=False)
+        head = partition.read(offset, TIMES_END_AT, at_least_one=False)
     except (OffsetOutOfRange, StorageFault):
         return NO_TIME
     return batch_time(head)
@@ -63,12 +64,12 @@ def _time_at(partition: Partition, offset: int) -> int:
 
 def batch_time(head: bytes) -> int:
     """The time of the first record of a batch, or that of a message; -1 for none."""
-    magic = head[_MAGIC_AT] if len(head) > _MAGIC_AT else 0
-    if magic == 1 and len(head) >= _V1_TIME_AT + _TIME.size:
-        time_ms: int = _TIME.unpack_from(head, _V1_TIME_AT)[0]
+    magic = head[MAGIC_AT] if len(head) > MAGIC_AT else 0
+    if magic == 1 and len(head) >= MESSAGE_TIMESTAMP_AT + TIMESTAMP.size:
+        time_ms: int = TIMESTAMP.unpack_from(head, MESSAGE_TIMESTAMP_AT)[0]
         return time_ms
-    if magic < 2 or len(head) < HEAD_BYTES:
+    if magic < 2 or len(head) < TIMES_END_AT:
         return NO_TIME
-    appended = _ATTRIBUTES.unpack_from(head, _V2_ATTRIBUTES_AT)[0] & _LOG_APPEND_TIME
-    batch_ms: int = _TIME.unpack_from(head, _V2_MAX_TIME_AT if appended else _V2_BASE_TIME_AT)[0]
+    appended = ATTRIBUTES.unpack_from(head, ATTRIBUTES_AT)[0] & TIMESTAMP_TYPE_BIT
+    batch_ms: int = TIMESTAMP.unpack_from(head, MAX_TIMESTAMP_AT if appended else BASE_TIMESTAMP_AT)[0]
     return batch_ms

@@ -48,8 +48,8 @@ def failure(status: HTTPStatus) -> Answer:
     return Answer(status, TEXT_TYPE, [f"{status.value} {status.phrase}\n".encode()])
 
 
-class Watchman:
-    """The server and what it answers."""
+class MetricsServer:
+    """Answers whoever watches: `/metrics`, `/health`, `/ready`."""
 
     def __init__(self, broker: Watched, loop: asyncio.AbstractEventLoop) -> None:
         self._broker = broker
@@ -61,7 +61,7 @@ class Watchman:
         self.port = 0
 
     def __repr__(self) -> str:
-        return f"<Watchman on port {self.port}, {len(self.connections)} connections>"
+        return f"<MetricsServer on port {self.port}, {len(self.connections)} connections>"
 
     async def start(self, host: str, port: int) -> None:
         self._server = await self._loop.create_server(lambda: HttpConnection(self, self._loop), host or None, port)
@@ -108,7 +108,7 @@ def _json(status: HTTPStatus, value: object) -> Answer:
 
 
 def read_request(head: bytes) -> tuple[str, str] | None:
-    """Method and path, without its query; None for what is no HTTP request."""
+    """Method and path, without its query; None if this is no HTTP request."""
     words = head.split(b"\n", 1)[0].decode("latin-1").split()
     if len(words) != 3 or not words[2].startswith("HTTP/1.") or not words[1].startswith("/"):
         return None
@@ -118,8 +118,8 @@ def read_request(head: bytes) -> tuple[str, str] | None:
 class HttpConnection(asyncio.Protocol):
     """Reads one request, writes one answer, closes."""
 
-    def __init__(self, watchman: Watchman, loop: asyncio.AbstractEventLoop) -> None:
-        self._watchman = watchman
+    def __init__(self, metrics_server: MetricsServer, loop: asyncio.AbstractEventLoop) -> None:
+        self._metrics_server = metrics_server
         self._loop = loop
         self._head = bytearray()
         self._transport: asyncio.Transport | None = None
@@ -137,13 +137,13 @@ class HttpConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         self.address = peer[0] if peer else None
-        self._watchman.take_in(self)
+        self._metrics_server.take_in(self)
         self._timeout = self._loop.call_later(HEAD_TIMEOUT_S, self.close)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - however it ended, it has ended
         self._transport = None
         self._pieces = None
-        self._watchman.connections.pop(self, None)
+        self._metrics_server.connections.pop(self, None)
         if self._timeout is not None:
             self._timeout.cancel()
 
@@ -165,7 +165,7 @@ class HttpConnection(asyncio.Protocol):
         if method not in {"GET", "HEAD"}:
             self._begin(failure(HTTPStatus.METHOD_NOT_ALLOWED), with_body=True)
             return
-        self._begin(self._watchman.answer(path), with_body=method == "GET")
+        self._begin(self._metrics_server.answer(path), with_body=method == "GET")
 
     def _begin(self, answer: Answer, *, with_body: bool) -> None:
         if self._transport is None:

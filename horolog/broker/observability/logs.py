@@ -46,7 +46,7 @@ _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} |
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, object]:
-    """What a line is about, apart from its message."""
+    """The subject of a line, apart from its message."""
     found: dict[str, object] = {}
     args = record.args if isinstance(record.args, tuple) else ()
     for start, names in _NAMED:

@@ -16,7 +16,7 @@ MAX_FILES = Described("process_max_fds", Kind.GAUGE, "File descriptors that may 
 STARTED = Described(
     "process_start_time_seconds", Kind.GAUGE, "When the broker started, since the epoch.", standard=True
 )
-BUILD = Described("build_info", Kind.GAUGE, "Always 1; what is running.", ("version", "python", "implementation"))
+BUILD = Described("build_info", Kind.GAUGE, "Always 1; the versions that run.", ("version", "python", "implementation"))
 FAMILIES = (CPU, MEMORY, FILES, MAX_FILES, STARTED, BUILD)
 
 _STATM = Path("/proc/self/statm")

@@ -90,7 +90,7 @@ LAG_SECONDS = Described(
 )
 TRANSACTIONS = Described("transactions", GAUGE, "Transactional ids, by the state of their transaction.", ("state",))
 LEFT_OUT = Described(
-    "left_out_series", GAUGE, "What is not shown because horolog.metrics.series.max is reached.", ("kind",)
+    "left_out_series", GAUGE, "Series left out because horolog.metrics.series.max is reached.", ("kind",)
 )
 
 _LOG_SENTENCES = {

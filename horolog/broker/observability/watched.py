@@ -1,10 +1,11 @@
-"""What is looked at from outside: the broker as metrics and health checks see it."""
+"""The broker as metrics and health checks see it."""
 
 from enum import Enum
 from typing import Protocol
 
 from horolog.broker.handlers.context import BrokerView
-from horolog.broker.network.listener import ConnectionLimits, Listener
+from horolog.broker.network.limits import ConnectionLimits
+from horolog.broker.network.listener import Listener
 
 
 class Phase(Enum):

@@ -1,6 +1,6 @@
 """Carries transactions through: decides, has the decision on the disk, writes the markers, says that all is complete.
 
-What is on record decides what happens after a crash, so the order is always the same:
+The record decides what happens after a crash, so the order is always the same:
 
 1. A partition is in the transaction's record, written, before anything of the transaction is in the partition.
 2. The decision to commit or abort is on the disk before the first marker is anywhere.
@@ -47,7 +47,7 @@ Done = Callable[[ErrorCode, Producer | None], None]
 
 
 class _Entry:
-    """One transactional id: what is true of it now, and who waits for its end."""
+    """One transactional id: its present state, and those who wait for its end."""
 
     __slots__ = ("_began_at", "_started_ms", "busy", "transaction", "unmarked", "waiting")
 
@@ -98,7 +98,7 @@ class TransactionCoordinator:
     # -- start
 
     def open(self) -> None:
-        """Read what is on record, carry out what was decided, abort what no record knows."""
+        """Read the records, carry out their decisions, abort open transactions that no record knows."""
         for transactional_id, transaction in self._journal.read():
             if transaction is None:
                 self._entries.pop(transactional_id, None)
@@ -111,14 +111,14 @@ class TransactionCoordinator:
         self.finish_prepared()
 
     def reopened(self, partition: Partition) -> None:
-        """A partition is back that could not be read before: what is open there joins the transactions that it belongs to."""
+        """A partition is back that could not be read before: its open producers join the transactions that they belong to."""
         if partition.topic == TRANSACTION_STATE:
             self._take_in(partition)
         if self._journal.is_readable:
             self._put_back_on_record()
 
     def _take_in(self, partition: Partition) -> None:
-        """Read a partition of the log. What is known in memory is newer than it."""
+        """Read a partition of the log. Transactions in memory are newer than it."""
         known = set(self._entries)
         for transactional_id, transaction in self._journal.read_partition(partition):
             if transactional_id in known:

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
-from horolog.broker.committer import Committer, Failures
-from horolog.broker.log.markers import append_marker
-from horolog.broker.log.partition import Partition
+from horolog.broker.committer import Appended, Committer, Failures
+from horolog.broker.log.partition import Partition, append_marker
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.validate import Refused
+from horolog.broker.log.validation import Refused
 from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.broker.transactions.states import Producer, State, TopicPartition, Transaction
 from horolog.protocol.errors import ErrorCode
@@ -27,20 +26,6 @@ NO_EPOCH = -1
 
 OffsetsEnded = Callable[[int, bool], None]
 """Told a producer id and whether its transaction was committed, once the marker is in the log of offsets."""
-
-
-class _Markers:
-    """Markers that are appended but not yet written: the committer finishes them."""
-
-    __slots__ = ("_done", "durable", "partitions")
-
-    def __init__(self, partitions: Sequence[Partition], done: Callable[[Failures], None], *, durable: bool) -> None:
-        self.partitions = partitions
-        self.durable = durable
-        self._done = done
-
-    def finish(self, failures: Failures) -> None:
-        self._done(failures)
 
 
 class Marking:
@@ -97,7 +82,7 @@ class Marking:
 
     def _submit(self, partitions: Sequence[Partition], done: Callable[[Failures], None]) -> None:
         durable = self._cluster.settings.horolog_acks_all_sync
-        self._committer.submit(_Markers(partitions, done, durable=durable))
+        self._committer.submit(Appended(partitions, done, durable=durable))
 
     def _tell(self, marked: Iterable[Partition], failures: Failures, producer_id: int, *, committed: bool) -> None:
         if any(one.topic == GROUP_OFFSETS and one not in failures for one in marked):

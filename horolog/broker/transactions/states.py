@@ -24,7 +24,7 @@ VERSION_0 = 0
 """Clients that add partitions and offsets themselves, and keep their epoch."""
 
 VERSION_2 = 2
-"""Clients that get a new epoch with every end (KIP-890); writing adds what is written to."""
+"""Clients that get a new epoch with every end (KIP-890); writing adds the partitions written to."""
 
 TopicPartition = tuple[str, int]
 
@@ -55,7 +55,7 @@ STATES_BY_TITLE = {state.title: state for state in State}
 
 _IDLE = frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
 
-COMES_AFTER: dict[State, frozenset[State]] = {
+COMES_FROM: dict[State, frozenset[State]] = {
     State.EMPTY: _IDLE,
     State.ONGOING: _IDLE | {State.ONGOING},
     State.PREPARE_COMMIT: frozenset({State.ONGOING}),
@@ -80,7 +80,7 @@ class Producer(NamedTuple):
 
 
 class Transaction(NamedTuple):
-    """What is known of one transactional id; times are wall times in ms."""
+    """The knowledge of one transactional id; times are wall times in ms."""
 
     id: str
     producer_id: int
@@ -110,6 +110,6 @@ class Transaction(NamedTuple):
 
     def to(self, state: State, now_ms: int, **changes: object) -> Transaction:
         """The next state; raises IllegalStep for one that the table does not know."""
-        if self.state not in COMES_AFTER[state]:
+        if self.state not in COMES_FROM[state]:
             raise IllegalStep(f"{self.id}: {self.state.title} is not followed by {state.title}")
         return self._replace(state=state, updated_ms=now_ms, **changes)  # type: ignore[arg-type]

@@ -18,9 +18,9 @@ if TYPE_CHECKING:  # reading files is imported when files are read
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Say what a start on these data folders takes over, which settings each topic has and where they come from, what\n"
+        "Report what a start on these data folders takes over, which settings each topic has and where they come from, what\n"
         "retention would delete within an hour, and what cannot be read; then take it over, so that the next start knows.\n"
-        "With --dry-run nothing is written. Topics whose settings nobody knows lose nothing until they are given.\n"
+        "With --dry-run nothing is written. Topics with unknown settings lose nothing until they are given.\n"
         "Give --config and --set as to `horolog serve`: what a topic does not say itself, the broker's settings say.\n\n"
         "exit codes: 0 all is known and nothing goes, 3 settings are unknown, records would go or cannot be read",
         "horolog adopt /var/lib/kafka/data --dry-run",
@@ -43,9 +43,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.broker.adoption.giving import RefusedSettings
-    from horolog.broker.log.data_folder import DataFolderError
-    from horolog.broker.log.overlay import OverlayStorage
-    from horolog.broker.log.storage import FolderInUse, StorageFault
+    from horolog.broker.log.manager import DataFolderError
+    from horolog.broker.log.storage import FolderInUse, OverlayStorage, StorageFault
     from horolog.client.cli.common.read_only import ReadOnlyStorage
     from horolog.client.cli.examining import adopting
 

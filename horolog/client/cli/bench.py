@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-s", "--size", type=positive_number, default=100, metavar="BYTES", help="of a value (100)")
     parser.add_argument("-p", "--partitions", type=positive_number, default=1, metavar="N", help="of the topic (1)")
     parser.add_argument("-z", "--codec", choices=CODECS, default="none", help="compression (none)")
-    parser.add_argument("--acks", choices=("all", "1", "0"), default="all", help="who must have a record (all)")
+    parser.add_argument("--acks", choices=("all", "1", "0"), default="all", help="acknowledgements to wait for (all)")
     parser.add_argument(
         "--rate", type=positive_number, default=500, metavar="N", help="records per second for latency (500)"
     )
@@ -65,7 +65,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 async def measure(
     client: "Client", topic: str, parts: list[str], arguments: argparse.Namespace, console: Console
 ) -> "list[Figures]":
-    """The parts in their order; what is read must have been written, so producing comes first, shown or not."""
+    """The parts in their order; records must be written before they are read, so producing comes first, shown or not."""
     from horolog.client.cli.online import measuring
 
     codec = None if arguments.codec == "none" else arguments.codec

@@ -5,7 +5,7 @@ To add a command, add a line; `module` must have
     def configure(parser: argparse.ArgumentParser) -> None      # arguments; `arguments.describe` for description and examples
     def run(arguments: argparse.Namespace, console: Console) -> ExitCode      # or `async def run`, if it talks to a broker
 
-The module is imported when its command is used, and when completions are made; what is expensive to import it
+The module is imported when its command is used, and when completions are made; expensive modules it
 imports inside `run`.
 """
 
@@ -33,9 +33,7 @@ COMMANDS = (
     Command(
         "timeline", "horolog.client.cli.timeline", "draw how many records there are at which time, without reading them"
     ),
-    Command(
-        "dump", "horolog.client.cli.dump", "show what is in the files of a data folder, and what is wrong with them"
-    ),
+    Command("dump", "horolog.client.cli.dump", "show the content of files of a data folder, and their faults"),
     Command(
         "doctor", "horolog.client.cli.doctor", "check a data folder that no broker runs on, and mend it if asked to"
     ),

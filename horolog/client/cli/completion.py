@@ -21,7 +21,7 @@ class Option(NamedTuple):
 
 
 class Spec(NamedTuple):
-    """What can follow some words: `topics create`, say."""
+    """The words that can follow others: `topics create`, say."""
 
     words: tuple[str, ...]
     sentence: str
@@ -56,7 +56,7 @@ def all_specs() -> list[Spec]:
     for command in COMMANDS:
         try:
             found.extend(specs(parser_of(command), (command.name,), command.sentence))
-        except CommandError:  # it needs what is not installed: there is nothing to complete but its name
+        except CommandError:  # it needs packages that are not installed: only its name can be completed
             found.append(Spec((command.name,), command.sentence, (), (), takes_files=False))
     return found
 

@@ -72,7 +72,7 @@ async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 async def _of_each_broker(admin: "Admin", arguments: argparse.Namespace, console: Console) -> "dict[str, Config]":
-    """What the brokers have, set for all of them or not: where they differ, what the first has, and a warning."""
+    """The values of the brokers, set for all of them or not: where they differ, that of the first, and a warning."""
     from fnmatch import fnmatchcase
 
     found: dict[str, Config] = {}
@@ -81,7 +81,7 @@ async def _of_each_broker(admin: "Admin", arguments: argparse.Namespace, console
         for key, config in configs.items():
             first = found.setdefault(key, config)
             if config.value != first.value and fnmatchcase(key, arguments.pattern):
-                console.warn(f"{key} is {config.value} on broker {number}, which is not what is shown")
+                console.warn(f"{key} is {config.value} on broker {number}, not the value shown")
     return found
 
 
@@ -98,7 +98,7 @@ async def _require(admin: "Admin", arguments: argparse.Namespace) -> None:
 
 
 def _name(arguments: argparse.Namespace) -> str:
-    """What the protocol calls it: the settings of all brokers have an empty name."""
+    """The protocol's name: the settings of all brokers have an empty one."""
     return "" if arguments.kind == "broker" and arguments.name == ALL_BROKERS else str(arguments.name)
 
 
@@ -147,7 +147,7 @@ async def _unset(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 async def _change(arguments: argparse.Namespace, changes: dict[str, str | None], console: Console) -> ExitCode:
-    """Show what was and what is."""
+    """Show the values before and after."""
     from horolog.client.admin import Admin
 
     kind, name = arguments.kind, _name(arguments)

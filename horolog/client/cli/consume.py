@@ -29,9 +29,9 @@ FORMATS = ("text", "json", "raw")
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Read records. A time range is, in each partition, what lies from the first record at or after --since to the first at or"
-        " after --until, and of that the records whose own time is in the range. Ends at --until, or at what was the end"
-        " when it began, unless told to follow.",
+        "Read records. In each partition a time range covers the offsets from the first record at or after --since to the first"
+        " at or after --until; records in between with a time outside of it are left out. Ends at --until, else at the end"
+        " as it was at the start, unless told to follow.",
         "horolog consume logs --since 10:05 --until 10:10",
         "horolog consume logs --since 'last tuesday 10:05' --max 20 --tz Europe/Berlin",
         "horolog consume logs --follow --format '%D %k %s\\n'",
@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--offset", type=whole_number, metavar="N", help="begin at this offset")
     parser.add_argument("--tail", type=positive_number, metavar="N", help="begin so many offsets before the end")
     parser.add_argument(
-        "-f", "--follow", action="store_true", help="go on with what comes (from now, if nothing else is said)"
+        "-f", "--follow", action="store_true", help="go on with new records (from now, unless told otherwise)"
     )
     parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these: 0,3,5-7")
     parser.add_argument(
@@ -86,7 +86,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """What cannot be asked for together."""
+    """Refuse options that exclude each other."""
     begins = [f"--{name}" for name in ("since", "offset", "tail") if getattr(arguments, name) is not None]
     if len(begins) > 1:
         raise UsageError(f"{begins[0]} and {begins[1]} both say where to begin", "give one of them")
@@ -174,7 +174,7 @@ def writer(arguments: argparse.Namespace, console: Console) -> "Writer":
 
 
 def report(reading: "Reading", console: Console) -> None:
-    """What a reader of the records would not see in them."""
+    """Facts that a reader would not see in the records."""
     if reading.outside:
         console.note(
             f"{reading.outside} records between the two offsets of the range have a time outside of it and were left out"

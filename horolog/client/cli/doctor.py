@@ -19,10 +19,10 @@ MESSAGES_SHOWN = 20
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Read every log, index and checkpoint of a data folder, say what is damaged, between which offsets and times, and\n"
+        "Read every log, index and checkpoint of a data folder, name the damage, between which offsets and times, and\n"
         "what recovery would do about it. Nothing is changed without --repair; with it, recovery does what was said.\n"
         "Damaged bytes are copied aside before anything is cut, and stay where they are inside of a log.\n"
-        "While a broker runs on the folder it is only looked at, and what is being written may look torn.\n\n"
+        "While a broker runs on the folder it is only looked at, and batches just being written may look torn.\n\n"
         "exit codes: 0 nothing is wrong (or all of it is mended), 3 damage was found, 1 it could not be mended",
         "horolog doctor /var/lib/horolog",
         "horolog doctor /var/lib/horolog --topic orders -o json",
@@ -32,9 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--topic", action="append", default=[], metavar="NAME", help="look at this topic only; may be repeated"
     )
-    parser.add_argument(
-        "--repair", action="store_true", help="let recovery mend what is wrong; no broker may be running"
-    )
+    parser.add_argument("--repair", action="store_true", help="let recovery mend the damage; no broker may be running")
     add_output(parser)
     add_zone(parser)
 
@@ -50,9 +48,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
             f"{folder} is in use by a running broker", "stop it before --repair, it mends what it finds itself"
         )
     if in_use:
-        console.note(
-            "a broker runs on this folder: it is only looked at, and what is being written just now may look torn"
-        )
+        console.note("a broker runs on this folder: it is only looked at, and batches just being written may look torn")
     reports, others = _examine(folder, arguments.topic, console)
     stamp = datetime.fromtimestamp(console.now_ms() / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
     if not in_use:
@@ -125,7 +121,7 @@ def _repair(
     stamp: str,
     console: Console,
 ) -> dict[str, Any]:
-    """Mend, look again, and say what was and what is."""
+    """Mend, look again, and report the state before and after."""
     from horolog.broker.log.storage import StorageFault
     from horolog.client.cli.examining.rehearsal import repair
 
@@ -254,7 +250,7 @@ def finding_line(finding: "Item", console: Console) -> str:
 
 
 def action_lines(actions: "list[Item]") -> list[str]:
-    """What recovery does to each file; index files, of which there may be thousands, in one line."""
+    """The actions of recovery, file by file; index files, of which there may be thousands, in one line."""
     lines = [action_line(one) for one in actions if one["action"] != "made anew"]
     indexes = [one for one in actions if one["action"] == "made anew"]
     if len(indexes) == 1:

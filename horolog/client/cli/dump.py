@@ -1,4 +1,4 @@
-"""`horolog dump`: what is in the files of a data folder, horolog's or Kafka's, down to the records."""
+"""`horolog dump`: the content of files of a data folder, horolog's or Kafka's, down to the records."""
 
 import argparse
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # reading files is imported when files are read
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Show what is in files of a data folder, of horolog or of Kafka: logs (.log), indexes (.index, .timeindex,\n"
+        "Show the content of files of a data folder, of horolog or of Kafka: logs (.log), indexes (.index, .timeindex,\n"
         ".txnindex), producer snapshots, checkpoints, meta.properties, horolog-seals, horolog-producers, horolog-cluster and what was set\n"
         "aside. Indexes are held against the log beside them. Damage is reported with its place; the exit code is 3 then.",
         "horolog dump data/orders-0/00000000000000000000.log",

@@ -217,7 +217,7 @@ def _reset_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", metavar="TIME", help="go on at the first record at or after it; earliest, latest")
     parser.add_argument("--to-offset", type=whole_number, metavar="N", help="go on at this offset")
     parser.add_argument("--by", metavar="N", help="so many offsets forward, or back: --by=-100")
-    parser.add_argument("-n", "--dry-run", action="store_true", help="only show what would be set")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only show the new offsets")
     add_zone(parser)
 
 

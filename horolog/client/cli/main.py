@@ -58,7 +58,7 @@ def _run(words: list[str], console: Console) -> ExitCode:
 
 
 def parser_of(command: Command) -> argparse.ArgumentParser:
-    """The parser of one command; imports its module. CommandError if that needs what is not installed."""
+    """The parser of one command; imports its module. CommandError if that needs a package that is not installed."""
     parser = Parser(prog=f"horolog {command.name}")
     try:
         import_module(command.module).configure(parser)
@@ -77,7 +77,7 @@ def _spoken(command: Command, arguments: argparse.Namespace) -> str:
 
 
 def _no_command(words: list[str]) -> NoReturn:
-    """Help, the version, or what is wrong with the first word."""
+    """Help, the version, or the fault of the first word."""
     parser = build_parser()
     if words and not words[0].startswith("-"):
         from difflib import get_close_matches
@@ -89,7 +89,7 @@ def _no_command(words: list[str]) -> NoReturn:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """What `horolog --help` shows; imports no command."""
+    """The text of `horolog --help`; imports no command."""
     from horolog.version import __version__
 
     parser = Parser(prog="horolog", description=DESCRIPTION, epilog=EPILOG)
@@ -127,7 +127,7 @@ def _about(error: OSError) -> str:
 
 
 def _forget_output() -> None:
-    """What is left in the buffer has nowhere to go; without this Python would complain about it at its end."""
+    """The rest of the buffer has nowhere to go; without this Python would complain about it at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
 

@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timestamp-unit",
         choices=UNITS,
-        help="what times that are mere numbers are in (milliseconds; asked, or refused, where they look like another unit)",
+        help="unit of times that are mere numbers (milliseconds; numbers that look like another unit are refused, or asked about)",
     )
     parser.add_argument(
         "-p", "--partition", type=whole_number, metavar="N", help="(by the key, else the fullest batch)"
@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-Z", "--null-empty", action="store_true", help="an empty value is null, which deletes in compacted topics"
     )
     parser.add_argument("-z", "--codec", choices=CODECS, default="none", help="compression (none)")
-    parser.add_argument("--acks", choices=("all", "1", "0"), default="all", help="who must have a record (all)")
+    parser.add_argument("--acks", choices=("all", "1", "0"), default="all", help="acknowledgements to wait for (all)")
     parser.add_argument(
         "--on-error", choices=("stop", "continue"), default="stop", help="after a refused record (stop)"
     )
@@ -77,7 +77,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     times = Timestamps(arguments.timestamp_unit, lambda text: console.time(text, "--timestamp").ms, console.show_time)
 
     async def settle(doubt: UnitInDoubt) -> bool:
-        """Ask which unit it is, unless standard input is what is sent."""
+        """Ask which unit it is, unless the records come from standard input."""
         unit = None if STDIN in arguments.files else await ask(doubt, console)
         if unit is not None:
             times.settle(doubt.unit, unit)
@@ -126,7 +126,7 @@ async def send_files(sending: "Sending", files: list[str], read: "Callable[[byte
 
 
 async def given_time(text: str, times: "Timestamps", settle: "Callable[[UnitInDoubt], Awaitable[bool]]") -> int:
-    """What `--timestamp` means; nothing is sent before that is beyond doubt."""
+    """The time of `--timestamp`; nothing is sent before it is beyond doubt."""
     from horolog.client.cli.online.record_text import RecordTextError
     from horolog.client.cli.online.units import UnitInDoubt
 

@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--since", metavar="TIME", help="begin at this time (the first record's)")
     parser.add_argument("--until", metavar="TIME", help="end before this time (behind the last record's)")
     parser.add_argument(
-        "--bucket", type=duration, metavar="DURATION", help="the length of a bucket (what fits the screen)"
+        "--bucket", type=duration, metavar="DURATION", help="the length of a bucket (as fits the screen)"
     )
     parser.add_argument("--png", metavar="FILE", help="write a picture")
     add_connection(parser)
@@ -108,7 +108,7 @@ def _from_folder(arguments: argparse.Namespace, console: Console) -> dict[str, A
 
 
 def _read_folder(storage: Any, arguments: argparse.Namespace) -> "list[PartitionTimes]":
-    from horolog.broker.log import checkpoints
+    from horolog.broker.log.files import checkpoints
     from horolog.client.cli.charting.index_points import folders_of, read_partition
 
     folder, topic, wanted = arguments.dir.rstrip("/") or "/", arguments.topic, arguments.partition
@@ -116,7 +116,7 @@ def _read_folder(storage: Any, arguments: argparse.Namespace) -> "list[Partition
         raise NotFoundError(f"{folder} is no folder", "name the folder that log.dirs names")
     chosen = [one for one in folders_of(storage, folder, topic) if wanted is None or one[0] in wanted]
     if not chosen:
-        raise NotFoundError(f"no partition of topic {topic} is in {folder}", "horolog doctor lists what is")
+        raise NotFoundError(f"no partition of topic {topic} is in {folder}", "horolog doctor lists its partitions")
     names = (checkpoints.RECOVERY_POINTS, checkpoints.HIGH_WATERMARKS)
     points = [checkpoints.load_offsets(storage, f"{folder}/{name}").offsets for name in names]
     ends = {key: max(one.get(key, 0) for one in points) for one in points for key in one}
@@ -170,7 +170,7 @@ def _frame(arguments: argparse.Namespace, console: Console, times: tuple[int, in
 
 
 def _document(topic: str, source: str, timeline: "Timeline | None", now_ms: int, future: int) -> dict[str, Any]:
-    """What `-o json` shows; partitions and disorder are added by the source."""
+    """The document of `-o json`; partitions and disorder are added by the source."""
     counts = [] if timeline is None else timeline.rounded()
     buckets = (
         []
@@ -226,7 +226,7 @@ def _draw(document: dict[str, Any], console: Console) -> None:
 
 
 def _show_facts(document: dict[str, Any], console: Console) -> None:
-    """What the bars do not show: gaps, disorder, times of the future, and what nobody knows."""
+    """The facts beside the bars: gaps, disorder, times of the future, records without known times."""
     from horolog.client.times import format_duration
 
     gaps = sorted(document["gaps"], key=lambda one: one["from_timestamp"] - one["to_timestamp"])

@@ -50,7 +50,7 @@ class Have(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What is to be added, and to what."""
+    """The rows to add, and the table to add them to."""
 
     have: Have
     ranges: "dict[TopicPartition, Range]"
@@ -77,7 +77,7 @@ def archive(
     tell: Callable[[str], None] = lambda _: None,
     progress_of: Callable[[int], JobProgress | None] = lambda _: None,
 ) -> Summary:
-    """Add what is new in the topics to the table in the folder `to`, from where it ends; LockHeld if another job is at it.
+    """Add new records of the topics to the table in the folder `to`, from where it ends; LockHeld if another job is at it.
 
     `tell` is given lines that somebody should see, `progress_of` the number of records to come.
     """
@@ -167,7 +167,7 @@ async def plan(
     *,
     skip_lost: bool = False,
 ) -> "Wanted":
-    """What is to be added: from where the table ends, else from `since`, up to `until`, else to the last stable offset."""
+    """The offsets to add: from where the table ends, else from `since`, up to `until`, else to the last stable offset."""
     from horolog.client.cli.online.reading import at_times
     from horolog.client.offsets import ends
     from horolog.client.types import EARLIEST, LATEST
@@ -198,7 +198,7 @@ def _start(place: "TopicPartition", have: int | None, begin: int, first: int, la
     if have < first and not skip_lost:
         raise Lost(
             f"the table has {place} up to {have}, but it begins at {first} now: {first - have} offsets are gone",
-            "--skip-lost goes on with what is there",
+            "--skip-lost goes on with the rest",
         )
     return max(have, first)
 

@@ -123,7 +123,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class Dump(NamedTuple):
-    """What is to be loaded, and which columns of it are what."""
+    """The rows to load, and the role of each column."""
 
     source: str
     table: str | None = None

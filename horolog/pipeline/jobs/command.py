@@ -23,7 +23,7 @@ class Job(NamedTuple):
 JOBS = (
     Job(
         "archive",
-        "add what is new in topics to a table partitioned by event date, exactly once",
+        "add new records of topics to a table partitioned by event date, exactly once",
         (
             "horolog pipeline archive --topic logs --to /data/logs",
             "horolog pipeline archive --topic logs --to /data/logs --format delta --since 7d --compact",

@@ -110,7 +110,7 @@ _ERROR_LINE = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Failed|Refused|TimedO
 
 
 async def require_topics(arguments: argparse.Namespace, topics: Iterable[str], bootstrap: str | None = None) -> None:
-    """Say what is wrong with the broker or a topic before Spark starts, in one sentence."""
+    """Name the fault of the broker or a topic before Spark starts, in one sentence."""
     asked = argparse.Namespace(**{**vars(arguments), "bootstrap": bootstrap or arguments.bootstrap})
     async with connected(asked) as client:
         for topic in topics:

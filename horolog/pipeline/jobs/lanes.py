@@ -4,7 +4,7 @@ The rows are parted into lanes, each in an order that is the same in every run: 
 from, a row's position its offset there; for `bootstrap` there is one lane, and a position counts the rows. How far each lane has
 come is kept on the target, as the offset of a group (a partition of the topic for each lane, further groups where it has fewer):
 
-    horolog-<job>-<12 hex digits of what is sent from where>        offset: the position of the next row to be sent
+    horolog-<job>-<12 hex digits of source and target>        offset: the position of the next row to be sent
     metadata: {"sent": rows so far, "ends": n, ...}                 ends: the sum of the topic's end offsets when the job began
 
 and what the job has settled when it began (the range of times, what the dump was). With `exactly_once` rows and progress are in one
@@ -92,7 +92,7 @@ class Lanes:
     def of(
         cls, kind: str, source: Iterable[object], bootstrap: str, topic: str, partitions: int, **more: Any
     ) -> "Lanes":
-        """The job's name comes from what is sent: the same again is gone on with."""
+        """The job's name comes from the rows and their target: the same again is gone on with."""
         digest = hashlib.sha256(json.dumps([str(each) for each in source]).encode()).hexdigest()
         return cls(bootstrap, topic, partitions, f"horolog-{kind}-{digest[:12]}", **more)
 
@@ -121,9 +121,7 @@ class Noted(NamedTuple):
             said = json.loads(committed.metadata)
             return cls(committed.offset, said.pop("sent"), Begun(said.pop("ends"), said))
         except (ValueError, KeyError, AttributeError, TypeError) as error:
-            raise SendFailed(
-                f"lane {lane}: what is noted of its progress cannot be read: {committed.metadata!r}"
-            ) from error
+            raise SendFailed(f"lane {lane}: the note of its progress cannot be read: {committed.metadata!r}") from error
 
 
 # -- progress, asked and noted by the driver
@@ -224,7 +222,7 @@ def by_lane(rows: Iterable[Row]) -> Iterator[tuple[int, Iterator[Row]]]:
 
 
 async def send_lane(lanes: Lanes, lane: int, rows: Iterable[Row], turn: "Turn | None" = None) -> Sent:
-    """Send what is missing of a lane; what was noted to be sent is not sent again."""
+    """Send the rest of a lane; rows noted as sent are not sent again."""
     async with Client(lanes.bootstrap, client_id=CLIENT_ID) as client, _sender(client, lanes, lane) as (producer, have):
         sending = _Sending(producer, client, lanes, lane, have, turn)
         missing = (row for row in rows if row.position is not None and row.position >= have.position)

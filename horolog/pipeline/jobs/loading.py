@@ -1,6 +1,6 @@
 """Sends rows with times of their own to a topic, after asking what the topic would do with those times.
 
-A topic drops what is older than its retention within minutes, and refuses times beyond its bounds; a load that does not ask first
+A topic drops records older than its retention within minutes, and refuses times beyond its bounds; a load that does not ask first
 loses data silently. `look_ahead` counts, before anything is sent, what would be lost and why.
 """
 

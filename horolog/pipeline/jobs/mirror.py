@@ -117,7 +117,7 @@ def mirror(
 
 
 def prepare(clusters: Clusters, since_ms: int | None, groups: Sequence[str], *, create: bool, force: bool) -> Prepared:
-    """Look at both clusters, make the topic where it is to go, and say what is to be copied."""
+    """Look at both clusters, make the topic where it is to go, and return the ranges to copy."""
     from horolog.pipeline.jobs import mirror_target
     from horolog.pipeline.jobs.mirror_groups import check_groups
 
@@ -177,7 +177,7 @@ def refuse_losses(outlook: "Outlook | None", *, force: bool) -> None:
 
 
 def settle(clusters: Clusters, since_ms: int | None, *, force: bool) -> "dict[TopicPartition, tuple[int, int]]":
-    """Fence whoever mirrors these partitions, note where each begins, and say what is to be copied.
+    """Fence whoever mirrors these partitions, note where each begins, and return the ranges to copy.
 
     After this nothing is sent that was not noted before: a partition with records and no note was not filled by a mirror.
     """
@@ -449,7 +449,7 @@ class _Run:
     def _follow_once(
         self, spark: "SparkSession", wanted: "dict[TopicPartition, tuple[int, int]]"
     ) -> "dict[TopicPartition, tuple[int, int]]":
-        """Copy what there is, else wait a moment; what is to be copied next. Nothing at all: nobody knows how far the copy has come."""
+        """Copy what there is, else wait a moment; returns the ranges to copy next. None: nobody knows how far the copy has come."""
         if not wanted:
             wanted = settle(self._clusters, self._since_ms, force=self._force)
         if any(start < end for start, end in wanted.values()):

@@ -137,7 +137,7 @@ async def visible(
 
 
 async def codec_at(client: Client, place: TopicPartition, offset: int) -> str:
-    """How the batch at an offset is compressed: what is copied takes the same room then."""
+    """How the batch at an offset is compressed: the copy takes the same room then."""
     names = {codec: name for name, codec in CODEC_NAMES.items()}
     fetched = await client.fetch_raw(place, offset, LOOK_BYTES, ISOLATION, max_wait_ms=0)
     try:
@@ -187,7 +187,7 @@ def copy(link: Link, piece: Piece) -> Copied:
 
 
 async def copy_piece(link: Link, piece: Piece) -> Copied:
-    """Copy what is missing of a piece. What a killed or repeated task had copied of it already is not copied again."""
+    """Copy the rest of a piece: the part that a killed or repeated task had copied is not copied again."""
     place, start, end = piece
     async with Client(link.source, client_id=CLIENT_ID) as source, Client(link.target, client_id=CLIENT_ID) as target:
         compression = await codec_at(source, place, start)

@@ -2,7 +2,7 @@
 
 Let `c` be the first record that the group has not read on A, and `t` its time. The group goes on at B's first record of time
 `t - slack` or later. `c` itself has such a time, so that record is `c` or one before it; and as B has A's records in A's order, all
-that comes after `c` on A comes after it on B. So nothing is lost, in whatever order times are. What is read again is what lies between
+that comes after `c` on A comes after it on B. So nothing is lost, in whatever order times are. The records between are read again: those
 that record and `c`: times of the last `slack`, and as much more as times are out of order there.
 
 `c` may have no such time to look for. Then `t` is the time of the last record before `c` that has one, and as that record comes before `c`,
@@ -150,7 +150,7 @@ async def _read_again(
 
 
 async def _by_difference(source: Log, target: Log, offset: int, unread_at: int, progress: Progress) -> int:
-    """What will be read on B less what is unread on A: B's last records are A's last ones, whatever was dropped before them."""
+    """The records to be read on B less those unread on A: B's last records are A's last ones, whatever was dropped before them."""
     coming = (await target.span(offset, target.end)).records
     unread_there = (await source.span(max(unread_at, progress.begun), progress.offset)).records
     not_there_yet = (await source.span(progress.offset, unread_at)).records

@@ -1,7 +1,7 @@
-"""What the job `mirror` asks before it copies: whether the topic on B can hold what comes, and where each partition goes on.
+"""The questions of the job `mirror` before it copies: whether the topic on B can hold the records, and where each partition goes on.
 
-The topic is made on B as it is on A. A topic that is there must have a place for every record and leave its time alone, and its rules
-about age, size and times are held against what is to be copied, where they are stricter than A's.
+A topic that B lacks is made as it is on A. An existing one must have enough partitions, keep CreateTime, and be no stricter than A on
+age, size and time for the records to be copied.
 """
 
 from collections.abc import Mapping
@@ -78,7 +78,7 @@ async def check_places(source: "Client", target: "Client", topic: str) -> bool:
 
 
 async def own_settings(source: Admin, topic: str) -> dict[str, str | None]:
-    """What is set for the topic itself. Times that A has put on records are kept on B, which therefore must not put its own."""
+    """The topic's own settings. Times that A has put on records are kept on B, which therefore must not put its own."""
     try:
         configs = await source.describe_configs("topic", topic)
     except UnsupportedVersion:  # before 0.11
@@ -165,7 +165,7 @@ def go_on(place: TopicPartition, have: Progress | None, bounds: Bounds, *, force
         if bounds.has_records_on_target and not force:
             raise MirrorRefused(
                 f"{place} has records where it is to go, and no mirror has noted that they are its own",
-                "--force mirrors behind them; what is there already would be there twice",
+                "--force mirrors behind them; records that are there already would be there twice",
             )
         return Progress(bounds.begin, bounds.begin)
     if have.offset > bounds.last:
@@ -177,7 +177,7 @@ def go_on(place: TopicPartition, have: Progress | None, bounds: Bounds, *, force
             raise MirrorRefused(
                 f"{place} is mirrored up to {have.offset}, but begins at {bounds.first} now:"
                 f" {bounds.first - have.offset} offsets are gone",
-                "--force goes on with what is there",
+                "--force goes on with the rest",
             )
         return Progress(bounds.first, have.begun)
     return have

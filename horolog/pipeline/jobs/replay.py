@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def kind_of(folder: Path) -> str:
-    """What is in a folder: a table of some kind, or "segments"; TableError if it is nothing that can be read."""
+    """The content of a folder: a table of some kind, or "segments"; TableError if it is nothing that can be read."""
     if not folder.is_dir():
         raise TableError(f"{folder} is no folder")
     if (folder / "_delta_log").is_dir():
@@ -90,7 +90,7 @@ def source_of(rows: "DataFrame") -> dict[str, int]:
 
 
 def in_lanes(rows: "DataFrame", *, keep_partitions: bool) -> "DataFrame":
-    """What is sent: the rows of each partition in the order of their offsets, to the partition they were in or by key."""
+    """The rows to send: those of each partition in the order of their offsets, to the partition they were in or by key."""
     from pyspark.sql import functions as f
 
     partition = f.col("partition") if keep_partitions else f.lit(None).cast("int")
@@ -154,7 +154,7 @@ def prepare(
     asked: Range,
     settings: Settings,
 ) -> Load:
-    """Look at what is there, at what was sent before, and at what would become of the rest."""
+    """Look at the rows, at those sent before, and at how the topic would treat the rest."""
     folder = Path(source).absolute()
     lanes = Lanes.of(
         "replay",

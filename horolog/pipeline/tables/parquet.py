@@ -49,7 +49,7 @@ _ON_THE_WAY_SECONDS = 5.0
 
 
 class ParquetTable:
-    """One folder. What is written goes on from the commit that was the newest when `offsets` was asked for."""
+    """One folder. Rows written go on from the commit that was the newest when `offsets` was asked for."""
 
     def __init__(self, folder: str, spark: "SparkSession", checkpoint: str | None = None) -> None:
         self.folder = Path(folder)

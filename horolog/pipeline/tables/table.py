@@ -16,7 +16,7 @@ COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", 
 DATE = "date"
 FORMATS = ("parquet", "delta", "iceberg")
 OWN = "_horolog"
-"""What is ours in a table's folder."""
+"""Our own files in a table's folder."""
 TOPIC_IDS = "topic ids"
 ROWS = (
     "topic string, partition int, offset long, timestamp timestamp, timestampType int, key binary, value binary,"
@@ -64,7 +64,7 @@ class Table(Protocol):
         """Finish or forget what a crash has left."""
 
     def offsets(self) -> Offsets:
-        """How far the committed rows go; what is appended next goes on from that commit, or is `CommitLost`."""
+        """How far the committed rows go; the next append goes on from that commit, or is `CommitLost`."""
 
     def topic_ids(self) -> TopicIds:
         """The ids of the topics of these offsets, as far as they are known."""
@@ -76,7 +76,7 @@ class Table(Protocol):
         """Make few files of many, date by date; how many files went."""
 
     def rows(self, since_ms: int | None = None, until_ms: int | None = None) -> "DataFrame":
-        """What is in the table, of that range of times."""
+        """The rows of the table in that range of times."""
 
 
 def open_table(kind: str, folder: str, spark: Any, checkpoint: str | None = None) -> Table:
@@ -128,7 +128,7 @@ def with_date(rows: "DataFrame") -> "DataFrame":
 
 
 def in_range(rows: "DataFrame", since_ms: int | None, until_ms: int | None) -> "DataFrame":
-    """Rows of a range of times, by date first: what is of other days is not even opened."""
+    """Rows of a range of times, by date first: files of other days are not even opened."""
     from pyspark.sql import functions as f
 
     ms = f.unix_millis("timestamp")

@@ -1,4 +1,4 @@
-"""What the members of a classic consumer group put into a group's opaque metadata and assignments."""
+"""The content of a classic consumer group's opaque metadata and assignments."""
 
 from horolog.protocol.wire import Message, Struct, array, binary, field, int32, string
 

@@ -1,4 +1,4 @@
-"""What stands in front of every request's and every response's body."""
+"""The headers in front of every request's and every response's body."""
 
 from horolog.protocol.wire import Message, field, int16, int32, string
 

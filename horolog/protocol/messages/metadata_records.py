@@ -1,8 +1,8 @@
 """Records of a KRaft controller's log: what topics, settings, users, rights and quotas a Kafka cluster has.
 
 A record's value is a frame: varint frame version (1), varint type (the message's `TYPE`), varint version of the message, the message.
-Only what a folder's new owner needs is declared here; `RECORDS` has the messages by type. Of a partition, what is declared
-is what is at the front of all versions; what follows is left unread.
+Only what a folder's new owner needs is declared here; `RECORDS` has the messages by type. Of a partition, the declared part
+is the front that all versions share; the rest is left unread.
 """
 
 from horolog.protocol.wire import (
@@ -53,7 +53,7 @@ class ConfigRecord(Message, versions="0", flexible="0+"):
 
 
 class PartitionChangeRecord(Message, versions="0-2", flexible="0+"):
-    """What is None, or -2 for the leader and -1 for its recovery, has not changed."""
+    """A field that is None, or -2 for the leader and -1 for its recovery, has not changed."""
 
     partition_id: int = field(int32, default=-1)
     topic_id: bytes = field(uuid)
@@ -127,7 +127,7 @@ class RemoveAccessControlEntryRecord(Message, versions="0", flexible="0+"):
 
 
 class BeginTransactionRecord(Message, versions="0", flexible="0+"):
-    """What follows up to the end or the abort counts as one, or not at all."""
+    """The records up to the end or the abort count as one, or not at all."""
 
     name: str | None = field(string, nullable="0+", tag=0, default=None)
 

@@ -1,10 +1,6 @@
 """Format v2: a batch header, and the records behind it as varints and deltas, compressed as one piece.
 
-    base offset int64 . length int32 (of all that follows) . partition leader epoch int32 . magic int8 = 2 . crc uint32 .
-    attributes int16 . last offset delta int32 . base timestamp int64 . max timestamp int64 . producer id int64 .
-    producer epoch int16 . base sequence int32 . record count int32 . records
-
-The crc is the crc32c of everything from the attributes on, so the broker sets base offset and leader epoch without it.
+The head's fields and their places are in `head`. The crc is the crc32c of everything from the attributes on, so the broker sets base offset and leader epoch without it.
 Attributes: bits 0-2 codec, bit 3 timestamp type (LogAppendTime: the max timestamp is every record's time), bit 4
 transactional, bit 5 control batch, bit 6 "base timestamp is the delete horizon". A record, with signed varints:
 
@@ -12,7 +8,6 @@ transactional, bit 5 control batch, bit 6 "base timestamp is the delete horizon"
     header count . (key length . key . value length . value)*
 """
 
-import struct
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -22,29 +17,27 @@ from crc32c import crc32c
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.primitives import MAX_VARINT_BYTES, MAX_VARLONG_BYTES, Buffer, decode_varint, encode_varint
 from horolog.protocol.records.compression import DECOMPRESSED_LIMIT_BYTES, Codec, codec_of, compress, decompress
+from horolog.protocol.records.head import (
+    ATTRIBUTES_AT,
+    CRC,
+    CRC_AT,
+    HEADER,
+    HEADER_BYTES,
+    LENGTH,
+    LENGTH_AT,
+    LENGTH_ENDS_AT,
+)
 from horolog.protocol.records.record import MAX_INT64, MIN_INT64, Header, Record
 from horolog.protocol.records.timestamps import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, TimestampType
 
-HEADER = struct.Struct(">qiibIhiqqqhii")
-HEADER_BYTES = HEADER.size
-LENGTH_ENDS_AT = 12  # the length counts what follows it
-MAGIC_AT = 16
-CRC_AT = 17
-ATTRIBUTES_AT = 21  # and from here on the crc covers everything
-MAX_TIMESTAMP_AT = 35
 SMALLEST_RECORD_BYTES = 7
 
 TRANSACTIONAL_BIT = 0x10
 CONTROL_BIT = 0x20
 
-UP_TO_EPOCH = struct.Struct(">qii")  # base offset, length and leader epoch: all that the crc does not cover
-CRC = struct.Struct(">I")
-ATTRIBUTES = struct.Struct(">h")
-TIMESTAMP = struct.Struct(">q")
-
 NO_PRODUCER = -1
 
-_NULL = b"\x01"  # the length of what is null
+_NULL = b"\x01"  # the length of a null
 # Lengths and small deltas come again and again.
 _remembered_varint = lru_cache(maxsize=4096)(encode_varint)
 _new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
@@ -93,7 +86,7 @@ class BatchHeader(NamedTuple):
 def is_cut(data: Buffer, position: int) -> bool:
     """Whether a slice of a log ends before the batch that begins here does."""
     left = len(data) - position
-    return left < LENGTH_ENDS_AT or LENGTH_ENDS_AT + int.from_bytes(data[position + 8 : position + 12], "big") > left
+    return left < LENGTH_ENDS_AT or LENGTH_ENDS_AT + LENGTH.unpack_from(data, position + LENGTH_AT)[0] > left
 
 
 def read_header(data: Buffer, position: int = 0) -> BatchHeader:

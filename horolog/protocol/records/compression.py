@@ -63,7 +63,7 @@ class TooMuchDataError(DecodeError):
 
 
 class _Stream(Protocol):
-    """What the decompressors of zlib, lz4 and zstd have in common."""
+    """The common interface of the decompressors of zlib, lz4 and zstd."""
 
     @property
     def eof(self) -> bool: ...
@@ -95,7 +95,7 @@ def compress(codec: Codec, data: bytes, magic: int = 2) -> bytes:
 
 
 def decompress(codec: Codec, data: Buffer, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES, magic: int = 2) -> bytes:
-    """The content; DecodeError for what is damaged, TooMuchDataError for what is larger than the limit."""
+    """The content; DecodeError if it is damaged, TooMuchDataError if it is larger than the limit."""
     if codec == Codec.NONE:
         return bytes(data)
     if not data:
@@ -138,7 +138,7 @@ def _decompress_lz4(data: bytes, limit_bytes: int, magic: int) -> bytes:
 
 
 def _decompress_small_lz4(frame: bytes, limit_bytes: int) -> bytes:
-    """What cannot pass the limit, whatever it says, goes through the call that is ten times as fast on small sets."""
+    """Data that cannot pass the limit, whatever its header claims, takes the call that is ten times as fast on small sets."""
     import lz4.frame
 
     try:

@@ -45,7 +45,7 @@ class LeaderChange(NamedTuple):
 
 
 def control_type(key: Buffer | None) -> int:
-    """What a control record is: a ControlType, or a number that is of no concern here."""
+    """The type of a control record: a ControlType, or a number that is of no concern here."""
     if key is None or len(key) < _KEY.size:
         raise DecodeError("a control record without a type")
     return int(_KEY.unpack_from(key)[1])

@@ -25,7 +25,7 @@ class ConversionError(ProtocolError):
 
 
 def convert_down(data: Buffer, magic: int, first_offset: int = 0, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES) -> bytes:
-    """A slice of a log in formats no newer than `magic`, without the plain records below `first_offset` of what is converted.
+    """A slice of a log in formats no newer than `magic`, without the converted plain records below `first_offset`.
 
     May be empty although records were there: control batches only. Stops in front of what cannot be converted, and raises
     ConversionError only when that comes first, so that a reader gets all that it can read.

@@ -1,6 +1,6 @@
 """Converts v0 and v1 up to v2 batches, for readers that know nothing older.
 
-Plain messages that follow each other become batches of about `BATCH_BYTES`, each wrapper a batch with its codec, and what is v2
+Plain messages that follow each other become batches of about `BATCH_BYTES`, each wrapper a batch with its codec, and batches of v2
 already stays as it is, byte for byte. Offsets are kept with their gaps. A record of v0 is one of CreateTime without a time; under
 LogAppendTime a batch holds records of one time. What v0 and v1 do not say is told as unknown: leader epoch, producer, sequence.
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.records import batch
+from horolog.protocol.records import batch, head
 from horolog.protocol.records.compression import DECOMPRESSED_LIMIT_BYTES, Codec, decompress
 from horolog.protocol.records.entries import check_crc, iter_entries
 from horolog.protocol.records.message_set import Message, iter_message, read_message
@@ -20,10 +20,10 @@ from horolog.protocol.records.record import MAX_INT64, MIN_INT64, Record
 from horolog.protocol.records.timestamps import TimestampType
 
 BATCH_BYTES = 16 * 1024
-"""What plain messages are gathered to: the size that producers send by default."""
+"""The size of a batch of plain messages: as producers send by default."""
 
 _RECORD_HEAD_BYTES = 28
-"""What a record takes beside key and value, at most, as long as times and offsets are not ages apart."""
+"""The most that a record takes beside key and value, as long as times and offsets are not ages apart."""
 _UNBOUNDED = 2**62
 _LARGEST_DELTA = 2**31 - 1
 _NEWEST_MAGIC = 2
@@ -38,7 +38,7 @@ class WrongChecksumError(DecodeError):
 class UpBatch(NamedTuple):
     """A batch of v2; `end` is where that ends, in the bytes given, of which it was made.
 
-    `work_bytes` were looked at one by one: uncompressed, and none for what is v2 already.
+    `work_bytes` were looked at one by one: uncompressed, and none for batches of v2.
     """
 
     data: bytes | bytearray
@@ -68,7 +68,7 @@ def iter_up(
             yield _of_wrapper(message, limit_bytes)
         else:
             messages = walk_plain(data, start, message.magic, checked=False)
-            records, position = _gather(messages, batch_bytes - batch.HEADER_BYTES)
+            records, position = _gather(messages, batch_bytes - head.HEADER_BYTES)
             yield UpBatch(_encode(records, Codec.NONE), position, records[-1].offset + 1, position - start)
 
 
@@ -102,7 +102,7 @@ def _gather(messages: Iterable[Walked], most_bytes: int) -> tuple[list[Record], 
 
 
 def _of_wrapper(wrapper: Message, limit_bytes: int) -> UpBatch:
-    """One batch, as what is compressed together; several only where one cannot say it, which no client has ever written.
+    """One batch, compressed together; several only where one cannot say it, which no client has ever written.
 
     The last one ends where the wrapper does, or who has read it would be given it again.
     """
@@ -126,7 +126,7 @@ def _inside(wrapper: Message, limit_bytes: int) -> tuple[list[Record], int]:
     content = decompress(wrapper.codec, wrapper.value or b"", limit_bytes, wrapper.magic)
     walked = list(walk_plain(content, 0, wrapper.magic, checked=True))
     if not walked or walked[-1][1] != len(content):
-        return list(iter_message(wrapper, limit_bytes)), len(content)  # says what is wrong, or knows what is only rare
+        return list(iter_message(wrapper, limit_bytes)), len(content)  # names the fault, or knows the rare form
     if not wrapper.magic:
         return [record for record, _ in walked], len(content)
     outer_time, outer_type = wrapper.timestamp, int(wrapper.timestamp_type)

@@ -1,27 +1,30 @@
 """Walks over the entries of a log or record set, which are v2 batches and v0 and v1 messages in any mixture.
 
-All three formats agree in their first bytes: offset int64, size int32 of what follows, four bytes that differ, magic int8.
+The three formats agree in their first bytes, see `head`.
 """
 
-import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.primitives import Buffer
-from horolog.protocol.records import batch, message_set
+from horolog.protocol.records import batch, head, message_set
 from horolog.protocol.records.compression import CODEC_MASK, DECOMPRESSED_LIMIT_BYTES
+from horolog.protocol.records.head import (
+    HEADER_BYTES,
+    LENGTH_ENDS_AT,
+    MESSAGE_TYPE_AND_TIME,
+    PREFIX,
+    PREFIX_BYTES,
+    SMALLEST_MESSAGE_LENGTH,
+)
 from horolog.protocol.records.record import Record
 from horolog.protocol.records.timestamps import NO_TIMESTAMP
 
-PREFIX = struct.Struct(">qi4xb")
-PREFIX_BYTES = PREFIX.size
-ENTRY_BYTES = 12
 NO_OFFSET = -1
 NO_EPOCH = -1
-_V1_REST = struct.Struct(">bq")
 _NEWEST_MAGIC = 2
-_SMALLEST_BYTES = (26, 34, batch.HEADER_BYTES)
+_SMALLEST_LENGTH = (*SMALLEST_MESSAGE_LENGTH.values(), HEADER_BYTES - LENGTH_ENDS_AT)
 
 
 class Entry(NamedTuple):
@@ -51,9 +54,10 @@ def iter_entries(data: Buffer, start: int = 0) -> Iterator[Entry]:
     end = len(data)
     while position + PREFIX_BYTES <= end:
         offset, size, magic = PREFIX.unpack_from(data, position)
-        size += ENTRY_BYTES
-        if not 0 <= magic <= _NEWEST_MAGIC or size < _SMALLEST_BYTES[magic]:
+        if not 0 <= magic <= _NEWEST_MAGIC or size < _SMALLEST_LENGTH[magic]:
+            size += LENGTH_ENDS_AT
             raise DecodeError(f"no batch or message at {position}: magic {magic}, {size} bytes")
+        size += LENGTH_ENDS_AT
         if position + size > end:
             return
         if magic == _NEWEST_MAGIC:
@@ -64,7 +68,7 @@ def iter_entries(data: Buffer, start: int = 0) -> Iterator[Entry]:
 
 
 def _batch_entry(data: Buffer, position: int, size_bytes: int) -> Entry:
-    fields = batch.HEADER.unpack_from(data, position)
+    fields = head.HEADER.unpack_from(data, position)
     base_offset, _, leader_epoch, magic, _, attributes, last_offset_delta, _, max_timestamp, _, _, _, count = fields
     return Entry(
         position,
@@ -79,7 +83,7 @@ def _batch_entry(data: Buffer, position: int, size_bytes: int) -> Entry:
 
 
 def _message_entry(data: Buffer, position: int, size_bytes: int, offset: int, magic: int) -> Entry:
-    attributes, timestamp = _V1_REST.unpack_from(data, position + message_set.ATTRIBUTES_AT)
+    attributes, timestamp = MESSAGE_TYPE_AND_TIME.unpack_from(data, position + head.MESSAGE_ATTRIBUTES_AT)
     base_offset = NO_OFFSET if attributes & CODEC_MASK else offset
     return Entry(
         position, size_bytes, base_offset, offset, magic, timestamp if magic else NO_TIMESTAMP, attributes, NO_EPOCH

@@ -73,7 +73,7 @@ def with_first_clients_checksum(frame: bytes) -> bytes:
 
 
 def claimed_size(frame: bytes) -> int | None:
-    """What the header says the content's size is, if it does."""
+    """The size of the content, if the header names it."""
     if _checksum_position(frame) and frame[_DESCRIPTOR_AT] & _FLAG_CONTENT_SIZE:
         return int.from_bytes(frame[_DESCRIPTOR_AT + 2 : _DESCRIPTOR_AT + 10], "little")
     return None

@@ -26,6 +26,18 @@ from horolog.protocol.records.compression import (
     compress,
     decompress,
 )
+from horolog.protocol.records.head import (
+    CRC,
+    ENTRY,
+    LENGTH,
+    LENGTH_ENDS_AT,
+    MESSAGE_COVERED_FROM,
+    MESSAGE_CRC_AT,
+    MESSAGE_HEAD,
+    MESSAGE_TIMESTAMP_AT,
+    SMALLEST_MESSAGE_LENGTH,
+    TIMESTAMP,
+)
 from horolog.protocol.records.record import Record
 from horolog.protocol.records.timestamps import (
     NO_TIMESTAMP,
@@ -35,19 +47,6 @@ from horolog.protocol.records.timestamps import (
     type_of,
 )
 
-ENTRY = struct.Struct(">qi")
-ENTRY_BYTES = ENTRY.size
-CRC_AT = ENTRY_BYTES
-MAGIC_AT = 16
-ATTRIBUTES_AT = 17
-TIMESTAMP_AT = 18
-CHECKED_FROM = 16  # where the bytes begin that the crc covers
-HEAD = struct.Struct(">IbB")
-OFFSET = struct.Struct(">q")
-CRC = struct.Struct(">I")
-TIMESTAMP = struct.Struct(">q")
-LENGTH = struct.Struct(">i")
-SMALLEST_MESSAGE_BYTES = {0: 14, 1: 22}
 _NULL_LENGTH = LENGTH.pack(-1)
 _CHECKED_HEAD = {0: struct.Struct(">bB"), 1: struct.Struct(">bBq")}
 
@@ -80,19 +79,19 @@ class Message(NamedTuple):
 
 def read_message(data: Buffer, position: int = 0) -> Message:
     """The message at `position`, its crc not looked at."""
-    if len(data) - position < ENTRY_BYTES + SMALLEST_MESSAGE_BYTES[0]:
+    if len(data) - position < LENGTH_ENDS_AT + SMALLEST_MESSAGE_LENGTH[0]:
         raise DecodeError(f"{len(data) - position} bytes are less than a message")
     offset, size = ENTRY.unpack_from(data, position)
-    crc, magic, attributes = HEAD.unpack_from(data, position + CRC_AT)
-    stop = position + ENTRY_BYTES + size
-    if magic not in SMALLEST_MESSAGE_BYTES:
+    crc, magic, attributes = MESSAGE_HEAD.unpack_from(data, position + MESSAGE_CRC_AT)
+    stop = position + LENGTH_ENDS_AT + size
+    if magic not in SMALLEST_MESSAGE_LENGTH:
         raise DecodeError(f"a message with magic {magic}")
-    if size < SMALLEST_MESSAGE_BYTES[magic] or stop > len(data):
-        raise DecodeError(f"a message claims {size} of {len(data) - position - ENTRY_BYTES} bytes")
-    timestamp = TIMESTAMP.unpack_from(data, position + TIMESTAMP_AT)[0] if magic else NO_TIMESTAMP
-    key, at = _read_bytes(data, position + (TIMESTAMP_AT + 8 if magic else TIMESTAMP_AT), stop)
+    if size < SMALLEST_MESSAGE_LENGTH[magic] or stop > len(data):
+        raise DecodeError(f"a message claims {size} of {len(data) - position - LENGTH_ENDS_AT} bytes")
+    timestamp = TIMESTAMP.unpack_from(data, position + MESSAGE_TIMESTAMP_AT)[0] if magic else NO_TIMESTAMP
+    key, at = _read_bytes(data, position + (MESSAGE_TIMESTAMP_AT + 8 if magic else MESSAGE_TIMESTAMP_AT), stop)
     value, _ = _read_bytes(data, at, stop)
-    return Message(position, ENTRY_BYTES + size, offset, crc, magic, attributes, timestamp, key, value)
+    return Message(position, LENGTH_ENDS_AT + size, offset, crc, magic, attributes, timestamp, key, value)
 
 
 def _read_bytes(data: Buffer, position: int, stop: int) -> tuple[bytes | None, int]:
@@ -108,20 +107,20 @@ def _read_bytes(data: Buffer, position: int, stop: int) -> tuple[bytes | None, i
 
 
 def crc_matches(data: Buffer, position: int, size_bytes: int) -> bool:
-    (crc,) = CRC.unpack_from(data, position + CRC_AT)
-    return bool(zlib.crc32(memoryview(data)[position + CHECKED_FROM : position + size_bytes]) == crc)
+    (crc,) = CRC.unpack_from(data, position + MESSAGE_CRC_AT)
+    return bool(zlib.crc32(memoryview(data)[position + MESSAGE_COVERED_FROM : position + size_bytes]) == crc)
 
 
 def write_crc(message: bytearray) -> None:
     """Set the crc of the one message in `message` after something that it covers has changed."""
     with memoryview(message) as view:
-        CRC.pack_into(message, CRC_AT, zlib.crc32(view[CHECKED_FROM:]))
+        CRC.pack_into(message, MESSAGE_CRC_AT, zlib.crc32(view[MESSAGE_COVERED_FROM:]))
 
 
 def is_cut_short(data: Buffer, position: int) -> bool:
     """Whether the bytes end inside the entry at `position`, as far as its size can be believed."""
     left = len(data) - position
-    return left < ENTRY_BYTES or ENTRY.unpack_from(data, position)[1] > left - ENTRY_BYTES
+    return left < LENGTH_ENDS_AT or ENTRY.unpack_from(data, position)[1] > left - LENGTH_ENDS_AT
 
 
 def inner_messages(wrapper: Message, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES) -> tuple[bytes, list[Message]]:
@@ -142,6 +141,27 @@ def inner_messages(wrapper: Message, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES
     if not messages:
         raise DecodeError("an empty wrapper")
     return content, messages
+
+
+def offsets_in_wrapper(wrapper: Message, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES) -> tuple[int, int]:
+    """The offsets of its first and last message; nothing else of them is looked at, so that this is quick.
+
+    Messages of v0 have their own offsets, those of v1 count relative to the wrapper, which has the last one's.
+    """
+    if wrapper.value is None:
+        raise DecodeError("a wrapper without a value")
+    content = decompress(wrapper.codec, wrapper.value, limit_bytes, wrapper.magic)
+    unpack, end, position, first, last = ENTRY.unpack_from, len(content), 0, None, 0
+    while position + LENGTH_ENDS_AT <= end:
+        last, size = unpack(content, position)
+        if size < 0:
+            raise DecodeError(f"a message of {size} bytes")
+        if first is None:
+            first = last
+        position += LENGTH_ENDS_AT + size
+    if position != end or first is None:
+        raise DecodeError(f"the messages of a wrapper end at {position} of {end} bytes")
+    return (wrapper.offset - last + first, wrapper.offset) if wrapper.magic else (first, last)
 
 
 def iter_message(message: Message, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES) -> Iterator[Record]:

@@ -4,7 +4,7 @@ Records of one batch mostly look alike: the same lengths, the same headers, time
 one record the bytes that hold lengths are known; if every `stride`-th byte from there is the same for the records behind
 it, all of them are as well formed as the first. Such a column is one slice and one comparison at C speed, for any number of
 records: a *run*. Records that differ in the length of the value only are *kin*: their first bytes, picked out and put
-side by side, make columns too (`scan_kin`). What is not alike at all is walked, one varint after the other.
+side by side, make columns too (`scan_kin`). Records that are not alike are walked, one varint after the other.
 """
 
 from typing import NamedTuple
@@ -35,7 +35,7 @@ _new_scan = tuple.__new__  # a third of the cost of a named tuple's own construc
 
 
 class _State:
-    """What was found so far, and where the next record begins."""
+    """The findings so far, and where the next record begins."""
 
     __slots__ = ("has_null_key", "highest", "in_order", "index", "kin", "lowest", "position")
 

@@ -27,16 +27,27 @@ class TimestampType(IntEnum):
 
 
 class Accepted(NamedTuple):
-    """The times a topic accepts at one moment, both ends included."""
+    """The times that a topic accepts at one moment, both ends included."""
 
-    earliest: int
-    latest: int
+    now_ms: int
+    before_max_ms: int
+    after_max_ms: int
+
+    @property
+    def earliest(self) -> int:
+        return MIN_INT64 if self.before_max_ms == UNBOUNDED_MS else self.now_ms - self.before_max_ms
+
+    @property
+    def latest(self) -> int:
+        return min(MAX_INT64, self.now_ms + self.after_max_ms)
 
 
-def accepted(now_ms: int, before_max_ms: int, after_max_ms: int) -> Accepted:
-    return Accepted(
-        MIN_INT64 if before_max_ms == UNBOUNDED_MS else now_ms - before_max_ms,
-        MAX_INT64 if after_max_ms == UNBOUNDED_MS else now_ms + after_max_ms,
+def all_accepted(lowest: int, highest: int, now_ms: int, before_max_ms: int, after_max_ms: int) -> bool:
+    """Whether all times between two, both included, keep to the bounds: the one place that decides. Asked for every append."""
+    return (
+        (now_ms - lowest <= before_max_ms or before_max_ms == UNBOUNDED_MS)
+        and highest - now_ms <= after_max_ms
+        and highest <= MAX_INT64
     )
 
 
@@ -49,12 +60,12 @@ def excess_ms(timestamp: int, times: Accepted) -> int:
 
 def is_accepted_in_batch(timestamp: int, times: Accepted) -> bool:
     """A v2 record may go without a time whatever the bounds, as 3.9 and later have it."""
-    return timestamp == NO_TIMESTAMP or times.earliest <= timestamp <= times.latest
+    return timestamp == NO_TIMESTAMP or all_accepted(timestamp, timestamp, *times)
 
 
 def is_accepted_in_set(timestamp: int, times: Accepted) -> bool:
-    """In sets of v0 and v1 no time is -1 and judged like any other, as in 0.10; what is below that is no time at all."""
-    return timestamp >= NO_TIMESTAMP and times.earliest <= timestamp <= times.latest
+    """In sets of v0 and v1 no time is -1 and judged like any other, as in 0.10; smaller numbers are no times."""
+    return timestamp >= NO_TIMESTAMP and all_accepted(timestamp, timestamp, *times)
 
 
 def describe_refusal(timestamp: int, times: Accepted) -> str:

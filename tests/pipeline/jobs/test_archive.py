@@ -272,7 +272,7 @@ def test_a_topic_that_was_made_anew_is_another_one(spark, run, produce, tmp_path
     assert run("delete", topic, "--yes", command=("topics",)).code == 0
     produce(topic, [{"value": str(n), "timestamp": BASE_MS} for n in range(9)])
     ended = run(*words)
-    assert (ended.code, f"topic {topic} was deleted and made anew: what is read is of topic id" in ended.err) == (
+    assert (ended.code, f"topic {topic} was deleted and made anew: this read is of topic id" in ended.err) == (
         1,
         True,
     )

@@ -15,12 +15,12 @@ def at():
 def test_every_request_of_a_case_is_answered(at, case):
     _, requests, prepare = inside.CASES[case]
     step = prepare(at)
-    before = at.sink.answers
+    before = at.peer.answers
     step()
     step()
-    assert at.sink.answers - before == 2 * requests
+    assert at.peer.answers - before == 2 * requests
     error_at = frames.produce_error_at("produced")
-    assert bytes(at.sink.last)[error_at : error_at + 2] == b"\0\0"
+    assert bytes(at.peer.last)[error_at : error_at + 2] == b"\0\0"
 
 
 def test_an_answer_that_does_not_come_is_told(at):

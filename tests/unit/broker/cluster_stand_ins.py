@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_file import ClusterFile
-from horolog.broker.log import checkpoints
-from horolog.broker.log.data_folder import remove_folder
-from horolog.broker.log.lookup import Found
-from horolog.broker.log.memory_storage import MemoryStorage
-from horolog.broker.log.placing import Placing
-from horolog.broker.log.retention import Decision
-from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.files import checkpoints
+from horolog.broker.log.manager import Placing
+from horolog.broker.log.manager.data_folder import remove_folder
+from horolog.broker.log.partition import SERVING
+from horolog.broker.log.partition.retention import Decision
+from horolog.broker.log.segments import Found
+from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.settings import Layers, from_layers
 
 
@@ -31,7 +31,7 @@ class FakePartition:
         self.index = index
         self.config = config
         self.topic_id = topic_id
-        self.fault = None
+        self.condition = SERVING
         self.timestamps = []
         self.log_start_offset = 0
         self.first_undecided = None
@@ -42,6 +42,13 @@ class FakePartition:
 
     def __repr__(self):
         return f"{self.topic}-{self.index}"
+
+    @property
+    def fault(self):
+        return self.condition.fault
+
+    def go_offline(self, reason):
+        self.condition = self.condition.offline(reason)
 
     @property
     def leader_epoch(self):

@@ -15,8 +15,7 @@ from horolog.broker.cluster_file import (
     encode_topic_id,
     parse,
 )
-from horolog.broker.log.memory_storage import MemoryStorage
-from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.storage import MemoryStorage, StorageFault
 
 PATH = f"/data/{FILE_NAME}"
 TOPICS = [

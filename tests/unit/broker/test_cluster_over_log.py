@@ -9,7 +9,8 @@ from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import FILE_NAME, ClusterFile
 from horolog.broker.log.manager import LogManager
-from horolog.broker.log.memory_storage import ALL, MemoryStorage, PowerCut
+from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.log.storage.memory_storage import ALL, PowerCut
 from horolog.broker.new_topics import NewPartitions, NewTopic
 from horolog.broker.settings import Settings
 from horolog.protocol.errors import ErrorCode
@@ -125,6 +126,44 @@ def test_a_power_cut_at_any_step_of_deleting_leaves_the_topic_as_it_was_or_nothi
     assert outcomes == {0, 1}
 
 
+@pytest.mark.parametrize("metadata", [b"version: 0\ntopic_id: vx2MuACs", b"", None])
+def test_a_deleted_topic_whose_folder_does_not_say_whose_it_is_stays_deleted(machine, metadata):
+    """The power may fail before the folder's small files are on the disk, and after records are."""
+    cluster = machine.start()
+    append(cluster.create_topic("t", 1).partitions[0])
+    machine.storage.fail("rename", "/data/t-0")
+    cluster.delete_topic("t")
+    lose_id_of(machine, "t-0", metadata)
+    assert not machine.start().topics
+    assert not machine.start().topics
+    assert machine.storage.list_dir("/data").count("t-0") == 0
+
+
+def test_a_deleted_topic_stays_deleted_though_its_folder_can_not_be_identified_at_first(machine):
+    cluster = machine.start()
+    cluster.create_topic("other", 1)
+    append(cluster.create_topic("t", 1).partitions[0])
+    machine.storage.fail("rename", "/data/t-0")
+    cluster.delete_topic("t")
+    lose_line_of(machine, "other")
+    machine.storage.fail("read", "t-0/partition.metadata")
+    assert "t" not in machine.start_as_it_is().topics
+    assert "t" not in machine.start().topics
+
+
+def test_records_without_an_id_are_kept_where_the_record_of_topics_is_damaged(machine):
+    """Then nobody knows whether the topic was made anew."""
+    cluster = machine.start()
+    cluster.create_topic("other", 1)
+    append(cluster.create_topic("t", 1).partitions[0])
+    machine.storage.fail("rename", "/data/t-0")
+    cluster.delete_topic("t")
+    lose_line_of(machine, "other")
+    lose_id_of(machine, "t-0", None)
+    (partition,) = machine.start().topics["t"].partitions
+    assert partition.high_watermark == 1
+
+
 def append(partition):
     partition.append(encode(2, 0, [NOW_MS], [b"v"]), NOW_MS, produce_version=NEW)
     partition.flush()
@@ -135,6 +174,17 @@ def lose_line_of(machine, name):
     """A bit of a topic's line in the cluster file flips."""
     path = f"/data/{FILE_NAME}"
     machine.storage.corrupt(path, machine.storage.read_all(path).index(b'{"name": "%s"' % name.encode()), 1)
+
+
+def lose_id_of(machine, folder, left):
+    """Of `partition.metadata` this is left on the disk; None: nothing."""
+    path = f"/data/{folder}/partition.metadata"
+    machine.storage.remove(path)
+    if left is not None:
+        file = machine.storage.create(path)
+        file.pwritev([left], 0)
+        file.datasync()
+    machine.storage.sync_dir(f"/data/{folder}")
 
 
 @pytest.mark.parametrize("fault", ["create", "read"])

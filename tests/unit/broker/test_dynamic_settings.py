@@ -114,7 +114,7 @@ async def test_silent_producers_are_forgotten_after_another_time():
 async def test_compaction_looks_more_often():
     async with MemoryBroker() as machine:
         await alter(machine.connect(), "log.cleaner.backoff.ms", "1234")
-        assert "every 1.234 s" in repr(machine.broker._compaction_job)
+        assert "every 1.234 s" in repr(machine.broker.upkeep._compaction_job)
 
 
 async def test_another_interval_counts_from_now_on():

@@ -1,4 +1,4 @@
-"""Records per time bucket out of what is known of their times; gaps, disorder and times of the future; pure.
+"""Records per time bucket, as far as their times are known; gaps, disorder and times of the future; pure.
 
 Between two points of a time index the records are spread evenly, unless that stretch is far longer than is usual there: then
 nothing was written for most of it, and the records go to its end.

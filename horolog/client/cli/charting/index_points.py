@@ -1,4 +1,4 @@
-"""What the time indexes of a partition's folder tell of its records; logs are not read.
+"""The knowledge of time indexes about a partition's records; logs are not read.
 
 An entry (timestamp, offset) says that the records up to that offset are not later. So the records between two entries are, if
 times are in order, of the time between them. What no index tells is counted apart: records of the last segment behind its last entry.
@@ -7,10 +7,9 @@ times are in order, of the time between them. What no index tells is counted apa
 import re
 from dataclasses import dataclass, field
 
-from horolog.broker.log import seals
-from horolog.broker.log.seals import Seal, SealsDamaged
+from horolog.broker.log.indexes import time_index
+from horolog.broker.log.integrity import Seal, SealsDamaged, seals
 from horolog.broker.log.storage import FileMissing, Storage
-from horolog.broker.log.time_index import ENTRY
 from horolog.client.cli.charting.buckets import Disorder, Stretch, with_starts
 from horolog.client.cli.dumping.indexes import split
 
@@ -27,7 +26,7 @@ def folders_of(storage: Storage, data_folder: str, topic: str) -> list[tuple[int
 
 @dataclass(slots=True)
 class PartitionTimes:
-    """What is known of the times in one partition."""
+    """The known times of one partition."""
 
     name: str
     stretches: list[Stretch] = field(default_factory=list)
@@ -83,7 +82,7 @@ def _read_segment(
     is_complete: bool,
 ) -> None:
     try:
-        entries, _, _ = split(storage.read_all(path), ENTRY)
+        entries, _, _ = split(storage.read_all(path), time_index.ENTRY)
     except FileMissing:
         entries = []
     if seal is not None and seal.contents.max_timestamp >= 0:

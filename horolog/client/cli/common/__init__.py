@@ -1,1 +1,1 @@
-"""What all commands share: exit codes, errors, output, arguments; nothing here is expensive to import."""
+"""Shared by all commands: exit codes, errors, output, arguments; nothing here is expensive to import."""

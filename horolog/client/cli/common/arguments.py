@@ -27,13 +27,13 @@ class Parser(argparse.ArgumentParser):
 
 
 def describe(parser: argparse.ArgumentParser, description: str, *examples: str) -> None:
-    """What `--help` says of a command: a description, and examples as a user would type them."""
+    """Set the text of `--help` for a command: a description, and examples as a user would type them."""
     parser.description = description
     parser.epilog = "examples:\n" + "\n".join(f"  {example}" for example in examples)
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-o", "--output", choices=OUTPUTS, default="text", help="what the result looks like (text)")
+    parser.add_argument("-o", "--output", choices=OUTPUTS, default="text", help="the form of the result (text)")
 
 
 def add_zone(parser: argparse.ArgumentParser) -> None:

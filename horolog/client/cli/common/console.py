@@ -1,4 +1,4 @@
-"""What a command sees of the world: its streams, the terminal behind them, the clock and the time zone."""
+"""A command's view of the world: its streams, the terminal behind them, the clock and the time zone."""
 
 import os
 import sys

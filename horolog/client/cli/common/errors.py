@@ -1,4 +1,4 @@
-"""What ends a command early: one sentence for people, what to do next, and the exit code."""
+"""Errors that end a command: one sentence for people, the next step, and the exit code."""
 
 from horolog.client.cli.common.exit_codes import ExitCode
 
@@ -24,7 +24,7 @@ class UsageError(CommandError):
 
 
 class NotFoundError(CommandError):
-    """What was named does not exist."""
+    """The thing that was named does not exist."""
 
     def __init__(self, message: str, advice: str = "") -> None:
         super().__init__(message, advice, ExitCode.NOT_FOUND)

@@ -6,7 +6,7 @@ from enum import IntEnum
 class ExitCode(IntEnum):
     OK = 0
     FAILED = 1
-    """What was asked for was not done, or not all of it; standard error says why."""
+    """The work was not done, or not all of it; standard error says why."""
     USAGE = 2
     """The arguments make no sense; nothing was done."""
     ALERT = 3
@@ -20,6 +20,6 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
     """Ctrl-C, as shells have it."""
     BROKEN_PIPE = 141
-    """Whoever read the output has stopped reading, as shells have it."""
+    """The reader of the output has stopped reading, as shells have it."""
     TERMINATED = 143
     """SIGTERM came, and what was open was closed; as shells have it."""

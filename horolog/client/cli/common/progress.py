@@ -10,7 +10,7 @@ _CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """Counts what is done; draws itself on `stream` at most ten times a second, and not at all without a stream."""
+    """Counts progress; draws itself on `stream` at most ten times a second, and not at all without a stream."""
 
     def __init__(self, what: str, total: int | None, stream: TextIO | None, width: int) -> None:
         self.what = what
@@ -49,7 +49,7 @@ class Progress:
 
 
 def progress_line(what: str, done: int, total: int | None, seconds: float) -> str:
-    """What the bar says; pure."""
+    """The text of the bar; pure."""
     rate = f"{done / seconds:,.0f}/s" if seconds > 0 else ""
     if not total:
         return f"{done:,} {what}  {rate}".rstrip()

@@ -4,16 +4,15 @@
 """
 
 # Paths are plain strings here, as in `broker.log.storage`.
-# ruff: noqa: PTH110, PTH112, PTH116, PTH123, PTH208
 import errno
 import os
 from collections.abc import Sequence
 
-from horolog.broker.log.storage import Buffer, File, Lock, StorageFault, fault
+from horolog.broker.log.storage import Buffer, DiskLooks, File, Lock, StorageFault, fault
 
 
 class ReadOnlyFile:
-    """A file that is open from its first read until `close`; counts what is read of it."""
+    """A file that is open from its first read until `close`; counts the bytes read."""
 
     __slots__ = ("_descriptor", "_storage", "path")
 
@@ -44,7 +43,7 @@ class ReadOnlyFile:
         return self._storage.stat(self.path)[0]
 
     def check_in_place(self) -> None:
-        """Whoever looks once does not wait for files to go."""
+        """A single look does not wait for files to go."""
 
     def close(self) -> None:
         if self._descriptor >= 0:
@@ -64,7 +63,7 @@ class ReadOnlyFile:
         """There is nothing to sync."""
 
 
-class ReadOnlyStorage:
+class ReadOnlyStorage(DiskLooks):
     """See the module's docstring. `bytes_read` says how much was read of each file."""
 
     def __init__(self) -> None:
@@ -79,34 +78,8 @@ class ReadOnlyStorage:
     def open_apart(self, path: str) -> File:
         return ReadOnlyFile(self, path)
 
-    def list_dir(self, path: str) -> list[str]:
-        try:
-            return os.listdir(path)
-        except OSError as error:
-            raise fault("list", path, error) from error
-
-    def exists(self, path: str) -> bool:
-        return os.path.exists(path)
-
-    def is_dir(self, path: str) -> bool:
-        return os.path.isdir(path)
-
-    def stat(self, path: str) -> tuple[int, int]:
-        try:
-            status = os.stat(path)
-        except OSError as error:
-            raise fault("stat", path, error) from error
-        return status.st_size, status.st_mtime_ns
-
-    def mtime_ms(self, path: str) -> int:
-        return self.stat(path)[1] // 1_000_000
-
     def read_all(self, path: str) -> bytes:
-        try:
-            with open(path, "rb", buffering=0) as file:
-                data = file.read()
-        except OSError as error:
-            raise fault("read", path, error) from error
+        data = super().read_all(path)
         self.count(path, len(data))
         return data
 
@@ -120,10 +93,6 @@ class ReadOnlyStorage:
                 os.close(descriptor)
         except OSError as error:
             raise fault("read", path, error) from error
-
-    def disk_space(self, path: str) -> tuple[int, int]:
-        status = os.statvfs(path)
-        return status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
 
     def create(self, path: str) -> File:
         raise refused("create", path)

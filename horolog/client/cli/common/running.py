@@ -19,7 +19,7 @@ def run_until_done(command: Coroutine[Any, Any, ExitCode]) -> ExitCode:
 
 
 async def _until_told_to_end(command: Coroutine[Any, Any, ExitCode]) -> ExitCode:
-    """What the command says, or which signal came; a second one ends the process there and then."""
+    """The command's exit code, or that of the signal that came; a second signal ends the process at once."""
     if threading.current_thread() is not threading.main_thread():  # only there can signals be taken
         return await command
     loop = asyncio.get_running_loop()

@@ -43,7 +43,7 @@ def display_width(text: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """The text in at most `width` columns, an ellipsis for what is missing."""
+    """The text in at most `width` columns, an ellipsis for the rest."""
     if display_width(text) <= width:
         return text
     kept, used = [], 0

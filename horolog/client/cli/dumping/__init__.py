@@ -1,4 +1,4 @@
-"""What is in the files of a data folder, as items for `horolog dump`: dictionaries that are JSON as they are.
+"""The content of files of a data folder, as items for `horolog dump`: dictionaries that are JSON as they are.
 
 Every dumper yields items of these types, each with `type` first:
 
@@ -7,7 +7,7 @@ Every dumper yields items of these types, each with `type` first:
     record     one record, if asked for
     entry      a line of an index, a snapshot or a checkpoint, with the fields of its kind
     padding    zeros behind the contents: room that was taken in advance
-    damage     bytes of a log that are no batch: where, how many, between which offsets, what is wrong
+    damage     bytes of a log that are no batch: where, how many, between which offsets, and why
     problem    anything else that cannot be right, with the entry or line it is about
     summary    counts, and the range of offsets and timestamps, after all others of a file
 """

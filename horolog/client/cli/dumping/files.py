@@ -6,8 +6,7 @@ from pathlib import Path, PurePath
 
 from crc32c import crc32c
 
-from horolog.broker.log import set_aside
-from horolog.broker.log.storage import FileMissing, StorageFault
+from horolog.broker.log.storage import FileMissing, StorageFault, aside_names
 from horolog.client.cli.common.read_only import ReadOnlyStorage
 from horolog.client.cli.dumping import indexes, logs, records, small_files
 from horolog.client.cli.dumping.items import Item
@@ -23,7 +22,7 @@ class MissingFile(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be shown of the files."""
+    """Which parts of the files to show."""
 
     deep: bool = False
     with_data: bool = False
@@ -123,7 +122,7 @@ def _against_log(storage: ReadOnlyStorage, path: str, kind: str, data: bytes, ba
 
 
 def _set_aside(path: str, data: bytes) -> Iterator[Item]:
-    told = set_aside.parse_name(PurePath(path).name)
+    told = aside_names.parse_name(PurePath(path).name)
     assert told is not None, "its kind comes from its name"
     yield {
         "type": "entry",

@@ -8,8 +8,8 @@ would skip some of them, and not above the times of that batch and those before 
 from collections.abc import Iterator, Sequence
 from struct import Struct
 
-from horolog.broker.log import offset_index, time_index
-from horolog.broker.log.scan import LARGEST_RELATIVE_OFFSET, Batch, scan
+from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET, offset_index, time_index
+from horolog.broker.log.integrity import Batch, scan
 from horolog.broker.log.storage import File
 from horolog.client.cli.dumping.items import Item
 from horolog.protocol.records import batch
@@ -35,7 +35,7 @@ def entry_items(kind: str, entries: Sequence[tuple[int, int]], base_offset: int)
 
 
 def sanity_items(kind: str, data: bytes) -> Iterator[Item]:
-    """What is wrong with an index in itself."""
+    """The faults of an index in itself."""
     entries, _, left_over = split(data, ENTRY_OF[kind])
     if left_over:
         yield problem(f"{len(data)} bytes are no whole number of entries: {left_over} are left over")
@@ -65,7 +65,7 @@ class OffsetsCheck:
         self._number = 0
 
     def add(self, found: Batch) -> Iterator[Item]:
-        """What entries up to this batch are wrong."""
+        """The wrong entries up to this batch."""
         entries = self._entries
         while self._number < len(entries) and entries[self._number][1] < found.position:
             yield self._astray("")
@@ -78,7 +78,7 @@ class OffsetsCheck:
         self._before = found.last_offset
 
     def end(self, *, is_complete: bool = False) -> Iterator[Item]:  # noqa: ARG002 - the other check needs it
-        """What entries are left behind the last batch."""
+        """The entries left behind the last batch."""
         while self._number < len(self._entries):
             yield self._astray(", the log ends before")
 
@@ -99,7 +99,7 @@ class TimesCheck:
         self._latest_record = -1
         self._latest = -1  # markers of transactions counted too
         self._has_untimed = (
-            False  # of v0 messages Kafka knew times that are not in the log: who can say what is too late
+            False  # of v0 messages Kafka knew times that are not in the log: nobody can say which is too late
         )
 
     def add(self, found: Batch) -> Iterator[Item]:
@@ -142,7 +142,7 @@ CHECK_OF: dict[str, type[OffsetsCheck] | type[TimesCheck]] = {"offset-index": Of
 
 
 def verify_items(kind: str, data: bytes, base_offset: int, log: File, log_bytes: int) -> Iterator[Item]:
-    """What is wrong with an index if its log is right."""
+    """The faults of an index if its log is right."""
     check = CHECK_OF[kind](data, base_offset)
     end_offset = base_offset + LARGEST_RELATIVE_OFFSET + 1
     for span in scan(log.pread, log_bytes, first_offset=base_offset, end_offset=end_offset):

@@ -3,10 +3,10 @@
 import re
 from pathlib import PurePath
 
-from horolog.broker.log import checkpoints, meta_properties, set_aside
-from horolog.broker.log.log_starts import LOG_STARTS
-from horolog.broker.log.producers_file import FILE_NAME as PRODUCERS
-from horolog.broker.log.seals import SEALS
+from horolog.broker.log.files import LOG_STARTS, checkpoints, meta_properties
+from horolog.broker.log.integrity import SEALS
+from horolog.broker.log.producers import producers_file
+from horolog.broker.log.storage import aside_names
 
 CLUSTER = "horolog-cluster"
 OFFSET_CHECKPOINTS = (
@@ -22,7 +22,7 @@ BY_NAME = {
     checkpoints.CLEAN_SHUTDOWN: "clean-shutdown",
     meta_properties.FILE_NAME: "meta-properties",
     SEALS: "seals",
-    PRODUCERS: "producers",
+    producers_file.FILE_NAME: "producers",
     LOG_STARTS: "log-starts",
     CLUSTER: "cluster",
     f"{CLUSTER}.damaged": "cluster",
@@ -45,7 +45,7 @@ def kind_of(path: str) -> str | None:
     name = PurePath(path).name
     if name in BY_NAME:
         return BY_NAME[name]
-    if set_aside.parse_name(name) is not None:
+    if aside_names.parse_name(name) is not None:
         return "set-aside"
     return _BY_SUFFIX.get(PurePath(_PASSING_SUFFIX.sub("", name)).suffix)
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from horolog.broker.log.scan import LARGEST_RELATIVE_OFFSET, Batch, Damage, scan
+from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET
+from horolog.broker.log.integrity import Batch, Damage, scan
 from horolog.broker.log.storage import File
 from horolog.client.cli.dumping import records
 from horolog.client.cli.dumping.items import Item
@@ -15,7 +16,7 @@ ZEROS_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is to be shown of a log."""
+    """Which parts of a log to show."""
 
     deep: bool = False
     with_data: bool = False
@@ -28,7 +29,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Summary:
-    """What a log holds, gathered on the way."""
+    """The figures of a log, gathered on the way."""
 
     batches: int = 0
     records: int = 0
@@ -91,7 +92,7 @@ def _batch_items(found: Batch, asked: Asked, summary: Summary) -> Iterator[Item]
             summary.records += 1
             yield item
     except DecodeError as error:
-        problem = f"the checksum is right, the records can not be read: {error}"
+        problem = f"the checksum is right, the records cannot be read: {error}"
         yield {"type": "problem", "position": found.position, "offset": found.base_offset, "problem": problem}
 
 

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from horolog.broker.log.scan import Batch
+from horolog.broker.log.integrity import Batch
 from horolog.client.cli.dumping.items import Item, put_bytes
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records import batch, control, message_set

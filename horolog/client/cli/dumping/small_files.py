@@ -3,16 +3,10 @@
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
-from horolog.broker.log import (
-    checkpoints,
-    leader_epochs,
-    log_starts,
-    meta_properties,
-    producers_file,
-    seals,
-    snapshot_file,
-    transaction_index,
-)
+from horolog.broker.log.files import checkpoints, leader_epochs, log_starts, meta_properties
+from horolog.broker.log.indexes import transaction_index
+from horolog.broker.log.integrity import seals
+from horolog.broker.log.producers import producers_file, snapshot_file
 from horolog.client.cli.dumping.items import Item
 
 

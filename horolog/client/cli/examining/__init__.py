@@ -1,4 +1,4 @@
-"""Looks at a data folder that no broker runs on: what is damaged, and what recovery would do about it.
+"""Looks at a data folder that no broker runs on: its damage, and how recovery would deal with it.
 
 - `segment_check` reads one segment from end to end and holds its indexes against it
 - `folder_check` does so with all of a partition, and with the files of the data folder

@@ -14,14 +14,11 @@ from horolog.broker.adoption.given import Given
 from horolog.broker.adoption.takeover import Takeover
 from horolog.broker.cluster import next_producer_id_of, random_topic_id
 from horolog.broker.cluster_file import ClusterFile, StoredCluster, encode_topic_id
-from horolog.broker.log import meta_properties
-from horolog.broker.log.checkpoints import CheckpointError
-from horolog.broker.log.data_folder import LOCK_FILE
-from horolog.broker.log.opened import Resources
-from horolog.broker.log.overlay import OverlayStorage
-from horolog.broker.log.partition import Partition
+from horolog.broker.log.files import CheckpointError, meta_properties
+from horolog.broker.log.manager import LOCK_FILE
+from horolog.broker.log.partition import Partition, Resources
 from horolog.broker.log.recovery import open_partition
-from horolog.broker.log.storage import RealStorage, Storage, StorageFault
+from horolog.broker.log.storage import OverlayStorage, RealStorage, Storage, StorageFault
 from horolog.broker.setting_types import ConfigType
 from horolog.broker.settings import SPECS, Settings
 from horolog.broker.topic_settings import describe, is_unknown, resolve, usable
@@ -34,7 +31,7 @@ _HIDDEN = "(hidden)"
 
 @dataclass(slots=True)
 class Examined:
-    """What was found of one topic's partitions."""
+    """The findings on one topic's partitions."""
 
     size_bytes: int = 0
     first_ms: int = -1
@@ -56,7 +53,7 @@ def node_id_of(storage: Storage, data_dir: str) -> int | None:
 def plan(
     storage: Storage, data_dirs: Sequence[str], given: Mapping[str, Given], settings: Settings
 ) -> tuple[StoredCluster, Takeover]:
-    """What is on record, and what it comes to. Raises RefusedSettings, StorageFault."""
+    """The record, and the settings that follow from it. Raises RefusedSettings, StorageFault."""
     stored = ClusterFile(storage, data_dirs[0], lambda: data_dirs).load()
     taken = takeover.plan(storage, data_dirs, stored, settings, random_topic_id)
     if given:
@@ -65,7 +62,7 @@ def plan(
 
 
 def examine(data_dirs: Sequence[str], taken: Takeover, settings: Settings, now_ms: int) -> dict[str, Examined]:
-    """Open every partition as the broker would and see what is in it."""
+    """Open every partition as the broker would and look at its content."""
     below = ReadOnlyStorage()
     known = {data_dir: circumstances(below, data_dir) for data_dir in data_dirs}
     found = {name: Examined() for name in taken.topics}
@@ -124,7 +121,7 @@ def carry_out(data_dirs: Sequence[str], given: Mapping[str, Given], settings: Se
             renaming.carry_out(storage)
         next_id = next_producer_id_of(stored, now_ms, has_topics=bool(taken.topics))
         file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
-        file.load()  # what is written now is newer than this
+        file.load()  # the file written now is newer than this
         file.save(taken.topics.values(), taken.broker_configs, next_id, stored.deleting)
         if taken.is_news and taken.kraft is not None:
             for data_dir in data_dirs:

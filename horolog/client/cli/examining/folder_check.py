@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from horolog.broker.log import seals, set_aside
-from horolog.broker.log.data_folder import LOCK_FILE, partition_of
+from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET
+from horolog.broker.log.integrity import Seal, SealsDamaged, seals, set_aside
+from horolog.broker.log.manager import LOCK_FILE, partition_of
 from horolog.broker.log.recovery import is_segment_file
-from horolog.broker.log.scan import LARGEST_RELATIVE_OFFSET
-from horolog.broker.log.seals import Seal, SealsDamaged
 from horolog.broker.log.storage import FolderInUse, RealStorage, Storage, StorageFault
 from horolog.client.cli.common.read_only import ReadOnlyStorage
 from horolog.client.cli.dumping.items import TROUBLE, Item
@@ -16,13 +15,13 @@ from horolog.client.cli.dumping.small_files import dump_small
 from horolog.client.cli.examining.segment_check import FILE, KNOWN, SegmentPlace, SegmentReport, check_segment
 
 DAMAGED_SUFFIX = ".damaged"
-"""What the broker keeps of a file of topics that it could not read whole."""
+"""The broker's copy of a file of topics that it could not read whole."""
 SMALL_KINDS = frozenset({*BY_NAME.values(), "snapshot", "transaction-index"})
 
 
 @dataclass(slots=True)
 class PartitionReport:
-    """What is in a partition's folder, and what is wrong with it."""
+    """The content of a partition's folder, and its faults."""
 
     topic: str
     index: int
@@ -31,9 +30,9 @@ class PartitionReport:
     findings: list[Item] = field(default_factory=list)
     set_aside: list[str] = field(default_factory=list)
     actions: list[Item] = field(default_factory=list)
-    """What recovery does, or would do, to the files."""
+    """The actions of recovery on the files, done or foretold."""
     messages: list[str] = field(default_factory=list)
-    """What recovery says."""
+    """The messages of recovery."""
 
     @property
     def name(self) -> str:
@@ -74,7 +73,7 @@ def is_in_use(data_folder: str) -> bool:
 
 
 def check_small_files(storage: Storage, directory: str) -> list[Item]:
-    """What is wrong with the files of a folder that are not segments."""
+    """The faults of a folder's files that are not segments."""
     findings: list[Item] = []
     for name in sorted(storage.list_dir(directory)):
         kind = kind_of(name)
@@ -117,7 +116,7 @@ def check_partition(
 
 
 def _seals(storage: Storage, directory: str) -> dict[int, Seal]:
-    """What the seals say; that they are damaged is found with the other small files."""
+    """The seals; damage to their file is found with the other small files."""
     try:
         return seals.load(storage, directory)
     except (SealsDamaged, ValueError):

@@ -9,14 +9,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from horolog.broker.clock import SystemClock
-from horolog.broker.log import checkpoints, log_starts, seals, set_aside
-from horolog.broker.log.data_folder import LOCK_FILE
-from horolog.broker.log.leader_epochs import LeaderEpochs
-from horolog.broker.log.opened import Resources
-from horolog.broker.log.overlay import Changed, OverlayStorage
+from horolog.broker.log.files import LeaderEpochs, checkpoints, log_starts
+from horolog.broker.log.integrity import SEALS, SealsDamaged, seals
+from horolog.broker.log.manager import LOCK_FILE
+from horolog.broker.log.partition import Resources
 from horolog.broker.log.recovery import Circumstances, open_partition
-from horolog.broker.log.seals import SEALS, SealsDamaged
-from horolog.broker.log.storage import RealStorage, Storage, StorageFault
+from horolog.broker.log.storage import Changed, OverlayStorage, RealStorage, Storage, StorageFault, aside_names
 from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import TopicConfig, resolve
 from horolog.client.cli.common.errors import CommandError
@@ -26,7 +24,7 @@ from horolog.client.cli.dumping.kinds import BY_NAME, kind_of
 from horolog.client.cli.examining.folder_check import PartitionReport, check_small_files
 
 ASIDE = ".aside"
-"""What `--repair` copies before recovery removes it: <name>.<time of the repair>.aside"""
+"""The copies that `--repair` makes before recovery removes a file: <name>.<time of the repair>.aside"""
 _LEFTOVERS = (".deleted", ".cleaned", ".swap", ".tmp")
 _INDEXES = (".index", ".timeindex")
 
@@ -53,7 +51,7 @@ def configurations(storage: Storage, data_folder: str) -> Callable[[str], TopicC
 
 
 def circumstances(storage: Storage, data_folder: str) -> Callable[[str, int], Circumstances]:
-    """What the checkpoints say of every partition."""
+    """The offsets of every partition in the checkpoints."""
     starts = log_starts.load(storage, data_folder).offsets
     ends = checkpoints.load_offsets(storage, f"{data_folder}/{checkpoints.RECOVERY_POINTS}").offsets
     was_clean = storage.exists(f"{data_folder}/{checkpoints.CLEAN_SHUTDOWN}")
@@ -72,7 +70,7 @@ def rehearse(report: PartitionReport, config: TopicConfig, known: Circumstances,
         _recover(storage, report, config, known, stamp)
         report.actions = list(actions(storage))
     except StorageFault as fault:
-        report.messages.append(f"{report.name} can not be opened: {fault}")
+        report.messages.append(f"{report.name} cannot be opened: {fault}")
 
 
 def distrust(storage: Storage, report: PartitionReport) -> None:
@@ -92,7 +90,7 @@ def distrust(storage: Storage, report: PartitionReport) -> None:
 
 
 def actions(storage: OverlayStorage) -> Iterator[Item]:
-    """What recovery has changed, without the small files that every stop writes anew."""
+    """The changes of recovery, without the small files that every stop writes anew."""
     for path, content in storage.differences():
         name = path.rpartition("/")[2]
         if name in BY_NAME:
@@ -109,7 +107,7 @@ def _removed(name: str) -> Item:
 
 
 def _action(storage: OverlayStorage, path: str, name: str, content: Changed) -> Item | None:
-    told = set_aside.parse_name(name)
+    told = aside_names.parse_name(name)
     if told is not None:
         return {"action": "set aside", "size_bytes": content.size_bytes, "position": told.position}
     if name.endswith(ASIDE):
@@ -147,7 +145,7 @@ def _log_action(path: str, content: Changed) -> Item | None:
 
 
 def repair(data_folder: str, reports: list[PartitionReport], others: list[Item], stamp: str) -> None:
-    """Let recovery work on the disk, on what is damaged and nothing else. Raises FolderInUse or StorageFault."""
+    """Let recovery work on the disk, on damaged partitions and nothing else. Raises FolderInUse or StorageFault."""
     storage = RealStorage()
     config_of, known = configurations(storage, data_folder), circumstances(storage, data_folder)
     lock = storage.lock(f"{data_folder}/{LOCK_FILE}")

@@ -1,12 +1,10 @@
-"""Reads one segment from end to end: what is damaged in its log, between which offsets and times, and what is wrong with its indexes."""
+"""Reads one segment from end to end: damage in its log, between which offsets and times, and faults of its indexes."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from horolog.broker.log import set_aside
-from horolog.broker.log.scan import Batch, Damage, scan
-from horolog.broker.log.seals import IndexSum, Seal
-from horolog.broker.log.storage import FileMissing
+from horolog.broker.log.integrity import Batch, Damage, IndexSum, Seal, scan
+from horolog.broker.log.storage import FileMissing, aside_names
 from horolog.client.cli.common.read_only import ReadOnlyStorage
 from horolog.client.cli.dumping.indexes import CHECK_OF, ENTRY_OF, OffsetsCheck, TimesCheck, sanity_items, split
 from horolog.client.cli.dumping.items import Item
@@ -24,7 +22,7 @@ FILE = "file"
 
 @dataclass(slots=True)
 class SegmentReport:
-    """What a segment holds, and what is wrong with it."""
+    """The content of a segment, and its faults."""
 
     base_offset: int
     size_bytes: int = 0
@@ -38,16 +36,16 @@ class SegmentReport:
 
 @dataclass(frozen=True, slots=True)
 class SegmentPlace:
-    """Where a segment lies, and what is known of it before it is read."""
+    """Where a segment lies, and the facts known before it is read."""
 
     directory: str
     base_offset: int
     end_offset: int
-    """The first offset that can not be in it."""
+    """The first offset that cannot be in it."""
     is_last: bool
     seal: Seal | None
-    kept: tuple[set_aside.SetAside, ...] = ()
-    """What was set aside of this partition."""
+    kept: tuple[aside_names.SetAside, ...] = ()
+    """The bytes of this partition that were set aside."""
     has_times: bool = True
     """Some segment of the folder has a time index; brokers before 0.10 made none."""
 

@@ -26,7 +26,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _line(key: int, first: int, last: int) -> str:
-    """What the broker serves, and the newest that our client would use."""
+    """The versions that the broker serves, and the newest that our client would use."""
     from horolog.protocol.apis import API
 
     api = next((each for known, each in API.items() if known == key), None)

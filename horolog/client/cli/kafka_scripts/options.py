@@ -1,4 +1,4 @@
-"""What Kafka's scripts share: the broker to ask, files of client settings, lists of KEY=VALUE."""
+"""Shared by Kafka's scripts: the broker to ask, files of client settings, lists of KEY=VALUE."""
 
 import argparse
 import re

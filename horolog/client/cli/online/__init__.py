@@ -1,1 +1,1 @@
-"""What commands that talk to a broker share."""
+"""Shared by commands that talk to a broker."""

@@ -57,7 +57,7 @@ async def connected(arguments: argparse.Namespace) -> AsyncIterator["Client"]:
 
 
 def command_error(error: "KafkaError", bootstrap: str) -> CommandError:
-    """What a failure of the client means for who typed the command."""
+    """A failure of the client in the words of the command line."""
     name = error.code.name
     if name in _UNREACHABLE:
         return UnreachableError(f"no answer from {bootstrap}: {error.message}", "is the broker running there?")

@@ -1,4 +1,4 @@
-"""How far a group is behind, in records and in seconds; which offsets a reset would set: what is asked of the broker, and the sums.
+"""How far a group is behind, in records and in seconds; which offsets a reset would set: the questions to the broker, and the sums.
 
 Behind in seconds: now less the time of the first record that the group has not read, so a group that has read everything is 0 s
 behind however old the last record is. A record without a time gives no seconds.

@@ -61,7 +61,7 @@ def _encoded(data: str | bytes) -> bytes:
 
 
 async def _chunks(read: Callable[[], bytes]) -> AsyncIterator[bytes]:
-    """What a thread reads. A daemon, because nothing ends a read of a terminal or pipe, not even Ctrl-C."""
+    """Read by a thread. A daemon, because nothing ends a read of a terminal or pipe, not even Ctrl-C."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[bytes | OSError] = asyncio.Queue()
     room = threading.Semaphore(CHUNKS_AHEAD)

@@ -25,7 +25,7 @@ QUIET_POLLS = 2
 
 @dataclass(slots=True)
 class Reading:
-    """What to read, and what was done of it."""
+    """The ranges to read, and the progress in them."""
 
     since_ms: int | None
     until_ms: int | None

@@ -87,7 +87,7 @@ def text_writer(show_time: ShowTime, printable: Callable[[str], str]) -> Writer:
 
 
 def template_writer(template: str, show_time: ShowTime) -> Writer:
-    """What kcat's -f would write. Raises TemplateError."""
+    """The output of kcat's -f. Raises TemplateError."""
     parts = [_part(match, show_time) for match in _PIECE.finditer(template)]
 
     def write(record: ConsumerRecord) -> bytes:
@@ -156,7 +156,7 @@ def read_plain(line: bytes, key_separator: bytes | None) -> Line:
 
 
 class ReadTimes(Protocol):
-    """What times of records are read by; both raise RecordTextError, or an error of the command line."""
+    """The readers of records' times; both raise RecordTextError, or an error of the command line."""
 
     def text(self, text: str) -> int: ...
 

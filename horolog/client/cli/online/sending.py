@@ -113,7 +113,7 @@ class Sending:
         future.add_done_callback(lambda done: self._settle(done, source, number, len(text)))
 
     async def _read(self, text: bytes, read: Callable[[bytes], Line]) -> Line:
-        """What a line says; where the unit of its time is in doubt, once more after that has been settled."""
+        """The record of a line; if the unit of its time is in doubt, once more after that has been settled."""
         try:
             return read(text)
         except UnitInDoubt as doubt:

@@ -1,4 +1,4 @@
-"""What a number that is given for a record's time means: milliseconds, unless it looks like something else, which is then asked.
+"""The unit of a number that is given for a record's time: milliseconds, unless it looks like another, which is then asked.
 
 Nothing is guessed where a time is written: records that are a thousand times too old are gone as soon as they come, and those that
 are a thousand times too young stay for ever. Reading commands guess by the same magnitudes, and say so (`client.times`).

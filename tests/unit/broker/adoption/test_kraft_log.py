@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.broker.adoption import kraft_log, kraft_state
-from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.storage import MemoryStorage
 from tests.support.kraft import FOLDER, config, log, snapshot, topic
 
 ID, OTHER = bytes(range(16)), bytes(range(16, 32))

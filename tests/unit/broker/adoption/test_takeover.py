@@ -5,9 +5,8 @@ import pytest
 from horolog.broker.adoption import adopted_file, kraft_log, kraft_state, takeover
 from horolog.broker.adoption.takeover import Origin
 from horolog.broker.cluster_file import ClusterFile, StoredTopic, parse
-from horolog.broker.log import checkpoints
-from horolog.broker.log.checkpoints import encode_uuid
-from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.files import checkpoints, encode_uuid
+from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import SETTINGS_UNKNOWN
 from horolog.protocol.messages.metadata_records import PartitionChangeRecord, RemoveTopicRecord

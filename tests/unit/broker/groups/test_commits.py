@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.log.markers import append_marker
+from horolog.broker.log.partition import append_marker
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.offsets import (
     OffsetDeleteRequest,
@@ -316,7 +316,7 @@ def test_pending_offsets_hold_up_expiry_and_go_with_deletion(world):
 
 @pytest.mark.parametrize("piece_bytes", [70, 100, 257, 1000])
 def test_commits_are_found_again_wherever_the_pieces_end_in_which_they_are_read(world, monkeypatch, piece_bytes):
-    monkeypatch.setattr("horolog.broker.groups.journal.READ_BYTES", piece_bytes)
+    monkeypatch.setattr("horolog.broker.coordination.topic_journal.READ_BYTES", piece_bytes)
     for number in range(40):
         assert commit(world, number, group_id=f"g{number % 7}") == 0
     before = [committed(world, group_id=f"g{number}").committed_offset for number in range(7)]

@@ -1,9 +1,9 @@
-"""A partition of the group topic that can not be read while it is loaded keeps its groups waiting, not forgotten."""
+"""A partition of the group topic that cannot be read while it is loaded keeps its groups waiting, not forgotten."""
 
-from horolog.broker.log.memory_storage import ALL
+from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.suspects import BeingMended
+from horolog.broker.log.storage.memory_storage import ALL
 from horolog.protocol.errors import ErrorCode
 from tests.support.group_members import commit, committed
 from tests.support.group_world import GroupWorld
@@ -19,7 +19,7 @@ def test_offsets_are_not_taken_for_missing_while_their_partition_is_mended(monke
 
     def damaged(self, *arguments, **options):
         if self.topic == partition.topic:
-            raise BeingMended("damaged")
+            raise BeingRescanned("damaged")
         return read(self, *arguments, **options)
 
     with monkeypatch.context() as patched:

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from horolog.broker.log.upconversion import AT_ONCE_BYTES, CHUNK_BYTES
+from horolog.broker.log.partition import SERVING
+from horolog.broker.log.segments.upconversion import AT_ONCE_BYTES, CHUNK_BYTES
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -124,7 +125,7 @@ async def test_damage_is_not_given_a_checksum_of_its_own() -> None:
         assert values(answer) == [b"good"]
         answer = only(await client.ask(fetch(("t", 0, 1)), 6))
         assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-        assert len(memory.broker.logs.resources.suspects) == 1
+        assert len(memory.broker.logs.resources.rescan_queue) == 1
 
 
 async def test_data_that_comes_ends_the_wait() -> None:
@@ -171,7 +172,7 @@ async def test_a_client_that_goes_away_no_longer_waits() -> None:
         client = memory.connect()
         client.send(fetch(("t", 0, 0), wait_ms=30_000), 4)
         assert len(memory.broker.waiting) == 1
-        client.connection.connection_lost(None)
+        client.conversation.lost()
         assert len(memory.broker.waiting) == 0
 
 
@@ -185,7 +186,7 @@ async def test_fetches_beyond_the_bound_on_waiting_ones_are_answered_at_once() -
             assert client.answers() == 0
         assert values(only(await other.ask(request, 4))) == []
         assert memory.broker.waiting.held_bytes <= 10_000
-        client.connection.connection_lost(None)
+        client.conversation.lost()
         other.send(request, 4)
         assert other.answers() == 0
 
@@ -197,7 +198,7 @@ async def test_when_answers_pile_up_a_fetch_gets_one_batch(monkeypatch: pytest.M
         for _ in range(3):
             await put(client, batch(b"v"))
         assert values(only(await client.ask(fetch(("t", 0, 0)), 4))) == [b"v"] * 3
-        monkeypatch.setattr("horolog.broker.network.connection.Connection.room_for_answer_bytes", 0)
+        monkeypatch.setattr("horolog.broker.network.conversation.Conversation.room_for_answer_bytes", 0)
         assert values(only(await client.ask(fetch(("t", 0, 0)), 4))) == [b"v"]
 
 
@@ -295,11 +296,11 @@ async def test_a_session_mentions_only_what_has_changed() -> None:
 
 async def test_a_partition_that_is_offline_says_so() -> None:
     async with MemoryBroker() as memory:
-        memory.topic().partitions[0].fault = "the disk is gone"
+        memory.topic().partitions[0].go_offline("the disk is gone")
         client = memory.connect()
         assert only(await client.ask(fetch(("t", 0, 0)), 5)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert only(await client.ask(fetch(("t", 0, 0)), 6)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
-        memory.broker.cluster.topics["t"].partitions[0].fault = None
+        memory.broker.cluster.topics["t"].partitions[0].condition = SERVING
 
 
 async def test_there_are_no_followers() -> None:

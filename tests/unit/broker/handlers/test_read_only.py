@@ -6,7 +6,7 @@ import pytest
 
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.read_only import REFUSALS
-from horolog.broker.log.memory_storage import MemoryStorage
+from horolog.broker.log.storage import MemoryStorage
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import JoinGroupRequest, JoinGroupRequestProtocol, SyncGroupRequest

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from horolog.broker.log.partition import SERVING
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import Cursor, TopicRequest
@@ -64,10 +65,10 @@ def test_a_partition_is_where_the_broker_is(broker):
 
 def test_a_partition_without_files_has_no_leader(broker):
     partition = broker.cluster.topics["b"].partitions[0]
-    partition.fault = "bad sector"
+    partition.go_offline("bad sector")
     try:
         (topic,) = ask(broker, "b").topics
     finally:
-        partition.fault = None
+        partition.condition = SERVING
     (one,) = topic.partitions
     assert (one.error_code, one.leader_id, one.offline_replicas) == (ErrorCode.LEADER_NOT_AVAILABLE, -1, [1])

@@ -398,7 +398,7 @@ async def test_offsets_of_an_open_or_only_decided_transaction_outlive_a_restart(
 async def test_transactions_are_found_again_wherever_the_pieces_end_in_which_they_are_read(
     monkeypatch: pytest.MonkeyPatch, piece_bytes: int
 ) -> None:
-    monkeypatch.setattr("horolog.broker.transactions.journal.READ_BYTES", piece_bytes)
+    monkeypatch.setattr("horolog.broker.coordination.topic_journal.READ_BYTES", piece_bytes)
     async with MemoryBroker(**SETTINGS) as memory:
         for number in range(20):
             await begin(memory, f"id-{number}")

@@ -1,11 +1,11 @@
 """Refusals for a time are counted record by record, by what was wrong with it."""
 
 from horolog.broker.log.counters import LogCounters
-from horolog.broker.log.verdict import Refused
+from horolog.broker.log.validation import Refused
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.records.timestamps import accepted, describe_refusal
+from horolog.protocol.records.timestamps import Accepted, describe_refusal
 
-TIMES = accepted(1_000_000, 100, 100)
+TIMES = Accepted(1_000_000, 100, 100)
 
 
 def counted(refused):

@@ -5,11 +5,11 @@ import pytest
 from horolog.broker.clock import ManualClock
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_file import FILE_NAME, ClusterFile, parse
-from horolog.broker.log import checkpoints, log_starts, meta_properties
-from horolog.broker.log.data_folder import DataFolderError
-from horolog.broker.log.manager import FOLDER_LOOK_S, LogManager
-from horolog.broker.log.memory_storage import ALL, MemoryStorage
-from horolog.broker.log.meta_properties import MetaProperties
+from horolog.broker.log.files import MetaProperties, checkpoints, log_starts, meta_properties
+from horolog.broker.log.manager import DataFolderError, LogManager
+from horolog.broker.log.manager.manager import FOLDER_LOOK_S
+from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.log.storage.memory_storage import ALL
 from horolog.broker.new_topics import NewPartitions, NewTopic
 from horolog.broker.settings import Settings
 from tests.support import kraft

@@ -4,12 +4,12 @@ import random
 
 import pytest
 
-from horolog.broker.log import seals
-from horolog.broker.log import segment as segment_module
-from horolog.broker.log.repair import PAGE_BYTES
-from horolog.broker.log.set_aside import in_folder
+from horolog.broker.log.integrity import seals
+from horolog.broker.log.integrity.set_aside import in_folder
+from horolog.broker.log.partition.rewrite import PAGE_BYTES
+from horolog.broker.log.segments import segment as segment_module
 from tests.support.log_model import DIRECTORY, Model, small_config
-from tests.unit.broker.log.test_recovery import counters, fill, flip, log_path, transaction
+from tests.unit.broker.log.recovery.test_recovery import counters, fill, flip, log_path, transaction
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from horolog.broker.log.memory_storage import ALL
-from horolog.broker.log.segment import LOG_SUFFIX
+from horolog.broker.log.segments import LOG_SUFFIX
+from horolog.broker.log.storage.memory_storage import ALL
 from tests.support.log_model import DIRECTORY, NOW_MS, Model, send, small_config
 
 RETENTION_MS = 1000
@@ -94,7 +94,7 @@ def test_a_full_disk_is_freed_of_what_snapshots_of_the_last_process_speak_of(end
     closed = len(model.partition.segments) - 1
     end(model)
     model.storage.fail("write", ".snapshot", times=ALL, code=errno.ENOSPC)
-    model.partition.stopped = "no room"
+    model.partition.stop("no room")
     assert len(model.partition.apply_retention(LATER_MS)) == closed
 
 
@@ -120,7 +120,7 @@ def test_a_snapshot_that_can_not_be_written_keeps_the_last_segment_only(caplog):
     model.storage.fail("write", ".snapshot", times=ALL, code=errno.ENOSPC)
     assert len(model.partition.apply_retention(LATER_MS)) == closed, "the room that this gives is what is needed"
     model.partition.sync()
-    assert "can not be written" in caplog.text
+    assert "cannot be written" in caplog.text
     assert not model.partition.expiry.is_due
     kill(model)
     assert send(model, 14) == places[7]

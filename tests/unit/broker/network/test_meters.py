@@ -88,9 +88,10 @@ async def test_a_request_is_counted_from_frame_to_answer():
 
 async def test_the_time_for_which_a_connection_is_not_read_from_is_counted():
     async with MemoryBroker() as machine:
-        connection = machine.connect().connection
-        connection._pause()
-        assert sum(connection._limits.pauses.counts) == 0
-        connection.resume_if_allowed()
-        assert sum(connection._limits.pauses.counts) == 1
-        assert connection._limits.pauses.sum >= 0
+        conversation = machine.connect().conversation
+        conversation.pause_writing()
+        conversation._pause()
+        assert sum(conversation._limits.pauses.counts) == 0
+        conversation.resume_writing()
+        assert sum(conversation._limits.pauses.counts) == 1
+        assert conversation._limits.pauses.sum >= 0

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from horolog.broker.cluster import NewTopic
+from horolog.broker.log.partition import SERVING
 from horolog.broker.observability import http
 from horolog.broker.observability.watched import Phase
 from tests.support.memory_broker import MemoryBroker
@@ -20,7 +21,7 @@ async def running(**settings):
 
 
 async def exchange(broker, request):
-    reader, writer = await asyncio.open_connection("127.0.0.1", broker.watchman.port)
+    reader, writer = await asyncio.open_connection("127.0.0.1", broker.metrics_server.port)
     try:
         writer.write(request)
         async with asyncio.timeout(10):
@@ -71,7 +72,7 @@ async def test_not_ready_says_why():
 async def test_an_offline_internal_partition_keeps_clients_away_and_another_warns():
     async with running() as broker:
         broker.cluster.create_topics([NewTopic("t", 1, 1, {})])
-        broker.cluster.topics["t"].partitions[0].fault = "no disk"
+        broker.cluster.topics["t"].partitions[0].go_offline("no disk")
         status, _, body = await get(broker, "/ready")
         assert status == 200
         assert json.loads(body)["warnings"] == ["t-0 is offline: no disk"]
@@ -80,16 +81,16 @@ async def test_an_offline_internal_partition_keeps_clients_away_and_another_warn
         status, _, body = await get(broker, "/ready")
         assert status == 503
         assert json.loads(body)["reasons"] == ["t-0 is offline: no disk"]
-        topic.partitions[0].fault = None
+        topic.partitions[0].condition = SERVING
 
 
 async def test_a_stopped_partition_is_told_likewise():
     async with running() as broker:
         broker.cluster.create_topics([NewTopic("t", 1, 1, {})])
         partition = broker.cluster.topics["t"].partitions[0]
-        partition.stopped = "a sync has failed"
+        partition.stop("a sync has failed")
         status, _, body = await get(broker, "/ready")
-        partition.stopped = None
+        partition.condition = SERVING
         assert status == 200
         assert json.loads(body)["warnings"] == ["t-0 takes no appends: a sync has failed"]
 
@@ -122,18 +123,18 @@ async def test_a_slow_peer_is_dropped(monkeypatch):
     monkeypatch.setattr(http, "HEAD_TIMEOUT_S", 0.05)
     async with running() as broker:
         assert (await exchange(broker, b"GET /metr"))[0] == 0
-        assert not broker.watchman.connections
+        assert not broker.metrics_server.connections
 
 
 @pytest.mark.parametrize(("bound", "most"), [("MAX_CONNECTIONS", 3), ("MAX_PER_ADDRESS", 3)])
 async def test_the_newest_connection_is_taken_in_for_the_oldest_without_a_request(bound, most, monkeypatch):
     monkeypatch.setattr(http, bound, most)
     async with running() as broker:
-        held = [await asyncio.open_connection("127.0.0.1", broker.watchman.port) for _ in range(most)]
-        await eventually(lambda: len(broker.watchman.connections) == most)
+        held = [await asyncio.open_connection("127.0.0.1", broker.metrics_server.port) for _ in range(most)]
+        await eventually(lambda: len(broker.metrics_server.connections) == most)
         for _ in range(2 * most):
             assert (await get(broker, "/health"))[0] == 200
-            assert len(broker.watchman.connections) <= most
+            assert len(broker.metrics_server.connections) <= most
         with contextlib.suppress(ConnectionError):
             assert await held[0][0].read() == b""
         assert not held[-1][0].at_eof(), "the newest of them is still waited for"
@@ -146,13 +147,13 @@ async def test_the_newest_connection_is_taken_in_for_the_oldest_without_a_reques
 async def test_peers_that_never_read_their_answer_make_room_as_well(monkeypatch):
     monkeypatch.setattr(http, "MAX_PER_ADDRESS", 2)
     async with running() as broker:
-        broker.watchman.answer = lambda path: http.Answer(
+        broker.metrics_server.answer = lambda path: http.Answer(
             http.HTTPStatus.OK, http.TEXT_TYPE, [b"x" * 1_000_000] * (1 if path == "/health" else 100)
         )
-        held = [await asyncio.open_connection("127.0.0.1", broker.watchman.port) for _ in range(2)]
+        held = [await asyncio.open_connection("127.0.0.1", broker.metrics_server.port) for _ in range(2)]
         for _, writer in held:
             writer.write(b"GET /endless HTTP/1.1\r\n\r\n")
-        await eventually(lambda: all(one.is_answered for one in broker.watchman.connections))
+        await eventually(lambda: all(one.is_answered for one in broker.metrics_server.connections))
         assert (await get(broker, "/health"))[0] == 200
         for _, writer in held:
             writer.transport.abort()
@@ -160,7 +161,7 @@ async def test_peers_that_never_read_their_answer_make_room_as_well(monkeypatch)
 
 async def test_without_an_address_there_is_no_server():
     async with MemoryBroker() as machine:
-        assert machine.broker.watchman is None
+        assert machine.broker.metrics_server is None
 
 
 async def test_a_long_answer_is_written_in_pieces(monkeypatch):

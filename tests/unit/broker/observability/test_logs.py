@@ -35,7 +35,7 @@ def logged():
     root.setLevel(level)
 
 
-log = logging.getLogger("horolog.broker.network.connection")
+log = logging.getLogger("horolog.broker.network.conversation")
 
 
 def lines(stream):
@@ -48,7 +48,7 @@ def test_text(logged):
     (line,) = lines(stream)
     moment = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
     assert re.fullmatch(
-        moment + r" INFO broker\.network\.connection: closing it \[peer=10\.0\.0\.1 client_id=c\]", line
+        moment + r" INFO broker\.network\.conversation: closing it \[peer=10\.0\.0\.1 client_id=c\]", line
     )
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from horolog.broker.transactions import decisions
 from horolog.broker.transactions.states import (
-    COMES_AFTER,
+    COMES_FROM,
     LARGEST_EPOCH,
     VERSION_0,
     VERSION_2,
@@ -246,7 +246,7 @@ def test_only_idle_ids_are_forgotten(state):
 
 @given(st.sampled_from(State), st.sampled_from(State))
 def test_no_step_is_taken_that_the_table_does_not_know(before, after):
-    if before in COMES_AFTER[after]:
+    if before in COMES_FROM[after]:
         assert transaction(before).to(after, NOW_MS).state == after
     else:
         with pytest.raises(IllegalStep):

@@ -4,10 +4,11 @@ import pytest
 
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records import message_set
-from horolog.protocol.records.batch import HEADER_BYTES, read_header
+from horolog.protocol.records.batch import read_header
 from horolog.protocol.records.compression import Codec, TooMuchDataError, compress
 from horolog.protocol.records.convert_up import WrongChecksumError, iter_up
 from horolog.protocol.records.entries import iter_records
+from horolog.protocol.records.head import HEADER_BYTES
 from horolog.protocol.records.record import Record
 from horolog.protocol.records.timestamps import TimestampType
 from tests.support import raw_records as raw

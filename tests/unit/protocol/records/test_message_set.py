@@ -127,3 +127,17 @@ def test_where_a_set_is_cut_short():
     assert not message_set.is_cut_short(data, 0)
     assert all(message_set.is_cut_short(data[:size], 0) for size in range(len(data)))
     assert message_set.is_cut_short(data, len(data))
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
+def test_the_offsets_inside_a_wrapper_are_those_of_its_records(magic, codec):
+    wrapper = message_set.read_message(message_set.encode_wrapper(RECORDS, magic, codec))
+    found = [record.offset for record in message_set.iter_message(wrapper)]
+    assert message_set.offsets_in_wrapper(wrapper) == (found[0], found[-1])
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 11, bytes(8) + b"\xff" * 4, bytes(11) + b"\x01"])
+def test_what_is_no_whole_set_inside_a_wrapper_is_refused(content):
+    with pytest.raises(DecodeError):
+        message_set.offsets_in_wrapper(message_set.read_message(raw.wrapper(content)))

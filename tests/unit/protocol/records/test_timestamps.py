@@ -24,7 +24,7 @@ NOW = 1_000_000
     ],
 )
 def test_excess(timestamp, before, after, excess):
-    times = ts.accepted(NOW, before, after)
+    times = ts.Accepted(NOW, before, after)
     assert ts.excess_ms(timestamp, times) == excess
     if timestamp != -1:
         assert ts.is_accepted_in_batch(timestamp, times) is (excess == 0)
@@ -35,8 +35,8 @@ def test_excess(timestamp, before, after, excess):
 
 
 def test_no_time_is_judged_by_the_era():
-    bounded = ts.accepted(NOW, 10, 10)
-    unbounded = ts.accepted(NOW, ts.UNBOUNDED_MS, 10)
+    bounded = ts.Accepted(NOW, 10, 10)
+    unbounded = ts.Accepted(NOW, ts.UNBOUNDED_MS, 10)
     assert ts.is_accepted_in_batch(-1, bounded)
     assert not ts.is_accepted_in_set(-1, bounded)
     assert ts.is_accepted_in_set(-1, unbounded)
@@ -47,7 +47,7 @@ def test_no_time_is_judged_by_the_era():
 
 def test_a_refusal_is_found_by_its_name_and_read_by_people():
     day_ms, now_ms = 86_400_000, 1_795_300_000_000
-    times = ts.accepted(now_ms, day_ms, 3_600_000)
+    times = ts.Accepted(now_ms, day_ms, 3_600_000)
     early = ts.describe_refusal(now_ms - 3 * day_ms - 5, times)
     assert early == (
         "TimestampExceededThreshold: timestamp 1795040799995 (2026-11-18T22:26:39.995+00:00)"

@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.broker.groups import records as group_records
-from horolog.broker.log.scan import scan
+from horolog.broker.log.integrity import scan
 from horolog.broker.log.storage import File
 from horolog.broker.transactions import records as transaction_records
 from horolog.broker.transactions.states import State, Transaction
@@ -86,7 +86,7 @@ def test_transactions():
 def test_what_cannot_be_decoded_is_a_problem(name):
     found = items([(b"\x00\x00\x7f", b"\x00\x01")], decode=DECODERS[name])
     (problem,) = [item for item in found if item["type"] == "problem"]
-    assert "the checksum is right, the records can not be read" in problem["problem"]
+    assert "the checksum is right, the records cannot be read" in problem["problem"]
 
 
 def test_bytes_that_are_no_text_are_in_base64():

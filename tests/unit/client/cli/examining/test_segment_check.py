@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from horolog.broker.log import offset_index
+from horolog.broker.log.indexes import offset_index
 from horolog.client.cli.common.read_only import ReadOnlyStorage
 from horolog.client.cli.examining.segment_check import read_index
 

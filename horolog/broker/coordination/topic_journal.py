@@ -1,0 +1,106 @@
+"""An internal topic as its coordinator uses it: made when it is first needed, appended to, read back at a start.
+
+It is an ordinary compacted topic of this broker's log. What a coordinator keeps in it is in that coordinator's own journal.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from horolog.broker.clock import Clock
+from horolog.broker.cluster import Cluster
+from horolog.broker.committer import Appended, Committer, Failures
+from horolog.broker.internal_topics import overrides_of, partition_count_of
+from horolog.broker.java_hash import partition_for
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import StorageFault
+from horolog.protocol.records.batch import BatchHeader, is_cut, iter_batch, read_header
+from horolog.protocol.records.record import Record
+from horolog.protocol.records.timestamps import TimestampType
+
+log = logging.getLogger(__name__)
+
+READ_BYTES = 1024 * 1024
+NEWEST_PRODUCE_VERSION = 13
+CREATE_TIME = int(TimestampType.CREATE_TIME)
+
+
+class StoredBatch(NamedTuple):
+    """One batch of a piece of the log."""
+
+    header: BatchHeader
+    data: bytes
+    position: int
+
+    def records(self) -> Iterator[Record]:
+        """Its records one after the other; raises DecodeError at one that cannot be read."""
+        return iter_batch(self.data, self.position)
+
+
+class TopicJournal:
+    """What the journals of all coordinators do alike."""
+
+    def __init__(self, topic: str, cluster: Cluster, committer: Committer, clock: Clock) -> None:
+        self._topic = topic
+        self._cluster = cluster
+        self._committer = committer
+        self._clock = clock
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.partition_count} partitions>"
+
+    @property
+    def partitions(self) -> Sequence[Partition]:
+        topic = self._cluster.topics.get(self._topic)
+        return topic.partitions if topic is not None else ()
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions there are, or will be."""
+        return len(self.partitions) or partition_count_of(self._topic, self._cluster.settings)
+
+    def shard_of(self, name: str) -> int:
+        """The partition that keeps a group or a transactional id: the same one on every Kafka broker."""
+        return partition_for(name, self.partition_count)
+
+    def make_topic(self) -> None:
+        """Make the topic if there is none; raises ClusterError."""
+        if self._topic not in self._cluster.topics:
+            settings = self._cluster.settings
+            overrides = overrides_of(self._topic, settings)
+            self._cluster.create_topic(self._topic, partition_count_of(self._topic, settings), overrides)
+
+    def submit(self, partitions: Sequence[Partition], done: Callable[[Failures], None], *, durable: bool) -> None:
+        """Tell `done` what failed once all that was appended to these partitions is written, with `durable` synced."""
+        self._committer.submit(Appended(partitions, done, durable=durable))
+
+    @staticmethod
+    def read_batches(partition: Partition) -> Iterator[list[StoredBatch]]:
+        """Every batch of a partition in order, a piece of the log with every step; raises StorageFault."""
+        offset = partition.log_start_offset
+        while offset < partition.high_watermark:
+            data = partition.read(offset, READ_BYTES)
+            if not data:
+                return
+            piece = _whole_batches(data)
+            offset = piece[-1].header.last_offset + 1
+            yield piece
+
+
+def _whole_batches(data: bytes) -> list[StoredBatch]:
+    """The batches of a read; the last may be cut, and is read again with the next piece."""
+    batches: list[StoredBatch] = []
+    position = 0
+    while position < len(data) and not (position and is_cut(data, position)):
+        header = read_header(data, position)
+        batches.append(StoredBatch(header, data, position))
+        position += header.size_bytes
+    return batches
+
+
+def put_offline(partition: Partition, fault: StorageFault) -> None:
+    """What a partition holds is not forgotten: it is opened and read again when its disk works."""
+    partition.go_offline(f"it cannot be read: {fault}")
+    log.error("%r: %s", partition, fault)

@@ -1,0 +1,121 @@
+"""A decision about a group, as data: `decide` makes it, `runner` acts on it.
+
+A decision has these parts, and the runner acts on them in this order:
+
+    notes      lines for the broker's log
+    timers     started for so many milliseconds, or stopped
+    successor  the group that takes the place of this one, which has changed its protocol
+    answers    given at once
+    entries    records that are written to the journal, as one batch
+    promises   answers that are given once the entries are written, or cannot be
+    then       the event that happens to the group once the entries are written, or cannot be
+
+`result` is what the one who asks is told by the return of the call, for requests that never wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from horolog.broker.coordination.timers import Timer
+from horolog.broker.groups.records import Entry
+from horolog.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from horolog.broker.groups.classic_group import ClassicGroup
+
+_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
+
+G = TypeVar("G")
+R = TypeVar("R")
+
+
+def unbound() -> None:
+    """Stands in a timer until the runner starts it."""
+
+
+class GroupTimer(Timer):
+    """A timer of a group: when it is due, `event` happens to the group."""
+
+    __slots__ = ("event",)
+
+    def __init__(self, event: object = None) -> None:
+        super().__init__(unbound)
+        self.event = event
+
+
+class Answer(NamedTuple, Generic[R]):
+    """A response and whom it is for."""
+
+    to: Callable[[R], None]
+    response: R
+
+
+class Promise(NamedTuple, Generic[R]):
+    """A response that counts once the decision is written, and the refusal that is given if it could not be."""
+
+    to: Callable[[R], None]
+    response: R
+    refusal: R
+
+
+class Setting(NamedTuple):
+    """A timer, and after how long it is due; None stops it."""
+
+    timer: GroupTimer
+    after_ms: int | None
+    unless_running: bool = False
+
+
+class Note(NamedTuple):
+    """A line for the broker's log."""
+
+    level: int
+    message: str
+    arguments: tuple[object, ...]
+
+
+class Decision(Generic[G]):
+    """See the module's docstring."""
+
+    __slots__ = ("answers", "entries", "group", "notes", "promises", "result", "successor", "then", "timers")
+
+    def __init__(self, group: G) -> None:
+        self.group = group
+        self.timers: list[Setting] = []
+        self.successor: ClassicGroup | None = None
+        self.answers: list[Answer[Any]] = []
+        self.entries: list[Entry] = []
+        self.promises: list[Promise[Any]] = []
+        self.then: Callable[[ErrorCode], object] | None = None
+        self.result: Any = None
+        self.notes: list[Note] = []
+
+    def __repr__(self) -> str:
+        return (
+            f"<Decision on {self.group!r}: {len(self.timers)} timers, {len(self.answers)} answers,"
+            f" {len(self.entries)} entries, {len(self.promises)} promises>"
+        )
+
+    def start(self, timer: GroupTimer, after_ms: int, *, unless_running: bool = False) -> None:
+        self.timers.append(_new_tuple(Setting, (timer, after_ms, unless_running)))
+
+    def stop(self, timer: GroupTimer | None) -> None:
+        if timer is not None:
+            self.timers.append(Setting(timer, None))
+
+    def answer(self, to: Callable[[R], None], response: R) -> None:
+        self.answers.append(_new_tuple(Answer, (to, response)))
+
+    def promise(self, to: Callable[[R], None], response: R, refusal: R) -> None:
+        self.promises.append(Promise(to, response, refusal))
+
+    def write(self, entries: Iterable[Entry], then: Callable[[ErrorCode], object] | None = None) -> None:
+        """`then` makes an event of how the writing ended."""
+        assert self.then is None, "one batch has one event that follows"
+        self.entries += entries
+        self.then = then
+
+    def note(self, level: int, message: str, *arguments: object) -> None:
+        self.notes.append(Note(level, message, arguments))

@@ -1,0 +1,342 @@
+"""Decides what an event does to a KIP-848 group: members say in heartbeats what they want and have, the broker what they should.
+
+A heartbeat: who is it, what has changed about it, does that need a new group epoch, does that need a new target assignment, and
+how far can this member come towards its target now. What changes is written as records, and answered when they are in the log.
+Pure but for the group itself, which nobody else changes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from horolog.broker.groups import mixed
+from horolog.broker.groups.assignors import ASSIGNORS, Assignment
+from horolog.broker.groups.classic_events import JoinGroup, Killed, LeaveGroup, Loaded, SyncGroup
+from horolog.broker.groups.consumer_group import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, ConsumerGroup, ConsumerMember
+from horolog.broker.groups.decision import Decision
+from horolog.broker.groups.kip848_events import Answer, Event, Heartbeat, Leave, Overdue, Upgraded
+from horolog.broker.groups.kip848_steps import (
+    JOIN_EPOCH,
+    Turn,
+    has_come,
+    reconcile,
+    refresh,
+    remove,
+    replace,
+    start_session,
+    stop_timers,
+    topics_of,
+    watch_revocation,
+)
+from horolog.broker.groups.known import Known
+from horolog.broker.groups.reconcile import MemberState, is_subset
+from horolog.broker.groups.topic_patterns import PatternError
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.consumer_groups import Assignment as ToldAssignment
+from horolog.protocol.messages.consumer_groups import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatResponseTopicPartitions,
+)
+from horolog.protocol.messages.groups import HeartbeatRequest
+
+FIRST_WITH_OWN_MEMBER_ID = 1
+NOT_SAID = -1
+
+
+def decide(group: ConsumerGroup, event: Event, known: Known, now_ms: int) -> Decision[ConsumerGroup]:
+    """Change the group by an event, and say what follows from that."""
+    turn = Turn(group, known, now_ms)
+    _STEPS[type(event)](turn, event)
+    return turn
+
+
+# -- heartbeats
+
+
+def _heartbeat(turn: Turn, event: Heartbeat) -> None:
+    request = event.request
+    refusal = _check_pattern(turn, request) or _check_room(turn, request)
+    if refusal is not None:
+        turn.answer(event.answer, heartbeat_error(refusal))
+        return
+    turn.entries += event.entries
+    member = _find_member(turn, request)
+    if isinstance(member, Refusal):
+        turn.entries.clear()
+        turn.answer(event.answer, heartbeat_error(member))
+        return
+    before = member.current.assigned
+    refresh(turn, bump=_describe(turn, member, event))
+    owned = None if request.topic_partitions is None else _told(request)
+    reconcile(turn, member, owned)
+    start_session(turn, member)
+    is_full = request.member_epoch == JOIN_EPOCH or (
+        request.rebalance_timeout_ms != NOT_SAID
+        and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
+        and owned is not None
+    )
+    with_assignment = is_full or member.current.assigned != before
+    interval_ms = turn.known.settings.group_consumer_heartbeat_interval_ms
+    _answer_written(turn, event.answer, _response(member, interval_ms, with_assignment=with_assignment))
+
+
+def _answer_written(turn: Turn, answer: Answer, response: ConsumerGroupHeartbeatResponse) -> None:
+    if turn.entries:
+        refusal = Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the group could not be written")
+        turn.promise(answer, response, heartbeat_error(refusal))
+    else:
+        turn.answer(answer, response)
+
+
+def _check_pattern(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> Refusal | None:
+    if request.subscribed_topic_regex:
+        try:
+            turn.known.matching(request.subscribed_topic_regex)
+        except PatternError as error:
+            message = (
+                f"SubscribedTopicRegex `{request.subscribed_topic_regex}` is not a valid regular expression: {error}."
+            )
+            return Refusal(ErrorCode.INVALID_REGULAR_EXPRESSION, message)
+    return None
+
+
+def _check_room(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> Refusal | None:
+    group = turn.group
+    if request.member_epoch == JOIN_EPOCH and request.member_id not in group.members:
+        limit = turn.known.settings.group_consumer_max_size
+        if request.instance_id not in group.statics and len(group.members) >= limit:
+            return Refusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "The consumer group has reached its maximum capacity.")
+    return None
+
+
+def _find_member(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember | Refusal:
+    """The member that a heartbeat is of: known, new, or in the place of a static one that has left for a while."""
+    if request.instance_id is not None:
+        return _find_static(turn, request, request.instance_id)
+    member = turn.group.members.get(request.member_id)
+    if member is None:
+        return _new_member(turn.group, request)
+    return _check_epoch(member, request) or member
+
+
+def _find_static(turn: Turn, request: ConsumerGroupHeartbeatRequest, instance_id: str) -> ConsumerMember | Refusal:
+    group = turn.group
+    holder = group.members.get(group.statics.get(instance_id, ""))
+    if holder is None:
+        return _new_member(group, request)
+    if request.member_epoch == JOIN_EPOCH:
+        if holder.current.epoch != STATIC_LEAVE_EPOCH and holder.id != request.member_id:
+            message = f"Instance id {instance_id} is owned by member {holder.id}."
+            return Refusal(ErrorCode.UNRELEASED_INSTANCE_ID, message)
+        return holder if holder.id == request.member_id else replace(turn, holder, request.member_id)
+    if holder.id != request.member_id:
+        return Refusal(ErrorCode.FENCED_INSTANCE_ID, f"Instance id {instance_id} is owned by another member.")
+    return _check_epoch(holder, request) or holder
+
+
+def _new_member(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember | Refusal:
+    if request.member_epoch != JOIN_EPOCH:
+        message = f"Member {request.member_id} is not a member of group {group.id}."
+        return Refusal(ErrorCode.UNKNOWN_MEMBER_ID, message)
+    member = ConsumerMember(request.member_id, request.instance_id)
+    group.add(member)
+    return member
+
+
+def _describe(turn: Turn, member: ConsumerMember, event: Heartbeat) -> bool:
+    """Take what a member says of itself; whether that changes what it wants, which takes a new epoch."""
+    request = event.request
+    if _says_nothing_new(member, event):
+        return False
+    before, wanted = member.description, (member.topics, member.regex)
+    is_new = member.rebalance_timeout_ms == NOT_SAID
+    member.client_id, member.client_host = event.client
+    if request.rack_id is not None:
+        member.rack_id = request.rack_id
+    if request.rebalance_timeout_ms != NOT_SAID:
+        member.rebalance_timeout_ms = request.rebalance_timeout_ms
+    if request.server_assignor is not None:
+        member.assignor = request.server_assignor
+    if request.subscribed_topic_names is not None:
+        member.topics = tuple(sorted(set(request.subscribed_topic_names)))
+    if request.subscribed_topic_regex is not None:
+        member.regex = request.subscribed_topic_regex or None
+    has_come(turn, member)
+    member.classic = None
+    if is_new or member.description != before:
+        turn.entries.append(turn.group.member_entry(member))
+    return is_new or (member.topics, member.regex) != wanted
+
+
+def _says_nothing_new(member: ConsumerMember, event: Heartbeat) -> bool:
+    """Whether a heartbeat only says that the member is there, as nearly all do."""
+    request = event.request
+    return (
+        request.rebalance_timeout_ms == NOT_SAID != member.rebalance_timeout_ms
+        and request.subscribed_topic_names is None
+        and request.subscribed_topic_regex is None
+        and request.rack_id is None
+        and request.server_assignor is None
+        and member.classic is None
+        and (member.client_id, member.client_host) == event.client
+    )
+
+
+# -- leaving
+
+
+def _leave(turn: Turn, event: Leave) -> None:
+    group, request = turn.group, event.request
+    member = _leaving_member(group, request)
+    if isinstance(member, Refusal):
+        turn.answer(event.answer, heartbeat_error(member))
+        return
+    response = ConsumerGroupHeartbeatResponse(member_id=member.id, member_epoch=request.member_epoch)
+    if request.member_epoch == LEAVE_EPOCH:
+        remove(turn, [member])
+    else:
+        left = member.current._replace(epoch=STATIC_LEAVE_EPOCH, state=MemberState.STABLE, revoking={})
+        group.set_current(member, left)
+        turn.entries.append(group.current_entry(member))
+        watch_revocation(turn, member)
+    _answer_written(turn, event.answer, response)
+
+
+def _leaving_member(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember | Refusal:
+    if request.instance_id is not None:
+        holder = group.statics.get(request.instance_id)
+        if holder is not None and holder != request.member_id:
+            return Refusal(ErrorCode.FENCED_INSTANCE_ID, f"Instance id {request.instance_id} is another member's.")
+    member = group.members.get(request.member_id)
+    if member is None:
+        return Refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {request.member_id} is not a member of the group.")
+    return member
+
+
+# -- time, and the group as a whole
+
+
+def _overdue(turn: Turn, event: Overdue) -> None:
+    group, member = turn.group, event.member
+    if group.members.get(member.id) is member:
+        turn.note(logging.INFO, "group %s: member %s %s", group.id, member.id, event.why)
+        remove(turn, [member])
+
+
+def _loaded(turn: Turn, _: Loaded) -> None:
+    turn.group.subscribed = frozenset(topics_of(turn.group, turn.known))
+    for member in turn.group.members.values():
+        start_session(turn, member)
+        watch_revocation(turn, member)
+
+
+def _upgraded(turn: Turn, _: Upgraded) -> None:
+    for member in turn.group.members.values():
+        start_session(turn, member)
+
+
+def _killed(turn: Turn, _: Killed) -> None:
+    for member in turn.group.members.values():
+        stop_timers(turn, member)
+
+
+_STEPS: dict[type, Callable[[Turn, Any], None]] = {
+    Heartbeat: _heartbeat,
+    Leave: _leave,
+    JoinGroup: mixed.join,
+    SyncGroup: mixed.sync,
+    HeartbeatRequest: mixed.heartbeat,
+    LeaveGroup: mixed.leave,
+    Overdue: _overdue,
+    Loaded: _loaded,
+    Upgraded: _upgraded,
+    Killed: _killed,
+}
+
+
+# -- refusals and answers
+
+
+def _response(member: ConsumerMember, interval_ms: int, *, with_assignment: bool) -> ConsumerGroupHeartbeatResponse:
+    assignment = None
+    if with_assignment:
+        topics = [
+            ConsumerGroupHeartbeatResponseTopicPartitions(topic_id=topic_id, partitions=sorted(indexes))
+            for topic_id, indexes in member.current.assigned.items()
+        ]
+        assignment = ToldAssignment(topic_partitions=topics)
+    return ConsumerGroupHeartbeatResponse(
+        member_id=member.id,
+        member_epoch=member.current.epoch,
+        heartbeat_interval_ms=interval_ms,
+        assignment=assignment,
+    )
+
+
+class Refusal(NamedTuple):
+    """Why a heartbeat is not taken."""
+
+    code: ErrorCode
+    message: str
+
+
+def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int) -> Refusal | None:
+    """The fault of a request by itself, if it has one."""
+    epoch = request.member_epoch
+    if not request.group_id:
+        return _invalid("GroupId can't be empty.")
+    if not request.member_id and (version >= FIRST_WITH_OWN_MEMBER_ID or epoch != JOIN_EPOCH):
+        return _invalid("MemberId can't be empty.")
+    if request.instance_id == "":
+        return _invalid("InstanceId can't be empty.")
+    if request.rack_id == "":
+        return _invalid("RackId can't be empty.")
+    if epoch < STATIC_LEAVE_EPOCH:
+        return _invalid("MemberEpoch is invalid.")
+    if epoch == STATIC_LEAVE_EPOCH and request.instance_id is None:
+        return _invalid("InstanceId can't be null.")
+    if epoch == JOIN_EPOCH:
+        if request.rebalance_timeout_ms < 0:
+            return _invalid("RebalanceTimeoutMs must be provided in first request.")
+        if request.topic_partitions is None or request.topic_partitions:
+            return _invalid("TopicPartitions must be empty when (re-)joining.")
+        if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+            return _invalid("Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
+    if request.server_assignor is not None and request.server_assignor not in ASSIGNORS:
+        message = (
+            f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(ASSIGNORS)}."
+        )
+        return Refusal(ErrorCode.UNSUPPORTED_ASSIGNOR, message)
+    return None
+
+
+def _invalid(message: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_REQUEST, message)
+
+
+def _check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> Refusal | None:
+    """A member may come with its epoch, with 0 to begin anew, or with the last one if the answer was lost."""
+    epoch, current = request.member_epoch, member.current
+    if epoch in {JOIN_EPOCH, current.epoch}:
+        return None
+    owned = _told(request) if request.topic_partitions is not None else None
+    if epoch == current.previous_epoch and owned is not None and is_subset(owned, current.assigned):
+        return None
+    message = (
+        f"The consumer group member has epoch {current.epoch}, not {epoch}. It must abandon its partitions and rejoin."
+    )
+    return Refusal(ErrorCode.FENCED_MEMBER_EPOCH, message)
+
+
+def _told(request: ConsumerGroupHeartbeatRequest) -> Assignment:
+    told: dict[bytes, frozenset[int]] = {}
+    for one in request.topic_partitions or ():
+        told[one.topic_id] = told.get(one.topic_id, frozenset()) | frozenset(one.partitions)
+    return {topic_id: indexes for topic_id, indexes in told.items() if indexes}
+
+
+def heartbeat_error(refusal: Refusal) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=refusal.code, error_message=refusal.message, member_id=None)

@@ -1,0 +1,53 @@
+"""What may happen to a group of the newer protocol besides the classic requests of members that still speak the old one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from horolog.broker.groups.classic_events import JoinGroup, Killed, LeaveGroup, Loaded, SyncGroup
+from horolog.broker.groups.records import Entry
+from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from horolog.protocol.messages.groups import HeartbeatRequest
+
+if TYPE_CHECKING:
+    from horolog.broker.groups.consumer_group import ConsumerMember
+
+Answer = Callable[[ConsumerGroupHeartbeatResponse], None]
+
+SILENT = "has fallen silent"
+NOT_GIVEN_BACK = "has not given back its partitions in time"
+NOT_COME_BACK = "has not come back in time"
+
+
+class Heartbeat(NamedTuple):
+    """A member says what it wants and has.
+
+    `entries` are records that go first if it is taken: those of a group that was of the other protocol.
+    """
+
+    request: ConsumerGroupHeartbeatRequest
+    client: tuple[str, str]
+    entries: Sequence[Entry]
+    answer: Answer
+
+
+class Leave(NamedTuple):
+    """Epoch -1: the member is gone. Epoch -2: a static member is gone, and its place is kept for a session."""
+
+    request: ConsumerGroupHeartbeatRequest
+    answer: Answer
+
+
+class Overdue(NamedTuple):
+    """A member has let a time pass: it is out."""
+
+    member: ConsumerMember
+    why: str
+
+
+class Upgraded(NamedTuple):
+    """The group was classic until now: every member has its whole session before it."""
+
+
+Event = Heartbeat | Leave | Overdue | Upgraded | JoinGroup | SyncGroup | HeartbeatRequest | LeaveGroup | Loaded | Killed

@@ -1,0 +1,188 @@
+"""The steps that requests of either protocol take in a group of the newer one: who is a member, which epoch, who has what.
+
+Each changes the group and adds to the decision, which is the `Turn` that they all have in hand: records of what has changed, and
+timers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+
+from horolog.broker.groups.assignors import ASSIGNORS, Assignment, Subscriber
+from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember
+from horolog.broker.groups.decision import Decision, GroupTimer
+from horolog.broker.groups.kip848_events import NOT_COME_BACK, NOT_GIVEN_BACK, Overdue
+from horolog.broker.groups.known import Known
+from horolog.broker.groups.migration import can_become_classic, to_classic
+from horolog.broker.groups.reconcile import MemberState
+from horolog.broker.groups.reconcile import reconcile as next_current
+
+JOIN_EPOCH = 0
+
+
+class Turn(Decision[ConsumerGroup]):
+    """A decision as it comes about, and what it goes by."""
+
+    __slots__ = ("known", "now_ms")
+
+    def __init__(self, group: ConsumerGroup, known: Known, now_ms: int) -> None:
+        super().__init__(group)
+        self.known = known
+        self.now_ms = now_ms
+
+
+# -- members
+
+
+def replace(turn: Turn, holder: ConsumerMember, member_id: str) -> ConsumerMember:
+    """A static member is back under a new id: it gets what was kept for it."""
+    group = turn.group
+    stop_timers(turn, holder)
+    turn.entries += group.member_tombstones(holder.id)
+    group.remove(holder)
+    member = ConsumerMember(member_id, holder.instance_id)
+    member.topics, member.regex = holder.topics, holder.regex
+    member.rack_id, member.assignor = holder.rack_id, holder.assignor
+    member.rebalance_timeout_ms = holder.rebalance_timeout_ms
+    if holder.classic is not None:  # without its timer, which is about the member that is gone
+        member.classic = ClassicPart(holder.classic.session_timeout_ms, holder.classic.protocols)
+    member.target = holder.target
+    member.current = holder.current._replace(epoch=JOIN_EPOCH, state=MemberState.STABLE, revoking={})
+    group.add(member)
+    turn.entries += [group.member_entry(member), group.target_entry(member), group.current_entry(member)]
+    return member
+
+
+def remove(turn: Turn, members: Sequence[ConsumerMember]) -> None:
+    """Take members out; the others get what they had with their next heartbeats.
+
+    A group that only has members of the classic protocol left becomes a classic group, and has them join again.
+    """
+    group = turn.group
+    for member in members:
+        stop_timers(turn, member)
+        group.remove(member)
+        turn.entries += group.member_tombstones(member.id)
+    group.epoch += 1
+    if not can_become_classic(group, turn.known):
+        turn.entries.append(group.group_entry())
+        return
+    for member in group.members.values():
+        stop_timers(turn, member)
+    turn.successor, entries = to_classic(group, turn.known, turn.now_ms)
+    turn.entries += entries
+
+
+# -- epochs and targets
+
+
+def refresh(turn: Turn, *, bump: bool) -> None:
+    """Begin a new epoch if members or topics have changed, and make the target assignment for it."""
+    group = turn.group
+    topics = topics_of(group, turn.known)
+    metadata_hash = group.metadata_hash
+    if topics != group.topics:
+        group.topics, group.subscribed = topics, frozenset(topics)
+        metadata_hash = _hash(topics)
+    if bump or metadata_hash != group.metadata_hash:
+        group.metadata_hash = metadata_hash
+        group.epoch += 1
+        turn.entries.append(group.group_entry())
+    if group.epoch > group.assignment_epoch:
+        _assign(turn, topics)
+
+
+def topics_of(group: ConsumerGroup, known: Known) -> dict[str, tuple[bytes, int]]:
+    """Id and partition count of every topic that the group reads and that there is."""
+    names: set[str] = set()
+    for topics, regex in {(member.topics, member.regex) for member in group.members.values()}:
+        names.update(topics)
+        if regex is not None:
+            names |= known.matching(regex)
+    found = {}
+    for name in names:
+        topic = known.topics.get(name)
+        if topic is not None:
+            found[name] = (topic.id, len(topic.partitions))
+    return found
+
+
+def _assign(turn: Turn, topics: Mapping[str, tuple[bytes, int]]) -> None:
+    group = turn.group
+    wanted: dict[tuple[tuple[str, ...], str | None], frozenset[bytes]] = {}
+    subscribers = {}
+    for member in group.members.values():
+        key = (member.topics, member.regex)
+        if key not in wanted:
+            names = frozenset(member.topics) | _pattern_topics(member, turn.known)
+            wanted[key] = frozenset(topics[name][0] for name in names if name in topics)
+        subscribers[member.id] = Subscriber(wanted[key], member.target, member.instance_id)
+    target = ASSIGNORS[group.assignor](subscribers, dict(topics.values()))
+    for member in group.members.values():
+        if member.target != target[member.id]:
+            member.target = target[member.id]
+            turn.entries.append(group.target_entry(member))
+    group.assignment_epoch = group.epoch
+    turn.entries.append(group.assignment_entry())
+
+
+def _pattern_topics(member: ConsumerMember, known: Known) -> frozenset[str]:
+    return known.matching(member.regex) if member.regex is not None else frozenset()
+
+
+def _hash(topics: Mapping[str, tuple[bytes, int]]) -> int:
+    """Changes when a topic comes, goes, is made anew or gets more partitions."""
+    digest = blake2b(digest_size=8)
+    for name, (topic_id, count) in sorted(topics.items()):
+        digest.update(b"%s\x00%s%d\x00" % (name.encode(), topic_id, count))
+    return int.from_bytes(digest.digest(), "big", signed=True) if topics else 0
+
+
+def reconcile(turn: Turn, member: ConsumerMember, owned: Assignment | None) -> None:
+    """Bring one member as near to its target as it can come now."""
+    group = turn.group
+    current = next_current(member.current, group.assignment_epoch, member.target, group.is_free, owned)
+    if current != member.current:
+        group.set_current(member, current)
+        turn.entries.append(group.current_entry(member))
+    watch_revocation(turn, member)
+
+
+# -- time
+
+
+def start_session(turn: Turn, member: ConsumerMember) -> None:
+    classic = member.classic
+    timeout_ms = turn.known.settings.group_consumer_session_timeout_ms
+    turn.start(member.session, timeout_ms if classic is None else classic.session_timeout_ms)
+
+
+def watch_revocation(turn: Turn, member: ConsumerMember) -> None:
+    """A member that has to give something back has its rebalance timeout for it."""
+    if member.current.state is not MemberState.UNREVOKED:
+        turn.stop(member.rebalance)
+        return
+    if member.rebalance is None:
+        member.rebalance = GroupTimer(Overdue(member, NOT_GIVEN_BACK))
+    turn.start(member.rebalance, max(0, member.rebalance_timeout_ms), unless_running=True)
+
+
+def expect(turn: Turn, member: ConsumerMember) -> None:
+    """A member of the classic protocol has its rebalance timeout for the next step."""
+    assert member.classic is not None
+    if member.classic.comeback is None:
+        member.classic.comeback = GroupTimer(Overdue(member, NOT_COME_BACK))
+    turn.start(member.classic.comeback, max(0, member.rebalance_timeout_ms), unless_running=True)
+
+
+def has_come(turn: Turn, member: ConsumerMember) -> None:
+    """It has taken the step that was expected of it."""
+    if member.classic is not None:
+        turn.stop(member.classic.comeback)
+
+
+def stop_timers(turn: Turn, member: ConsumerMember) -> None:
+    turn.stop(member.session)
+    turn.stop(member.rebalance)
+    has_come(turn, member)

@@ -1,0 +1,43 @@
+"""The rest of the broker as decisions about groups see it: settings, topics and the time. Read only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from horolog.broker.clock import Clock
+from horolog.broker.cluster import Cluster, Topic
+from horolog.broker.groups.topic_patterns import TopicPatterns
+from horolog.broker.settings import Settings
+
+
+class Known:
+    """See the module's docstring."""
+
+    __slots__ = ("_clock", "_cluster", "_patterns")
+
+    def __init__(self, cluster: Cluster, clock: Clock) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._patterns = TopicPatterns(cluster, clock)
+
+    def __repr__(self) -> str:
+        return f"<Known: {self._cluster!r}, {self._patterns!r}>"
+
+    def now_ms(self) -> int:
+        return self._clock.wall_ms()
+
+    @property
+    def settings(self) -> Settings:
+        return self._cluster.settings
+
+    @property
+    def topics(self) -> Mapping[str, Topic]:
+        return self._cluster.topics
+
+    @property
+    def by_id(self) -> Mapping[bytes, Topic]:
+        return self._cluster.by_id
+
+    def matching(self, pattern: str) -> frozenset[str]:
+        """The topics that a subscription by pattern means; raises PatternError."""
+        return self._patterns.matching(pattern)

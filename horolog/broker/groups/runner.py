@@ -1,0 +1,100 @@
+"""Acts on decisions about groups: sets timers, gives answers, writes records, and says when they are written."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from horolog.broker.coordination.timers import Timers
+from horolog.broker.groups import classic, kip848
+from horolog.broker.groups.classic_events import Downgraded
+from horolog.broker.groups.classic_group import ClassicGroup
+from horolog.broker.groups.decision import Decision, GroupTimer, unbound
+from horolog.broker.groups.journal import Journal
+from horolog.broker.groups.known import Known
+from horolog.broker.groups.registry import Group, Registry
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.groups import HeartbeatRequest
+
+log = logging.getLogger(__name__)
+
+
+class Runner:
+    """See `decision` for what there is to act on, and in which order."""
+
+    def __init__(
+        self, known: Known, timers: Timers, journal: Journal, registry: Registry, lost: Callable[[int], None]
+    ) -> None:
+        """`lost` is told the shard of a KIP-848 group that could not be written: it is what the log says, and is read again."""
+        self._known = known
+        self._timers = timers
+        self._journal = journal
+        self._registry = registry
+        self._lost = lost
+
+    def __repr__(self) -> str:
+        return f"<Runner of {self._registry!r} with {self._timers!r}>"
+
+    def run(self, group: Group, event: Any) -> Decision[Any]:
+        """Have an event happen to a group."""
+        now_ms = self._known.now_ms()
+        decision: Decision[Any]
+        if isinstance(group, ClassicGroup):
+            decision = classic.decide(group, event, self._known.settings, now_ms)
+        else:
+            decision = kip848.decide(group, event, self._known, now_ms)
+        self.act(decision)
+        return decision
+
+    def heartbeat(self, group: ClassicGroup, request: HeartbeatRequest) -> ErrorCode:
+        code, member = classic.heartbeat(group, request)
+        if member is not None:
+            self._start(group, member.session, member.session_timeout_ms)
+        return code
+
+    def committed(self, group_id: str, member_id: str) -> None:
+        """A member commits offsets."""
+        group = self._registry.groups.get(group_id)
+        member = classic.committing(group, member_id) if isinstance(group, ClassicGroup) else None
+        if member is not None and group is not None:
+            self._start(group, member.session, member.session_timeout_ms)
+
+    def act(self, decision: Decision[Any]) -> None:
+        group = decision.group
+        for level, message, arguments in decision.notes:
+            log.log(level, message, *arguments)
+        for timer, after_ms, unless_running in decision.timers:
+            if after_ms is None:
+                self._timers.stop(timer)
+            elif not (unless_running and timer.running):
+                self._start(group, timer, after_ms)
+        if decision.successor is not None:
+            self._registry.groups[group.id] = decision.successor
+            self.run(decision.successor, Downgraded())
+        for to, response in decision.answers:
+            to(response)
+        if decision.entries:
+            self._journal.append(group.shard, decision.entries, partial(self._written, decision), is_state=True)
+        else:
+            assert not decision.promises, f"{decision!r} waits for a write that does not come"
+            assert decision.then is None, f"{decision!r} waits for a write that does not come"
+
+    def _start(self, group: Group, timer: GroupTimer, after_ms: int) -> None:
+        if timer.action is unbound:
+            timer.action = partial(self._due, group, timer)
+        self._timers.start(timer, after_ms)
+
+    def _due(self, group: Group, timer: GroupTimer) -> None:
+        self.run(group, timer.event)
+
+    def _written(self, decision: Decision[Any], code: ErrorCode, _: int) -> None:
+        group = decision.group
+        if code and not isinstance(group, ClassicGroup):
+            log.error("group %s could not be written (%s): it is read again from the log", group.id, code.name)
+            self._lost(group.shard)
+        for to, response, refusal in decision.promises:
+            to(refusal if code else response)
+        if decision.then is not None:
+            self.run(group, decision.then(code))

@@ -1,0 +1,96 @@
+"""The partitions of the log of groups, each with its groups: read at a start, read again when a write was lost or a disk is back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from functools import partial
+
+from horolog.broker.coordination.timers import Timer, Timers
+from horolog.broker.groups.classic_events import Killed, Loaded
+from horolog.broker.groups.journal import Journal
+from horolog.broker.groups.loading import Folded, Loader
+from horolog.broker.groups.registry import Registry
+from horolog.broker.groups.runner import Runner
+from horolog.broker.log.integrity import BeingRescanned
+from horolog.broker.log.storage import StorageFault
+
+log = logging.getLogger(__name__)
+
+PIECES_AT_ONCE = 4
+"""Of the log, when a partition of it is read again while everything else waits: a few megabytes."""
+END = object()
+
+
+class Shards:
+    """Fills the registry from the journal. Until a group's partition is read, requests for it are told to come again."""
+
+    def __init__(self, registry: Registry, journal: Journal, loader: Loader, timers: Timers, runner: Runner) -> None:
+        self._registry = registry
+        self._journal = journal
+        self._loader = loader
+        self._timers = timers
+        self._runner = runner
+
+    def __repr__(self) -> str:
+        return f"<Shards of {self._journal!r}, {self._registry!r}>"
+
+    def load(self) -> Iterator[None]:
+        """Read the log, a piece with every step.
+
+        A partition that cannot be read is offline, and its groups are loading, until it is `reopened`: nothing that it holds
+        is forgotten.
+        """
+        self._registry.loading = set(range(len(self._journal.partitions)))
+        for shard in sorted(self._registry.loading):
+            yield from self._load(shard)
+
+    def _load(self, shard: int) -> Iterator[None]:
+        folded = Folded()
+        if self._journal.is_offline(shard):
+            return
+        try:
+            for piece in self._journal.read(shard):
+                folded.take(piece)
+                yield
+        except BeingRescanned as damage:
+            log.warning("partition %s of the group topic is read once it is mended: %s", shard, damage)
+            return
+        except StorageFault as fault:
+            self._journal.put_offline(shard, fault)
+            return
+        self._loader.load(shard, folded)
+        self._registry.loading.discard(shard)
+        for group in self._registry.of_shard(shard):
+            self._runner.run(group, Loaded())
+
+    def reload(self, shard: int) -> None:
+        """What could not be written has not happened: make the groups of a partition anew from what the log has.
+
+        A short log is read at once. Of a longer one a part with every turn: until then its groups are loading, as at a start.
+        """
+        if shard in self._registry.loading:
+            return
+        self._registry.loading.add(shard)
+        for group in self._registry.of_shard(shard):
+            self._runner.run(group, Killed())
+            del self._registry.groups[group.id]
+        self._read_on(self._load(shard))
+
+    def _read_on(self, steps: Iterator[None]) -> None:
+        for _ in range(PIECES_AT_ONCE):
+            if next(steps, END) is END:
+                return
+        self._timers.start(Timer(partial(self._read_on, steps)), 0)
+
+    def reopened(self, shard: int) -> None:
+        """A partition is back that could not be read before. Groups that are known in memory are newer than it."""
+        if shard in self._registry.loading:
+            self._read_on(self._load(shard))
+        elif not any(True for _ in self._registry.of_shard(shard)):
+            self.reload(shard)
+
+    def mended(self, shard: int) -> None:
+        """A partition that was found damaged while it was loaded can be read now."""
+        if shard in self._registry.loading:
+            self._read_on(self._load(shard))

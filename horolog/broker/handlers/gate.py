@@ -1,0 +1,55 @@
+"""Whether a request is allowed: asked at one point, in `network.dispatch`, between decoding and the handler.
+
+A gate is asked once for each route, and gives the function that requests of this api go to. That may be the handler itself: then
+the request is allowed, and costs nothing more. It may be one that answers in its stead with an error; or one that decides by
+the request and `context.principal`, passes on the allowed part, and has the answer tell of the rest (`amend`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from horolog.broker.handlers import HandlerFunction
+    from horolog.broker.handlers.context import BrokerView, Buffer, RequestContext, Route
+    from horolog.protocol.apis import ApiKey
+
+    Gate = Callable[[ApiKey, HandlerFunction], HandlerFunction]
+
+
+def open_gate(_: ApiKey, handle: HandlerFunction) -> HandlerFunction:
+    """Everything is allowed."""
+    return handle
+
+
+def gate_of(broker: BrokerView) -> Gate:
+    """The gate that the settings ask for."""
+    if broker.settings.horolog_read_only:
+        from horolog.broker.handlers.read_only import gate
+
+        return gate
+    return open_gate
+
+
+def amend(context: RequestContext, change: Callable[[Any], None]) -> None:
+    """Have the answer changed before it is encoded, whether the handler gives it at once or late."""
+    context.route = _Amended(context.route, change)
+
+
+class _Amended:
+    """The route of one request whose answer is changed."""
+
+    __slots__ = ("_change", "_encode", "holds_frame", "meter", "response_header_version", "version")
+
+    def __init__(self, route: Route, change: Callable[[Any], None]) -> None:
+        self._change = change
+        self._encode = route.encode
+        self.version = route.version
+        self.response_header_version = route.response_header_version
+        self.meter = route.meter
+        self.holds_frame = route.holds_frame
+
+    def encode(self, response: Any, parts: list[Buffer]) -> None:
+        self._change(response)
+        self._encode(response, parts)

@@ -1,0 +1,91 @@
+"""Where logs start, kept so that damage is seen: `horolog-log-starts`, beside Kafka's `log-start-offset-checkpoint`.
+
+Kafka's file has no checksum: a digit that flips is believed, and hides records or shows deleted ones. So the same is
+written to a file of ours, one per data folder, once Kafka's is on the disk: where that is damaged and cannot be written, ours
+goes on telling what it was. Text, lines ended by a newline, fields parted by a space:
+
+    horolog-log-starts 1
+    <topic> <partition> <offset>    one line per partition whose start the name of its first segment does not tell
+    checksum <crc32c of everything before this line, 8 hex digits>
+
+**Which file is believed.** Our file, if its checksum holds, unless Kafka's file is readable and differs by more than one byte
+or one name of a partition. If it does, a Kafka has been at work here since: then the lower of the two starts counts, so that no
+record is hidden that one of them shows. Without ours, or if it is damaged, Kafka's file is believed.
+"""
+
+from collections.abc import Mapping
+
+from crc32c import crc32c
+
+from horolog.broker.log.files import checkpoints
+from horolog.broker.log.files.checkpoints import CheckpointError, Loaded, TopicPartition
+from horolog.broker.log.storage import FileMissing, Storage, StorageFault
+
+LOG_STARTS = "horolog-log-starts"
+_HEAD = "horolog-log-starts 1"
+_CHECKSUM = "checksum "
+
+
+def encode(starts: Mapping[TopicPartition, int]) -> bytes:
+    lines = (_HEAD, *(f"{topic} {index} {offset}" for (topic, index), offset in starts.items()))
+    body = "".join(f"{line}\n" for line in lines).encode()
+    return body + f"{_CHECKSUM}{crc32c(body):08x}\n".encode()
+
+
+def decode(data: bytes) -> dict[TopicPartition, int]:
+    """Raises CheckpointError."""
+    end = data.rfind(b"\n", 0, -1) + 1
+    if data[end:] != f"{_CHECKSUM}{crc32c(data[:end]):08x}\n".encode():
+        raise CheckpointError("the checksum does not match")
+    head, *lines = data[:end].decode().split("\n")[:-1] or [""]
+    if head != _HEAD:
+        raise CheckpointError(f"{head!r} is not {_HEAD!r}")
+    parts = [line.split(" ") for line in lines]
+    return {(topic, int(index)): int(offset) for topic, index, offset in parts}
+
+
+def load(storage: Storage, data_dir: str) -> Loaded:
+    """Where logs start, as far as it can be told; the fault to report is that of the file that is damaged."""
+    kafkas_path = f"{data_dir}/{checkpoints.LOG_START_OFFSETS}"
+    kafkas = _load_kafkas(storage, kafkas_path)
+    try:
+        ours = decode(storage.read_all(f"{data_dir}/{LOG_STARTS}"))
+    except FileMissing:
+        return kafkas
+    except (ValueError, StorageFault) as damage:
+        return Loaded(kafkas.offsets, kafkas.fault or f"{data_dir}/{LOG_STARTS}: {damage}")
+    if kafkas.fault is not None:
+        return Loaded(ours, kafkas.fault)
+    if kafkas.offsets == ours:
+        return Loaded(ours)
+    if _is_damaged(storage, kafkas_path, checkpoints.encode_offsets(ours)) or _is_misspelt(
+        storage, data_dir, kafkas, ours
+    ):
+        return Loaded(ours, f"{kafkas_path}: it is not what was written")
+    lower = {one: min(offset, ours[one]) for one, offset in kafkas.offsets.items() if one in ours}
+    return Loaded({**{one: offset for one, offset in kafkas.offsets.items() if one not in ours}, **lower})
+
+
+def _load_kafkas(storage: Storage, path: str) -> Loaded:
+    try:
+        return checkpoints.load_offsets(storage, path)
+    except StorageFault as fault:
+        return Loaded(fault=str(fault))
+
+
+def _is_damaged(storage: Storage, path: str, written: bytes) -> bool:
+    """Whether a file holds nothing, or what we wrote but for one byte: no Kafka would leave that."""
+    try:
+        data = storage.read_all(path)
+    except FileMissing:
+        return True
+    return not data or (len(data) == len(written) and sum(map(int.__ne__, data, written)) <= 1)
+
+
+def _is_misspelt(storage: Storage, data_dir: str, kafkas: Loaded, ours: Mapping[TopicPartition, int]) -> bool:
+    """Whether it names a partition that is not there in the place of one that is: no Kafka would, whatever else it has changed."""
+    missing = ours.keys() - kafkas.offsets.keys()
+    if not missing:
+        return False
+    there = set(storage.list_dir(data_dir))
+    return any(f"{topic}-{index}" not in there for topic, index in kafkas.offsets.keys() - ours.keys())

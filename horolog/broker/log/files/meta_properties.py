@@ -1,0 +1,150 @@
+"""Reads and writes `meta.properties`, which names the node and the cluster that a data folder belongs to.
+
+The format is Java's properties: `#` comments, `key=value` lines, backslash escapes. Version 1 (3.x and later):
+
+    #
+    #Fri Nov 20 15:50:13 UTC 2026
+    node.id=1
+    directory.id=s9siP80qpCeL4cZFnCHSGQ
+    version=1
+    cluster.id=AAAAAAAAAAAAAAAAAAAAAQ
+
+Version 0 (0.9 to 2.x, and 3.x beside ZooKeeper) says `broker.id` for `node.id`; it may lack the cluster id (before 0.10.1)
+and the directory id (before 3.7).
+
+A file that a power cut or a full disk has left empty, cut or garbled does not keep a broker from its data: it is kept as
+`meta.properties.damaged`, what can be read of it still counts, and a new one is written. Only a version that is not known is refused.
+"""
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import MappingProxyType
+
+from horolog.broker.log.files.checkpoints import CheckpointError
+from horolog.broker.log.storage import FileMissing, Storage
+
+FILE_NAME = "meta.properties"
+DAMAGED_SUFFIX = ".damaged"
+NODE_KEY = MappingProxyType({0: "broker.id", 1: "node.id"})
+LARGEST_NODE_ID = 2**31 - 1
+
+_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_SEPARATOR = re.compile(r"(?<!\\)(?:[ \t\f]*[=:][ \t\f]*|[ \t\f]+)")
+_ESCAPED_CHARACTERS = MappingProxyType({"t": "\t", "n": "\n", "r": "\r", "f": "\f"})
+
+
+@dataclass(frozen=True, slots=True)
+class MetaProperties:
+    """Whose folder this is. Values that nobody knows are kept in `others` and written back."""
+
+    version: int = 1
+    node_id: int | None = None
+    cluster_id: str | None = None
+    directory_id: str | None = None
+    others: dict[str, str] = field(default_factory=dict)
+
+
+def encode(meta: MetaProperties, now_ms: int) -> bytes:
+    """The file's bytes, with the time of writing in the comment that Java puts there."""
+    when = datetime.fromtimestamp(now_ms / 1000, UTC)
+    values = {
+        NODE_KEY[meta.version]: None if meta.node_id is None else str(meta.node_id),
+        "directory.id": meta.directory_id,
+        "version": str(meta.version),
+        "cluster.id": meta.cluster_id,
+        **meta.others,
+    }
+    lines = [f"{_escape(key)}={_escape(value)}" for key, value in values.items() if value is not None]
+    return "\n".join(["#", f"#{when:%a %b %d %H:%M:%S UTC %Y}", *lines, ""]).encode("latin-1", "backslashreplace")
+
+
+class MetaDamaged(CheckpointError):
+    """The file lacks what every version of it has: something has happened to it."""
+
+
+def decode(data: bytes) -> MetaProperties:
+    """The values; raises MetaDamaged where a version, a node id or, in version 1, a cluster id is not to be found."""
+    values = _properties(data.decode("latin-1"))
+    version = values.pop("version", "")
+    if version.isascii() and version.isdigit() and version not in {"0", "1"}:
+        raise CheckpointError(f"version {version!r} is neither 0 nor 1")
+    if version not in {"0", "1"}:
+        raise MetaDamaged(f"version {version[:20]!r} is no version")
+    meta = MetaProperties(
+        int(version),
+        _node_id(values.pop(NODE_KEY[int(version)], None)),
+        values.pop("cluster.id", None),
+        values.pop("directory.id", None),
+        values,
+    )
+    if meta.version == 1 and (meta.node_id is None or meta.cluster_id is None):
+        raise MetaDamaged("version 1 without node.id or cluster.id")
+    return meta
+
+
+def salvage(data: bytes) -> MetaProperties:
+    """What can be read of a damaged file: ids that look like ids."""
+    values = _properties(data.decode("latin-1"))
+    try:
+        node_id = _node_id(values.get(NODE_KEY[1], values.get(NODE_KEY[0])))
+    except CheckpointError:
+        node_id = None
+    ids = {key: value for key, value in values.items() if _ID.fullmatch(value)}
+    return MetaProperties(1, node_id, ids.get("cluster.id"), ids.get("directory.id"))
+
+
+def load(storage: Storage, data_dir: str) -> MetaProperties | None:
+    """The folder's meta.properties, None when it has none; raises CheckpointError."""
+    try:
+        return decode(storage.read_all(f"{data_dir}/{FILE_NAME}"))
+    except FileMissing:
+        return None
+
+
+def save(storage: Storage, data_dir: str, meta: MetaProperties, now_ms: int) -> None:
+    storage.write_atomically(f"{data_dir}/{FILE_NAME}", encode(meta, now_ms))
+
+
+def _node_id(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= LARGEST_NODE_ID):
+        raise MetaDamaged(f"{text[:40]!r} is no node id")
+    return int(text)
+
+
+def _properties(text: str) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for line in re.split(r"\r\n|\r|\n", text):
+        line = line.lstrip(" \t\f")
+        if not line or line[0] in "#!":
+            continue
+        key, _, value = _split(line)
+        values[_unescape(key)] = _unescape(value)
+    return values
+
+
+def _split(line: str) -> tuple[str, str, str]:
+    found = _SEPARATOR.search(line)
+    if found is None:
+        return line, "", ""
+    return line[: found.start()], found.group(), line[found.end() :]
+
+
+def _unescape(text: str) -> str:
+    def plain(found: re.Match[str]) -> str:
+        what = found.group(1)
+        if len(what) == 5:
+            return chr(int(what[1:], 16))
+        return _ESCAPED_CHARACTERS.get(what, what)
+
+    return _ESCAPE.sub(plain, text)
+
+
+def _escape(text: str) -> str:
+    text = re.sub(r"[\\=:#! ]", lambda found: "\\" + found.group(), text)
+    for letter, character in _ESCAPED_CHARACTERS.items():
+        text = text.replace(character, f"\\{letter}")
+    return text

@@ -1,0 +1,89 @@
+"""What both index files of a segment share: fixed-size big-endian entries, held in memory as the very bytes of the file.
+
+A file is only ever appended to. While its segment is active it is preallocated, with zeros, to `segment.index.bytes`
+rounded down to whole entries; on roll and on close it is cut to its entries. So a file has one of two sizes: as
+large as it may become, or exactly as large as it is. Which bytes may be believed is decided by `seals`, not here.
+
+`entries` is the truth while the segment is open; `flush` writes what the file does not have yet. The file's
+descriptor is opened by the first write or read, never before.
+"""
+
+from struct import Struct
+
+from horolog.broker.log.storage import File, Storage
+
+Entries = bytearray | bytes
+
+LARGEST_RELATIVE_OFFSET = 2**31 - 1
+"""Indexes keep offsets relative to the segment's base, in 31 bits: no segment reaches further."""
+
+
+class IndexFile:
+    """The entries of one index file, and how many of them are in the file."""
+
+    __slots__ = ("_file", "_storage", "_written", "entries", "max_bytes", "path")
+
+    ENTRY: Struct
+
+    def __init__(self, storage: Storage, path: str, max_bytes: int, entries: bytes = b"") -> None:
+        self._storage = storage
+        self._file: File | None = None
+        self._written = len(entries)
+        self.path = path
+        self.entries = bytearray(entries)
+        self.max_bytes = max_bytes - max_bytes % self.ENTRY.size
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.path}: {len(self)} entries, {self.max_bytes // self.ENTRY.size} at most>"
+
+    def __len__(self) -> int:
+        return len(self.entries) // self.ENTRY.size
+
+    def create(self) -> None:
+        """Make the file anew, preallocated."""
+        self._file = self._storage.create(self.path)
+        self._file.truncate(self.max_bytes)
+        self._written = 0
+
+    def preallocate(self) -> None:
+        """Grow the file of a segment that takes appends again."""
+        self._opened().truncate(max(self.max_bytes, len(self.entries)))
+
+    def flush(self) -> None:
+        """Write the entries that the file does not have."""
+        if self._written != len(self.entries):
+            self._opened().pwritev([bytes(memoryview(self.entries)[self._written :])], self._written)
+            self._written = len(self.entries)
+
+    def trim(self) -> None:
+        """Write what is missing and cut the file to its entries."""
+        self.flush()
+        self._opened().truncate(len(self.entries))
+
+    def rewrite(self) -> None:
+        """Put the entries into the file whatever it holds; it is made if it is missing."""
+        self._file = self._storage.create(self.path)
+        self._written = 0
+        self.flush()
+
+    def cut_back(self, size_bytes: int) -> None:
+        """Forget the entries behind `size_bytes`; what the file has of them is overwritten or cut off later."""
+        self._written = min(self._written, size_bytes)
+        del self.entries[size_bytes:]
+
+    def datasync(self) -> None:
+        """Have the file on the disk; safe in a worker thread."""
+        file = self._file
+        if file is not None:
+            file.datasync()
+
+    def close(self) -> None:
+        """Give the descriptor back; the next use opens it again."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _opened(self) -> File:
+        if self._file is None:
+            self._file = self._storage.open(self.path)
+        return self._file

@@ -1,0 +1,55 @@
+"""The offset index of one segment: where in the log file to begin looking for an offset.
+
+File `<base offset, 20 digits>.index`, entries of 8 bytes, big-endian, both fields increasing:
+
+    relative offset   int32   offset - base offset of the segment
+    position          int32   byte position in the log file of the batch (or message) that the entry names
+
+An entry is added before an append, and inside one append between two messages, when more than `index.interval.bytes`
+were appended since the last one; so the first batch of a segment never gets one. For format v2 the entry names the *last*
+offset of the batch at `position`, for v0 and v1 the *first* (of a compressed set: its first inner offset). Either
+way, an offset at or above the entry's lies at or behind `position`, and an offset below it may lie in that batch (v2) or
+before it.
+"""
+
+from bisect import bisect_right
+from struct import Struct
+
+from horolog.broker.log.indexes.index_file import Entries, IndexFile
+
+ENTRY = Struct(">ii")
+_read_int = Struct(">i").unpack_from
+
+
+class OffsetIndex(IndexFile):
+    __slots__ = ()
+
+    ENTRY = ENTRY
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.entries) >= self.max_bytes
+
+    def append(self, relative_offset: int, position: int) -> None:
+        self.entries += ENTRY.pack(relative_offset, position)
+
+
+def last_at_or_before(entries: Entries, relative_offset: int) -> int:
+    """The number of the last entry whose offset is not greater; -1 if there is none."""
+    return bisect_right(range(len(entries) // 8), relative_offset, key=lambda n: _read_int(entries, n * 8)[0]) - 1
+
+
+def last_position_up_to(entries: Entries, position: int) -> int:
+    """The largest position of an entry that is not greater than `position`; 0 if there is none."""
+    n = bisect_right(range(len(entries) // 8), position, key=lambda n: _read_int(entries, n * 8 + 4)[0]) - 1
+    return position_of(entries, n)
+
+
+def position_of(entries: Entries, number: int) -> int:
+    """The position of entry `number`; the start of the file for anything before the first."""
+    return _read_int(entries, number * 8 + 4)[0] if number >= 0 else 0
+
+
+def lookup(entries: Entries, relative_offset: int) -> int:
+    """The position from which a walk finds the batch that holds an offset."""
+    return position_of(entries, last_at_or_before(entries, relative_offset))

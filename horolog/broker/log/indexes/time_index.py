@@ -1,0 +1,55 @@
+"""The time index of one segment: from which record on something at or after a time can be found.
+
+File `<base offset, 20 digits>.timeindex`, entries of 12 bytes, big-endian, timestamps strictly increasing:
+
+    timestamp         int64   the largest timestamp in the segment so far, in milliseconds since the epoch
+    relative offset   int32   offset of the record that holds it, - base offset of the segment
+
+An entry is considered whenever an offset index entry is written, after it, and includes what is being appended just
+then; it is added only if its timestamp is greater than the last one's. On roll and on close the largest timestamp is
+added in the same way, so that the last entry of a closed segment tells it. The offset is that of the record itself in
+plain v0 and v1 sets (the first one among equals), of a compressed set or a v2 batch its last offset. Records without a time,
+transaction markers and batches that the cleaner has emptied add nothing; a segment of such has an empty file.
+
+An entry (T, O) promises that every record later than T lies behind O. And because an entry is considered at *every* entry
+of the offset index, the first record at or after a time T' lies between two neighbours of the offset index, however
+disordered the timestamps are: see `lookup.start_position`. One slot is kept for the closing entry, so an index
+counts as full with one entry less than would fit.
+"""
+
+from bisect import bisect_left
+from struct import Struct
+
+from horolog.broker.log.indexes.index_file import Entries, IndexFile
+
+ENTRY = Struct(">qi")
+_read_entry = ENTRY.unpack_from
+_read_timestamp = Struct(">q").unpack_from
+
+
+class TimeIndex(IndexFile):
+    __slots__ = ()
+
+    ENTRY = ENTRY
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.entries) >= self.max_bytes - ENTRY.size
+
+    @property
+    def last_timestamp(self) -> int:
+        """-1 while there is no entry."""
+        return _read_timestamp(self.entries, len(self.entries) - 12)[0] if self.entries else -1
+
+    def append(self, timestamp: int, relative_offset: int) -> None:
+        """Add an entry if its timestamp is greater than the last one's."""
+        if timestamp > self.last_timestamp:
+            self.entries += ENTRY.pack(timestamp, relative_offset)
+
+
+def first_at_or_after(entries: Entries, timestamp: int) -> tuple[int, int] | None:
+    """The first entry (timestamp, relative offset) that is not before `timestamp`."""
+    number = bisect_left(range(len(entries) // 12), timestamp, key=lambda n: _read_timestamp(entries, n * 12)[0])
+    if number * 12 >= len(entries):
+        return None
+    return _read_entry(entries, number * 12)

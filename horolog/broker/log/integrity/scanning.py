@@ -1,0 +1,268 @@
+"""Reads a log file from end to end and tells good batches from damage; decides nothing about what to do with it.
+
+`scan` is pure but for the reads it is given: it yields `Batch` for every batch or message whose checksum is right and
+whose place fits its neighbours, and `Damage` for every stretch between such. Memory is bounded by one chunk or one
+batch. What is checked, because a checksum alone does not tell:
+
+- the size, which no checksum covers: at least a header, not beyond the end of the file;
+- the checksum (crc32 for v0 and v1, crc32c for v2) and the magic;
+- the offset, which no checksum covers: not before the end of the batch before (out of order, repeated, stale), not at or
+  behind the next segment's base offset, not behind the batch that follows: of two neighbours that disagree the one that
+  fits both its sides stays.
+
+After damage the next good batch is looked for at every byte: a pattern finds places where the offset, the size and
+the magic are possible, and only those are checked in full. Random bytes rarely pass that; records that contain whole batches
+may, if their offsets fit.
+"""
+
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from crc32c import crc32c
+
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records.batch import CONTROL_BIT
+from horolog.protocol.records.compression import CODEC_MASK
+from horolog.protocol.records.head import (
+    ATTRIBUTES_AT,
+    HEADER,
+    HEADER_BYTES,
+    LENGTH,
+    LENGTH_AT,
+    LENGTH_ENDS_AT,
+    MESSAGE_ATTRIBUTES_AT,
+    MESSAGE_COVERED_FROM,
+    MESSAGE_START,
+    MESSAGE_TIMESTAMP_AT,
+    SMALLEST_ENTRY_BYTES,
+    TIMESTAMP,
+)
+from horolog.protocol.records.message_set import offsets_in_wrapper, read_message
+
+CHUNK_BYTES = 1 << 20
+_LARGEST_CHECKED_FACTOR = 16
+"""How many times the file's size may be spent on checksums of places that only looked like a batch."""
+
+
+Read = Callable[[int, int], bytes]
+"""(size, position) -> exactly so many bytes."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """A good batch or message. `data` is valid until the next one is asked for."""
+
+    position: int
+    size_bytes: int
+    base_offset: int
+    last_offset: int
+    magic: int
+    attributes: int
+    timestamp: int
+    """The largest of its records; -1 if it has none that carry time."""
+    leader_epoch: int
+    count: int
+    producer_id: int
+    data: memoryview
+
+    @property
+    def end(self) -> int:
+        return self.position + self.size_bytes
+
+    @property
+    def is_control(self) -> bool:
+        return self.magic >= 2 and bool(self.attributes & CONTROL_BIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Bytes that are no batch, and the first thing that is wrong with them."""
+
+    position: int
+    end: int
+    reason: str
+
+
+Span = Batch | Damage
+
+
+class Window:
+    """The part of a file that is in memory, moved along by reads of a chunk or, for a larger batch, of the batch."""
+
+    __slots__ = ("_read", "data", "size_bytes", "start")
+
+    def __init__(self, read: Read, size_bytes: int) -> None:
+        self._read = read
+        self.data = memoryview(b"")
+        self.start = 0
+        self.size_bytes = size_bytes
+
+    def get(self, position: int, size: int) -> memoryview:
+        """`size` bytes from `position`, fewer at the end of the file."""
+        size = min(size, self.size_bytes - position)
+        at = position - self.start
+        if at < 0 or at + size > len(self.data):
+            wanted = min(max(size, CHUNK_BYTES), self.size_bytes - position)
+            self.data = memoryview(self._read(wanted, position))
+            self.start = position
+            at = 0
+        return self.data[at : at + size]
+
+
+def scan(read: Read, size_bytes: int, *, first_offset: int, end_offset: int, position: int = 0) -> Iterator[Span]:
+    """The spans of a file from a batch boundary on. Offsets from `first_offset` up to but not including `end_offset` may be there."""
+    window = Window(read, size_bytes)
+    held: Batch | None = None  # the last good batch, not yet yielded: its offset may prove too far ahead
+    expected = first_offset  # of what follows the batch before `held`
+    while position < size_bytes:
+        following = held.last_offset + 1 if held is not None else expected
+        found = _quick_check(window, position, following, end_offset) or check(window, position, following, end_offset)
+        if isinstance(found, str) and held is not None:
+            other = _without(held, expected, window, position, end_offset)
+            if other is not None:
+                yield Damage(held.position, held.end, f"offset {held.base_offset} is ahead of what follows")
+                held, found = None, other
+        if held is not None:
+            expected = held.last_offset + 1
+            yield held
+            held = None
+        if isinstance(found, str):
+            end = _next_good(window, position + 1, expected, end_offset)
+            yield Damage(position, end, found)
+            position = end
+        else:
+            held = found
+            position = found.end
+    if held is not None:
+        yield held
+
+
+def _without(held: Batch, expected: int, window: Window, position: int, end_offset: int) -> Batch | None:
+    """The batch at `position`, if it is `held` before it that is out of order."""
+    if held.base_offset == expected:
+        return None
+    found = check(window, position, expected, end_offset)
+    return found if isinstance(found, Batch) and _fits(window, found, end_offset) else None
+
+
+def _fits(window: Window, batch: Batch, end_offset: int) -> bool:
+    """Whether the batch behind this one goes on from it, or nothing is behind it."""
+    if batch.end >= window.size_bytes:
+        return True
+    return isinstance(check(window, batch.end, batch.last_offset + 1, end_offset), Batch)
+
+
+def _quick_check(window: Window, position: int, first_offset: int, end_offset: int) -> Batch | None:
+    """The v2 batch at `position` if it is in memory and good, as nearly all are; otherwise `check` tells what is there."""
+    data, at = window.data, position - window.start
+    if at < 0 or at + HEADER_BYTES > len(data):
+        return None
+    base, length, epoch, magic, crc, attributes, delta, _, largest, producer_id, _, _, count = HEADER.unpack_from(
+        data, at
+    )
+    size = LENGTH_ENDS_AT + length
+    if magic != 2 or size < HEADER_BYTES or at + size > len(data) or delta < 0 or count < 0:
+        return None
+    last = base + delta
+    if base < first_offset or last >= end_offset or crc32c(data[at + ATTRIBUTES_AT : at + size]) != crc:
+        return None
+    if not count or attributes & CONTROL_BIT:
+        largest = -1
+    whole = data[at : at + size]
+    return Batch(position, size, base, last, 2, attributes, largest, epoch, count, producer_id, whole)
+
+
+def check(window: Window, position: int, first_offset: int, end_offset: int) -> Batch | str:
+    """The batch at `position`, or what is wrong with it."""
+    start = window.get(position, HEADER_BYTES)
+    left = window.size_bytes - position
+    if len(start) < SMALLEST_ENTRY_BYTES:
+        return f"{left} bytes are less than a message"
+    offset, length, crc, magic = MESSAGE_START.unpack_from(start)
+    size = LENGTH_ENDS_AT + length
+    smallest = HEADER_BYTES if magic == 2 else SMALLEST_ENTRY_BYTES
+    if not 0 <= magic <= 2:
+        return f"magic {magic}"
+    if size < smallest:
+        return f"a size of {size} bytes is less than a header"
+    if size > left:
+        return f"it is cut: {left} of {size} bytes are there"
+    if not first_offset <= offset < end_offset:
+        return f"offset {offset} is not in {first_offset} to {end_offset}"
+    data = window.get(position, size)
+    batch = _check_v2(data, position) if magic == 2 else _check_message(data, position, offset, crc, magic)
+    if isinstance(batch, Batch) and batch.last_offset >= end_offset:
+        return f"last offset {batch.last_offset} is not below {end_offset}"
+    if isinstance(batch, Batch) and batch.base_offset < first_offset:
+        return f"its first offset {batch.base_offset} is not in {first_offset} to {end_offset}"
+    return batch
+
+
+def _check_v2(data: memoryview, position: int) -> Batch | str:
+    base, _, epoch, _, crc, attributes, delta, _, largest, producer_id, _, _, count = HEADER.unpack_from(data)
+    if crc32c(data[ATTRIBUTES_AT:]) != crc:
+        return "the checksum is wrong"
+    if delta < 0 or count < 0:
+        return f"last offset delta {delta}, {count} records"
+    timed = count > 0 and not attributes & CONTROL_BIT
+    return Batch(
+        position,
+        len(data),
+        base,
+        base + delta,
+        2,
+        attributes,
+        largest if timed else -1,
+        epoch,
+        count,
+        producer_id,
+        data,
+    )
+
+
+def _check_message(data: memoryview, position: int, offset: int, crc: int, magic: int) -> Batch | str:
+    if zlib.crc32(data[MESSAGE_COVERED_FROM:]) != crc:
+        return "the checksum is wrong"
+    timestamp = TIMESTAMP.unpack_from(data, MESSAGE_TIMESTAMP_AT)[0] if magic else -1
+    first = last = offset
+    if data[MESSAGE_ATTRIBUTES_AT] & CODEC_MASK:  # what is inside tells what no checksum covers: the wrapper's offset
+        with suppress(DecodeError):
+            first, last = offsets_in_wrapper(read_message(data))
+    if last != offset:
+        return f"offset {offset} of a set that ends with {last}"
+    return Batch(position, len(data), first, last, magic, data[MESSAGE_ATTRIBUTES_AT], timestamp, -1, 1, -1, data)
+
+
+def _next_good(window: Window, position: int, first_offset: int, end_offset: int) -> int:
+    """Where the next good batch begins; the end of the file if there is none."""
+    if first_offset >= end_offset:
+        return window.size_bytes
+    pattern = _candidates(first_offset, end_offset)
+    budget = _LARGEST_CHECKED_FACTOR * window.size_bytes
+    size_bytes = window.size_bytes
+    while position + SMALLEST_ENTRY_BYTES <= size_bytes and budget > 0:
+        chunk = bytes(window.get(position, CHUNK_BYTES))
+        for match in pattern.finditer(chunk):
+            candidate = position + match.start()
+            found = check(window, candidate, first_offset, end_offset)
+            if isinstance(found, Batch):
+                return candidate
+            if found == "the checksum is wrong":
+                budget -= LENGTH_ENDS_AT + LENGTH.unpack_from(chunk, match.start() + LENGTH_AT)[0]
+        position += max(1, len(chunk) - MESSAGE_START.size + 1)
+    return size_bytes
+
+
+def _candidates(first_offset: int, end_offset: int) -> re.Pattern[bytes]:
+    """Where a batch may begin: an offset in range as far as its high bytes tell, a size, a magic."""
+    first, last = first_offset.to_bytes(8, "big"), (end_offset - 1).to_bytes(8, "big")
+    same = next((n for n in range(8) if first[n] != last[n]), 8)
+    low_high = (
+        b"" if same == 8 else b"[" + re.escape(first[same : same + 1]) + b"-" + re.escape(last[same : same + 1]) + b"]"
+    )
+    rest = b".{%d}" % (7 - same) if same < 7 else b""
+    head = re.escape(first[:same]) + low_high + rest
+    return re.compile(b"(?s)(?=" + head + rb"[\x00-\x7f].{3}.{4}[\x00-\x02])")

@@ -1,0 +1,14 @@
+"""All partitions of a broker: the data folders, which partition lies where, and who opens and deletes it."""
+
+from horolog.broker.log.manager.data_folder import LOCK_FILE, DataFolder, DataFolderError, partition_of
+from horolog.broker.log.manager.manager import LogManager
+from horolog.broker.log.manager.placing import Placing
+
+__all__ = [
+    "LOCK_FILE",
+    "DataFolder",
+    "DataFolderError",
+    "LogManager",
+    "Placing",
+    "partition_of",
+]

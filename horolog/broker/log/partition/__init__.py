@@ -1,0 +1,18 @@
+"""One partition: its segments, when it rolls, what expires, what is on the disk."""
+
+from horolog.broker.log.partition import rewrite
+from horolog.broker.log.partition.condition import DELETED, SERVING
+from horolog.broker.log.partition.markers import append_marker
+from horolog.broker.log.partition.opened import Opened, Resources
+from horolog.broker.log.partition.partition import OffsetOutOfRange, Partition
+
+__all__ = [
+    "DELETED",
+    "SERVING",
+    "OffsetOutOfRange",
+    "Opened",
+    "Partition",
+    "Resources",
+    "append_marker",
+    "rewrite",
+]

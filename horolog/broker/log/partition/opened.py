@@ -1,0 +1,54 @@
+"""What a partition is made from, and what all partitions of a broker share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from horolog.broker.log.counters import LogCounters
+from horolog.broker.log.files import LeaderEpochs
+from horolog.broker.log.indexes import IndexCache, TransactionIndex
+from horolog.broker.log.integrity import RescanQueue
+from horolog.broker.log.partition.time_watch import TimeWatch
+from horolog.broker.log.producers import ProducerStates
+from horolog.broker.log.segments import ConvertedChunks, Segment, TimesCache
+from horolog.broker.log.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What all partitions of a broker share."""
+
+    storage: Storage
+    producer_expiration_ms: int = 86_400_000
+    random: Callable[[], float] = lambda: 0.0
+    indexes: IndexCache = field(default_factory=IndexCache)
+    times: TimesCache = field(default_factory=TimesCache)
+    counters: LogCounters = field(default_factory=LogCounters)
+    rescan_queue: RescanQueue = field(default_factory=RescanQueue)
+    watch: TimeWatch = field(default_factory=TimeWatch)
+    converted: ConvertedChunks = field(default_factory=ConvertedChunks)
+
+
+@dataclass(slots=True)
+class Opened:
+    """What a partition is made from: found by `recovery` in a folder, or new."""
+
+    topic: str
+    index: int
+    directory: str
+    topic_id: bytes | None
+    segments: list[Segment]
+    producers: ProducerStates
+    epochs: LeaderEpochs
+    leader_epoch: int
+    log_start_offset: int
+    aborted: dict[int, TransactionIndex] = field(default_factory=dict)
+    unsealed: bool = False
+    """Something was read from the logs themselves: the seals have to be written anew."""
+    names_unsynced: bool = False
+    """A power cut may still change what is in the folder."""
+    recovery_point: int | None = None
+    """Up to where the log is known to be on the disk, if that is not its end."""
+    snapshot_offset: int = -1
+    """Of the newest snapshot of producers that is known to be on the disk."""
+    new_files: list[str] = field(default_factory=list)
+    """Small files of a folder that was just made, which nobody has synced."""

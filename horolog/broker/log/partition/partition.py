@@ -1,0 +1,694 @@
+"""One partition: a folder of segments that is appended to at the end, read anywhere, looked up by time, cut at the start.
+
+One thread calls everything but `sync`; nothing waits, so nothing is locked. The life of an append: `append` checks and
+queues it, `flush` writes all that is queued with one write, `sync` (in a worker thread) has it on the disk. `log_end_offset` counts
+what is queued, `high_watermark` what is written: readers see the log up to there. When a write fails, everything since the
+last flush is taken back, from the files as from memory, and the partition goes on. If that fails too, or a sync does, the
+partition is read only: it takes no appends until the job of `repair_job` has gone well. One that is offline serves nothing
+until its folder can be opened again (`become`). See `condition`.
+"""
+
+import logging
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+from horolog.broker.log.indexes import AbortedTransaction, TransactionIndex, transaction_index
+from horolog.broker.log.integrity import Seal, seals
+from horolog.broker.log.partition import retention, rewrite, rolling
+from horolog.broker.log.partition.condition import SERVING
+from horolog.broker.log.partition.durability import Durability, Snapshot
+from horolog.broker.log.partition.expiry import Expiry
+from horolog.broker.log.partition.opened import Opened, Resources
+from horolog.broker.log.partition.rewrite import Unreadable
+from horolog.broker.log.partition.time_watch import kept_ms
+from horolog.broker.log.producers import Completed, Duplicate, ProducerBatch, ProducerStates, snapshot_file
+from horolog.broker.log.segments import (
+    Allowance,
+    CleanedSegment,
+    Found,
+    LogReader,
+    Segment,
+    SegmentFolder,
+    TimeSearch,
+    convert_whole,
+    segment_for,
+    swap_files,
+)
+from horolog.broker.log.storage import NO_DESCRIPTORS, StorageFault, parent_of
+from horolog.broker.log.validation import AppendResult, Refused, Validated, check, too_large
+from horolog.broker.topic_settings import TopicConfig
+
+log = logging.getLogger(__name__)
+
+DELETED_SUFFIX = ".deleted"
+NO_APPEND_TIME = -1
+_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
+
+
+class OffsetOutOfRange(Exception):
+    """The log does not reach there."""
+
+
+class Partition:
+    """See the module's docstring."""
+
+    __slots__ = (
+        "_aborted",
+        "_active",
+        "_completed",
+        "_config",
+        "_doomed",
+        "_durability",
+        "_epochs",
+        "_failed",
+        "_kept_ms",
+        "_limits",
+        "_producers",
+        "_reader",
+        "_ready",
+        "_resources",
+        "_times",
+        "appended_bytes",
+        "condition",
+        "directory",
+        "expiry",
+        "folder",
+        "high_watermark",
+        "index",
+        "leader_epoch",
+        "log_end_offset",
+        "log_start_offset",
+        "segments",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(self, opened: Opened, config: TopicConfig, resources: Resources, folder: SegmentFolder) -> None:
+        self.topic = opened.topic
+        self.index = opened.index
+        self.directory = opened.directory
+        self.topic_id = opened.topic_id
+        self.appended_bytes = 0
+        self.condition = SERVING
+        """Changed by `stop`, `go_offline`, `become` and `delete`, and by the job of `repair_job` alone."""
+        self.folder = folder
+        self.segments = opened.segments
+        self.leader_epoch = opened.leader_epoch
+        self.log_start_offset = opened.log_start_offset
+        self._resources = resources
+        self._active = opened.segments[-1]
+        self.log_end_offset = self.high_watermark = self._active.next_offset
+        self._producers = opened.producers
+        self._completed: list[Completed] = []
+        self._epochs = opened.epochs
+        self._aborted = opened.aborted
+        self._ready = False
+        self._failed: StorageFault | None = None
+        self._reader = LogReader(self.segments)
+        self._times = TimeSearch(self.segments, resources.times)
+        synced = self.high_watermark if opened.recovery_point is None else opened.recovery_point
+        self._durability = Durability(resources.storage, self.directory, synced)
+        self._durability.folder_created(opened.new_files)
+        self._durability.snapshot_offset = opened.snapshot_offset
+        self.expiry = Expiry(f"{self.topic}-{self.index}", self._durability)
+        self._doomed: deque[tuple[int, Segment]] = deque()
+        self.config = config
+        if opened.names_unsynced:
+            self._durability.names_changed()
+        if opened.unsealed:
+            self._durability.segments_changed()
+            for segment in opened.segments:
+                self._durability.segment_written(segment)
+
+    def __repr__(self) -> str:
+        stopped = self.stopped and f", takes no appends: {self.stopped}"
+        state = f", offline: {self.fault}" if self.fault else stopped or ""
+        what = f"{len(self.segments)} segments, offsets {self.log_start_offset} to {self.log_end_offset}"
+        return f"<Partition {self.topic}-{self.index}: {what}{state}>"
+
+    @property
+    def config(self) -> TopicConfig:
+        return self._config
+
+    @config.setter
+    def config(self, config: TopicConfig) -> None:
+        self._config = config
+        self._active.index_interval_bytes = config.index_interval_bytes
+        self._limits = self._rolling_limits()
+        self._kept_ms = kept_ms(config)
+
+    def _rolling_limits(self) -> rolling.RollingLimits:
+        jitter_ms = rolling.draw_jitter_ms(self._config, self._resources.random)
+        return rolling.RollingLimits(self._active.base_offset, self._config, jitter_ms)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self.segments)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Up to where every transaction is decided."""
+        first = self._producers.first_undecided_offset
+        return self.high_watermark if first is None else min(max(first, self.log_start_offset), self.high_watermark)
+
+    # -- appending
+
+    def append(self, records: bytes | memoryview, now_ms: int, *, produce_version: int) -> AppendResult:
+        """Queue records behind the log's end. Raises Refused (theirs) or StorageFault (the disk's)."""
+        self.check_takes_appends()
+        config = self._config
+        try:
+            checked = check(
+                records,
+                self.log_end_offset,
+                config,
+                now_ms,
+                produce_version=produce_version,
+                leader_epoch=self.leader_epoch,
+            )
+        except Refused as refused:
+            self._resources.counters.note_refusal(refused)
+            raise
+        if not checked.count:
+            return AppendResult(-1, -1, NO_APPEND_TIME, self.log_start_offset, 0)
+        if checked.batches:
+            duplicate = self._check_producers(checked.batches)
+            if duplicate is not None:
+                append_time = duplicate.timestamp if config.log_append_time else NO_APPEND_TIME
+                first, last = duplicate.first_offset, duplicate.last_offset
+                return AppendResult(first, last, append_time, self.log_start_offset, last - first + 1)
+        self.append_checked(checked, now_ms)
+        first, last, append_time = checked.first_offset, checked.last_offset, checked.append_time
+        return _new_tuple(AppendResult, (first, last, append_time, self.log_start_offset, checked.count))
+
+    def append_checked(self, checked: Validated, now_ms: int) -> None:
+        """Queue what `validate.check` has passed for this log end offset."""
+        active = self._active
+        if not self._ready:
+            self._begin_appends()
+        size_bytes, last_offset, max_timestamp = checked.size_bytes, checked.last_offset, checked.max_timestamp
+        if size_bytes > self._config.segment_bytes:
+            raise too_large(size_bytes, self._config.segment_bytes)
+        reason = self._limits.exceeded_by(size_bytes, last_offset, max_timestamp, active, now_ms)
+        if reason is not None:
+            log.info("%s-%s: new segment at %s (%s)", self.topic, self.index, self.log_end_offset, reason)
+            self._roll(now_ms)
+            active = self._active
+        if not 0 <= now_ms - max_timestamp <= self._kept_ms:
+            self._resources.watch.note(self, self._resources.counters, max_timestamp, now_ms)
+        if max_timestamp < active.max_timestamp:
+            self._resources.counters.appends_out_of_order.value += 1
+        active.append(checked)
+        self.appended_bytes += size_bytes
+        self.log_end_offset = last_offset + 1
+        if self._durability.waiting_since_ms < 0:
+            self._durability.waiting_since_ms = now_ms
+        for batch in checked.batches:
+            completed = self._producers.update(batch, now_ms)
+            if completed is not None and completed.aborted:
+                self._completed.append(completed)
+
+    def check_takes_appends(self) -> None:
+        """Raises StorageFault if nothing can be appended now."""
+        if self.condition is not SERVING:
+            if self.fault is not None:
+                raise StorageFault(f"{self.topic}-{self.index} is offline: {self.fault}", path=self.directory)
+            raise self._stopped_fault()
+        if self._failed is not None:
+            raise self._failed
+
+    @property
+    def fault(self) -> str | None:
+        """Why it is offline."""
+        return self.condition.fault
+
+    @property
+    def stopped(self) -> str | None:
+        """Why it takes no appends, though it is read."""
+        return self.condition.stopped
+
+    @property
+    def takes_appends(self) -> bool:
+        return self.condition is SERVING
+
+    def _stopped_fault(self) -> StorageFault:
+        return StorageFault(f"{self.topic}-{self.index} takes no appends: {self.stopped}", path=self.directory)
+
+    def _check_producers(self, batches: Iterable[ProducerBatch]) -> Duplicate | None:
+        """The place of a batch that is in the log already; raises Refused for one that must not be there."""
+        for batch in batches:
+            verdict = self._producers.check(batch)
+            if isinstance(verdict, Duplicate):
+                return verdict
+            if verdict is not None:
+                raise Refused(verdict.code, verdict.message)
+        return None
+
+    def _begin_appends(self) -> None:
+        """Before the first append since the partition was opened: indexes grow again, and the epoch is on record."""
+        if self._active.seal is not None:
+            self._active.prepare_to_append()
+        self._epochs.begin(self.leader_epoch, self.log_end_offset, self._resources.storage, self.directory)
+        self._ready = True
+
+    def _roll(self, now_ms: int) -> None:
+        """Complete the active segment and begin another. If that fails the active one stays, and so do its records."""
+        self.write_pending()
+        old = self._active
+        try:
+            old.complete()
+            new = Segment.create(self.folder, self.log_end_offset, self._config, now_ms)
+        except StorageFault:
+            old.seal = None
+            raise
+        self._durability.segment_written(old)
+        self._save_snapshot()
+        self.segments.append(new)
+        self._active = new
+        self._segments_changed()
+        self._limits = self._rolling_limits()
+        self._resources.counters.segments_rolled.value += 1
+
+    def _segments_changed(self) -> None:
+        self._times.forget()
+        self._reader.forget()
+        self._durability.segments_changed()
+
+    def write_pending(self) -> None:
+        """Write now. If it fails, raise, and raise again from the next `flush`, which answers the waiting producers."""
+        try:
+            self._write()
+        except StorageFault as fault:
+            self._failed = fault
+            raise
+
+    def flush(self) -> None:
+        """Write what is queued. Raises StorageFault, after everything since the last flush has been taken back."""
+        if self._failed is not None:
+            fault, self._failed = self._failed, None
+            raise fault
+        self._write()
+
+    def _write(self) -> None:
+        active = self._active
+        if not active.pending:
+            return
+        try:
+            active.flush()
+        except StorageFault as fault:
+            self._take_back(fault)
+            raise
+        self.high_watermark = self.log_end_offset
+        self._producers.written()
+        if not active.needs_sync:
+            self._durability.segment_written(active)
+        if self._completed:
+            self._write_completed()
+
+    def _take_back(self, fault: StorageFault) -> None:
+        """Return to what the last flush left."""
+        self._resources.counters.write_failures.value += 1
+        log.error("%s-%s: appends from %s on taken back: %s", self.topic, self.index, self.high_watermark, fault)
+        try:
+            self._active.roll_back()
+        except StorageFault as second:
+            self.stop(f"{fault}; then {second}")
+        self.log_end_offset = self.high_watermark
+        self._producers.undo_unwritten()
+        self._completed.clear()
+
+    def stop(self, reason: str) -> None:
+        """Take no appends, and be read, until `repair_job` has gone well."""
+        self.condition = self.condition.read_only(reason)
+        log.error("%s-%s takes no appends until its disk works again: %s", self.topic, self.index, reason)
+
+    def go_offline(self, reason: str) -> None:
+        """Serve nothing until the folder can be opened again."""
+        self.condition = self.condition.offline(reason)
+
+    def _resume(self) -> None:
+        self.condition = self.condition.resumed()
+
+    def _write_completed(self) -> None:
+        """Put aborted transactions into the index of their marker's segment; what cannot be written now is before the next sync."""
+        completed, self._completed = self._completed, []
+        for one in completed:
+            index = self._aborted_in(self.segments[segment_for(self.segments, one.last_offset)].base_offset)
+            index.append(one.index_entry())
+            try:
+                index.flush()
+            except StorageFault as fault:
+                log.error("%s-%s: %s", self.topic, self.index, fault)
+
+    # -- syncing
+
+    @property
+    def recovery_point(self) -> int:
+        """Everything before it is on the disk."""
+        return self._durability.recovery_point
+
+    @property
+    def flush_is_due(self) -> bool:
+        """Whether `flush.messages` asks for a sync now, whatever the producer asked for."""
+        return self.log_end_offset - self._durability.recovery_point >= self._config.flush_messages
+
+    def sync_is_due(self, now_ms: int) -> bool:
+        """Whether `flush.ms` has passed, or a roll, a deletion or a scan has left something to be made durable."""
+        if self._durability.has_files_to_write:
+            return True
+        since_ms = self._durability.waiting_since_ms
+        return since_ms >= 0 and abs(now_ms - since_ms) >= self._config.flush_ms  # the clock may have been set back
+
+    def sync(self) -> None:
+        """Have everything written so far on the disk. Safe in a worker thread; calls from several wait for each other.
+
+        When it fails the partition takes no more before all that was not synced is written again: the kernel forgets what it
+        could not write, so a sync that succeeds afterwards would prove nothing. Having no descriptor to sync by is no such failure.
+        """
+        if self.stopped is not None:
+            raise self._stopped_fault()
+        try:
+            transaction_index.flush_all(tuple(self._aborted.values()))
+            self._durability.sync(self.segments, self.high_watermark)
+        except StorageFault as fault:
+            if not self.condition.is_deleted:
+                self._resources.counters.sync_failures.value += 1
+                if fault.code not in NO_DESCRIPTORS:
+                    self.stop(f"what was written may not be on the disk: {fault}")
+                raise
+
+    @property
+    def has_unsynced(self) -> bool:
+        return self._durability.waiting_since_ms >= 0
+
+    def repair_job(self) -> Callable[[], None]:
+        """What has a stopped partition take appends again once its disk works; raises StorageFault; may run in a worker."""
+        job = self._durability.repair_job(self.segments, self._active, self.high_watermark)
+
+        def repair() -> None:
+            try:
+                job()
+            except Unreadable as damage:
+                self.go_offline(f"what was written and not synced is lost: {damage}")
+                log.error("%s-%s is offline: %s", self.topic, self.index, self.fault)
+            else:
+                self._resume()
+
+        return repair
+
+    def become(self, other: "Partition") -> None:
+        """Replace this partition's state by that of a fresh opening; it takes no appends until unsynced bytes are rewritten."""
+        leader_epoch = max(self.leader_epoch, other.leader_epoch)
+        for name in Partition.__slots__:
+            setattr(self, name, getattr(other, name))
+        self.leader_epoch = leader_epoch
+        self.condition = self.condition.read_only(
+            other.stopped or "it was opened again, and what it holds is not known to be on the disk"
+        )
+
+    def _save_snapshot(self, replaces: int | None = None) -> None:
+        producers = self._producers
+        if len(producers):
+            snapshot = Snapshot(self.log_end_offset, producers.snapshot(), producers.remembered(), replaces)
+            self._durability.save_snapshot(snapshot)
+
+    def note_progress(self) -> None:
+        """Now and then: have the active segment sealed up to here with the next sync, so that a crash costs no long scan."""
+        active = self._active
+        last = active.progress
+        if self.takes_appends and active.note_progress():
+            self._durability.segment_written(active)
+            self._durability.segments_changed()
+            self._save_snapshot(replaces=None if last is None else last.contents.next_offset)
+
+    # -- reading
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        at_least_one: bool = True,
+        upto: int | None = None,
+        upconvert: Allowance | None = None,
+    ) -> bytes:
+        """The log from the batch that holds `offset` on, as it lies in the file; b"" if there is nothing yet.
+
+        Cut at `max_bytes`, inside a batch if that is where it falls, as readers expect it; unless the first batch alone is
+        larger and `at_least_one` asks for it. Nothing at or behind `upto`, a batch boundary. `upconvert`: v0 and v1 as v2.
+        """
+        written, sure = self.high_watermark, self.stopped is None or self._durability.in_memory
+        end_offset = written if upto is None or upto > written else upto
+        if not self.log_start_offset <= offset < end_offset:
+            if self.log_start_offset <= offset <= self.log_end_offset:
+                return b""
+            raise OffsetOutOfRange(f"{offset} is not in {self.log_start_offset} to {self.log_end_offset}")
+        up = upconvert if sure else None
+        data = self._reader.read(offset, end_offset, written, max_bytes, at_least_one=at_least_one, upconvert=up)
+        if sure:
+            return data
+        whole = rewrite.sound(data, end_offset)
+        if at_least_one and data and not whole:
+            raise self._stopped_fault()
+        return whole if upconvert is None else convert_whole(whole)
+
+    # -- looking up
+
+    def first_at_or_after(self, timestamp: int, upto: int | None = None) -> Found | None:
+        """The first record, in offset order, with a timestamp at or after the given one; None if there is none."""
+        self._resources.counters.lookups_by_time.value += 1
+        end_offset = self.high_watermark if upto is None else min(upto, self.high_watermark)
+        believed = self.stopped is None or self._durability.in_memory
+        known_offset = end_offset if believed else min(end_offset, self.recovery_point)
+        found = self._times.first_at_or_after(timestamp, self.log_start_offset, known_offset)
+        if found is None and known_offset < end_offset:
+            raise self._stopped_fault()  # it may lie where the page cache has lost what was written
+        return found
+
+    def largest_timestamp(self) -> Found | None:
+        """The first record with the largest timestamp of the log."""
+        if self.stopped is not None and not self._durability.in_memory and self.recovery_point < self.high_watermark:
+            raise self._stopped_fault()
+        return self._times.largest(self.log_start_offset, self.high_watermark)
+
+    def offsets_before(self, timestamp: int, max_count: int, now_ms: int) -> list[int]:
+        """ListOffsets v0: see `newest_before`. The log's end counts as a segment written now, unless the active segment is empty."""
+        end = (self.high_watermark, now_ms) if self._active.size_bytes else None
+        return self._times.newest_before(timestamp, max_count, self.log_start_offset, end)
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """The largest known leader epoch not above `epoch` and where it ends; (-1, -1) if nothing is known of it."""
+        if epoch == self.leader_epoch:
+            return epoch, self.log_end_offset
+        return self._epochs.end_offset_for(epoch, self.log_end_offset)
+
+    def epoch_at(self, offset: int) -> int:
+        """The leader epoch in which an offset was or will be written; -1 if that is not known."""
+        if offset >= self.log_end_offset:
+            return self.leader_epoch
+        return self._epochs.epoch_of(offset)
+
+    # -- transactions and producers
+
+    def aborted_transactions(self, from_offset: int, upto: int) -> list[tuple[int, int]]:
+        """(producer id, first offset) of the aborted transactions with records from `from_offset` up to `upto`."""
+        return [(one.producer_id, one.first_offset) for one in self.aborted_overlapping(from_offset, upto)]
+
+    def aborted_overlapping(self, from_offset: int, upto: int) -> list[AbortedTransaction]:
+        """The aborted transactions with records from `from_offset` up to `upto`."""
+        if not self._aborted:
+            return []
+        first = self.segments[segment_for(self.segments, from_offset)].base_offset
+        indexes = (self._aborted[base].entries for base in sorted(self._aborted) if base >= first)
+        return transaction_index.overlapping(indexes, from_offset, upto)
+
+    def _aborted_in(self, base_offset: int) -> TransactionIndex:
+        if base_offset not in self._aborted:
+            path = f"{self.directory}/{base_offset:020d}{transaction_index.SUFFIX}"
+            self._aborted[base_offset] = TransactionIndex(self._resources.storage, path, base_offset)
+        return self._aborted[base_offset]
+
+    def producers(self) -> ProducerStates:
+        """The producers that have written here."""
+        return self._producers
+
+    # -- the start of the log moves
+
+    def delete_records_before(self, offset: int) -> None:
+        """Move the log's start; whole segments before it go. The caller writes the log start checkpoint."""
+        if offset > self.high_watermark or offset < 0:
+            raise OffsetOutOfRange(f"{offset} is not in {self.log_start_offset} to {self.high_watermark}")
+        if offset > self.log_start_offset:
+            self.check_takes_appends()
+            self._move_start(offset)
+
+    def _move_start(self, offset: int) -> None:
+        self.log_start_offset = offset
+        self._reader.forget()
+        if self._epochs.truncate_from_start(offset):
+            self._epochs.save(self._resources.storage, self.directory)
+
+    def apply_retention(self, now_ms: int) -> list[retention.Expired]:
+        """Take out of use what has outlived its time, size or start offset; says what. The rest goes with `finish_retention`."""
+        self.write_pending()
+        expired = self.expiry.find(self, now_ms)
+        self._producers.expire(now_ms)
+        return self._expire(expired, now_ms)
+
+    def finish_retention(self, now_ms: int) -> list[retention.Expired]:
+        """When `expiry.is_due`: what had expired when `apply_retention` was called last, and still has."""
+        self.write_pending()
+        return self._expire(self.expiry.find_waiting(self, now_ms), now_ms)
+
+    def _expire(self, expired: Sequence[retention.Expired], now_ms: int) -> list[retention.Expired]:
+        if expired and expired[-1].base_offset == self._active.base_offset:
+            expired = self._without_active(expired, now_ms)
+        going = self.expiry.dispensable(self, expired)
+        if self.expiry.waiting_upto is not None and not self._durability.has_snapshots:
+            self._save_snapshot()
+        try:
+            for segment in going:
+                self.take_out(segment, now_ms)
+                self._resources.counters.segments_expired.value += 1
+        finally:  # also if a later one could not be renamed
+            if self.segments[0].base_offset > self.log_start_offset:
+                self._move_start(self.segments[0].base_offset)
+        return list(expired[: len(going)])
+
+    def _without_active(self, expired: Sequence[retention.Expired], now_ms: int) -> Sequence[retention.Expired]:
+        """All of it, once another segment is active; where none can be begun the one that is stays."""
+        if not self.takes_appends:
+            return expired[:-1]
+        if not self._ready:
+            self._begin_appends()
+        self._roll(now_ms)
+        return expired
+
+    def take_out(self, segment: Segment, now_ms: int) -> None:
+        """Rename a segment's files to `.deleted`; they are removed after `file.delete.delay.ms`. If that fails it stays."""
+        segment.retire(DELETED_SUFFIX)
+        self.segments.remove(segment)
+        self._doomed.append((now_ms + self._config.file_delete_delay_ms, segment))
+        self._segments_changed()
+        self.expiry.forget(segment.base_offset)
+        storage = self._resources.storage
+        base_offset = segment.base_offset
+        for name in (snapshot_file.file_name(base_offset), f"{base_offset:020d}{transaction_index.SUFFIX}"):
+            if storage.exists(f"{self.directory}/{name}"):  # of no use without the log
+                storage.remove(f"{self.directory}/{name}")
+        self._aborted.pop(base_offset, None)
+
+    def take_doomed(self, now_ms: int) -> list[Segment]:
+        """The segments that have been out of use for long enough: their files are to be removed."""
+        taken = []
+        delay_ms = self._config.file_delete_delay_ms
+        while self._doomed and not now_ms < self._doomed[0][0] <= now_ms + delay_ms:  # nor if the clock was set back
+            taken.append(self._doomed.popleft()[1])
+        return taken
+
+    @property
+    def starts_inside_segment(self) -> bool:
+        """Whether the log's start is not told by the name of its first segment, which a power cut may bring back."""
+        return self.log_start_offset > (0 if self._durability.names_are_unsynced else self.segments[0].base_offset)
+
+    # -- compaction
+
+    def replace_segments(self, cleaned: Sequence[CleanedSegment], now_ms: int) -> bool:
+        """Put compacted segments in the place of those they were made from; False if those are no longer all there.
+
+        After a StorageFault files and memory do not agree: a restart finishes what was begun (see `swap_files`).
+        """
+        complete = {one.base_offset: one for one in self.segments[:-1]}
+        storage = self._resources.storage
+        bases = [one.base_offset for one in cleaned]
+        if not all(base in complete for one in cleaned for base in one.replaces):
+            swap_files.discard(storage, self.directory, bases)
+            return False
+        swap_files.promote(storage, self.directory, bases)
+        for base in [base for one in cleaned for base in one.replaces]:
+            self.take_out(complete[base], now_ms)
+        swap_files.install(storage, self.directory, bases)
+        for one in cleaned:
+            self._put_in(one)
+        self._segments_changed()
+        return True
+
+    def _put_in(self, cleaned: CleanedSegment) -> None:
+        base_offset, seal = cleaned.base_offset, cleaned.seal
+        segment = Segment(self.folder, base_offset, seal.contents, self._config, seal.created_ms, seal=seal)
+        self.segments.insert(bisect_left(self.segments, base_offset, key=lambda one: one.base_offset), segment)
+        if cleaned.aborted:
+            path = f"{self.directory}/{base_offset:020d}{transaction_index.SUFFIX}"
+            self._aborted[base_offset] = TransactionIndex(self._resources.storage, path, base_offset, cleaned.aborted)
+
+    # -- mending
+
+    def set_active_apart(self, now_ms: int) -> None:
+        """Go on in a new segment: the active one, which has records, is to be read again. Raises StorageFault."""
+        self.write_pending()
+        old, self._active = self._active, Segment.create(self.folder, self.log_end_offset, self._config, now_ms)
+        self.segments.append(self._active)
+        self._durability.segment_written(old)
+        self._segments_changed()
+        self._limits = self._rolling_limits()
+
+    def take_rescanned(self, segment: Segment, seal: Seal) -> bool:
+        """Go on with what was found in a closed segment that was read again; False if it is no longer here."""
+        if segment not in self.segments[:-1] or self.fault is not None:
+            return False
+        segment.take_over(seal)
+        self._segments_changed()
+        return True
+
+    # -- the end
+
+    def close(self) -> None:
+        """Write, complete, sync and seal everything. A partition that nothing has happened to costs nothing."""
+        self.complete()
+        self.settle()
+        self.let_go()
+
+    def complete(self) -> None:
+        """The first part of closing: write everything and say what there is to be sealed."""
+        if not self.takes_appends:
+            return
+        self.flush()
+        if self._active.seal is None:
+            untouched = len(self.segments) == 1 and not self._active.end_bytes and not self._durability.has_work
+            seal = self._active.complete()
+            if untouched:
+                seals.save_unsynced(self._resources.storage, self.directory, [seal])
+            else:
+                self._durability.segment_written(self._active)
+                self._durability.segments_changed()
+                self._save_snapshot()
+
+    def settle(self) -> None:
+        """The second: wait for the disk. May run in a worker thread."""
+        if self.takes_appends and self._durability.has_work:
+            self.sync()
+            if self._durability.has_work:
+                raise StorageFault("its seals could not be written", path=self.directory)
+
+    def let_go(self) -> None:
+        """The last: remove what waits for it, and give the descriptors back."""
+        for _, doomed in self._doomed:
+            doomed.remove_files()
+        self._doomed.clear()
+        self.close_files()
+
+    def close_files(self) -> None:
+        """Give every descriptor back without writing anything."""
+        for segment in self.segments:
+            segment.close()
+
+    def delete(self, aside: str) -> None:
+        """Rename the folder to `aside`, durably: the partition is gone, its files follow later."""
+        for segment in self.segments:
+            segment.removed = True
+        self.condition = self.condition.deleted()
+        self.close_files()
+        self._doomed.clear()
+        self._resources.storage.rename(self.directory, aside)
+        self._resources.storage.sync_dir(parent_of(aside))

@@ -1,0 +1,108 @@
+"""Has a partition that a failed write or sync has stopped written again, so that it may take appends once more.
+
+After a failed sync the kernel counts the pages that it could not write as clean: the next sync succeeds without having written
+them, and what a read shows may never have been on the disk. So bytes behind the last successful sync count as unsynced, now and
+at the next start, which rewrites them (`make_dirty`). Once a probe file can be written and synced in the folder, every such
+byte is read from the cache, written to its place again (which makes its page dirty) and synced; and it has to be, batch for
+batch, what was appended. Then all of the log is on the disk, whatever its producers were told: what was acknowledged with
+`acks=1` is kept, what was refused is there too, and a producer that sends it again is told where it is, if it numbers its
+batches.
+
+If the cache has given up what the disk never had, `Unreadable` says so: the folder has to be opened again as after a crash.
+"""
+
+from collections.abc import Iterable
+
+from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET
+from horolog.broker.log.integrity import CHUNK_BYTES, Damage, scan
+from horolog.broker.log.segments import Segment
+from horolog.broker.log.storage import File, FileMissing, Storage
+
+PROBE = "horolog-probe.tmp"
+"""Removed at the next start should it be left over, as everything is that ends so."""
+PROBE_BYTES = 4096
+PAGE_BYTES = 4096
+
+
+class Unreadable(Exception):
+    """What was written and not synced cannot be read again."""
+
+
+def probe(storage: Storage, directory: str) -> None:
+    """Raises StorageFault unless a file can be made, written, synced and removed here."""
+    path = f"{directory}/{PROBE}"
+    storage.write_atomically(path, bytes(PROBE_BYTES))
+    storage.remove(path)
+
+
+def write_again(storage: Storage, segment: Segment, size_bytes: int, *, is_active: bool) -> None:
+    """Have the first `size_bytes` of a segment's log on the disk. Raises StorageFault or Unreadable."""
+    try:
+        file = storage.open_apart(segment.log.path)
+    except FileMissing:
+        if segment.removed:
+            return
+        raise
+    try:
+        if is_active:
+            file.truncate(
+                size_bytes
+            )  # a write that failed may have left a part of itself, if taking it back failed too
+        _write_batches(file, segment, size_bytes)
+        file.datasync()
+    finally:
+        file.close()
+    segment.synced_bytes = size_bytes
+
+
+def _write_batches(file: File, segment: Segment, size_bytes: int) -> None:
+    start = segment.synced_bytes
+    if start >= size_bytes:
+        return
+    page = start - start % PAGE_BYTES
+    if page < start:
+        file.pwritev([file.pread(start - page, page)], page)
+
+    def read_and_write(size: int, position: int) -> bytes:
+        data = file.pread(size, start + position)
+        file.pwritev([data], start + position)
+        return data
+
+    first_offset = segment.base_offset
+    end_offset = first_offset + LARGEST_RELATIVE_OFFSET + 1
+    for span in scan(read_and_write, size_bytes - start, first_offset=first_offset, end_offset=end_offset):
+        if isinstance(span, Damage) and not _is_known(segment, start + span.position, start + span.end):
+            raise Unreadable(f"{segment.log.path}: {span.reason} at {start + span.position}")
+
+
+def _is_known(segment: Segment, start: int, end: int) -> bool:
+    """Whether this damage was there when the segment was opened."""
+    return any(first <= start and end <= last for first, last in segment.holes)
+
+
+def sound(data: bytes, end_offset: int) -> bytes:
+    """The good batches that a slice of a stopped partition begins with: the cache may have given up what the disk never had."""
+    good_bytes = 0
+    for span in scan(lambda size, at: data[at : at + size], len(data), first_offset=0, end_offset=end_offset):
+        if isinstance(span, Damage):
+            break
+        good_bytes = span.end
+    return data[:good_bytes]
+
+
+def make_dirty(file: File, start: int, end: int) -> None:
+    """Write again what is there, unchanged, so that the next sync has it on the disk whatever became of the last one.
+
+    At a start after a process that was killed: a sync of its may have failed, and the pages that it left count as clean.
+    """
+    position = start - start % PAGE_BYTES
+    while start < end and position < end:
+        data = file.pread(min(CHUNK_BYTES, end - position), position)
+        file.pwritev([data], position)
+        position += len(data)
+
+
+def write_small_files(storage: Storage, paths: Iterable[str]) -> None:
+    """Small files of a new folder that nobody has synced."""
+    for path in paths:
+        storage.write_atomically(path, storage.read_all(path))

@@ -1,0 +1,87 @@
+"""Decides whether the active segment must make way for a new one before an append: by size, time, index or offset range."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Protocol
+
+from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET
+from horolog.broker.topic_settings import TopicConfig
+
+
+class Reason(StrEnum):
+    """Why a segment was rolled; the value is what logs and metrics say."""
+
+    SIZE = "size"
+    TIME = "time"
+    INDEX_FULL = "index full"
+    OFFSET_RANGE = "offset range"
+
+
+class Growing(Protocol):
+    """What the decision needs to know of the segment that would take the append."""
+
+    @property
+    def end_bytes(self) -> int: ...
+    @property
+    def created_ms(self) -> int: ...
+    @property
+    def first_timestamp(self) -> int:
+        """Of its first batch or message; -1 when that carries none."""
+
+    @property
+    def index_is_full(self) -> bool:
+        """One of its indexes has no room for another entry."""
+
+
+class RollingLimits:
+    """How far the active segment may grow. Made when a segment begins, and when the configuration changes."""
+
+    __slots__ = ("_last_offset", "_roll_after_ms", "_segment_bytes")
+
+    def __init__(self, base_offset: int, config: TopicConfig, jitter_ms: int = 0) -> None:
+        """`jitter_ms` is drawn once for the segment, see `draw_jitter_ms`."""
+        self._segment_bytes = config.segment_bytes
+        self._roll_after_ms = segment_time_ms(config) - jitter_ms
+        self._last_offset = base_offset + LARGEST_RELATIVE_OFFSET
+
+    def __repr__(self) -> str:
+        return f"<RollingLimits {self._segment_bytes} bytes, {self._roll_after_ms} ms, to offset {self._last_offset}>"
+
+    def exceeded_by(
+        self, size_bytes: int, last_offset: int, max_timestamp: int, segment: Growing, now_ms: int
+    ) -> Reason | None:
+        """The reason to roll before this record set is appended, or None. Asked for every append.
+
+        `max_timestamp` is the largest that carries meaning: -1 for sets without times and for transaction markers.
+        An empty segment is never rolled: a new one would have the same name. A segment whose first record has a timestamp
+        is rolled by what the records say, strictly later than segment.ms; the wall clock plays no part, so that loading an
+        old dump cuts segments as the live traffic did. Only a segment without such a timestamp goes by the wall clock and
+        its age.
+        """
+        end_bytes = segment.end_bytes
+        if not end_bytes:
+            return None
+        if end_bytes > self._segment_bytes - size_bytes:
+            return Reason.SIZE
+        first = segment.first_timestamp
+        waited_ms = max_timestamp - first if first >= 0 else now_ms - segment.created_ms
+        if waited_ms > self._roll_after_ms:
+            return Reason.TIME
+        if segment.index_is_full:
+            return Reason.INDEX_FULL
+        if last_offset > self._last_offset:
+            return Reason.OFFSET_RANGE
+        return None
+
+
+def segment_time_ms(config: TopicConfig) -> int:
+    """How long a segment may take records: on a compacted topic not longer than the cleaner may wait for it."""
+    return min(config.segment_ms, config.max_compaction_lag_ms) if config.compact else config.segment_ms
+
+
+def draw_jitter_ms(config: TopicConfig, random: Callable[[], float]) -> int:
+    """How much earlier one segment rolls by time, so that partitions created together do not roll together.
+
+    `random` returns a number from 0 up to but not including 1.
+    """
+    return int(random() * min(config.segment_jitter_ms, config.segment_ms))

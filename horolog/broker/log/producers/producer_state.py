@@ -1,0 +1,368 @@
+"""Knows what each producer last wrote to a partition: tells new batches from repeated, missing and fenced ones, and which
+transactions are open.
+
+Per producer id: its epoch, its last five batches, the epoch of the coordinator that wrote its last marker, and where its open
+transaction began. The rules, as real brokers have them:
+
+- A batch with the same epoch and the same first and last sequence as one of the last five is a duplicate: the producer
+  gets the offsets of then, nothing is appended.
+- An older epoch than the known one: INVALID_PRODUCER_EPOCH.
+- A newer epoch starts at sequence 0, anything else: OUT_OF_ORDER_SEQUENCE_NUMBER.
+- In the known epoch the first sequence follows the last one; behind 2^31-1 comes 0. Anything else, also a batch that was seen
+  in part or too long ago to be recognised: OUT_OF_ORDER_SEQUENCE_NUMBER. After nothing but a marker comes 0.
+- A producer nobody knows may begin with any sequence: its state may have expired, or its records been deleted.
+- A plain batch inside a producer's open transaction: INVALID_TXN_STATE. A marker from an older coordinator:
+  TRANSACTION_COORDINATOR_FENCED.
+
+`check` only asks, `update` records what was appended, and `undo_unwritten` takes back what did not reach the disk.
+Producers that have been idle for `expiration_ms` are forgotten, counted from their last append on the broker's clock (or from
+the start), not from the records' own times: someone who loads last year's data is not idle. A transaction in progress keeps
+its producer. At most `max_producers` are remembered; one more makes the longest idle one be forgotten early.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from horolog.broker.log.indexes import AbortedTransaction
+from horolog.broker.log.producers.producers_file import Appended, Remembered
+from horolog.broker.log.producers.snapshot_file import SnapshotEntry
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.control import Marker
+
+BATCHES_REMEMBERED = 5
+MAX_PRODUCERS = 10_000
+LARGEST_SEQUENCE = 2**31 - 1
+
+
+class ProducerBatch(NamedTuple):
+    """What the state needs to know of one batch that carries a producer id."""
+
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+    max_timestamp: int
+    transactional: bool = False
+    marker: Marker | None = None  # of a control batch: how it ends the producer's transaction
+
+
+class Producer(NamedTuple):
+    """What is known of one producer. Replaced as a whole by every change, so that a change can be taken back."""
+
+    epoch: int
+    batches: tuple[Appended, ...]  # oldest first; empty when only markers of this epoch are known
+    last_timestamp: int
+    coordinator_epoch: int
+    transaction_start: int  # -1: no transaction is open
+    touched_ms: int
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else -1
+
+    @property
+    def last_data_offset(self) -> int:
+        return self.batches[-1].last_offset if self.batches else -1
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """The batch is in the log already, here."""
+
+    first_offset: int
+    last_offset: int
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    code: ErrorCode
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A marker that ended a transaction with records in this partition."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    aborted: bool
+    last_stable_offset: int  # everything before it was decided when the marker had been appended
+
+    def index_entry(self) -> AbortedTransaction:
+        """What the transaction index keeps if the transaction was aborted."""
+        return AbortedTransaction(self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset)
+
+
+_UNKNOWN = Producer(-1, (), -1, -1, -1, 0)
+
+
+class ProducerStates:
+    """The producers of one partition, longest idle first."""
+
+    __slots__ = ("_completed", "_max_producers", "_open", "_producers", "_undo", "expiration_ms")
+
+    def __init__(self, expiration_ms: int, max_producers: int = MAX_PRODUCERS) -> None:
+        self.expiration_ms = expiration_ms
+        self._max_producers = max_producers
+        self._producers: dict[int, Producer] = {}
+        self._open: dict[int, int] = {}  # producer id -> first offset of its open transaction, ascending
+        self._completed: list[Completed] = []  # whose markers have not been written yet
+        self._undo: list[tuple[int, Producer | None]] = []
+
+    def __repr__(self) -> str:
+        return f"<ProducerStates of {len(self._producers)} producers, {len(self._open)} with an open transaction>"
+
+    def __len__(self) -> int:
+        return len(self._producers)
+
+    def __iter__(self) -> Iterator[tuple[int, Producer]]:
+        return iter(self._producers.items())
+
+    def get(self, producer_id: int) -> Producer | None:
+        return self._producers.get(producer_id)
+
+    def check(self, batch: ProducerBatch) -> Duplicate | Rejected | None:
+        """Whether this batch may be appended (None), has been already, or must not be."""
+        producer = self._producers.get(batch.producer_id)
+        if producer is None:
+            return self._check_newcomer()
+        if batch.marker is not None:
+            return _check_epoch(producer, batch) or _check_coordinator(producer, batch.marker)
+        duplicate = _find_duplicate(producer, batch)
+        if duplicate is not None:
+            return duplicate
+        return _check_epoch(producer, batch) or _check_sequence(producer, batch) or _check_transaction(producer, batch)
+
+    def _check_newcomer(self) -> Rejected | None:
+        if len(self._open) < self._max_producers:
+            return None
+        message = f"{len(self._open)} producers have open transactions on this partition, no more are taken"
+        return Rejected(ErrorCode.UNKNOWN_PRODUCER_ID, message)
+
+    def update(self, batch: ProducerBatch, now_ms: int) -> Completed | None:
+        """Record a batch that is appended: nothing is checked here."""
+        producer_id = batch.producer_id
+        before = self._producers.pop(producer_id, None)
+        self._undo.append((producer_id, before))
+        after = _after(before or _UNKNOWN, batch, now_ms)
+        self._producers[producer_id] = after
+        if before is None and len(self._producers) > self._max_producers:
+            self._evict_longest_idle()
+        if batch.marker is not None:
+            return self._complete(before or _UNKNOWN, batch, batch.marker)
+        if after.transaction_start >= 0 and producer_id not in self._open:
+            self._open[producer_id] = after.transaction_start
+        return None
+
+    def replay(self, batch: ProducerBatch, now_ms: int) -> Completed | None:
+        """Record a batch that is read again from the log, where it cannot be undone."""
+        completed = self.update(batch, now_ms)
+        self.written()
+        return completed
+
+    def _complete(self, before: Producer, batch: ProducerBatch, marker: Marker) -> Completed | None:
+        self._open.pop(batch.producer_id, None)
+        if before.transaction_start < 0:
+            return None
+        completed = Completed(
+            batch.producer_id,
+            before.transaction_start,
+            batch.last_offset,
+            not marker.committed,
+            next(iter(self._open.values()), batch.last_offset + 1),
+        )
+        self._completed.append(completed)
+        return completed
+
+    def _evict_longest_idle(self) -> None:
+        for producer_id in self._producers:
+            if producer_id not in self._open:
+                del self._producers[producer_id]
+                return
+
+    @property
+    def first_undecided_offset(self) -> int | None:
+        """Where the earliest transaction begins that is open, or whose end has not been written yet. None: there is none."""
+        first = next(iter(self._open.values()), None)
+        for completed in self._completed:
+            if first is None or completed.first_offset < first:
+                first = completed.first_offset
+        return first
+
+    def written(self) -> None:
+        """Everything that was recorded has reached the log."""
+        self._undo.clear()
+        self._completed.clear()
+
+    def undo_unwritten(self) -> None:
+        """Take back every update since the last `written`: the appends failed."""
+        while self._undo:
+            producer_id, before = self._undo.pop()
+            self._producers.pop(producer_id, None)
+            if before is not None:
+                self._producers[producer_id] = before
+        self._completed.clear()
+        self._find_open()
+
+    def _find_open(self) -> None:
+        starts = [(one.transaction_start, pid) for pid, one in self._producers.items() if one.transaction_start >= 0]
+        self._open = {producer_id: start for start, producer_id in sorted(starts)}
+
+    def expire(self, now_ms: int) -> int:
+        """Forget producers that have been idle for too long; says how many."""
+        idle_since = now_ms - self.expiration_ms
+        expired = [
+            producer_id
+            for producer_id, one in self._producers.items()
+            if one.touched_ms <= idle_since and one.transaction_start < 0
+        ]
+        for producer_id in expired:
+            del self._producers[producer_id]
+        return len(expired)
+
+    def clear(self) -> None:
+        self._producers.clear()
+        self._open.clear()
+        self.written()
+
+    def restore(self, entries: Iterable[SnapshotEntry], now_ms: int) -> None:
+        """Begin again from a snapshot."""
+        self.clear()
+        for entry in entries:
+            self._producers[entry.producer_id] = _from_snapshot(entry, now_ms)
+            if len(self._producers) > self._max_producers:
+                self._evict_longest_idle()
+        self._find_open()
+
+    def restore_missing(self, entries: Iterable[SnapshotEntry], now_ms: int) -> None:
+        """Of a snapshot, take those producers that the log behind it says nothing of."""
+        for entry in entries:
+            self._producers.setdefault(entry.producer_id, _from_snapshot(entry, now_ms))
+        self._find_open()
+
+    def snapshot(self) -> list[SnapshotEntry]:
+        """What to save, by producer id."""
+        return [_to_snapshot(producer_id, self._producers[producer_id]) for producer_id in sorted(self._producers)]
+
+    def remembered(self) -> list[Remembered]:
+        """What a snapshot has no room for, by producer id: the last batches of those that have more than one."""
+        several = [(one_id, one) for one_id, one in sorted(self._producers.items()) if len(one.batches) > 1]
+        return [Remembered(producer_id, one.epoch, one.batches) for producer_id, one in several]
+
+    def recall(self, remembered: Mapping[int, Remembered]) -> None:
+        """Put the batches in place again that come before the oldest one known."""
+        for producer_id, kept in remembered.items():
+            producer = self._producers.get(producer_id)
+            if producer is None or producer.epoch != kept.epoch or not producer.batches:
+                continue
+            places = [one.place for one in kept.batches]
+            oldest = producer.batches[0].place
+            if oldest in places:
+                batches = (*kept.batches[: places.index(oldest) + 1], *producer.batches[1:])
+                self._producers[producer_id] = producer._replace(batches=batches[-BATCHES_REMEMBERED:])
+
+    def last_records(self) -> Mapping[int, tuple[int, int]]:
+        """Per producer its last data offset (-1: none) and epoch: what the cleaner must leave a trace of."""
+        return {producer_id: (one.last_data_offset, one.epoch) for producer_id, one in self._producers.items()}
+
+
+def _find_duplicate(producer: Producer, batch: ProducerBatch) -> Duplicate | None:
+    if batch.producer_epoch != producer.epoch:
+        return None
+    for one in producer.batches:
+        if one.first_sequence == batch.base_sequence and one.last_sequence == batch.last_sequence:
+            return Duplicate(one.first_offset, one.last_offset, one.timestamp)
+    return None
+
+
+def _check_epoch(producer: Producer, batch: ProducerBatch) -> Rejected | None:
+    if batch.producer_epoch >= producer.epoch:
+        return None
+    message = f"producer {batch.producer_id} has epoch {producer.epoch}, the batch says {batch.producer_epoch}"
+    return Rejected(ErrorCode.INVALID_PRODUCER_EPOCH, message)
+
+
+def _check_sequence(producer: Producer, batch: ProducerBatch) -> Rejected | None:
+    first = batch.base_sequence
+    if batch.producer_epoch != producer.epoch:
+        if first == 0:
+            return None
+        message = f"producer {batch.producer_id} begins epoch {batch.producer_epoch} at sequence {first}, not at 0"
+    else:
+        if first == next_sequence(producer.last_sequence):
+            return None
+        message = f"producer {batch.producer_id} sends sequence {first} after {producer.last_sequence}"
+    return Rejected(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, message)
+
+
+def next_sequence(last_sequence: int) -> int:
+    """Sequences count up to the largest int32 and begin again at 0."""
+    return 0 if last_sequence == LARGEST_SEQUENCE else last_sequence + 1
+
+
+def _check_transaction(producer: Producer, batch: ProducerBatch) -> Rejected | None:
+    if producer.transaction_start < 0 or batch.transactional:
+        return None
+    message = (
+        f"producer {batch.producer_id} has a transaction open since {producer.transaction_start}, the batch has none"
+    )
+    return Rejected(ErrorCode.INVALID_TXN_STATE, message)
+
+
+def _check_coordinator(producer: Producer, marker: Marker) -> Rejected | None:
+    if marker.coordinator_epoch >= producer.coordinator_epoch:
+        return None
+    message = f"coordinator epoch {marker.coordinator_epoch} is older than {producer.coordinator_epoch}"
+    return Rejected(ErrorCode.TRANSACTION_COORDINATOR_FENCED, message)
+
+
+def _after(before: Producer, batch: ProducerBatch, now_ms: int) -> Producer:
+    """What is known of a producer once this batch is in the log."""
+    kept = before.batches if batch.producer_epoch == before.epoch else ()
+    if batch.marker is not None:
+        return Producer(batch.producer_epoch, kept, batch.max_timestamp, batch.marker.coordinator_epoch, -1, now_ms)
+    appended = Appended(
+        batch.base_sequence, batch.last_sequence, batch.first_offset, batch.last_offset, batch.max_timestamp
+    )
+    start = before.transaction_start
+    if start < 0 and batch.transactional:
+        start = batch.first_offset
+    batches = (*kept[1 - BATCHES_REMEMBERED :], appended)
+    return Producer(batch.producer_epoch, batches, batch.max_timestamp, before.coordinator_epoch, start, now_ms)
+
+
+def _from_snapshot(entry: SnapshotEntry, now_ms: int) -> Producer:
+    batches: tuple[Appended, ...] = ()
+    if entry.last_offset >= 0:
+        last = entry.last_sequence
+        first = last - entry.offset_delta
+        if first < 0 <= last:
+            first += LARGEST_SEQUENCE + 1
+        batches = (Appended(first, last, entry.last_offset - entry.offset_delta, entry.last_offset, entry.timestamp),)
+    return Producer(
+        entry.producer_epoch,
+        batches,
+        entry.timestamp,
+        entry.coordinator_epoch,
+        entry.current_txn_first_offset,
+        now_ms,
+    )
+
+
+def _to_snapshot(producer_id: int, producer: Producer) -> SnapshotEntry:
+    last = producer.batches[-1] if producer.batches else Appended(-1, -1, -1, -1, -1)
+    return SnapshotEntry(
+        producer_id,
+        producer.epoch,
+        last.last_sequence,
+        last.last_offset,
+        last.last_offset - last.first_offset,
+        producer.last_timestamp,
+        producer.coordinator_epoch,
+        producer.transaction_start,
+    )

@@ -1,0 +1,30 @@
+"""Partitions are opened and recovered, and while they run looked after: rescanned, scrubbed, tried again."""
+
+from horolog.broker.log.recovery.opening import open_readable, open_writable, storage_below
+from horolog.broker.log.recovery.presence import Presence
+from horolog.broker.log.recovery.recovery import (
+    Circumstances,
+    create_partition,
+    is_segment_file,
+    offline_partition,
+    open_partition,
+)
+from horolog.broker.log.recovery.rescan import Rescanner, Task
+from horolog.broker.log.recovery.retry import Retries
+from horolog.broker.log.recovery.scrub import Scrub
+
+__all__ = [
+    "Circumstances",
+    "Presence",
+    "Rescanner",
+    "Retries",
+    "Scrub",
+    "Task",
+    "create_partition",
+    "is_segment_file",
+    "offline_partition",
+    "open_partition",
+    "open_readable",
+    "open_writable",
+    "storage_below",
+]

@@ -1,0 +1,76 @@
+"""Opens a partition for reading where it cannot be written: its disk is full, or its files are only to be read.
+
+Opening mends what a crash has left, and that writes: indexes, set-aside damage, a shorter log. Where nothing can be written all of it
+is kept in memory (`overlay`), so that everything is served; the partition takes no appends until its folder can be written to and has
+been opened again (`retries`). What only frees room (retention, leftovers) is done on the disk all the same.
+"""
+
+import logging
+from dataclasses import replace
+
+from horolog.broker.log.partition import Partition, Resources, rewrite
+from horolog.broker.log.recovery.recovery import Circumstances, open_partition
+from horolog.broker.log.storage import CANNOT_WRITE, OverlayStorage, Storage, StorageFault
+from horolog.broker.topic_settings import TopicConfig
+
+log = logging.getLogger(__name__)
+
+
+def open_readable(
+    topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, known: Circumstances
+) -> Partition:
+    """Open the partition in a folder that is there. Raises StorageFault if its files cannot be read."""
+    try:
+        return open_writable(topic, index, directory, config, resources, known)
+    except StorageFault as fault:
+        if fault.code not in CANNOT_WRITE:
+            raise
+        reason = str(fault)
+    in_memory = replace(resources, storage=OverlayStorage(resources.storage, frees=True))
+    partition = open_partition(topic, index, directory, config, in_memory, known)
+    _check_readable(resources.storage, partition)
+    partition.stop(f"nothing can be written: {reason}")
+    return partition
+
+
+def open_writable(
+    topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, known: Circumstances
+) -> Partition:
+    """Open a partition that is to take appends. Raises StorageFault if its folder or its active log cannot be written."""
+    partition = open_partition(topic, index, directory, config, resources, known)
+    try:
+        _check_writable(resources.storage, partition)
+    except StorageFault:
+        partition.close_files()
+        raise
+    return partition
+
+
+def storage_below(partition: Partition) -> Storage | None:
+    """The disk of a partition whose changes are kept in memory, None for one that writes to it."""
+    storage = partition.folder.storage
+    return storage.below if isinstance(storage, OverlayStorage) else None
+
+
+def probe_below(partition: Partition, below: Storage) -> None:
+    """Raises StorageFault unless the partition's folder and active log can be written again."""
+    rewrite.probe(below, partition.directory)
+    _check_writable(below, partition)
+
+
+def _check_readable(storage: Storage, partition: Partition) -> None:
+    """Raises StorageFault if a log cannot even be read: a sealed one is not opened before somebody asks for it."""
+    for segment in partition.segments:
+        if segment.size_bytes:
+            file = storage.open(segment.log.path)
+            try:
+                file.pread(1, 0)
+            finally:
+                file.close()
+
+
+def _check_writable(storage: Storage, partition: Partition) -> None:
+    storage.check_writable(partition.directory)
+    active = partition.segments[-1].log.path
+    if storage.exists(active):
+        storage.check_writable(active)

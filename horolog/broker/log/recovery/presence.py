@@ -1,0 +1,49 @@
+"""Notices that log files were removed or replaced under the running broker: what is written to them has no name and goes with the process.
+
+Every sync looks whether the log that it has synced still has its name. Partitions that nobody syncs are looked at here: each second those
+that were written to since their last sync, and of the others so many that a round takes `ROUND_STEPS` seconds. A partition that has lost a
+file is stopped: it is read as far as its files are open, and takes no appends until the very file is back, or the broker is started again.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import FileMissing, StorageFault
+
+log = logging.getLogger(__name__)
+
+ROUND_STEPS = 10
+
+
+class Presence:
+    """Where the round is. `step` is to be called every second."""
+
+    def __init__(self) -> None:
+        self._left: list[Partition] = []
+        self._share = 0
+
+    def __repr__(self) -> str:
+        return f"<Presence: {len(self._left)} partitions left in this round>"
+
+    def step(self, partitions: Iterable[Partition]) -> Callable[[], None]:
+        """What looks for the files of some partitions; may run in a worker."""
+        here = [one for one in partitions if one.takes_appends]
+        if not self._left:
+            self._left = here
+            self._share = -(-len(here) // ROUND_STEPS)
+        due, self._left = self._left[: self._share], self._left[self._share :]
+        looked_at = dict.fromkeys([*(one for one in here if one.has_unsynced), *due])
+        return lambda: _look_at(looked_at)
+
+
+def _look_at(partitions: Iterable[Partition]) -> None:
+    for partition in partitions:
+        try:
+            for segment in tuple(partition.segments):
+                segment.check_in_place()
+        except FileMissing as missing:
+            if partition.takes_appends:
+                partition.stop(f"what is written would be lost: {missing}")
+        except StorageFault as fault:
+            log.warning("%r: its files cannot be looked for: %s", partition, fault)

@@ -1,0 +1,101 @@
+"""Reads segments again that were found damaged while running, in a worker, and has their partitions go on with what was found.
+
+A segment that takes appends is closed first: the worker has it for itself then, while readers go on. What the worker does is what a
+start does with a log that nothing vouches for: damage is set aside and passed over, the indexes are made anew. Until it is done,
+reads that meet the damage are answered with a storage error, which clients try again.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from horolog.broker.log.counters import LogCounters
+from horolog.broker.log.indexes import IndexCache
+from horolog.broker.log.integrity import Contents, Known, RescanQueue, Seal
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.segments import Segment, SegmentFolder
+from horolog.broker.log.storage import OverlayStorage, Storage, StorageFault
+from horolog.broker.topic_settings import TopicConfig
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A closed segment that is to be read again, and what is known of it."""
+
+    partition: Partition
+    segment: Segment
+    size_bytes: int
+    end_offset: int
+    config: TopicConfig
+
+
+class Rescanner:
+    """Takes what has been reported, one segment at a time."""
+
+    def __init__(
+        self, rescan_queue: RescanQueue, worker_storage: Storage, partition_in: Callable[[str], Partition | None]
+    ) -> None:
+        self._rescan_queue = rescan_queue
+        self._storage = worker_storage
+        self._partition_in = partition_in
+
+    def __repr__(self) -> str:
+        return f"<Rescanner of {self._rescan_queue!r}>"
+
+    def next_task(self, now_ms: int) -> Task | None:
+        """What to give to a worker; nothing while nothing is reported. Belongs to the loop's thread."""
+        while (reported := self._rescan_queue.take()) is not None:
+            directory, base_offset, reason = reported
+            partition = self._partition_in(directory)
+            task = None if partition is None else _task(partition, base_offset, now_ms)
+            if task is not None:
+                log.error("%s: %s; it is read again", task.segment.log.path, reason)
+                return task
+        return None
+
+    def run(self, task: Task) -> Seal | None:
+        """Read the segment again; None if that was not possible, which has been told. Belongs into a worker."""
+        counters: LogCounters = task.partition.folder.counters
+        storage = task.partition.folder.storage
+        storage = storage.over(self._storage) if isinstance(storage, OverlayStorage) else self._storage
+        folder = SegmentFolder(storage, task.partition.directory, IndexCache(), counters)
+        base_offset = task.segment.base_offset
+        fresh = Segment(folder, base_offset, Contents(0, base_offset), task.config, task.segment.created_ms)
+        try:
+            fresh.recover(task.size_bytes, Known(base_offset, task.end_offset))
+            seal = fresh.complete()
+            fresh.datasync()
+        except StorageFault as fault:
+            log.error("%s cannot be mended: %s", fresh.log.path, fault)
+            return None
+        finally:
+            fresh.close()
+        counters.indexes_rebuilt.value += 1
+        return seal
+
+    def finish(self, task: Task, seal: Seal) -> bool:
+        """Go on with what was found; False if the segment has gone meanwhile. Belongs to the loop's thread."""
+        mended = task.partition.take_rescanned(task.segment, seal)
+        if mended:
+            task.partition.folder.counters.segments_mended.value += 1
+            log.info("%r: segment %s is mended", task.partition, task.segment.base_offset)
+        return mended
+
+
+def _task(partition: Partition, base_offset: int, now_ms: int) -> Task | None:
+    """None if the segment has gone, or if its partition cannot be worked on now: then it will be reported again."""
+    in_memory = isinstance(partition.folder.storage, OverlayStorage)
+    if partition.fault is not None or (partition.stopped is not None and not in_memory):
+        return None
+    if partition.segments[-1].base_offset == base_offset:
+        try:
+            partition.set_active_apart(now_ms)
+        except StorageFault as fault:
+            log.error("%r: its active segment cannot be closed: %s", partition, fault)
+            return None
+    for segment, following in zip(partition.segments, partition.segments[1:], strict=False):
+        if segment.base_offset == base_offset:
+            return Task(partition, segment, segment.size_bytes, following.base_offset, partition.config)
+    return None

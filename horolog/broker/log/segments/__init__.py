@@ -1,0 +1,39 @@
+"""One segment of a log: appended to, read, looked up by time, converted for readers, replaced by another."""
+
+from horolog.broker.log.segments import reader, swap_files
+from horolog.broker.log.segments.batch_times import TimesCache
+from horolog.broker.log.segments.converted_chunks import ConvertedChunks
+from horolog.broker.log.segments.log_reader import LogReader
+from horolog.broker.log.segments.lookup import Found
+from horolog.broker.log.segments.segment import (
+    HAS_PRODUCERS,
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    Segment,
+    SegmentFolder,
+    segment_for,
+)
+from horolog.broker.log.segments.swap_files import CleanedSegment
+from horolog.broker.log.segments.time_search import TimeSearch
+from horolog.broker.log.segments.upconversion import Allowance, convert_whole
+
+__all__ = [
+    "HAS_PRODUCERS",
+    "LOG_SUFFIX",
+    "OFFSET_INDEX_SUFFIX",
+    "TIME_INDEX_SUFFIX",
+    "Allowance",
+    "CleanedSegment",
+    "ConvertedChunks",
+    "Found",
+    "LogReader",
+    "Segment",
+    "SegmentFolder",
+    "TimeSearch",
+    "TimesCache",
+    "convert_whole",
+    "reader",
+    "segment_for",
+    "swap_files",
+]

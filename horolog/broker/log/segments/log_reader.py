@@ -1,0 +1,94 @@
+"""Reads a partition: from an offset to a slice of a segment, remembering where each reader will go on."""
+
+from horolog.broker.log.segments import reader
+from horolog.broker.log.segments.segment import Segment, segment_for
+from horolog.broker.log.segments.upconversion import OLD_FORMATS, Allowance, read_converted
+
+READ_HINTS = 64
+"""How many readers' places are remembered in each partition."""
+
+
+class LogReader:
+    """Over the segments of one partition. `forget` must follow whenever segments go, or their contents change."""
+
+    __slots__ = ("_hints", "_segments")
+
+    def __init__(self, segments: list[Segment]) -> None:
+        self._segments = segments
+        self._hints: dict[int, tuple[Segment, int]] = {}
+
+    def forget(self) -> None:
+        self._hints.clear()
+
+    def read(
+        self,
+        offset: int,
+        end_offset: int,
+        written_offset: int,
+        max_bytes: int,
+        *,
+        at_least_one: bool,
+        upconvert: Allowance | None = None,
+    ) -> bytes:
+        """What lies in one segment from the batch that holds `offset` on, nothing at or behind `end_offset`.
+
+        Cut at `max_bytes`, inside a batch if that is where it falls. `written_offset` is where what has been written ends,
+        which is the same unless open transactions hide the end. With `upconvert`, v0 and v1 come as v2, and nothing is cut.
+        """
+        place = self._hints.pop(offset, None) or self._find(offset)
+        if place is None:
+            return b""
+        segment, position = place
+        following = written_offset if segment is self._segments[-1] else segment.next_offset
+        end = segment.size_bytes
+        if end_offset < following:
+            end = _end_of(segment, end_offset)
+            following = end_offset
+        if segment.holes:
+            end = min(end, reader.good_end(segment, position))
+            following = -1
+        if upconvert is not None and segment.magics & OLD_FORMATS:
+            found = read_converted(segment, position, end, max_bytes, upconvert, at_least_one=at_least_one)
+            if found.data and not segment.holes:  # a hole may follow, and nobody goes on there
+                self._remember(found.next_offset, segment, found.end)
+            return found.data
+        size = end - position
+        goes_on_at = end
+        if size > max_bytes:
+            goes_on_at, following = reader.boundary(segment, position, position + max_bytes, end)
+            size = max_bytes
+            if goes_on_at == position:
+                following = -1
+                if at_least_one:
+                    size = min(end - position, reader.batch_size(segment, position))
+        if size <= 0:
+            return b""
+        if segment.unverified is not None:
+            segment.verify(position, position + size)
+        data = segment.log.pread(size, position)
+        if following >= 0:
+            self._remember(following, segment, goes_on_at)
+        return data
+
+    def _remember(self, offset: int, segment: Segment, position: int) -> None:
+        """Where the reader that gets these batches will go on. At the end of a complete segment there is nothing to go on."""
+        if position == segment.size_bytes and segment is not self._segments[-1]:
+            return
+        hints = self._hints
+        hints[offset] = (segment, position)
+        if len(hints) > READ_HINTS:
+            del hints[next(iter(hints))]
+
+    def _find(self, offset: int) -> tuple[Segment, int] | None:
+        """The first batch that ends at or behind an offset, in this segment or, behind a gap, in a later one."""
+        segments = self._segments
+        for number in range(segment_for(segments, offset), len(segments)):
+            position = reader.find(segments[number], offset)
+            if position is not None:
+                return segments[number], position
+        return None
+
+
+def _end_of(segment: Segment, end_offset: int) -> int:
+    position = reader.find(segment, end_offset)
+    return segment.size_bytes if position is None else position

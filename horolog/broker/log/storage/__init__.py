@@ -1,0 +1,53 @@
+"""The only place with file calls: the disk, the same in memory for tests, and an overlay that keeps changes in memory.
+
+This is the lowest room of the log. Each room shows its front here, in `__init__`: nobody outside imports past it, which a test
+and import-linter keep so.
+"""
+
+from horolog.broker.log.storage import aside_names
+from horolog.broker.log.storage.aside_names import DAMAGED, TORN, SetAside, parse_name
+from horolog.broker.log.storage.memory_storage import MemoryStorage
+from horolog.broker.log.storage.overlay import Changed, OverlayStorage
+from horolog.broker.log.storage.storage import (
+    CANNOT_WRITE,
+    NO_DESCRIPTORS,
+    NOT_WRITABLE,
+    Buffer,
+    DiskLooks,
+    File,
+    FileMissing,
+    FolderInUse,
+    Lock,
+    RealStorage,
+    Storage,
+    StorageFault,
+    default_max_open_files,
+    fault,
+    parent_of,
+)
+
+__all__ = [
+    "CANNOT_WRITE",
+    "DAMAGED",
+    "NOT_WRITABLE",
+    "NO_DESCRIPTORS",
+    "TORN",
+    "Buffer",
+    "Changed",
+    "DiskLooks",
+    "File",
+    "FileMissing",
+    "FolderInUse",
+    "Lock",
+    "MemoryStorage",
+    "OverlayStorage",
+    "RealStorage",
+    "SetAside",
+    "Storage",
+    "StorageFault",
+    "aside_names",
+    "default_max_open_files",
+    "fault",
+    "parent_of",
+    "parse_name",
+]

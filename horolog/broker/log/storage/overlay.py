@@ -1,0 +1,286 @@
+"""A storage over another one: it reads what lies there, and keeps every change in memory.
+
+Recovery can be tried out on it and seen at work, a folder that nobody may write to is served through it, and a partition
+whose disk is full is read over it until there is room. What is written again as it is changes nothing and takes no memory; what is
+copied aside (files whose names `aside_names` knows) is kept as a size only, so that memory does not depend on the damage.
+
+Files are named by their paths: a file that was opened sees what is done under its path later, also through another overlay that
+shares the changes (`over`).
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from horolog.broker.log.storage import aside_names
+from horolog.broker.log.storage.storage import (
+    CANNOT_WRITE,
+    Buffer,
+    File,
+    FileMissing,
+    FolderInUse,
+    Lock,
+    Storage,
+    StorageFault,
+    parent_of,
+)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Changed:
+    """A file that is not as it lies below: the first `kept_bytes` of `source`, and what was written over them."""
+
+    source: str | None
+    kept_bytes: int
+    size_bytes: int
+    modified_ns: int
+    hollow: bool = False
+    patches: list[tuple[int, bytearray]] = field(default_factory=list)
+
+    def truncate(self, size_bytes: int) -> None:
+        self.kept_bytes = min(self.kept_bytes, size_bytes)
+        if size_bytes < self.size_bytes:
+            self.patches = [(at, data[: size_bytes - at]) for at, data in self.patches if at < size_bytes]
+        self.size_bytes = size_bytes
+
+    def write(self, data: bytes, position: int) -> None:
+        if not self.hollow:
+            if self.patches and sum((self.patches[-1][0], len(self.patches[-1][1]))) == position:
+                self.patches[-1][1].extend(data)
+            else:
+                self.patches.append((position, bytearray(data)))
+        self.size_bytes = max(self.size_bytes, position + len(data))
+
+
+Changes = dict[str, Changed | None]
+"""By path; None for a file that was removed."""
+
+
+class NoLock:
+    def release(self) -> None:
+        """Nothing is held."""
+
+
+class OverlayFile:
+    """A file of an overlay; like a real one it is a name until it is used."""
+
+    __slots__ = ("_below", "_storage", "path")
+
+    def __init__(self, storage: "OverlayStorage", path: str) -> None:
+        self._storage = storage
+        self._below: File | None = None
+        self.path = path
+
+    def pread(self, size: int, position: int) -> bytes:
+        if self.path not in self._storage.changed:
+            return self._source(self.path).pread(size, position)
+        changed = self._storage.changed[self.path]
+        if changed is None or position + size > changed.size_bytes:
+            raise FileMissing(f"read {self.path}: it does not reach so far", path=self.path)
+        data = bytearray(size)
+        kept = min(max(changed.kept_bytes - position, 0), size)
+        if kept and changed.source is not None:
+            data[:kept] = self._source(changed.source).pread(kept, position)
+        for at, patch in changed.patches:
+            start, end = max(at, position), min(at + len(patch), position + size)
+            if start < end:
+                data[start - position : end - position] = patch[start - at : end - at]
+        return bytes(data)
+
+    def _source(self, path: str) -> File:
+        if self._below is None or self._below.path != path:
+            self.close()
+            self._below = self._storage.below.open(path)
+        return self._below
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
+        data = b"".join(buffers)
+        there = min(max(self.size() - position, 0), len(data))
+        if not there or data[:there] != self.pread(there, position):
+            there = 0
+        if there < len(data):
+            self._storage.changing(self.path).write(data[there:], position + there)
+
+    def truncate(self, size: int) -> None:
+        if size != self.size():
+            self._storage.changing(self.path).truncate(size)
+
+    def allocate(self, size: int) -> None:
+        self.truncate(max(size, self.size()))
+
+    def size(self) -> int:
+        return self._storage.stat(self.path)[0]
+
+    def datasync(self) -> None:
+        """Nothing is to survive."""
+
+    def check_in_place(self) -> None:
+        if not self._storage.exists(self.path):
+            raise FileMissing(f"{self.path} is gone", path=self.path)
+
+    def close(self) -> None:
+        if self._below is not None:
+            self._below.close()
+            self._below = None
+
+
+class OverlayStorage:
+    """See the module's docstring. With `frees`, what is removed or renamed goes below as well, if that lets it."""
+
+    def __init__(self, below: Storage, changed: Changes | None = None, *, frees: bool = False) -> None:
+        self.below = below
+        self.changed: Changes = {} if changed is None else changed
+        self._frees = frees
+        self._made: set[str] = set()
+        self._now_ns = time.time_ns()
+
+    def __repr__(self) -> str:
+        return f"<OverlayStorage over {self.below!r}: {len(self.changed)} files changed>"
+
+    def over(self, below: Storage) -> "OverlayStorage":
+        """The same files by other descriptors: for a worker thread."""
+        other = OverlayStorage(below, self.changed, frees=self._frees)
+        other._made = self._made
+        return other
+
+    def changing(self, path: str) -> Changed:
+        """The file, as one that is about to change."""
+        if path not in self.changed:
+            size_bytes, modified_ns = self.below.stat(path)
+            self.changed[path] = Changed(path, size_bytes, size_bytes, modified_ns)
+        changed = self.changed[path]
+        if changed is None:
+            raise FileMissing(f"open {path}: it was removed", path=path)
+        return changed
+
+    def _new(self, path: str, data: bytes = b"") -> None:
+        hollow = aside_names.parse_name(path.rpartition("/")[2].removesuffix(".tmp")) is not None
+        self.changed[path] = new = Changed(None, 0, 0, self._now_ns, hollow=hollow)
+        new.write(data, 0)
+
+    # -- what the log asks of a storage
+
+    def open(self, path: str) -> OverlayFile:
+        return OverlayFile(self, path)
+
+    def open_apart(self, path: str) -> OverlayFile:
+        self.stat(path)
+        return OverlayFile(self, path)
+
+    def create(self, path: str) -> OverlayFile:
+        self._new(path)
+        return OverlayFile(self, path)
+
+    def list_dir(self, path: str) -> list[str]:
+        names = set() if path in self._made else set(self.below.list_dir(path))
+        for changed, content in list(self.changed.items()):
+            if parent_of(changed) == path:
+                name = changed.rpartition("/")[2]
+                (names.discard if content is None else names.add)(name)
+        names.update(made.rpartition("/")[2] for made in self._made if parent_of(made) == path)
+        return sorted(names)
+
+    def exists(self, path: str) -> bool:
+        if path in self.changed:
+            return self.changed[path] is not None
+        return path in self._made or self.below.exists(path)
+
+    def is_dir(self, path: str) -> bool:
+        return path in self._made or self.below.is_dir(path)
+
+    def stat(self, path: str) -> tuple[int, int]:
+        if path not in self.changed:
+            return self.below.stat(path)
+        changed = self.changed[path]
+        if changed is None:
+            raise FileMissing(f"stat {path}: it was removed", path=path)
+        return changed.size_bytes, changed.modified_ns
+
+    def mtime_ms(self, path: str) -> int:
+        return self.stat(path)[1] // 1_000_000
+
+    def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
+        """Make a file as old as told."""
+        self.changing(path).modified_ns = mtime_ms * 1_000_000
+
+    def read_all(self, path: str) -> bytes:
+        if path not in self.changed:
+            return self.below.read_all(path)
+        file = OverlayFile(self, path)
+        try:
+            return file.pread(self.stat(path)[0], 0)
+        finally:
+            file.close()
+
+    def write_atomically(self, path: str, data: bytes) -> None:
+        self._new(path, data)
+
+    def _done_below(self, path: str, change: Callable[[], None]) -> bool:
+        """Whether a change of names was made below: of a file that is as it lies there, if it lets us."""
+        if not self._frees or path in self.changed:
+            return False
+        try:
+            change()
+        except FileMissing:
+            raise
+        except StorageFault as fault:
+            if fault.code not in CANNOT_WRITE:
+                raise
+            return False
+        return True
+
+    def rename(self, old: str, new: str) -> None:
+        if self._done_below(old, lambda: self.below.rename(old, new)):
+            self.changed.pop(new, None)
+            return
+        if self.is_dir(old):
+            raise StorageFault(f"rename {old}: folders keep their names in memory", path=old)
+        content = self.changing(old)
+        self.changed[old] = None
+        self.changed[new] = content
+
+    def remove(self, path: str) -> None:
+        if self._done_below(path, lambda: self.below.remove(path)):
+            return
+        self.changing(path)
+        self.changed[path] = None
+
+    def make_dir(self, path: str) -> None:
+        if self.exists(path):
+            raise StorageFault(f"make {path}: it is there", path=path)
+        self._made.add(path)
+
+    def remove_dir(self, path: str) -> None:
+        if path not in self._made:
+            raise StorageFault(f"remove {path}: folders stay where they are", path=path)
+        self._made.discard(path)
+
+    def sync_dir(self, path: str) -> None:
+        """Nothing is to survive."""
+
+    def disk_space(self, path: str) -> tuple[int, int]:
+        return self.below.disk_space(path)
+
+    def check_writable(self, path: str) -> None:
+        """Memory is."""
+
+    def lock(self, path: str) -> Lock:
+        """Who only reads shares the folder with others who do; where nothing can be locked nobody is kept out."""
+        try:
+            return self.below.lock(path)
+        except FolderInUse:
+            raise
+        except StorageFault as fault:
+            log.warning("the folder is read without a lock, nobody is kept from writing to it meanwhile: %s", fault)
+            return NoLock()
+
+    # -- what has become of it
+
+    def differences(self) -> Iterator[tuple[str, Changed | None]]:
+        """Files that are not as they lie below, None for those that are gone. Files that came and went are left out."""
+        for path, content in sorted(self.changed.items()):
+            if content is not None or self.below.exists(path):
+                yield path, content

@@ -1,0 +1,548 @@
+"""The only place with file calls: what the log asks of a file system, and the real one behind it.
+
+`Storage` and `File` are what the rest of `broker.log` knows. `RealStorage` is here; `memory_storage.MemoryStorage`
+has the same semantics, remembers what has been synced, and fails on demand.
+
+Choices that the rest of the log leans on:
+
+- Reads are `pread`, never a memory map: a truncated file or a bad sector is an error that one request gets, not a
+  signal that ends the process.
+- `pread` gives exactly what was asked for or raises; `pwritev` writes everything or raises. After a failed
+  write the bytes behind `position` are unknown and the caller truncates.
+- A `File` is a name until it is used: its descriptor is opened on first use, and when more than `max_open_files` are
+  open the ones that have not been used for longest are closed (and opened again when needed). Thousands of idle
+  partitions therefore hold no descriptors.
+- `File.datasync` may run in a worker thread. It works on a duplicate of the descriptor, so that closing the
+  original meanwhile cannot make it sync a stranger that got the same number. Errors are not lost by that: the kernel
+  reports a failed write-back once per open file description, which duplicates share, and to a fresh open if
+  nobody has seen it yet.
+- `open_apart` gives a file with a descriptor that nothing else closes: for a worker thread that reads and writes.
+- A file that may be read and not written is opened for reading; what would write to it fails with the reason.
+- A file knows which one it was when it was first opened: `check_in_place` tells when its name is gone or another's, and it is not
+  opened again as that other.
+- When the process or the machine has no descriptors left, idle files are closed to make room, and the call is tried once more.
+- Every fault of the operating system becomes a `StorageFault`.
+"""
+
+# Paths are plain strings here: building Path objects for thousands of partitions costs start-up time.
+# ruff: noqa: PTH102, PTH104, PTH106, PTH108, PTH110, PTH112, PTH116, PTH123, PTH208
+import errno
+import fcntl
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+Buffer = bytes | bytearray | memoryview
+
+MAX_OPEN_FILES = 4096
+"""Open descriptors of one storage, unless the process may have fewer (then half of what it may have)."""
+
+MAX_BUFFERS_PER_WRITE = 1024
+"""What one `pwritev` takes (IOV_MAX on Linux)."""
+
+NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
+
+NOT_WRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+"""What can be read here, if anything, cannot be written."""
+CANNOT_WRITE = NOT_WRITABLE | {errno.ENOSPC, errno.EDQUOT}
+"""Nothing can be written now: what a write would have put there can be kept in memory, and reads go on."""
+_NOT_OPEN_FOR_WRITING = frozenset({errno.EBADF, errno.EINVAL})
+CLOSED_TO_MAKE_ROOM = 8
+"""So many idle files are closed when there are no descriptors left."""
+
+T = TypeVar("T")
+
+JOIN_BELOW_BYTES = 32 * 1024
+"""Many small buffers are joined up to this size: one copy is cheaper than a long vector."""
+
+
+class StorageFault(Exception):
+    """The disk or the file system failed: the third family of faults, beside theirs and ours."""
+
+    def __init__(self, message: str, *, path: str = "", code: int = 0) -> None:
+        super().__init__(message)
+        self.path = path
+        self.code = code
+        """The operating system's error number, 0 if there is none."""
+
+
+class FileMissing(StorageFault):
+    """The file or folder is not there."""
+
+
+class FolderInUse(StorageFault):
+    """Another process holds the lock of this folder."""
+
+
+class File(Protocol):
+    """One file, opened when it is first used."""
+
+    path: str
+
+    def pread(self, size: int, position: int) -> bytes: ...
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None: ...
+    def truncate(self, size: int) -> None: ...
+    def allocate(self, size: int) -> None: ...
+    def datasync(self) -> None: ...
+    def size(self) -> int: ...
+    def check_in_place(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class Lock(Protocol):
+    """A lock that this process holds on a folder."""
+
+    def release(self) -> None: ...
+
+
+class Storage(Protocol):
+    """A file system as the log sees it. Paths are strings with `/`."""
+
+    def open(self, path: str) -> File: ...
+    def open_apart(self, path: str) -> File: ...
+    def create(self, path: str) -> File: ...
+    def list_dir(self, path: str) -> list[str]: ...
+    def exists(self, path: str) -> bool: ...
+    def is_dir(self, path: str) -> bool: ...
+    def stat(self, path: str) -> tuple[int, int]: ...
+    def mtime_ms(self, path: str) -> int: ...
+    def set_mtime_ms(self, path: str, mtime_ms: int) -> None: ...
+    def rename(self, old: str, new: str) -> None: ...
+    def remove(self, path: str) -> None: ...
+    def remove_dir(self, path: str) -> None: ...
+    def make_dir(self, path: str) -> None: ...
+    def sync_dir(self, path: str) -> None: ...
+    def read_all(self, path: str) -> bytes: ...
+    def write_atomically(self, path: str, data: bytes) -> None: ...
+    def disk_space(self, path: str) -> tuple[int, int]: ...
+    def check_writable(self, path: str) -> None: ...
+    def lock(self, path: str) -> Lock: ...
+
+
+def parent_of(path: str) -> str:
+    """The folder a path lies in."""
+    return path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")
+
+
+def fault(operation: str, path: str, error: OSError) -> StorageFault:
+    """The storage fault that an operating system error is."""
+    code = error.errno or 0
+    kind = FileMissing if code == errno.ENOENT else StorageFault
+    return kind(f"{operation} {path}: {os.strerror(code) if code else error}", path=path, code=code)
+
+
+def default_max_open_files() -> int:
+    """Half of the descriptors this process may have, so that sockets keep the other half."""
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_OPEN_FILES if soft == resource.RLIM_INFINITY else max(16, min(MAX_OPEN_FILES, soft // 2))
+
+
+class RealFile:
+    """A file of the operating system; see the module's docstring for when its descriptor is open."""
+
+    __slots__ = ("_descriptor", "_identity", "_storage", "_unwritable", "path", "used")
+
+    def __init__(self, storage: "RealStorage", path: str) -> None:
+        self._storage = storage
+        self._descriptor = -1
+        self._identity: tuple[int, int] | None = None
+        """Device and inode, once it has been opened."""
+        self._unwritable = 0
+        """Why it is open for reading only: the operating system's error number."""
+        self.path = path
+        self.used = False
+
+    def __repr__(self) -> str:
+        return f"<RealFile {self.path} {'open' if self._descriptor >= 0 else 'closed'}>"
+
+    def pread(self, size: int, position: int) -> bytes:
+        descriptor = self._descriptor
+        if descriptor < 0:
+            descriptor = self._open()
+        self.used = True
+        try:
+            data = os.pread(descriptor, size, position)
+            if len(data) == size:
+                return data
+            return self._read_rest(descriptor, data, size, position)
+        except OSError as error:
+            raise fault("read", self.path, error) from error
+
+    def _read_rest(self, descriptor: int, data: bytes, size: int, position: int) -> bytes:
+        parts = [data]
+        missing = size - len(data)
+        while missing:
+            more = os.pread(descriptor, missing, position + size - missing)
+            if not more:
+                raise StorageFault(f"read {self.path}: ends {missing} bytes before {position + size}", path=self.path)
+            parts.append(more)
+            missing -= len(more)
+        return b"".join(parts)
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
+        descriptor = self._descriptor
+        if descriptor < 0:
+            descriptor = self._open()
+        self.used = True
+        try:
+            if len(buffers) == 1:
+                buffer = buffers[0]
+                written = os.pwrite(descriptor, buffer, position)
+                if written != len(buffer):
+                    _write_all(descriptor, [memoryview(buffer)[written:]], position + written)
+            else:
+                _write_all(descriptor, buffers, position)
+        except OSError as error:
+            raise self._not_written("write", error) from error
+
+    def truncate(self, size: int) -> None:
+        descriptor = self._descriptor if self._descriptor >= 0 else self._open()
+        try:
+            os.ftruncate(descriptor, size)
+        except OSError as error:
+            raise self._not_written("truncate", error) from error
+
+    def allocate(self, size: int) -> None:
+        """Reserve blocks up to `size`, so that later writes cannot fail for want of space."""
+        descriptor = self._descriptor if self._descriptor >= 0 else self._open()
+        try:
+            os.posix_fallocate(descriptor, 0, size)
+        except OSError as error:
+            raise self._not_written("allocate", error) from error
+
+    def datasync(self) -> None:
+        try:
+            descriptor = self._storage.duplicate(self)
+            try:
+                os.fdatasync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise fault("sync", self.path, error) from error
+
+    def size(self) -> int:
+        try:
+            return os.stat(self.path if self._descriptor < 0 else self._descriptor).st_size
+        except OSError as error:
+            raise fault("stat", self.path, error) from error
+
+    def check_in_place(self) -> None:
+        """Raises FileMissing if its name is gone, or stands for another file. Safe in a worker thread."""
+        try:
+            status = os.stat(self.path)
+        except OSError as error:
+            raise fault("stat", self.path, error) from error
+        self._check_identity(status)
+
+    def _check_identity(self, status: os.stat_result) -> None:
+        if self._identity is not None and self._identity != (status.st_dev, status.st_ino):
+            raise FileMissing(f"{self.path} is gone: another file has its name", path=self.path)
+
+    def close(self) -> None:
+        self._storage.forget(self)
+
+    def _not_written(self, operation: str, error: OSError) -> StorageFault:
+        if self._unwritable and error.errno in _NOT_OPEN_FOR_WRITING:
+            error = OSError(self._unwritable, os.strerror(self._unwritable))
+        return fault(operation, self.path, error)
+
+    def _open(self) -> int:
+        try:
+            return self._storage.open_descriptor(self)
+        except OSError as error:
+            raise fault("open", self.path, error) from error
+
+    # Called by RealStorage only.
+    def open_by_name(self, *, read_only: bool) -> int:
+        """A descriptor, of the very file that was opened before if one was; for reading if it may not be written."""
+        try:
+            descriptor = -1 if read_only else os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno not in NOT_WRITABLE:
+                raise
+            descriptor, self._unwritable = -1, error.errno
+        if descriptor < 0:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self.recognise(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def recognise(self, descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        self._check_identity(status)
+        self._identity = status.st_dev, status.st_ino
+
+    # Called by RealStorage only, under its lock.
+    def descriptor(self) -> int:
+        return self._descriptor
+
+    def set_descriptor(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+
+def _write_all(descriptor: int, buffers: Sequence[Buffer], position: int) -> None:
+    """Write every buffer, whatever the kernel takes at a time."""
+    pending = _joined(buffers)
+    start = 0
+    while start < len(pending):
+        group = pending[start : start + MAX_BUFFERS_PER_WRITE]
+        written = os.pwritev(descriptor, group, position)
+        position += written
+        for buffer in group:
+            if written < len(buffer):
+                pending[start] = memoryview(buffer)[written:]
+                break
+            written -= len(buffer)
+            start += 1
+
+
+def _joined(buffers: Sequence[Buffer]) -> list[Buffer]:
+    if sum(map(len, buffers)) <= JOIN_BELOW_BYTES:
+        return [b"".join(buffers)]
+    return list(buffers)
+
+
+class _RealLock:
+    __slots__ = ("_descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+class DiskLooks:
+    """What a storage over the disk is asked without opening a file for long; nothing of it changes anything."""
+
+    def list_dir(self, path: str) -> list[str]:
+        try:
+            return os.listdir(path)
+        except OSError as error:
+            raise fault("list", path, error) from error
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def is_dir(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def stat(self, path: str) -> tuple[int, int]:
+        """Size in bytes and time of last change in nanoseconds."""
+        try:
+            status = os.stat(path)
+        except OSError as error:
+            raise fault("stat", path, error) from error
+        return status.st_size, status.st_mtime_ns
+
+    def mtime_ms(self, path: str) -> int:
+        return self.stat(path)[1] // 1_000_000
+
+    def read_all(self, path: str) -> bytes:
+        try:
+            with open(path, "rb", buffering=0) as file:
+                return file.read()
+        except OSError as error:
+            raise fault("read", path, error) from error
+
+    def disk_space(self, path: str) -> tuple[int, int]:
+        """Bytes of the file system: all, and those that this user may still fill."""
+        try:
+            status = os.statvfs(path)
+        except OSError as error:
+            raise fault("stat", path, error) from error
+        return status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
+
+
+class RealStorage(DiskLooks):
+    """The operating system's file system; with `read_only` files are opened for reading and locks are shared."""
+
+    def __init__(self, max_open_files: int | None = None, *, read_only: bool = False) -> None:
+        self.max_open_files = max_open_files or default_max_open_files()
+        self.read_only = read_only
+        self._open_files: dict[RealFile, None] = {}
+        self._guard = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<RealStorage {len(self._open_files)} of {self.max_open_files} files open>"
+
+    @property
+    def open_files(self) -> int:
+        return len(self._open_files)
+
+    def open(self, path: str) -> RealFile:
+        return RealFile(self, path)
+
+    def create(self, path: str) -> RealFile:
+        """An empty file, which was not there or is emptied."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        try:
+            descriptor = self._with_room(lambda: os.open(path, flags, 0o644))
+        except OSError as error:
+            raise fault("create", path, error) from error
+        file = RealFile(self, path)
+        file.recognise(descriptor)
+        with self._guard:
+            self._adopt(file, descriptor)
+        return file
+
+    def open_descriptor(self, file: RealFile) -> int:
+        """Open the descriptor of a file on first use; closes others when too many are open."""
+        descriptor = self._with_room(lambda: file.open_by_name(read_only=self.read_only))
+        with self._guard:
+            self._adopt(file, descriptor)
+        return descriptor
+
+    def open_apart(self, path: str) -> RealFile:
+        """A file whose descriptor is its own until it is closed: safe to read and write in a worker thread."""
+        file = RealFile(self, path)
+        try:
+            file.set_descriptor(self._with_room(lambda: file.open_by_name(read_only=self.read_only)))
+        except OSError as error:
+            raise fault("open", path, error) from error
+        return file
+
+    def _with_room(self, call: Callable[[], T]) -> T:
+        """Do what takes a descriptor; if there is none left, close idle files and do it again."""
+        try:
+            return call()
+        except OSError as error:
+            if error.errno not in NO_DESCRIPTORS or threading.current_thread() is not threading.main_thread():
+                raise  # the files belong to the main thread: it may be reading one of them
+        with self._guard:
+            for _ in range(min(CLOSED_TO_MAKE_ROOM, len(self._open_files))):
+                self._close_idlest(None)
+        return call()
+
+    def _adopt(self, file: RealFile, descriptor: int) -> None:
+        file.set_descriptor(descriptor)
+        file.used = False
+        self._open_files[file] = None
+        while len(self._open_files) > self.max_open_files:
+            self._close_idlest(file)
+
+    def _close_idlest(self, spare: RealFile | None) -> None:
+        """Second chance: a file that was used since we last came by is passed over once."""
+        for _ in range(2 * len(self._open_files)):
+            candidate = next(iter(self._open_files))
+            del self._open_files[candidate]
+            if candidate is spare or candidate.used:
+                candidate.used = candidate is spare
+                self._open_files[candidate] = None
+                continue
+            os.close(candidate.descriptor())
+            candidate.set_descriptor(-1)
+            return
+
+    def duplicate(self, file: RealFile) -> int:
+        """A descriptor of its own for a worker thread."""
+        with self._guard:
+            if file.descriptor() >= 0:
+                return os.dup(file.descriptor())
+        return file.open_by_name(read_only=self.read_only)
+
+    def forget(self, file: RealFile) -> None:
+        with self._guard:
+            self._open_files.pop(file, None)
+            descriptor = file.descriptor()
+            file.set_descriptor(-1)
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
+        """Make a file as old as another one that it stands for."""
+        try:
+            os.utime(path, ns=(mtime_ms * 1_000_000, mtime_ms * 1_000_000))
+        except OSError as error:
+            raise fault("touch", path, error) from error
+
+    def rename(self, old: str, new: str) -> None:
+        try:
+            os.rename(old, new)
+        except OSError as error:
+            raise fault("rename", old, error) from error
+
+    def remove(self, path: str) -> None:
+        try:
+            os.unlink(path)
+        except OSError as error:
+            raise fault("remove", path, error) from error
+
+    def remove_dir(self, path: str) -> None:
+        try:
+            os.rmdir(path)
+        except OSError as error:
+            raise fault("remove", path, error) from error
+
+    def make_dir(self, path: str) -> None:
+        try:
+            os.mkdir(path)
+        except OSError as error:
+            raise fault("make", path, error) from error
+
+    def sync_dir(self, path: str) -> None:
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise fault("sync", path, error) from error
+
+    def write_atomically(self, path: str, data: bytes) -> None:
+        """Write aside, sync, rename over the old file, sync the folder: old or new after a crash, never a mixture."""
+        aside = path + ".tmp"
+        try:
+            descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+            try:
+                _write_all(descriptor, [data], 0)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            os.rename(aside, path)
+        except OSError as error:
+            raise fault("write", path, error) from error
+        self.sync_dir(parent_of(path))
+
+    def check_writable(self, path: str) -> None:
+        """Raises StorageFault if this user may not write to a file or folder, or nobody may."""
+        if os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            return
+        try:
+            is_read_only = os.statvfs(path).f_flag & os.ST_RDONLY
+        except OSError as error:
+            raise fault("write", path, error) from error
+        code = errno.EROFS if is_read_only else errno.EACCES
+        raise fault("write", path, OSError(code, os.strerror(code)))
+
+    def lock(self, path: str) -> Lock:
+        """Hold `path` until released or until the process ends: alone, or with others who only read.
+
+        Two locks are taken: `flock`, which also refuses a second broker inside one process, and the POSIX record lock that
+        a real Kafka takes on the same file, so that neither opens a folder under the other.
+        """
+        flags, kind = (os.O_RDONLY, fcntl.LOCK_SH) if self.read_only else (os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX)
+        try:
+            descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise fault("lock", path, error) from error
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            fcntl.lockf(descriptor, kind | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                raise FolderInUse(
+                    f"lock {path}: another broker has this folder open", path=path, code=errno.EAGAIN
+                ) from error
+            raise fault("lock", path, error) from error
+        return _RealLock(descriptor)

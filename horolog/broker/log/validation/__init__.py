@@ -1,0 +1,15 @@
+"""Whether a record set is taken: pure, from the bytes and the configuration to the bytes to store or the refusal."""
+
+from horolog.broker.log.validation import validate
+from horolog.broker.log.validation.validate import check
+from horolog.broker.log.validation.validation_result import AppendResult, Mark, Refused, Validated, too_large
+
+__all__ = [
+    "AppendResult",
+    "Mark",
+    "Refused",
+    "Validated",
+    "check",
+    "too_large",
+    "validate",
+]

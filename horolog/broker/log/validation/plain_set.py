@@ -1,0 +1,146 @@
+"""The hot path of old producers: sets of plain v1 messages, also those inside a wrapper, are checked where they lie.
+
+Messages of one size, as benchmarks and sensors send them, are checked by columns: every `stride`-th byte of the set, one slice
+and one comparison for all messages (as in `protocol.records.scan`). Others are walked. Either way the crc of each message is
+computed, which is most of the cost.
+"""
+
+import struct
+from collections.abc import Sequence
+from zlib import crc32
+
+from horolog.protocol.records.compression import CODEC_MASK
+from horolog.protocol.records.head import (
+    CRC,
+    LENGTH,
+    LENGTH_AT,
+    LENGTH_ENDS_AT,
+    MAGIC_AT,
+    MESSAGE_ATTRIBUTES_AT,
+    MESSAGE_COVERED_FROM,
+    MESSAGE_CRC_AT,
+    MESSAGE_FROM_LENGTH,
+    MESSAGE_KEY_AT,
+    MESSAGE_TIMESTAMP_AT,
+    OFFSET,
+    SMALLEST_MESSAGE_LENGTH,
+)
+from horolog.protocol.records.timestamps import TIMESTAMP_TYPE_BIT
+
+Plain = tuple[Sequence[int], Sequence[int]]  # where messages begin, a range if all are alike; and their times
+
+_VALUE_LENGTH_AT = MESSAGE_KEY_AT[1] + LENGTH.size  # if the key is null
+_SMALLEST = LENGTH_ENDS_AT + SMALLEST_MESSAGE_LENGTH[1]
+_CODEC_AND_TYPE = CODEC_MASK | TIMESTAMP_TYPE_BIT
+_FEWEST_ALIKE = 8
+_TYPE_AND_TIME = struct.Struct(">Bq")
+# The bytes that say how a message is laid out: size, magic and attributes, key length.
+_LAYOUT = (
+    *range(LENGTH_AT, LENGTH_ENDS_AT),
+    *range(MAGIC_AT, MESSAGE_TIMESTAMP_AT),
+    *range(MESSAGE_KEY_AT[1], _VALUE_LENGTH_AT),
+)
+
+
+def read_plain(data: bytearray, largest_bytes: int, *, keys_needed: bool) -> Plain | None:
+    """The places and times of the messages; None unless all are whole, plain and without a fault."""
+    return _read_alike(data, largest_bytes, keys_needed=keys_needed) or _read_each(
+        data, largest_bytes, keys_needed=keys_needed
+    )
+
+
+def _read_each(data: bytearray, largest_bytes: int, *, keys_needed: bool) -> Plain | None:
+    starts: list[int] = []
+    timestamps: list[int] = []
+    view = memoryview(data)
+    end = len(data)
+    last_start = end - _SMALLEST
+    position = 0
+    while position <= last_start:
+        size, crc, magic, attributes, timestamp, key_length, value_length = MESSAGE_FROM_LENGTH.unpack_from(
+            data, position + LENGTH_AT
+        )
+        stop = position + LENGTH_ENDS_AT + size
+        if magic != 1 or attributes & _CODEC_AND_TYPE or not _SMALLEST <= stop - position <= largest_bytes:
+            return None
+        if stop > end or crc32(view[position + MESSAGE_COVERED_FROM : stop]) != crc:
+            return None
+        value_at = position + _VALUE_LENGTH_AT
+        if key_length >= 0:
+            value_at += key_length
+            if value_at + LENGTH.size > stop:
+                return None
+            (value_length,) = LENGTH.unpack_from(data, value_at)
+        elif keys_needed:
+            return None
+        if value_at + LENGTH.size + value_length > stop:
+            return None
+        starts.append(position)
+        timestamps.append(timestamp)
+        position = stop
+    return (starts, timestamps) if starts and position == end else None
+
+
+def _read_alike(data: bytearray, largest_bytes: int, *, keys_needed: bool) -> Plain | None:
+    """The same for messages of one layout; None also if they are not."""
+    if len(data) < _FEWEST_ALIKE * _SMALLEST:
+        return None
+    stride = LENGTH.unpack_from(data, LENGTH_AT)[0] + LENGTH_ENDS_AT
+    if not _SMALLEST <= stride <= largest_bytes or len(data) % stride or len(data) < _FEWEST_ALIKE * stride:
+        return None
+    count = len(data) // stride
+    first = _read_each(data[:stride], largest_bytes, keys_needed=keys_needed)
+    if first is None:
+        return None
+    key_length = max(LENGTH.unpack_from(data, MESSAGE_KEY_AT[1])[0], 0)
+    value_at = _VALUE_LENGTH_AT + key_length
+    for at in (*_LAYOUT, *range(value_at, value_at + LENGTH.size)):
+        column = data[at::stride]
+        if column != column[:1] * count:
+            return None
+    view = memoryview(data)
+    size = stride - MESSAGE_COVERED_FROM
+    crcs = [crc32(view[start : start + size]) for start in range(MESSAGE_COVERED_FROM, len(data), stride)]
+    if list(struct.unpack(f">{count}I", _words(data, MESSAGE_CRC_AT, stride, 4))) != crcs:
+        return None
+    return range(0, len(data), stride), struct.unpack(f">{count}q", _words(data, MESSAGE_TIMESTAMP_AT, stride, 8))
+
+
+def _words(data: bytearray, at: int, stride: int, width: int) -> bytearray:
+    """The `width` bytes at one place of every message, one after the other."""
+    words = bytearray(len(data) // stride * width)
+    for byte in range(width):
+        words[byte::width] = data[at + byte :: stride]
+    return words
+
+
+def _set_words(data: bytearray, at: int, stride: int, words: bytes) -> None:
+    width = len(words) * stride // len(data)
+    for byte in range(width):
+        data[at + byte :: stride] = words[byte::width]
+
+
+def read_offsets(data: bytearray, starts: Sequence[int]) -> Sequence[int]:
+    if isinstance(starts, range):
+        return struct.unpack(f">{len(starts)}q", _words(data, 0, starts.step, 8))
+    return [OFFSET.unpack_from(data, start)[0] for start in starts]
+
+
+def number(data: bytearray, starts: Sequence[int], first_offset: int) -> None:
+    """Write the offsets, which no crc covers."""
+    offsets = range(first_offset, first_offset + len(starts))
+    if isinstance(starts, range):
+        _set_words(data, 0, starts.step, struct.pack(f">{len(offsets)}q", *offsets))
+        return
+    for start, offset in zip(starts, offsets, strict=True):
+        OFFSET.pack_into(data, start, offset)
+
+
+def stamp(data: bytearray, starts: Sequence[int], append_time: int) -> None:
+    """Write the append time and its type into every message, and the crc anew."""
+    view = memoryview(data)
+    stops = [*starts[1:], len(data)]
+    for start, stop in zip(starts, stops, strict=True):
+        attributes = data[start + MESSAGE_ATTRIBUTES_AT] | TIMESTAMP_TYPE_BIT
+        _TYPE_AND_TIME.pack_into(data, start + MESSAGE_ATTRIBUTES_AT, attributes, append_time)
+        CRC.pack_into(data, start + MESSAGE_CRC_AT, crc32(view[start + MESSAGE_COVERED_FROM : stop]))

@@ -1,0 +1,82 @@
+"""What validation says of a record set: the bytes to store and what they hold, or why they were refused."""
+
+from typing import NamedTuple
+
+from horolog.broker.log.producers import ProducerBatch
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.primitives import Buffer
+from horolog.protocol.records.timestamps import NO_TIMESTAMP
+
+# How many offending records are named one by one; producers show a handful.
+MOST_RECORD_ERRORS = 1000
+
+RecordError = tuple[int, str]  # the record's place in its set, and what is wrong with it
+
+
+class Refused(Exception):
+    """The whole set is turned away: nothing of it is stored."""
+
+    def __init__(self, code: ErrorCode, message: str, record_errors: list[RecordError] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.record_errors = record_errors or []
+
+
+class Mark(NamedTuple):
+    """A place in the stored bytes where an index entry may point to: an entry, or a group of small ones."""
+
+    position: int
+    first_offset: int
+    last_offset: int
+    max_timestamp: int
+    max_timestamp_offset: int
+
+
+class Validated(NamedTuple):
+    """A tuple, because one is made for every append and nothing else is made as quickly.
+
+    `first_timestamp` is that of the first batch or message, which is what rolling by time goes by; -1 stands for no time
+    in all of them.
+    """
+
+    buffers: list[Buffer]
+    size_bytes: int
+    first_offset: int
+    last_offset: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody misses here
+    max_timestamp: int
+    max_timestamp_offset: int
+    first_timestamp: int
+    append_time: int
+    marks: list[Mark]
+    batches: list[ProducerBatch]
+    stored_magic: int
+
+
+def nothing(next_offset: int, append_time: int, stored_magic: int) -> Validated:
+    """The verdict on an empty set, which old producers may send."""
+    return Validated(
+        [], 0, next_offset, next_offset - 1, 0, NO_TIMESTAMP, -1, NO_TIMESTAMP, append_time, [], [], stored_magic
+    )
+
+
+def refuse_records(code: ErrorCode, errors: list[RecordError]) -> Refused:
+    index, text = errors[0]
+    message = f"record {index}: {text}" + (f"; {len(errors) - 1} more records are refused" if len(errors) > 1 else "")
+    return Refused(code, message, errors[:MOST_RECORD_ERRORS])
+
+
+class AppendResult(NamedTuple):
+    """Where records went; `append_time` is -1 when they keep their own times. A tuple: one is made for every append."""
+
+    base_offset: int
+    last_offset: int
+    append_time: int
+    log_start_offset: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody misses here
+
+
+def too_large(size_bytes: int, segment_bytes: int) -> Refused:
+    message = f"a set of {size_bytes} bytes does not fit a segment of {segment_bytes}"
+    return Refused(ErrorCode.RECORD_LIST_TOO_LARGE, message)

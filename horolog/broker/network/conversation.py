@@ -1,0 +1,433 @@
+"""A conversation with one client, without a socket and without a clock of its own: bytes in, requests served as they arrive, answers in
+the order of their requests.
+
+    handshaking -> serving -> draining -> closing -> closed         any state may be passed over
+
+Whoever carries the bytes hands them to `receive` and sends what `take_output` gives. It reads only while `wants_to_read`, calls
+`resume_if_allowed` when others have had their turn (`wants_turn`), ends the connection when the conversation is `closing`, and says that it
+has ended with `lost`. A `Carrier` is told of each of these; one that looks by itself after every call needs none.
+
+Everything that arrived is parsed and handled in one `receive`. A request that waits for disk or for new data keeps its place among the
+`unanswered`, and later answers queue behind it. A peer that does not read, or has too much unanswered, is not read from: frames that
+had already arrived are kept in `_backlog`. What all conversations hold together is bounded by `memory`.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+from horolog.broker.network.unanswered import WRITE_HIGH_WATER_BYTES, Unanswered
+from horolog.broker.principal import ANONYMOUS, Principal
+from horolog.protocol.errors import FrameError, ProtocolError
+from horolog.protocol.framing import FrameReader
+
+if TYPE_CHECKING:
+    from horolog.broker.handlers.context import Buffer, RequestContext
+    from horolog.broker.network.limits import ConnectionLimits
+
+log = logging.getLogger(__name__)
+
+TURN_S = 0.002
+LOOK_EVERY = 4
+"""One peer is served for so long before others are, looked at after so many requests."""
+
+Serve = Callable[[memoryview, "Conversation"], "RequestContext"]
+"""Handles one frame. The context comes back answered or waiting; a ProtocolError ends the conversation."""
+
+
+class State(Enum):
+    """What becomes of a request that arrives."""
+
+    HANDSHAKING = "handshaking"
+    """It is for the handshake, one at a time, until the peer is known."""
+    SERVING = "serving"
+    """It is handled."""
+    DRAINING = "draining"
+    """It is dropped; those before it are still answered."""
+    CLOSING = "closing"
+    """It is dropped; answers that are on their way may still leave."""
+    CLOSED = "closed"
+    """It is dropped, and nothing leaves."""
+
+
+class Handshake(Protocol):
+    """Finds out who the peer is: serves its frames until it knows, and then calls `serve_as`.
+
+    To refuse a peer it raises HandshakeRefused, or calls `close` after a late answer.
+    """
+
+    @property
+    def max_unfinished_bytes(self) -> int:
+        """How much of a request a peer may send before it is known."""
+        ...
+
+    def serve(self, frame: memoryview, conversation: Conversation) -> RequestContext: ...
+
+
+class HandshakeRefused(ProtocolError):
+    """The peer may not come in; `answer` tells it why before the connection ends."""
+
+    def __init__(self, reason: str, answer: list[Buffer]) -> None:
+        super().__init__(reason)
+        self.answer = answer
+
+
+class Carrier(Protocol):
+    """What carries the bytes, as far as the conversation speaks to it."""
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What was taken of the output and has not left yet."""
+        ...
+
+    def output_ready(self) -> None:
+        """There is something to take."""
+        ...
+
+    def state_changed(self) -> None:
+        """`wants_to_read`, `wants_turn` or `closing` has changed."""
+        ...
+
+
+class Onlooker:
+    """Carries nothing: for those who look at the conversation after every call."""
+
+    __slots__ = ()
+    unsent_bytes = 0
+
+    def output_ready(self) -> None:
+        pass
+
+    def state_changed(self) -> None:
+        pass
+
+
+NOBODY = Onlooker()
+
+
+class Conversation:
+    """See the module's docstring. `peer_host`, `principal` and `listener` say who speaks, and where it came in."""
+
+    __slots__ = (
+        "_backlog",
+        "_is_left",
+        "_limits",
+        "_max_unfinished_bytes",
+        "_memory",
+        "_monotonic",
+        "_output",
+        "_paused_at",
+        "_reader",
+        "_requests",
+        "_serve_frame",
+        "_serve_request",
+        "_write_blocked",
+        "carrier",
+        "closing",
+        "is_active",
+        "listener",
+        "peer_host",
+        "principal",
+        "state",
+        "unanswered",
+        "unfinished_bytes",
+        "unfinished_sweeps",
+        "wants_to_read",
+        "wants_turn",
+    )
+
+    def __init__(
+        self,
+        serve: Serve,
+        limits: ConnectionLimits,
+        monotonic: Callable[[], float],
+        *,
+        listener: str,
+        handshake: Handshake | None = None,
+    ) -> None:
+        self._serve_request = serve
+        self._limits = limits
+        self._memory = limits.memory
+        self._requests = limits.memory.requests
+        self._monotonic = monotonic
+        self._reader = FrameReader(limits.max_request_bytes)
+        self._backlog: deque[memoryview] | None = None
+        self._output: list[Buffer] = []
+        self._paused_at = 0.0
+        self._write_blocked = False
+        self._is_left = False  # output that was not taken at once, and is counted
+        self.carrier: Carrier = NOBODY
+        self.unanswered = Unanswered(limits.max_unanswered_requests, limits.max_unanswered_bytes)
+        self.state = State.SERVING
+        self.closing = False
+        self.wants_to_read = True
+        self.wants_turn = False
+        self.is_active = True  # since the listener's last sweep
+        self.unfinished_bytes = 0
+        self.unfinished_sweeps = 0  # of the listener, since the unfinished request began
+        self.listener = listener
+        self.peer_host = ""
+        self.principal = ANONYMOUS
+        self._serve_frame = serve
+        self._max_unfinished_bytes: float = math.inf
+        if handshake is not None:
+            self.state = State.HANDSHAKING
+            self.unanswered.max_requests = 1
+            self._serve_frame = handshake.serve
+            self._max_unfinished_bytes = handshake.max_unfinished_bytes
+
+    def __repr__(self) -> str:
+        paused = "" if self.wants_to_read else ", not read from"
+        peer = f"{self.principal} at {self.peer_host} on {self.listener}"
+        return f"<Conversation {self.state.value} with {peer}, {len(self.unanswered)} unanswered{paused}>"
+
+    def serve_as(self, principal: Principal) -> None:
+        """The handshake is over: the next request is served, and it is this principal's."""
+        self.principal = principal
+        self.unanswered.max_requests = self._limits.max_unanswered_requests
+        self._serve_frame = self._serve_request
+        self._max_unfinished_bytes = math.inf
+        if self.state is State.HANDSHAKING:
+            self.state = State.SERVING
+
+    # -- bytes
+
+    def receive(self, data: bytes) -> None:
+        """Bytes have come: serve every request that is whole now, as far as the peer may be served."""
+        if self.closing:
+            return
+        self.is_active = True
+        try:
+            frames = self._reader.feed(data)
+        except FrameError as error:
+            self._take(error.frames)
+            self.close(str(error))
+            return
+        pending_bytes = self._reader.pending_bytes
+        if pending_bytes or self.unfinished_bytes:
+            self._count_unfinished(pending_bytes, is_new=bool(frames))
+        if frames:
+            self._take(frames)
+        if pending_bytes > self._max_unfinished_bytes:
+            self.close(f"more than {self._max_unfinished_bytes} bytes of a request before the handshake is over")
+
+    def take_output(self) -> list[Buffer]:
+        """What has to leave next; it is handed out once."""
+        output, self._output = self._output, []
+        if self._is_left:
+            self._is_left = False
+            self._count_untaken()
+            self.wants_turn = not (self.wants_to_read or self.closing)
+        return output
+
+    def pause_writing(self) -> None:
+        """The peer does not take its answers as they come."""
+        self._write_blocked = True
+        self._count_untaken()
+
+    def resume_writing(self) -> None:
+        """The peer has taken its answers."""
+        self._write_blocked = False
+        self._memory.answers.changed(self, self.untaken_bytes())
+        self.resume_if_allowed()
+
+    # -- requests and answers
+
+    def _take(self, frames: list[memoryview]) -> None:
+        """Handle what arrived, or keep it while the peer has to catch up."""
+        requests = self._requests
+        if requests.held_bytes >= requests.limit_bytes and self.wants_to_read:
+            self._wait_for_room()
+        if self.wants_to_read:
+            if len(frames) == 1:
+                self._handle(frames[0])
+            else:
+                self._serve(deque(frames))
+        elif self._backlog is not None:
+            self._backlog.extend(frames)
+        elif not self.closing:
+            self._backlog = deque(frames)
+
+    def _serve(self, frames: deque[memoryview]) -> None:
+        """Handle them in order, as long as the peer may be served and it is still its turn; the rest is kept."""
+        ends = self._monotonic() + TURN_S if len(frames) > LOOK_EVERY else math.inf
+        count = 0
+        while frames:
+            if not self._handle(frames.popleft()):
+                break
+            count += 1
+            if not count % LOOK_EVERY and frames and self._monotonic() > ends:
+                self.wants_turn = True
+                self._pause()
+                break
+        if frames and not self.closing:
+            self._backlog = frames
+
+    def _handle(self, frame: memoryview) -> bool:
+        """Serve one request; whether the next one may be served at once."""
+        try:
+            context = self._serve_frame(frame, self)
+        except HandshakeRefused as refused:
+            self._output += refused.answer
+            self.carrier.output_ready()
+            self.close(str(refused))
+            return False
+        except ProtocolError as error:
+            self.close(str(error))
+            return False
+        except Exception:
+            log.exception("a request of %s failed inside the broker; its connection is closed", self.peer_host)
+            self.close("internal error")
+            return False
+        parts = context.parts
+        if parts is None or self.unanswered.queue:
+            self._add(context)
+        elif parts and not self.closing:
+            self._output += parts
+            self.carrier.output_ready()
+            if self._write_blocked or self._output:
+                self._count_untaken()
+        return self.wants_to_read
+
+    def _add(self, context: RequestContext) -> None:
+        """A request that has no answer, or one that has to wait."""
+        unanswered = self.unanswered
+        unanswered.add(context)
+        if context.parts is not None:
+            self._count_untaken()
+        elif context.route.holds_frame:
+            requests = self._requests
+            context.held_bytes = context.size_bytes
+            requests.held_bytes += context.size_bytes
+            if requests.held_bytes >= requests.limit_bytes:
+                self._wait_for_room()
+        if unanswered.is_too_much:
+            self._pause()
+
+    def answered(self) -> None:
+        """A request that had to wait has its answer: what is complete now may leave, in order."""
+        unanswered = self.unanswered
+        held_back_bytes = unanswered.held_back_bytes
+        released_bytes = unanswered.release([] if self.closing else self._output)
+        if self._output:
+            self.carrier.output_ready()
+        if self._write_blocked or held_back_bytes or unanswered.held_back_bytes or self._output:
+            self._count_untaken()
+        if released_bytes:
+            requests = self._requests
+            requests.held_bytes -= released_bytes
+            if requests.stopped:
+                requests.resume()
+        if not self.wants_to_read:
+            self.resume_if_allowed()
+
+    # -- the end
+
+    def drain(self) -> None:
+        """Serve nothing more, not even what has been read: what has no answer is for the peer to send again."""
+        if not self.closing:
+            self.state = State.DRAINING
+            self._backlog = None
+            self._pause()
+
+    def close(self, reason: str = "") -> None:
+        """End on our side, saying why in one line of the log. Answers that were taken may still leave."""
+        if not self.closing:
+            self._end(State.CLOSING, reason)
+
+    def cut(self, reason: str) -> None:
+        """End at once: what the peer is owed is dropped."""
+        if not self.closing:
+            self._output.clear()
+            self._end(State.CLOSED, reason)
+
+    def _end(self, state: State, reason: str) -> None:
+        if reason:
+            peer = self.peer_host or "a client"
+            log.info("closing the connection of %s on %s: %s", peer, self.listener, reason)
+        self.state = state
+        self.closing = True
+        self.wants_to_read = self.wants_turn = False
+        self._backlog = None
+        self.carrier.state_changed()
+
+    def lost(self) -> None:
+        """The connection has ended, whoever ended it: what was held for it is given back."""
+        self.state = State.CLOSED
+        self.closing = True
+        self.wants_to_read = self.wants_turn = False
+        self._backlog = None
+        self._output.clear()
+        self.carrier = NOBODY
+        if self.unfinished_bytes:
+            self._memory.unfinished.changed(self, 0)
+        self._memory.answers.changed(self, 0)
+        self._requests.held_bytes -= self.unanswered.abandon()
+        self._requests.resume()
+
+    @property
+    def idle(self) -> bool:
+        return not self.unanswered.queue and not self._backlog
+
+    # -- flow control
+
+    def _count_unfinished(self, pending_bytes: int, *, is_new: bool) -> None:
+        if is_new:
+            self.unfinished_sweeps = 0
+        self.unfinished_bytes = pending_bytes
+        self._memory.unfinished.changed(self, pending_bytes)
+
+    def untaken_bytes(self) -> int:
+        """Answers that the peer has not taken, as far as it is slow to."""
+        held_back_bytes = self.unanswered.held_back_bytes
+        if self.closing:
+            return held_back_bytes
+        unsent_bytes = self.carrier.unsent_bytes if self._write_blocked else 0
+        return unsent_bytes + sum(map(len, self._output)) + held_back_bytes
+
+    @property
+    def room_for_answer_bytes(self) -> int:
+        return self._memory.answers.room_bytes
+
+    def _count_untaken(self) -> None:
+        untaken_bytes = self.untaken_bytes()
+        self._is_left = bool(self._output)
+        answers = self._memory.answers
+        answers.changed(self, untaken_bytes)
+        if untaken_bytes > WRITE_HIGH_WATER_BYTES or (untaken_bytes and answers.is_tight):
+            self._pause()
+
+    def _wait_for_room(self) -> None:
+        self._requests.stop(self)
+        self._pause()
+
+    def _pause(self) -> None:
+        if self.wants_to_read:
+            self.wants_to_read = False
+            self._paused_at = self._monotonic()
+            self.carrier.state_changed()
+
+    def resume_if_allowed(self) -> None:
+        """Read on, unless there is still a reason not to; whatever ends the last of the reasons calls this."""
+        self.wants_turn = False
+        if self._write_blocked or self.wants_to_read or self.unanswered.is_too_much:
+            return
+        if self.closing or self.state is State.DRAINING:
+            return
+        if self._is_left and self.untaken_bytes() > WRITE_HIGH_WATER_BYTES:
+            return
+        if self._requests.is_full:
+            self._requests.stop(self)
+            return
+        self.wants_to_read = True
+        self._limits.pauses.observe(self._monotonic() - self._paused_at)
+        frames, self._backlog = self._backlog, None
+        if frames:
+            self._serve(frames)
+        if self.wants_to_read:
+            self.carrier.state_changed()

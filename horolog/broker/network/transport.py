@@ -1,0 +1,121 @@
+"""Carries one conversation over a socket of the event loop: bytes go in as they come, output goes out as it is ready."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, cast
+
+from horolog.broker.network.conversation import State
+
+if TYPE_CHECKING:
+    from horolog.broker.network.conversation import Conversation
+    from horolog.broker.network.listener import Listener
+
+SLOW_ABOVE_BYTES = 64 * 1024
+"""A peer that has left so much of its answers is counted as slow."""
+
+CLOSE_GRACE_S = 5.0
+"""Time in which a slow peer may take what it is still owed, once we close."""
+
+
+class SocketTransport(asyncio.Protocol):
+    """What asyncio tells becomes a call of `conversation`; what that wants (see its `Carrier`) becomes a call of asyncio's transport."""
+
+    __slots__ = ("_is_parting", "_is_slow", "_listener", "_wire", "conversation")
+
+    def __init__(self, listener: Listener, conversation: Conversation) -> None:
+        self._listener = listener
+        self._wire: asyncio.Transport | None = None
+        self._is_parting = False
+        self._is_slow = False
+        self.conversation = conversation
+        conversation.carrier = self
+
+    def __repr__(self) -> str:
+        return f"<SocketTransport of {self.conversation!r}>"
+
+    # -- events of asyncio's transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._wire = wire = cast("asyncio.Transport", transport)  # uvloop's are no subclass of it
+        peer = wire.get_extra_info("peername")
+        self.conversation.peer_host = str(peer[0]) if peer else ""
+        refusal = self._listener.admit(self)
+        if refusal is not None:
+            self.conversation.close(refusal)
+            return
+        wire.set_write_buffer_limits(high=SLOW_ABOVE_BYTES)
+        connected = wire.get_extra_info("socket")
+        if connected is not None:
+            self._listener.tune(connected)
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - however it ended, it has ended
+        self._wire = None
+        self._listener.forget(self)
+        self.conversation.lost()
+
+    def data_received(self, data: bytes) -> None:
+        self.conversation.receive(data)
+
+    def pause_writing(self) -> None:
+        self._is_slow = True
+        self.conversation.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._is_slow = False
+        if self._wire is not None and not self._wire.is_closing():  # else it is empty because it was dropped
+            self.conversation.resume_writing()
+
+    # -- what the conversation says
+
+    @property
+    def unsent_bytes(self) -> int:
+        return 0 if self._wire is None else self._wire.get_write_buffer_size()
+
+    def output_ready(self) -> None:
+        output = self.conversation.take_output()
+        if self._wire is not None:
+            self._wire.writelines(output)
+
+    def state_changed(self) -> None:
+        wire, conversation = self._wire, self.conversation
+        if wire is None:
+            return
+        if conversation.closing:
+            self._end(wire)
+        elif conversation.wants_to_read:
+            wire.resume_reading()
+        else:
+            wire.pause_reading()
+            if conversation.wants_turn:
+                asyncio.get_running_loop().call_soon(conversation.resume_if_allowed)
+
+    # -- the end
+
+    def part(self) -> None:
+        """Say that no more answers come, and wait for the peer to close: what it still sends is taken and dropped.
+
+        What is left unread in a socket that is closed resets its connection.
+        """
+        self._is_parting = True
+        self.conversation.close()
+
+    def close(self) -> None:
+        """What the peer is owed may still leave, for some time."""
+        self._is_parting = False
+        if self.conversation.closing and self._wire is not None:
+            self._end(self._wire)
+        self.conversation.close()
+
+    def _end(self, wire: asyncio.Transport) -> None:
+        if self.conversation.state is State.CLOSED:
+            wire.abort()
+        elif wire.is_closing():
+            pass
+        elif self._is_parting:
+            wire.write_eof()
+            wire.resume_reading()
+        else:
+            wire.close()
+            if self._is_slow:
+                asyncio.get_running_loop().call_later(CLOSE_GRACE_S, wire.abort)

@@ -1,0 +1,68 @@
+"""The requests of one conversation that have no answer yet, and the answers that wait behind them: answers leave in the order of requests."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from horolog.broker.handlers.context import Buffer, RequestContext
+
+WRITE_HIGH_WATER_BYTES = 4 * 1024 * 1024
+"""A peer that has left so much of its answers, or for which so much waits behind one answer, is not read from."""
+
+
+class Unanswered:
+    """The bounds may change: while a handshake lasts there is one request at a time."""
+
+    __slots__ = ("held_back_bytes", "max_bytes", "max_requests", "queue", "size_bytes")
+
+    def __init__(self, max_requests: int, max_bytes: int) -> None:
+        self.max_requests = max_requests
+        self.max_bytes = max_bytes
+        self.queue: deque[RequestContext] = deque()
+        self.size_bytes = 0  # of the requests
+        self.held_back_bytes = 0  # of answers that are ready and have to wait for one before them
+
+    def __repr__(self) -> str:
+        return f"<Unanswered {len(self.queue)} requests of {self.size_bytes} bytes>"
+
+    def __len__(self) -> int:
+        return len(self.queue)
+
+    @property
+    def is_too_much(self) -> bool:
+        return (
+            len(self.queue) >= self.max_requests
+            or self.size_bytes >= self.max_bytes
+            or self.held_back_bytes > WRITE_HIGH_WATER_BYTES
+        )
+
+    def add(self, context: RequestContext) -> None:
+        """The newest request: without an answer, or with one that has to wait."""
+        self.queue.append(context)
+        self.size_bytes += context.size_bytes
+        if context.parts:
+            self.held_back_bytes += sum(map(len, context.parts))
+
+    def release(self, output: list[Buffer]) -> int:
+        """Move the answers that wait for no other to `output`; how much of `held_bytes` their requests had."""
+        queue = self.queue
+        released_bytes = 0
+        context = None
+        while queue and (parts := queue[0].parts) is not None:
+            context = queue.popleft()
+            self.size_bytes -= context.size_bytes
+            released_bytes += context.held_bytes
+            output += parts
+        if self.held_back_bytes or context is None:  # an answer that is not the first in line waits, or did
+            self.held_back_bytes = sum(sum(map(len, one.parts)) for one in queue if one.parts)
+        return released_bytes
+
+    def abandon(self) -> int:
+        """The peer is gone: tell those who wait; how much of `held_bytes` the requests had."""
+        abandoned, self.queue = self.queue, deque()
+        self.size_bytes = self.held_back_bytes = 0
+        for context in abandoned:
+            context.abandon()
+        return sum(context.held_bytes for context in abandoned)

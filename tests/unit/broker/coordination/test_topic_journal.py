@@ -1,0 +1,88 @@
+"""What the journals of coordinators share: the topic is made on first use, and read back in whole batches."""
+
+from dataclasses import replace
+
+import pytest
+
+from horolog.broker.coordination import topic_journal
+from horolog.broker.coordination.topic_journal import NEWEST_PRODUCE_VERSION, TopicJournal, put_offline
+from horolog.broker.java_hash import partition_for
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
+from tests.support.group_world import GroupWorld
+
+RECORDS = [(b"a", b"1"), (b"b", None), (b"c", bytes(100))]
+
+
+@pytest.fixture
+def world():
+    return GroupWorld({"offsets.topic.num.partitions": 3, "transaction.state.log.num.partitions": 2})
+
+
+def journal_of(world, topic=GROUP_OFFSETS):
+    return TopicJournal(topic, world.cluster, world.committer, world.clock)
+
+
+@pytest.mark.parametrize(("topic", "count"), [(GROUP_OFFSETS, 3), (TRANSACTION_STATE, 2)])
+def test_the_topic_is_made_on_first_use_as_kafka_makes_it(world, topic, count):
+    journal = journal_of(world, topic)
+    assert (len(journal.partitions), journal.partition_count) == (0, count)
+    journal.make_topic()
+    journal.make_topic()
+    assert len(journal.partitions) == journal.partition_count == count
+    assert world.cluster.topics[topic].overrides["cleanup.policy"] == "compact"
+
+
+def test_a_name_stays_in_its_partition_whatever_the_settings_say_later(world):
+    journal = journal_of(world)
+    before = journal.shard_of("group")
+    assert before == partition_for("group", 3)
+    journal.make_topic()
+    world.cluster.settings = replace(world.settings, offsets_topic_num_partitions=7)
+    assert journal.shard_of("group") == before
+
+
+def test_done_is_told_once_the_tick_has_written_and_what_failed(world):
+    journal = journal_of(world)
+    journal.make_topic()
+    partition = journal.partitions[0]
+    told = []
+    append(partition, *RECORDS[0])
+    journal.submit([partition], told.append, durable=False)
+    assert told == []
+    world.tick()
+    assert told == [{}]
+    world.storage.fail("write", "__consumer_offsets")
+    append(partition, *RECORDS[1])
+    journal.submit([partition], told.append, durable=False)
+    world.tick()
+    assert list(told[1]) == [partition]
+
+
+def append(partition, key, value):
+    partition.append(encode_batch([Record(0, 0, 0, key, value)]), 0, produce_version=NEWEST_PRODUCE_VERSION)
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 80, 150, 10_000])
+def test_every_batch_is_read_once_and_whole_however_small_the_pieces_are(world, monkeypatch, piece_bytes):
+    monkeypatch.setattr(topic_journal, "READ_BYTES", piece_bytes)
+    journal = journal_of(world)
+    journal.make_topic()
+    partition = journal.partitions[0]
+    for key, value in RECORDS:
+        append(partition, key, value)
+    partition.flush()
+    pieces = list(journal.read_batches(partition))
+    read = [(one.key, one.value) for piece in pieces for batch in piece for one in batch.records()]
+    assert read == RECORDS
+    assert (len(pieces) == 1) is (piece_bytes == 10_000)
+
+
+def test_an_offline_partition_says_why(world):
+    journal = journal_of(world)
+    journal.make_topic()
+    put_offline(journal.partitions[1], StorageFault("no disk"))
+    assert "no disk" in journal.partitions[1].fault
+    assert journal.partitions[0].fault is None

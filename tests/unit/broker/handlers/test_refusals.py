@@ -1,0 +1,133 @@
+"""Whatever is asked, in whatever version, can be refused so that the client learns which error it is, for all that it asked for."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from horolog.broker.handlers import HANDLERS
+from horolog.broker.handlers.refusals import refuse, refusing
+from horolog.broker.network.dispatch import Dispatcher
+from horolog.broker.network.meters import error_finder
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.compile import decode, encode
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from horolog.protocol.messages.groups import FindCoordinatorRequest
+from horolog.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.wire import ArrayType
+from tests.support.memory_broker import MemoryBroker
+from tests.support.message_values import random_message
+
+DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+WHY = "not for you"
+EVERY = [(key, version) for key, one in HANDLERS.items() for version in range(one.min_version, one.max_version + 1)]
+
+
+def full(request: Any, version: int) -> bool:
+    """Whether something is asked for in every array."""
+    arrays = [
+        name for name, each in request.FIELDS.items() if isinstance(each.type, ArrayType) and version in each.versions
+    ]
+    asked = [getattr(request, name) for name in arrays]
+    return all(asked) and all(full(each, version) for some in asked for each in some if hasattr(each, "FIELDS"))
+
+
+def asked(key: ApiKey, version: int, chance: random.Random) -> Any:
+    """A request that asks for something in every place, as it comes out of a frame."""
+    request: Any = None
+    while request is None or not full(request, version):
+        made = random_message(API[key].request, version, chance)
+        request = decode(API[key].request, version, encode(made, version))
+    return request
+
+
+def refused(key: ApiKey, request: Any, version: int) -> Any:
+    """The answer as a client decodes it."""
+    answer: Any = refuse(key, request, SimpleNamespace(version=version), DENIED, WHY)  # type: ignore[arg-type]
+    return decode(API[key].response, version, encode(answer, version), to_the_end=True)
+
+
+@pytest.mark.parametrize(("key", "version"), [each for each in EVERY if each[0] is not ApiKey.PRODUCE])
+def test_every_request_can_be_refused(key: ApiKey, version: int) -> None:
+    answer = refused(key, asked(key, version, random.Random(version)), version)
+    assert set(error_finder(API[key].response)(answer) or ()) == {DENIED}
+
+
+@pytest.mark.parametrize(("key", "version"), EVERY)
+async def test_the_gate_refuses_it_on_the_wire(key: ApiKey, version: int) -> None:
+    async with MemoryBroker() as memory:
+        seen: list[ApiKey] = []
+
+        def decide(key: ApiKey, _: Any, __: Any) -> ErrorCode:
+            seen.append(key)
+            return DENIED
+
+        memory.dispatcher = Dispatcher(memory.broker, gate=refusing(decide))
+        wire = memory.connect()
+        request = asked(key, version, random.Random(version))
+        if key is ApiKey.PRODUCE:
+            request.acks = 1
+        answer = await wire.ask(request, version)
+        assert set(error_finder(API[key].response)(answer) or ()) == {DENIED}
+        assert seen == [key]
+
+
+async def test_a_produce_that_wants_no_answer_is_refused_by_closing() -> None:
+    async with MemoryBroker() as memory:
+        memory.dispatcher = Dispatcher(memory.broker, gate=refusing(lambda *_: DENIED))
+        wire = memory.connect()
+        partition = PartitionProduceData(index=0, records=b"")
+        wire.send(ProduceRequest(acks=0, topic_data=[TopicProduceData(name="t", partition_data=[partition])]), 7)
+        assert wire.closed
+        assert not wire.received
+
+
+async def test_what_the_decision_allows_reaches_its_handler() -> None:
+    async with MemoryBroker() as memory:
+
+        def decide(_: ApiKey, request: MetadataRequest, __: Any) -> ErrorCode | None:
+            return DENIED if any(each.name == "secret" for each in request.topics or ()) else None
+
+        memory.topic("t")
+        memory.dispatcher = Dispatcher(memory.broker, gate=refusing(decide))
+        wire = memory.connect()
+        for name, code in (("t", ErrorCode.NONE), ("secret", DENIED)):
+            answer = await wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name=name)]), 9)
+            assert [(each.name, each.error_code) for each in answer.topics] == [(name, code)]
+
+
+def test_each_partition_is_named_with_the_error_and_no_number() -> None:
+    partitions = [ListOffsetsPartition(partition_index=index, timestamp=17) for index in (3, 5)]
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=partitions)])
+    (topic,) = refused(ApiKey.LIST_OFFSETS, request, 1).topics
+    assert topic.name == "t"
+    assert [(each.partition_index, each.error_code, each.timestamp, each.offset) for each in topic.partitions] == [
+        (3, DENIED, -1, -1),
+        (5, DENIED, -1, -1),
+    ]
+
+
+def test_the_error_stands_at_the_top_where_there_is_a_place() -> None:
+    request = FetchRequest(topics=[FetchTopic(topic="t", partitions=[FetchPartition(partition=3)])])
+    (topic,) = refused(ApiKey.FETCH, request, 6).responses
+    assert (topic.topic, topic.partitions[0].partition_index, topic.partitions[0].error_code) == ("t", 3, DENIED)
+    newer = refused(ApiKey.FETCH, request, 7)
+    assert (newer.error_code, newer.session_id, newer.responses) == (DENIED, 0, [])
+
+
+def test_names_alone_are_answered_by_name_and_the_reason_is_told() -> None:
+    answer = refused(ApiKey.FIND_COORDINATOR, FindCoordinatorRequest(coordinator_keys=["g", "h"]), 4)
+    assert [(each.key, each.error_code, each.error_message) for each in answer.coordinators] == [
+        ("g", DENIED, WHY),
+        ("h", DENIED, WHY),
+    ]

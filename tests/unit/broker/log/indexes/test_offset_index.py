@@ -1,0 +1,67 @@
+"""The offset index against a linear scan, and its file while it is active and afterwards."""
+
+import struct
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from horolog.broker.log.indexes import OffsetIndex
+from horolog.broker.log.indexes.offset_index import last_at_or_before, last_position_up_to, lookup, position_of
+from horolog.broker.log.storage import MemoryStorage
+
+increasing = st.lists(st.integers(0, 1000), unique=True).map(sorted)
+
+
+def index_of(pairs):
+    storage = MemoryStorage()
+    storage.make_dir("/d")
+    index = OffsetIndex(storage, "/d/0.index", 8 * (len(pairs) + 1) + 5)
+    index.create()
+    for pair in pairs:
+        index.append(*pair)
+    return storage, index
+
+
+@given(increasing, st.integers(-1, 1001))
+def test_searches_equal_a_linear_scan(offsets, wanted):
+    pairs = [(offset, offset * 10 + 1) for offset in offsets]
+    entries = index_of(pairs)[1].entries
+    before = [n for n, (offset, _) in enumerate(pairs) if offset <= wanted]
+    assert last_at_or_before(entries, wanted) == (before[-1] if before else -1)
+    assert lookup(entries, wanted) == (pairs[before[-1]][1] if before else 0)
+    positions = [position for _, position in pairs if position <= wanted * 10]
+    assert last_position_up_to(entries, wanted * 10) == (positions[-1] if positions else 0)
+    assert position_of(entries, -1) == position_of(entries, -7) == 0
+
+
+def test_the_file_is_entries_of_two_big_endian_int32():
+    storage, index = index_of([(3, 100), (5, 200), (2**31 - 1, 2**31 - 1)])
+    index.trim()
+    assert storage.read_all("/d/0.index") == struct.pack(">iiiiii", 3, 100, 5, 200, 2**31 - 1, 2**31 - 1)
+
+
+def test_the_active_file_is_preallocated_in_whole_entries_and_cut_afterwards():
+    storage, index = index_of([(3, 100), (5, 200)])
+    index.flush()
+    assert storage.stat("/d/0.index")[0] == 24, "29 bytes, rounded down"
+    assert storage.read_all("/d/0.index")[:16] == bytes(index.entries)
+    index.trim()
+    assert storage.read_all("/d/0.index") == bytes(index.entries)
+    index.preallocate()
+    assert storage.stat("/d/0.index")[0] == 24
+
+
+def test_it_is_full_when_no_entry_fits():
+    _, index = index_of([(3, 100), (5, 200)])
+    assert not index.is_full
+    index.append(9, 300)
+    assert index.is_full
+
+
+def test_entries_taken_back_are_overwritten_by_the_next():
+    storage, index = index_of([(3, 100), (5, 200)])
+    index.flush()
+    index.cut_back(8)
+    index.append(4, 150)
+    index.trim()
+    assert storage.read_all("/d/0.index") == struct.pack(">iiii", 3, 100, 4, 150)

@@ -1,0 +1,54 @@
+"""Sums do not depend on how the bytes came, and tell every change of a block."""
+
+import pytest
+from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
+from horolog.broker.log.integrity import BLOCK_BYTES, BlockSums, block_sums, blocks_in, extend_from
+from horolog.broker.log.storage import MemoryStorage
+
+
+def summed(*parts):
+    sums = BlockSums()
+    for part in parts:
+        sums.extend(part)
+    return sums
+
+
+@given(st.lists(st.integers(0, 2 * BLOCK_BYTES + 3), max_size=4))
+def test_sums_do_not_depend_on_the_pieces(sizes):
+    data = bytes(range(251)) * (sum(sizes) // 251 + 1)
+    data = data[: sum(sizes)]
+    parts, at = [], 0
+    for size in sizes:
+        parts.append(data[at : at + size])
+        at += size
+    sums = summed(*parts)
+    expected = [crc32c(data[n * BLOCK_BYTES : (n + 1) * BLOCK_BYTES]) for n in range(blocks_in(len(data)))]
+    assert sums.encode() == b"".join(one.to_bytes(4, "big") for one in expected)
+    assert [sums.sum_of(n) for n in range(len(expected))] == expected
+    assert sums.size_bytes == len(data)
+
+
+@pytest.mark.parametrize("size", [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 3 * BLOCK_BYTES])
+def test_they_go_on_from_where_they_were_saved(size):
+    sums = BlockSums(size, summed(bytes(size)).encode())
+    sums.extend(b"more")
+    assert sums.encode() == summed(bytes(size) + b"more").encode()
+
+
+def test_sums_of_another_size_are_refused():
+    with pytest.raises(ValueError, match="no sums"):
+        BlockSums(5, b"")
+
+
+def test_what_is_missing_is_read_from_the_file(monkeypatch):
+    monkeypatch.setattr(block_sums, "BLOCK_BYTES", 10)
+    storage = MemoryStorage()
+    file = storage.create("/log")
+    file.pwritev([b"abcdefghijklmnopqrstuvwxyz"], 0)
+    sums = summed(b"abcdefg")
+    extend_from(sums, file, 25)
+    assert sums.encode() == summed(b"abcdefghijklmnopqrstuvwxy").encode()
+    assert sums.span_of(2) == (20, 25)

@@ -1,0 +1,95 @@
+"""Seals come back as they were written, and nothing else does."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from horolog.broker.log.integrity import Contents, IndexSum, Seal, SealsDamaged, blocks_in, fingerprint
+from horolog.broker.log.integrity.seals import decode, encode, load, save
+from horolog.broker.log.storage import MemoryStorage
+
+numbers = st.integers(-1, 2**63 - 1)
+crcs = st.integers(0, 2**32 - 1)
+sums = st.builds(IndexSum, st.integers(0, 2**31), crcs)
+holes = st.lists(st.tuples(st.integers(0, 2**31), st.integers(0, 2**31)), max_size=3).map(tuple)
+contents = st.builds(Contents, st.integers(0, 2**23), numbers, numbers, numbers, numbers, st.integers(0, 255), holes)
+
+
+@st.composite
+def block_sums(draw, of):
+    return draw(st.binary(min_size=4 * blocks_in(of.size_bytes), max_size=4 * blocks_in(of.size_bytes)))
+
+
+@st.composite
+def whole_seals(draw):
+    holds = draw(contents)
+    blocks = draw(block_sums(holds))
+    base, modified, created = draw(st.integers(0, 2**63 - 1)), draw(numbers), draw(numbers)
+    return Seal(base, holds, modified, draw(crcs), created, draw(sums), draw(sums), draw(sums), blocks)
+
+
+seals = whole_seals()
+
+ONE = Seal(
+    7,
+    Contents(100, 12, 5, 9, 3, 4, ((10, 20),)),
+    1,
+    2,
+    3,
+    IndexSum(8, 1),
+    IndexSum(12, 2),
+    IndexSum(34, 3),
+    bytes([0, 0, 0, 10]),
+)
+
+
+@given(st.lists(seals, max_size=4, unique_by=lambda one: one.base_offset))
+def test_they_come_back(written):
+    assert decode(encode(written)) == {one.base_offset: one for one in written}
+
+
+@given(st.data())
+def test_any_changed_byte_is_noticed(data):
+    good = encode([ONE])
+    at = data.draw(st.integers(0, len(good) - 1))
+    bad = good[:at] + bytes([good[at] ^ data.draw(st.integers(1, 255))]) + good[at + 1 :]
+    with pytest.raises(SealsDamaged):
+        decode(bad)
+
+
+@given(st.integers(0, len(encode([ONE])) - 1))
+def test_any_cut_is_noticed(size):
+    with pytest.raises(SealsDamaged):
+        decode(encode([ONE])[:size])
+
+
+def test_the_format_is_the_one_of_the_docstring():
+    lines = encode([ONE]).decode().splitlines()
+    assert lines[0] == "horolog-seals 2"
+    assert lines[1] == "7 100 1 00000002 12 5 9 3 4 3 8 00000001 12 00000002 34 00000003 10-20 0000000a"
+    assert lines[2].startswith("checksum ")
+
+
+def test_no_file_means_no_seals():
+    storage = MemoryStorage()
+    storage.make_dir("/d")
+    assert load(storage, "/d") == {}
+    save(storage, "/d", [ONE])
+    assert load(storage, "/d") == {7: ONE}
+
+
+@pytest.mark.parametrize("size", [0, 1, 4095, 4096, 4097, 20000])
+def test_a_fingerprint_changes_with_the_ends_and_the_size(size):
+    storage = MemoryStorage()
+    storage.make_dir("/d")
+    data = bytes(n % 251 for n in range(size))
+
+    def of(changed):
+        storage.create("/d/a").pwritev([changed], 0)
+        return fingerprint(storage.open("/d/a"), len(changed))
+
+    assert of(data) == of(data)
+    assert of(data) != of(data + b"x")
+    if size:
+        assert of(data) != of(b"\xff" + data[1:])
+        assert of(data) != of(data[:-1] + b"\xff")

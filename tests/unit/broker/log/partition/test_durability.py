@@ -1,0 +1,85 @@
+"""The order in which a sync makes things durable, and that nothing asked for meanwhile is forgotten."""
+
+import pytest
+
+from horolog.broker.log.integrity import seals
+from horolog.broker.log.partition.durability import Durability, Snapshot
+from horolog.broker.log.producers import snapshot_file
+from horolog.broker.log.storage import StorageFault
+from tests.support.log_model import DIRECTORY, Model
+
+
+@pytest.fixture
+def model():
+    model = Model()
+    while len(model.partition.segments) < 3:
+        model.append(2, 0, [5], [b"v" * 50])
+    model.flush()
+    return model
+
+
+def order_of(storage, durability, segments):
+    """Which files were touched, in order."""
+    touched = []
+
+    def note(operation, path, *, raising=True):
+        touched.append((operation, path.rpartition("/")[2].partition(".")[2] or path.rpartition("/")[2]))
+        return original(operation, path, raising=raising)
+
+    original, storage._fault_for = storage._fault_for, note
+    durability.sync(segments, 10)
+    storage._fault_for = original
+    return [one for one in touched if one[0] in ("sync", "sync_dir", "rename")]
+
+
+def test_data_comes_first_then_names_then_what_describes_them(model):
+    durability = Durability(model.storage, DIRECTORY, 0)
+    segments = model.partition.segments
+    durability.segment_written(segments[0])
+    durability.segments_changed()
+    durability.save_snapshot(Snapshot(7, []))
+    order = order_of(model.storage, durability, segments)
+    assert order[:4] == [("sync", "log"), ("sync", "index"), ("sync", "timeindex"), ("sync_dir", "t-0")]
+    renames = [what for operation, what in order if operation == "rename"]
+    assert renames == ["snapshot.tmp", "tmp"]
+    assert snapshot_file.offsets_in(model.storage, DIRECTORY)[-1] == 7
+    assert sorted(seals.load(model.storage, DIRECTORY)) == [one.base_offset for one in segments[:2]]
+
+
+def test_nothing_to_do_costs_nothing(model):
+    durability = Durability(model.storage, DIRECTORY, 3)
+    assert not durability.has_work
+    assert order_of(model.storage, durability, model.partition.segments) == []
+    assert durability.recovery_point == 10
+
+
+def test_what_is_written_during_a_sync_asks_for_another(model):
+    durability = Durability(model.storage, DIRECTORY, 0)
+    segment = model.partition.segments[0]
+    durability.segment_written(segment)
+
+    class Busy:
+        def __getattr__(self, name):
+            return getattr(log, name)
+
+        def datasync(self):
+            assert not segment.needs_sync
+            durability.segment_written(segment)
+            segment.log = log
+
+    log, segment.log = segment.log, Busy()
+    before = model.storage.operations.get("sync", 0)
+    durability.sync([segment], 5)
+    assert not durability.has_work
+    assert model.storage.operations["sync"] == before + 5, "both times with its indexes, the log itself the second time"
+
+
+def test_a_failed_sync_moves_no_recovery_point(model):
+    durability = Durability(model.storage, DIRECTORY, 0)
+    durability.segment_written(model.partition.segments[0])
+    durability.segments_changed()
+    model.storage.fail("sync")
+    with pytest.raises(StorageFault):
+        durability.sync(model.partition.segments, 9)
+    assert durability.recovery_point == 0
+    assert not model.storage.exists(f"{DIRECTORY}/{seals.SEALS}")

@@ -1,0 +1,566 @@
+"""One partition: appends and their failures, idempotence, rolls, retention, epochs, ListOffsets v0, and the end."""
+
+import errno
+import logging
+import threading
+from contextlib import suppress
+from itertools import count
+
+import pytest
+
+from horolog.broker.log.integrity import seals
+from horolog.broker.log.partition import OffsetOutOfRange, append_marker
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.storage.memory_storage import ALL
+from horolog.broker.log.validation import Refused
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.control import Marker
+from horolog.protocol.records.record import Record
+from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, read_all, small_config
+
+DAY_MS = 86_400_000
+
+
+def append(model, timestamp=5, size=40, now_ms=NOW_MS):
+    return model.partition.append(encode(2, 0, [timestamp], [b"v" * size]), now_ms, produce_version=NEW)
+
+
+def produce(model, producer_id, epoch, sequence, count=1):
+    records = [Record(n, 100 + n, 0, b"k", b"v") for n in range(count)]
+    data = bytes(encode_batch(records, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence))
+    return model.partition.append(data, NOW_MS, produce_version=NEW)
+
+
+def bases(model):
+    return [segment.base_offset for segment in model.partition.segments]
+
+
+@pytest.fixture
+def model():
+    return Model()
+
+
+# Appending and reading
+
+
+def test_appends_are_seen_once_they_are_written(model):
+    result = append(model)
+    partition = model.partition
+    assert (result.base_offset, result.last_offset, result.append_time, result.count) == (0, 0, -1, 1)
+    assert (partition.log_end_offset, partition.high_watermark) == (1, 0)
+    assert partition.read(0, 1000) == b""
+    assert partition.first_at_or_after(0) is None
+    assert partition.largest_timestamp() is None
+    partition.flush()
+    assert partition.high_watermark == 1
+    assert partition.read(0, 1000)
+    assert partition.largest_timestamp()[:2] == (5, 0)
+
+
+def test_all_that_is_queued_is_one_write(model):
+    model.flush()
+    before = model.storage.operations.get("write", 0)
+    for _ in range(5):
+        append(model)
+    model.flush()
+    after = model.storage.operations["write"]
+    assert after == before + 3, "the log and both its indexes"
+    model.flush()
+    assert model.storage.operations["write"] == after
+
+
+def test_an_empty_set_is_nothing(model):
+    result = model.partition.append(b"", NOW_MS, produce_version=2)
+    assert (result.base_offset, result.count) == (-1, 0)
+    assert model.partition.log_end_offset == 0
+
+
+def test_a_refused_set_leaves_no_trace(model):
+    append(model)
+    data = bytearray(encode(2, 0, [5], [b"v"]))
+    data[-1] ^= 1
+    with pytest.raises(Refused) as caught:
+        model.partition.append(bytes(data), NOW_MS, produce_version=NEW)
+    assert caught.value.code == ErrorCode.CORRUPT_MESSAGE
+    assert model.partition.log_end_offset == 1
+
+
+def test_a_set_larger_than_a_segment_is_refused(model):
+    for _ in range(2):
+        with pytest.raises(Refused) as caught:
+            append(model, size=2000)
+        assert caught.value.code == ErrorCode.RECORD_LIST_TOO_LARGE
+        append(model)
+
+
+def test_reading_gives_the_first_batch_whole_or_what_fits(model):
+    for size in (300, 10, 10):
+        append(model, size=size)
+    model.flush()
+    partition = model.partition
+    whole = partition.read(0, 1 << 20)
+    assert len(partition.read(0, 1)) > 300
+    assert partition.read(0, 1) == whole[: len(partition.read(0, 1))]
+    assert len(partition.read(0, 1, at_least_one=False)) <= 1
+    assert partition.read(1, 1 << 20) == whole[len(partition.read(0, 1)) :]
+
+
+def test_reading_stops_at_the_offset_it_is_given(model):
+    for _ in range(6):
+        append(model)
+    model.flush()
+    partition = model.partition
+    whole = partition.read(0, 1 << 20)
+    for upto in range(7):
+        assert partition.read(0, 1 << 20, upto=upto) == whole[: len(whole) * upto // 6]
+    assert partition.read(4, 1 << 20, upto=2) == b""
+
+
+def test_a_reader_that_follows_the_end_walks_over_nothing(model):
+    append(model)
+    model.flush()
+    model.partition.read(0, 1000)
+    for offset in range(1, 5):
+        append(model)
+        model.flush()
+        before = model.storage.operations["read"]
+        assert model.partition.read(offset, 1000)
+        assert model.storage.operations["read"] == before + 1
+
+
+# Failing disks
+
+
+@pytest.mark.parametrize("part", [".log", ".index", ".timeindex"])
+def test_a_failed_write_is_taken_back_and_the_next_one_works(model, part):
+    for timestamp in (1, 2, 3, 4):
+        append(model, timestamp)
+    model.flush()
+    before = read_all(model.partition)
+    for timestamp in (5, 6, 7, 8):
+        append(model, timestamp)
+    model.storage.fail("write", part, torn_bytes=50)
+    with pytest.raises(StorageFault):
+        model.flush()
+    partition = model.partition
+    assert (partition.log_end_offset, partition.high_watermark, partition.fault) == (4, 4, None)
+    assert append(model, 9).base_offset == 4
+    model.flush()
+    assert read_all(partition)[:4] == before
+    assert [row[1] for row in read_all(partition)] == [1, 2, 3, 4, 9]
+    model.written = partition.high_watermark
+    model.rows = read_all(partition)
+    model.close_and_open()
+    model.check()
+
+
+def test_a_full_disk_refuses_appends_until_there_is_room(model):
+    append(model)
+    model.flush()
+    model.storage.capacity_bytes = model.storage.used_bytes() + 10
+    for _ in range(3):
+        append(model)
+        with pytest.raises(StorageFault) as caught:
+            model.flush()
+        assert caught.value.code == errno.ENOSPC
+        assert read_all(model.partition)
+    model.storage.heal()
+    append(model)
+    model.flush()
+    assert model.partition.high_watermark == 2
+
+
+def test_a_partition_that_can_not_be_rolled_back_takes_no_more_and_is_read(model):
+    append(model)
+    model.flush()
+    append(model)
+    model.storage.fail("write")
+    model.storage.fail("truncate")
+    with pytest.raises(StorageFault):
+        model.flush()
+    assert model.partition.fault is None
+    with pytest.raises(StorageFault, match="takes no appends"):
+        append(model)
+    assert read_all(model.partition), "reading goes on"
+
+
+def test_after_a_failed_sync_nothing_is_taken(model):
+    append(model)
+    model.flush()
+    model.storage.fail("sync")
+    with pytest.raises(StorageFault):
+        model.partition.sync()
+    assert "may not be on the disk" in model.partition.stopped
+    with pytest.raises(StorageFault):
+        append(model)
+    with pytest.raises(StorageFault):
+        model.partition.sync()
+    assert model.partition.recovery_point == 0
+
+
+@pytest.mark.parametrize("operation", ["create", "truncate", "stat"])
+def test_a_roll_that_fails_leaves_the_log_as_it_was(model, operation):
+    while bases(model) == [0] and model.partition.segments[0].end_bytes < 1100:
+        append(model)
+    model.flush()
+    before, count = read_all(model.partition), model.partition.log_end_offset
+    model.storage.fail(operation, times=2)
+    with pytest.raises(StorageFault):
+        append(model, size=300)
+    assert (bases(model), model.partition.fault) == ([0], None)
+    model.storage.heal()
+    append(model, size=300)
+    model.flush()
+    assert bases(model) == [0, count]
+    assert read_all(model.partition)[:count] == before
+
+
+def test_a_write_that_fails_inside_an_append_is_told_by_the_flush_too(model):
+    """A roll writes what is queued; the appends that were taken back with it must not be acknowledged."""
+    while model.partition.segments[0].end_bytes < 1100:
+        append(model)
+    model.storage.fail("write", ".log")
+    with pytest.raises(StorageFault):
+        append(model, size=300)
+    with pytest.raises(StorageFault):
+        append(model)
+    with pytest.raises(StorageFault):
+        model.flush()
+    assert model.partition.log_end_offset == 0
+    append(model)
+    model.flush()
+    assert model.partition.high_watermark == 1
+
+
+# Durability
+
+
+def test_a_sync_moves_the_recovery_point_to_what_was_written(model):
+    for _ in range(3):
+        append(model)
+    assert model.partition.recovery_point == 0
+    model.flush()
+    append(model)
+    model.partition.sync()
+    assert model.partition.recovery_point == 3
+
+
+def test_flush_messages_and_flush_ms_ask_for_syncs():
+    model = Model(small_config(flush_messages=3, flush_ms=100))
+    for n in range(3):
+        assert not model.partition.flush_is_due
+        append(model, n)
+    assert model.partition.flush_is_due
+    model.flush()
+    assert not model.partition.sync_is_due(NOW_MS + 99)
+    assert model.partition.sync_is_due(NOW_MS + 100)
+    model.partition.sync()
+    assert not model.partition.flush_is_due
+    assert not model.partition.sync_is_due(NOW_MS + 10_000)
+
+
+def test_segments_are_sealed_once_they_are_on_the_disk(model):
+    while len(model.partition.segments) < 3:
+        append(model)
+    model.flush()
+    assert not model.storage.exists(f"{DIRECTORY}/{seals.SEALS}")
+    assert model.partition.sync_is_due(NOW_MS)
+    model.partition.sync()
+    assert sorted(seals.load(model.storage, DIRECTORY)) == bases(model)[:2]
+    assert not model.partition.sync_is_due(NOW_MS)
+
+
+def test_syncs_from_several_threads_wait_for_each_other(model):
+    """One that returns early would acknowledge what another has not synced yet."""
+    append(model)
+    model.flush()
+    file = model.partition.segments[0].log
+    entered, go_on, done = threading.Event(), threading.Event(), []
+    real = file.datasync
+
+    class Slow:
+        def __getattr__(self, name):
+            return getattr(file, name)
+
+        def datasync(self):
+            entered.set()
+            go_on.wait(5)
+            real()
+
+    model.partition.segments[0].log = Slow()
+    first = threading.Thread(target=lambda: (model.partition.sync(), done.append(1)))
+    first.start()
+    entered.wait(5)
+    second = threading.Thread(target=lambda: (model.partition.sync(), done.append(2)))
+    second.start()
+    second.join(0.05)
+    assert done == []
+    go_on.set()
+    first.join(5)
+    second.join(5)
+    assert sorted(done) == [1, 2]
+
+
+# Producers
+
+
+def test_a_batch_sent_twice_is_stored_once(model):
+    first = produce(model, 7, 0, 0, 3)
+    assert produce(model, 7, 0, 0, 3) == first
+    assert model.partition.log_end_offset == 3
+    model.flush()
+    assert produce(model, 7, 0, 0, 3) == first
+    produce(model, 7, 0, 3)
+    with pytest.raises(Refused) as caught:
+        produce(model, 7, 0, 9)
+    assert caught.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_a_batch_that_was_taken_back_is_no_duplicate(model):
+    produce(model, 7, 0, 0)
+    model.flush()
+    produce(model, 7, 0, 1)
+    model.storage.fail("write")
+    with pytest.raises(StorageFault):
+        model.flush()
+    assert produce(model, 7, 0, 1).base_offset == 1
+    model.flush()
+    assert model.partition.high_watermark == 2
+
+
+@pytest.mark.parametrize("way", ["close_and_open", "kill_and_open"])
+def test_duplicates_are_known_after_a_restart(model, way):
+    while len(model.partition.segments) < 3:
+        produce(model, 7, 0, model.partition.log_end_offset)
+    last = produce(model, 7, 0, model.partition.log_end_offset)
+    model.flush()
+    model.sync()
+    getattr(model, way)()
+    again = produce(model, 7, 0, last.base_offset)
+    assert (again.base_offset, model.partition.log_end_offset) == (last.base_offset, last.base_offset + 1)
+
+
+# Rolling
+
+
+def test_rolling_by_time_goes_by_the_records():
+    """Finding 18: later than the first record by more than segment.ms, strictly."""
+    model = Model(small_config(segment_ms=10_000))
+    for timestamp, base in ((1000, [0]), (11_000, [0]), (500, [0]), (11_001, [0, 3]), (21_001, [0, 3]), (1, [0, 3])):
+        append(model, timestamp)
+        assert bases(model) == base
+
+
+def test_a_segment_whose_first_record_has_no_time_rolls_by_the_clock():
+    """Finding 19."""
+    model = Model(small_config(segment_ms=10_000))
+    append(model, -1)
+    append(model, 99_999_999, now_ms=NOW_MS + 10_000)
+    assert bases(model) == [0]
+    append(model, 5, now_ms=NOW_MS + 10_001)
+    assert bases(model) == [0, 2]
+
+
+def test_settings_may_change_while_running(model):
+    append(model, 1000)
+    model.partition.config = small_config(segment_ms=10)
+    append(model, 1011)
+    assert bases(model) == [0, 1]
+
+
+def test_a_roll_keeps_a_snapshot_of_the_producers(model):
+    while len(model.partition.segments) < 2:
+        produce(model, 7, 0, model.partition.log_end_offset)
+    model.flush()
+    model.partition.sync()
+    assert f"{bases(model)[1]:020d}.snapshot" in model.storage.list_dir(DIRECTORY)
+
+
+# Retention, and the start of the log
+
+
+def fill(model, timestamps):
+    """One segment for each time."""
+    for timestamp in timestamps:
+        append(model, timestamp, size=900)
+    model.flush()
+
+
+def test_old_segments_go_from_the_front():
+    model = Model(small_config(retention_ms=DAY_MS, segment_ms=1 << 60))
+    fill(model, [NOW_MS - 3 * DAY_MS, NOW_MS - 2 * DAY_MS, NOW_MS, NOW_MS - 5 * DAY_MS, NOW_MS])
+    model.partition.apply_retention(NOW_MS)
+    assert bases(model) == [2, 3, 4]
+    assert model.partition.log_start_offset == 2
+    with pytest.raises(OffsetOutOfRange):
+        model.partition.read(1, 100)
+    assert [row[0] for row in read_all(model.partition)] == [2, 3, 4]
+
+
+@pytest.mark.parametrize("renames", range(6))
+def test_segments_that_cannot_be_renamed_stay_and_nothing_is_missing_behind_the_start(renames):
+    model = Model(small_config(retention_ms=DAY_MS, segment_ms=1 << 60))
+    fill(model, [1, 2, NOW_MS])
+    rename, calls = model.storage.rename, count()
+
+    def failing(old, new):
+        if next(calls) >= renames:
+            raise StorageFault("no")
+        rename(old, new)
+
+    model.storage.rename = failing
+    with suppress(StorageFault):
+        model.partition.apply_retention(NOW_MS)
+    model.storage.rename = rename
+    start = model.partition.log_start_offset
+    assert start == (0 if renames == 0 else 1 if renames < 4 else 2)
+    assert [row[0] for row in read_all(model.partition)] == list(range(start, 3))
+    model.partition.apply_retention(NOW_MS)
+    assert [row[0] for row in read_all(model.partition)] == [2]
+    model.partition.sync()
+    model.kill_and_open()
+    assert model.partition.log_start_offset == 2
+
+
+def test_files_out_of_use_stay_for_a_while():
+    model = Model(small_config(retention_ms=DAY_MS, segment_ms=1 << 60, file_delete_delay_ms=5000))
+    fill(model, [1, NOW_MS])
+    model.partition.apply_retention(NOW_MS)
+    deleted = {name for name in model.storage.list_dir(DIRECTORY) if name.endswith(".deleted")}
+    assert deleted == {f"{0:020d}{kind}.deleted" for kind in (".log", ".index", ".timeindex")}
+    assert model.partition.take_doomed(NOW_MS + 4999) == []
+    for segment in model.partition.take_doomed(NOW_MS + 5000):
+        segment.remove_files()
+    assert not deleted & set(model.storage.list_dir(DIRECTORY))
+
+
+def test_when_everything_is_too_old_an_empty_segment_remains():
+    """Finding 23."""
+    model = Model(small_config(retention_ms=DAY_MS, segment_ms=1 << 60))
+    fill(model, [1, 2, 3])
+    model.partition.apply_retention(NOW_MS)
+    assert bases(model) == [3]
+    assert (model.partition.log_start_offset, model.partition.log_end_offset) == (3, 3)
+    model.close_and_open()
+    assert append(model).base_offset == 3
+
+
+def test_one_record_from_the_future_blocks_with_one_word_of_warning(caplog):
+    model = Model(small_config(retention_ms=DAY_MS, segment_ms=1 << 60))
+    fill(model, [NOW_MS + 400 * DAY_MS, 1, 2])
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            model.partition.apply_retention(NOW_MS)
+    assert bases(model) == [0, 1, 2]
+    assert len([one for one in caplog.records if "in the future" in one.message]) == 1
+    assert model.partition.folder.counters.segments_kept_by_future.value == 1
+
+
+def test_records_before_an_offset_are_deleted(model):
+    fill(model, [1, 2, 3])
+    model.partition.delete_records_before(1)
+    assert [row[0] for row in read_all(model.partition)] == [1, 2]
+    model.partition.apply_retention(NOW_MS)
+    assert bases(model) == [1, 2]
+    for offset in (-1, 4):
+        with pytest.raises(OffsetOutOfRange):
+            model.partition.delete_records_before(offset)
+    model.partition.delete_records_before(0)
+    assert model.partition.log_start_offset == 1
+
+
+# Looking up
+
+
+def test_list_offsets_v0_goes_by_file_times(model):
+    """Finding 17: newest first; the log's end counts as written now, unless the active segment is empty."""
+    fill(model, [1, 2, 3])
+    for base, mtime_ms in ((0, 100), (1, 200), (2, 300)):
+        model.storage.set_mtime_ms(f"{DIRECTORY}/{base:020d}.log", mtime_ms)
+    before = model.partition.offsets_before
+    assert before(-1, 10, 1000) == [3, 2, 1, 0]
+    assert before(-2, 10, 1000) == [0]
+    assert before(1000, 10, 1000) == [3, 2, 1, 0]
+    assert before(999, 10, 1000) == [2, 1, 0]
+    assert before(200, 10, 1000) == [1, 0]
+    assert before(99, 10, 1000) == []
+    assert before(-1, 2, 1000) == [3, 2]
+    assert Model().partition.offsets_before(-1, 10, 1000) == [0]
+
+
+def test_the_first_of_equal_times_is_the_largest(model):
+    fill(model, [5, 9, 9, 1])
+    assert model.partition.largest_timestamp()[:2] == (9, 1)
+    model.partition.delete_records_before(2)
+    assert model.partition.largest_timestamp()[:2] == (9, 2)
+    model.partition.delete_records_before(3)
+    assert model.partition.largest_timestamp()[:2] == (1, 3)
+
+
+# Leader epochs
+
+
+def test_the_epoch_goes_up_after_a_stop_that_was_not_clean(model):
+    fill(model, [1, 2])
+    model.sync()
+    assert model.partition.leader_epoch == 0
+    model.rows = read_all(model.partition)
+    model.kill_and_open()
+    assert model.partition.leader_epoch == 1
+    assert model.partition.end_offset_for_epoch(1) == (1, 2)
+    append(model)
+    model.flush()
+    assert model.partition.end_offset_for_epoch(0) == (0, 2)
+    assert model.partition.end_offset_for_epoch(1) == (1, 3)
+    assert [model.partition.epoch_at(offset) for offset in range(4)] == [0, 0, 1, 1]
+    assert model.partition.first_at_or_after(3).leader_epoch == 1
+    model.close_and_open()
+    assert model.partition.leader_epoch == 1
+
+
+# The end
+
+
+def test_closing_a_partition_that_nothing_has_happened_to_writes_nothing(model):
+    fill(model, [1, 2])
+    model.close_and_open()
+    before = dict(model.storage.operations)
+    model.partition.close()
+    assert {kind: count for kind, count in model.storage.operations.items() if count != before.get(kind)} == {}
+
+
+def test_a_deleted_partition_is_renamed_away(model):
+    fill(model, [1])
+    model.partition.delete("/data/t-0.x-delete")
+    assert model.storage.list_dir("/data") == ["t-0.x-delete"]
+    with pytest.raises(StorageFault):
+        append(model)
+    model.partition.sync()
+
+
+def test_reading_a_bad_sector_is_a_fault_of_that_read_only(model):
+    fill(model, [1, 2])
+    model.storage.fail("read", times=ALL)
+    with pytest.raises(StorageFault):
+        model.partition.read(0, 100)
+    model.storage.heal()
+    assert model.partition.read(0, 100)
+
+
+def test_an_index_of_aborted_transactions_that_can_not_be_written_is_before_the_next_sync(model):
+    """Its markers are in the log by then, so nothing is refused, and nothing is forgotten."""
+    for number in range(3):
+        records = [Record(0, 100, 0, b"k", b"v")]
+        data = encode_batch(records, attributes=16, producer_id=7, producer_epoch=0, base_sequence=number)
+        model.partition.append(bytes(data), NOW_MS, produce_version=NEW)
+        model.flush()
+        model.storage.fail("create" if not number else "write", ".txnindex", times=number < 2)
+        append_marker(model.partition, 7, 0, Marker(False, 0), NOW_MS)
+        model.flush()
+    model.storage.heal()
+    expected = [(7, 0), (7, 2), (7, 4)]
+    assert model.partition.aborted_transactions(0, 6) == expected
+    model.sync()
+    model.close_and_open()
+    assert model.partition.aborted_transactions(0, 6) == expected

@@ -1,0 +1,159 @@
+"""A partition that cannot be written is read all the same, takes no appends, and goes on by itself when it can."""
+
+import errno
+
+import pytest
+
+from horolog.broker.clock import ManualClock
+from horolog.broker.log.manager import DataFolderError, LogManager
+from horolog.broker.log.recovery import storage_below
+from horolog.broker.log.storage import MemoryStorage, StorageFault
+from horolog.broker.settings import load
+from tests.support.log_model import NEW, NOW_MS, encode, read_all, small_config
+
+CONFIG = small_config()
+COUNT = 60
+
+
+class Machine:
+    """A disk in memory with a partition on it, whose broker was killed."""
+
+    def __init__(self):
+        self.storage = MemoryStorage()
+        self.clock = ManualClock(NOW_MS)
+        logs = self.start()
+        partition = logs.create("t", 0, CONFIG, bytes(range(16)))
+        for number in range(COUNT):
+            append(partition, NOW_MS + number)
+        partition.sync()
+        logs.abandon()
+        self.storage.die()
+
+    def start(self):
+        logs = LogManager(["/srv/data"], self.storage, self.clock, load(None, {}, {})[0])
+        logs.open(lambda _topic: CONFIG)
+        return logs
+
+    def lose_indexes(self):
+        for path in [one for one in self.storage.files() if one.endswith("index")]:
+            self.storage.remove(path)
+
+    def logs_of(self):
+        return {path: self.storage.read_all(path) for path in self.storage.files() if path.endswith(".log")}
+
+    def revive(self, logs, seconds=20):
+        for _ in range(seconds * 4):
+            _, jobs = logs.revive()
+            for job in jobs:
+                job()
+            self.clock.advance(250)
+
+
+def append(partition, timestamp):
+    partition.append(encode(2, 0, [timestamp], [b"v" * 40]), NOW_MS, produce_version=NEW)
+    partition.flush()
+
+
+def check_reads(partition):
+    assert [(row[0], row[1]) for row in read_all(partition)] == [(n, NOW_MS + n) for n in range(COUNT)]
+    for number in (0, COUNT // 2, COUNT - 1):
+        assert partition.first_at_or_after(NOW_MS + number).offset == number
+    assert partition.first_at_or_after(NOW_MS + COUNT) is None
+    assert partition.largest_timestamp().offset == COUNT - 1
+
+
+@pytest.fixture
+def machine():
+    return Machine()
+
+
+def fill(machine):
+    machine.lose_indexes()
+    machine.storage.capacity_bytes = machine.storage.used_bytes()
+
+
+def forbid(part, code=errno.EACCES):
+    def unwritable(machine):
+        machine.storage.unwritable[part] = code
+
+    return unwritable
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [fill, forbid("t-0"), forbid("t-0", errno.EROFS), forbid(".log"), forbid("index", errno.EPERM)],
+    ids=["full disk", "folder", "read-only folder", "logs", "indexes"],
+)
+def test_it_is_read_and_goes_on_when_it_can_be_written(machine, broken):
+    broken(machine)
+    before = machine.logs_of()
+    logs = machine.start()
+    partition = logs.partitions["t", 0]
+    check_reads(partition)
+    assert partition.fault is None
+    assert "nothing can be written" in partition.stopped
+    with pytest.raises(StorageFault, match="takes no appends"):
+        append(partition, NOW_MS)
+    machine.revive(logs)
+    assert "nothing can be written" in partition.stopped
+    assert machine.logs_of() == before
+    machine.storage.heal()
+    machine.revive(logs, 600)
+    assert partition.stopped is None
+    assert storage_below(partition) is None
+    append(partition, NOW_MS + COUNT)
+    partition.sync()
+    logs.close()
+    machine.storage.crash()
+    found = machine.start().partitions["t", 0]
+    assert len(read_all(found)) == COUNT + 1
+
+
+def test_a_torn_tail_is_cut_in_memory_until_there_is_room(machine):
+    path = max(one for one in machine.storage.files() if one.endswith(".log"))
+    file = machine.storage.open(path)
+    file.pwritev([b"\xff" * 100], file.size())
+    fill(machine)
+    size_bytes = file.size()
+    logs = machine.start()
+    check_reads(logs.partitions["t", 0])
+    assert file.size() == size_bytes
+    machine.storage.heal()
+    machine.revive(logs)
+    assert logs.partitions["t", 0].takes_appends
+    assert file.size() == size_bytes - 100
+    assert any(name.endswith(".torn") for name in machine.storage.list_dir("/srv/data/t-0"))
+
+
+def test_retention_frees_a_full_disk_on_which_nothing_can_be_written(machine):
+    fill(machine)
+    logs = machine.start()
+    partition = logs.partitions["t", 0]
+    segments = len(partition.segments)
+    assert segments > 2
+    machine.clock.advance(100_000)
+    old = small_config(retention_ms=1)
+    partition.config = old
+    logs.apply_retention(machine.clock.wall_ms())
+    assert len(partition.segments) == 1
+    assert partition.log_end_offset == COUNT
+    machine.clock.advance(old.file_delete_delay_ms + 1)
+    for job in logs.removal_jobs(machine.clock.wall_ms()):
+        job()
+    kept = [name for name in machine.storage.list_dir("/srv/data/t-0") if name.endswith(".log")]
+    assert kept == [f"{partition.segments[0].base_offset:020d}.log"]
+    machine.revive(logs, 30)
+    assert partition.takes_appends, "there is room now"
+    assert partition.log_end_offset == COUNT
+
+
+def test_a_file_that_cannot_be_read_leaves_the_partition_offline(machine):
+    fill(machine)
+    machine.storage.fail("read", ".log", times=1 << 30, code=errno.EACCES)
+    assert machine.start().partitions["t", 0].fault is not None
+
+
+def test_a_folder_that_cannot_be_written_at_all_is_refused_and_the_way_out_is_named(machine):
+    machine.storage.unwritable["/srv/data"] = errno.EROFS
+    with pytest.raises(DataFolderError, match=r"Read-only file system; horolog\.read\.only=true serves"):
+        machine.start()

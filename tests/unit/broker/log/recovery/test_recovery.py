@@ -1,0 +1,495 @@
+"""What is found in a folder is opened: after a clean stop, a crash, damage, a copy, and when leftovers are in the way."""
+
+import random
+
+import pytest
+
+from horolog.broker.log.files import checkpoints, leader_epochs
+from horolog.broker.log.integrity import seals
+from horolog.broker.log.recovery import is_segment_file
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.storage.memory_storage import ALL
+from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
+from horolog.protocol.records.control import Marker, encode_marker
+from horolog.protocol.records.entries import iter_entries
+from horolog.protocol.records.record import Record
+from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, read_all, small_config
+
+
+def fill(model, count=12, size=80):
+    for n in range(count):
+        model.append(2, 0, [n * 10], [b"%d" % n + b"v" * size])
+    model.flush()
+
+
+def log_path(base):
+    return f"{DIRECTORY}/{base:020d}.log"
+
+
+def counters(model):
+    return model.partition.folder.counters
+
+
+@pytest.fixture
+def model():
+    model = Model()
+    fill(model)
+    return model
+
+
+def flip(model, path, at):
+    data = bytearray(model.storage.read_all(path))
+    data[at] ^= 0x10
+    mtime_ms = model.storage.mtime_ms(path)
+    model.storage.create(path).pwritev([bytes(data)], 0)
+    model.storage.set_mtime_ms(path, mtime_ms)
+
+
+def bases(model):
+    return [segment.base_offset for segment in model.partition.segments]
+
+
+# What is read again, and what is not
+
+
+def test_after_a_clean_stop_no_log_is_read(model):
+    model.partition.close()
+    model.storage.fail("open", times=ALL)
+    model.written = 12
+    model.reopen(was_clean=True)
+    assert counters(model).segments_scanned.value == 0
+    assert (model.partition.log_end_offset, model.partition.leader_epoch) == (12, 0)
+
+
+def test_after_a_crash_only_unsealed_segments_are_read(model):
+    model.partition.sync()
+    assert len(bases(model)) > 1
+    model.kill_and_open()
+    assert counters(model).segments_scanned.value == 1
+    assert model.partition.recovery_point == bases(model)[-1]
+    model.partition.sync()
+    assert model.partition.recovery_point == 12
+    model.kill_and_open()
+    assert counters(model).segments_scanned.value == 0, "a scanned segment has been sealed again"
+    model.check()
+
+
+def test_without_seals_everything_is_read(model):
+    model.partition.close()
+    model.storage.remove(f"{DIRECTORY}/{seals.SEALS}")
+    model.written = 12
+    model.reopen(was_clean=True)
+    assert counters(model).segments_scanned.value == len(bases(model))
+    model.check()
+
+
+@pytest.mark.parametrize("data", [b"", b"horolog-seals 1\n", b"\xff" * 100])
+def test_damaged_seals_are_as_good_as_none(model, data):
+    model.partition.close()
+    model.storage.create(f"{DIRECTORY}/{seals.SEALS}").pwritev([data], 0)
+    model.written = 12
+    model.reopen(was_clean=True)
+    assert counters(model).segments_scanned.value == len(bases(model))
+    model.check()
+
+
+def test_a_copy_with_new_file_times_is_recognised(model):
+    model.partition.close()
+    for base in bases(model):
+        model.storage.set_mtime_ms(log_path(base), 1)
+    model.written = 12
+    model.reopen(was_clean=True)
+    assert counters(model).segments_scanned.value == 0
+    model.check()
+
+
+def test_another_log_of_the_same_size_is_not_taken_for_the_sealed_one(model):
+    model.partition.close()
+    other = Model()
+    for n in range(12):
+        other.append(2, 0, [n * 10 + 5], [b"%d" % n + b"w" * 80])
+    other.flush()
+    data = other.storage.read_all(log_path(0))
+    assert len(data) == model.storage.stat(log_path(0))[0]
+    model.storage.create(log_path(0)).pwritev([data], 0)
+    model.storage.set_mtime_ms(log_path(0), 1)
+    count = bases(model)[1]
+    model.rows = other.rows[:count] + model.rows[count:]
+    model.written = 12
+    model.reopen(was_clean=True)
+    assert counters(model).segments_scanned.value == 1
+    model.check()
+
+
+# Damage
+
+
+@pytest.mark.parametrize("tail", [b"\xff" * 37, bytes(100), encode(2, 0, [5], [b"cut"])[:-1], b"x"])
+@pytest.mark.parametrize("was_clean", [True, False])
+def test_a_torn_tail_is_cut_and_appends_go_on(model, tail, was_clean):
+    """Findings 27 and 31: garbage, zeros or half a batch behind the last one, after a kill or a clean stop."""
+    model.close_and_open()
+    last = log_path(bases(model)[-1])
+    size = model.storage.stat(last)[0]
+    model.storage.open(last).pwritev([tail], size)
+    model.written = 12
+    model.reopen(was_clean=was_clean)
+    assert counters(model).torn_bytes_cut.value == len(tail)
+    assert model.storage.stat(last)[0] == size
+    model.check()
+    model.append(2, 0, [999], [b"on"])
+    model.flush()
+    model.check()
+
+
+@pytest.mark.parametrize("which", [0, 1, -1])
+@pytest.mark.parametrize("at", [18, 40, 70])
+def test_damage_inside_costs_one_batch_and_nothing_behind_it(model, which, at):
+    """Findings 28 and 29: a bit in the checksum, the header or the records."""
+    model.close_and_open()
+    base = bases(model)[which]
+    flip(model, log_path(base), at)
+    model.storage.remove(f"{DIRECTORY}/{seals.SEALS}")
+    model.rows = [row for row in model.rows if row[0] != base]
+    model.written = 12
+    model.reopen(was_clean=False)
+    assert counters(model).damaged_bytes.value > 0
+    assert counters(model).torn_bytes_cut.value == 0
+    model.check()
+    for max_bytes in (1, 100, 700):
+        assert read_all(model.partition, max_bytes) == model.visible()
+    for offset in range(12):
+        assert read_all(model.partition, 1 << 20, offset) == [row for row in model.visible() if row[0] >= offset]
+    model.close_and_open()
+    assert counters(model).segments_scanned.value == 0, "the hole is on record"
+    model.check()
+
+
+@pytest.mark.parametrize("which", [0, 1, -1])
+@pytest.mark.parametrize("at", [3, 6, 7, 9, 11, 13, 15, 16])
+def test_what_no_checksum_covers_is_put_right(model, which, at):
+    """damage.md: a bit in the offset, the size, the leader epoch or the magic costs nothing, and the file is right again."""
+    model.close_and_open()
+    path = log_path(bases(model)[which])
+    good = model.storage.read_all(path)
+    flip(model, path, at)
+    model.storage.remove(f"{DIRECTORY}/{seals.SEALS}")
+    model.written = 12
+    model.reopen(was_clean=False)
+    assert counters(model).batches_put_right.value == 1
+    assert counters(model).damaged_bytes.value == counters(model).torn_bytes_cut.value == 0
+    assert model.storage.read_all(path) == good
+    model.check()
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize("is_synced", [False, True])
+def test_an_offset_that_flipped_is_put_right_wherever_its_batch_lies(count, is_synced):
+    """The first and the last batch of the log have neighbours on one side only."""
+    for which in range(count):
+        for bit in (0, 1, 6, 31, 62, 63):
+            model = Model(small_config(segment_bytes=1 << 20))
+            fill(model, count)
+            if is_synced:
+                model.sync()
+            rows = read_all(model.partition)
+            entry = list(iter_entries(model.storage.read_all(log_path(0))))[which]
+            model.storage.corrupt(log_path(0), entry.position + 7 - bit // 8, 1 << bit % 8)
+            model.reopen(was_clean=False)
+            assert read_all(model.partition) == rows
+
+
+@pytest.mark.parametrize("magic", [1, 2])
+def test_a_log_file_that_takes_appends_begins_as_its_name_says_also_on_a_compacted_topic(magic):
+    """Nothing before it and nothing behind it tells, and the cleaner never was there."""
+    for bit in (0, 1, 3, 6, 31, 62, 63):
+        model = Model(small_config(segment_bytes=300, compact=True))
+        while len(model.partition.segments) < 2:
+            model.append(magic, 0, [10], [b"v" * 80])
+        model.flush()
+        model.partition.sync()
+        rows, base = read_all(model.partition), bases(model)[-1]
+        model.storage.corrupt(log_path(base), 7 - bit // 8, 1 << bit % 8)
+        model.reopen(was_clean=False)
+        assert read_all(model.partition) == rows, bit
+
+
+@pytest.mark.parametrize("magic", [1, 2])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_closed_log_file_that_nobody_has_sealed_begins_as_its_name_says(magic, count):
+    """The power has taken what lay behind its first batches, and the file after it is there."""
+    for bit in (0, 1, 2, 3, 6, 31, 62, 63):
+        model = Model(small_config(segment_bytes=1200))
+        while len(model.partition.segments) < 2:
+            model.append(magic, 0, [10], [b"v" * 80])
+        model.partition.sync()
+        base = bases(model)[-1]
+        while len(model.partition.segments) < 3:
+            model.append(magic, 0, [10], [b"v" * 80])
+        model.flush()
+        entries = list(iter_entries(model.storage.read_all(log_path(base))))
+        rows = read_all(model.partition)
+        model.storage.open(log_path(base)).truncate(entries[count].position)
+        model.storage.corrupt(log_path(base), 7 - bit // 8, 1 << bit % 8)
+        model.reopen(was_clean=False)
+        assert [row for row in read_all(model.partition) if row[0] < bases(model)[-1]] == rows[: base + count], bit
+
+
+@pytest.mark.parametrize("codecs", [(0, 0), (1, 0), (0, 1), (1, 1)])
+@pytest.mark.parametrize("magics", [(1, 2), (2, 1), (1, 1), (2, 2)])
+def test_an_offset_that_flipped_is_put_right_beside_sets_of_several_records(magics, codecs):
+    """A wrapper has its last record's offset: that it is larger than what follows must not tell against it."""
+    for which in range(4):
+        for bit in (0, 1, 2, 6, 31, 62, 63):
+            model = Model(small_config(segment_bytes=1 << 20))
+            for magic, codec in zip((*magics, 2, 2), (*codecs, 0, 0), strict=True):
+                model.append(magic, codec, [10, 20, 30], [b"a", b"b", b"c"])
+            model.flush()
+            rows = read_all(model.partition)
+            entry = list(iter_entries(model.storage.read_all(log_path(0))))[which]
+            model.storage.corrupt(log_path(0), entry.position + 7 - bit // 8, 1 << bit % 8)
+            model.reopen(was_clean=False)
+            assert read_all(model.partition) == rows, (which, bit)
+
+
+def test_a_stale_message_at_the_tail_does_not_stop_the_start(model):
+    """Finding 30: there the brokers refuse to start, or give offsets out again."""
+    model.close_and_open()
+    last = log_path(bases(model)[-1])
+    model.storage.open(last).pwritev([encode(2, 0, [5], [b"stale"])], model.storage.stat(last)[0])
+    model.written = 12
+    model.reopen(was_clean=True)
+    assert model.partition.log_end_offset == 12
+    model.check()
+
+
+def test_a_torn_end_of_an_older_segment_is_left_alone(model):
+    model.close_and_open()
+    first = log_path(0)
+    size = model.storage.stat(first)[0]
+    model.storage.open(first).truncate(size - 5)
+    model.storage.remove(f"{DIRECTORY}/{seals.SEALS}")
+    model.rows = [row for row in model.rows if row[0] != bases(model)[1] - 1]
+    model.written = 12
+    model.reopen(was_clean=False)
+    assert model.storage.stat(first)[0] == size - 5
+    model.check()
+
+
+def test_a_missing_log_is_a_gap(model):
+    """Finding 36: what belonged to it goes, everything else is served."""
+    model.close_and_open()
+    gone, following = bases(model)[:2]
+    model.storage.remove(log_path(gone))
+    model.rows = [row for row in model.rows if row[0] >= following]
+    model.written = 12
+    model.reopen(was_clean=True)
+    assert not model.storage.exists(f"{DIRECTORY}/{gone:020d}.index")
+    assert model.partition.log_start_offset == following
+    model.check()
+
+
+def test_a_hole_between_segments_is_passed_over():
+    model = Model()
+    fill(model, 30)
+    model.close_and_open()
+    gone, following = bases(model)[1:3]
+    model.storage.remove(log_path(gone))
+    model.rows = [row for row in model.rows if not gone <= row[0] < following]
+    model.written = 30
+    model.reopen(was_clean=True)
+    model.check()
+
+
+def test_a_log_that_can_not_be_read_is_a_fault(model):
+    model.storage.fail("read", ".log", times=ALL)
+    with pytest.raises(StorageFault):
+        model.reopen(was_clean=False)
+
+
+# Leftovers
+
+
+def test_leftovers_go_and_foreign_names_stay(model):
+    model.close_and_open()
+    leftovers = [f"{7:020d}.log.deleted", f"{0:020d}.log.cleaned", f"{99:020d}.index", f"{99:020d}.timeindex", "x.tmp"]
+    foreign = ["notes.txt", "00.log", f"{0:020d}.logs", f"{0:019d}x.log"]
+    for name in leftovers + foreign:
+        model.storage.create(f"{DIRECTORY}/{name}")
+    model.written = 12
+    model.reopen(was_clean=True)
+    names = set(model.storage.list_dir(DIRECTORY))
+    assert not names & set(leftovers)
+    assert names >= set(foreign)
+    model.check()
+
+
+def test_an_interrupted_swap_is_finished(model):
+    """The cleaner's new segment is complete, the old one still there: the new one counts."""
+    model.close_and_open()
+    kept = encode(2, 0, [0], [b"0" + b"v" * 80])
+    model.storage.create(log_path(0) + ".swap").pwritev([kept], 0)
+    following = bases(model)[1]
+    model.rows = [row for row in model.rows if row[0] == 0 or row[0] >= following]
+    model.written = 12
+    model.reopen(was_clean=False)
+    model.check()
+
+
+def test_an_empty_folder_is_an_empty_partition():
+    model = Model()
+    for name in model.storage.list_dir(DIRECTORY):
+        model.storage.remove(f"{DIRECTORY}/{name}")
+    model.reopen(was_clean=True)
+    assert (model.partition.log_start_offset, model.partition.log_end_offset) == (0, 0)
+    fill(model, 2)
+    model.check()
+
+
+@pytest.mark.parametrize(
+    ("name", "is_log"),
+    [
+        (f"{5:020d}.log", True),
+        (f"{5:020d}.log.swap", False),
+        ("5.log", False),
+        (f"{5:021d}.log", False),
+        ("x" * 20 + ".log", False),
+    ],
+)
+def test_what_a_log_file_is_called(name, is_log):
+    assert is_segment_file(name, ".log") == is_log
+
+
+# Epochs, producers, transactions
+
+
+def test_a_stop_that_was_not_clean_bumps_the_epoch_once_per_stop(model):
+    model.partition.sync()
+    model.kill_and_open()
+    model.kill_and_open()
+    assert model.partition.leader_epoch == 1, "nothing was appended in the first"
+    model.append(2, 0, [5], [b"v"])
+    model.flush()
+    model.kill_and_open()
+    assert model.partition.leader_epoch == 2
+
+
+def test_an_empty_partition_keeps_its_epoch():
+    model = Model()
+    model.kill_and_open()
+    assert model.partition.leader_epoch == 0
+
+
+def test_a_lost_epoch_file_is_made_up_from_the_batches(model):
+    model.sync()
+    model.kill_and_open()
+    model.append(2, 0, [5], [b"v"])
+    model.flush()
+    model.storage.create(f"{DIRECTORY}/{checkpoints.LEADER_EPOCHS}").pwritev([b"nonsense"], 0)
+    model.storage.remove(f"{DIRECTORY}/{seals.SEALS}")
+    model.kill_and_open()
+    model.append(2, 0, [5], [b"v"])
+    saved = leader_epochs.decode(model.storage.read_all(f"{DIRECTORY}/{checkpoints.LEADER_EPOCHS}"))
+    assert saved == [(0, 0), (1, 12), (2, 13)]
+
+
+def transaction(model, producer_id, sequence, *, committed):
+    """A record and the marker behind it, written as the files have them."""
+    offset = model.partition.log_end_offset
+    record = Record(0, 50, 0, b"k", b"v" * 100)
+    attributes = TRANSACTIONAL_BIT
+    data = encode_batch(
+        [record], attributes=attributes, producer_id=producer_id, producer_epoch=0, base_sequence=sequence
+    )
+    model.partition.append(bytes(data), NOW_MS, produce_version=NEW)
+    marker = Marker(committed=committed, coordinator_epoch=0)
+    end = encode_marker(marker, offset + 1, 9999, producer_id=producer_id, producer_epoch=0, leader_epoch=0)
+    model.flush()
+    segment = model.partition.segments[-1]
+    segment.log.pwritev([bytes(end)], segment.size_bytes)
+    model.kill_and_open()
+
+
+def test_transactions_are_found_again_in_the_log():
+    model = Model(small_config(segment_bytes=1 << 20))
+    transaction(model, 7, 0, committed=True)
+    transaction(model, 7, 1, committed=False)
+    transaction(model, 8, 0, committed=False)
+    partition = model.partition
+    assert partition.log_end_offset == partition.last_stable_offset == 6
+    assert partition.aborted_transactions(0, 6) == [(7, 2), (8, 4)]
+    assert partition.aborted_transactions(4, 6) == [(8, 4)]
+    assert partition.first_at_or_after(51) is None, "a marker's time is no answer"
+    assert partition.largest_timestamp()[:2] == (50, 0)
+    model.close_and_open()
+    assert model.partition.aborted_transactions(0, 6) == [(7, 2), (8, 4)]
+
+
+def test_an_open_transaction_holds_the_stable_offset():
+    model = Model()
+    data = encode_batch(
+        [Record(0, 50, 0, b"k", b"v")], attributes=TRANSACTIONAL_BIT, producer_id=7, producer_epoch=0, base_sequence=0
+    )
+    fill(model, 1)
+    model.partition.append(bytes(data), NOW_MS, produce_version=NEW)
+    fill(model, 1)
+    for way in (None, model.close_and_open, model.kill_and_open):
+        if way is not None:
+            model.written = model.partition.high_watermark
+            way()
+        assert (model.partition.last_stable_offset, model.partition.high_watermark) == (1, 3)
+
+
+def test_producers_of_a_batch_that_the_start_divides_or_hides_are_known_again():
+    """Else a batch that is sent again is taken twice, and what an open transaction has written is shown."""
+    for start in (1, 2, 3):
+        model = Model(small_config(segment_bytes=1 << 20))
+        records = [Record(n, 50, 0, b"k", b"v") for n in range(2)]
+        data = bytes(
+            encode_batch(records, attributes=TRANSACTIONAL_BIT, producer_id=7, producer_epoch=0, base_sequence=0)
+        )
+        assert model.partition.append(data, NOW_MS, produce_version=NEW).base_offset == 0
+        fill(model, 1)
+        model.partition.delete_records_before(start)
+        assert model.partition.last_stable_offset == start
+        model.written = 3
+        model.kill_and_open()
+        assert model.partition.append(data, NOW_MS, produce_version=NEW).base_offset == 0
+        assert (model.partition.last_stable_offset, model.partition.log_end_offset) == (start, 3)
+
+
+def test_the_log_may_start_inside_a_segment(model):
+    model.partition.delete_records_before(1)
+    model.written = 12
+    model.close_and_open()
+    assert model.partition.log_start_offset == 1
+    model.check()
+
+
+def test_memory_of_a_scan_is_bounded():
+    """A segment is read in pieces of a megabyte, not as a whole."""
+    model = Model(small_config(segment_bytes=1 << 30))
+    for n in range(40):
+        model.append(2, 0, [n], [random.Random(n).randbytes(100_000)])
+    model.flush()
+    sizes = []
+    real = model.storage.open
+
+    def watched(path):
+        file = real(path)
+        pread = file.pread
+
+        class Watched:
+            def __getattr__(self, name):
+                return getattr(file, name)
+
+            def pread(self, size, position):
+                sizes.append(size)
+                return pread(size, position)
+
+        return Watched()
+
+    model.storage.open = watched
+    model.kill_and_open()
+    assert max(sizes) <= 1 << 20
+    assert model.partition.log_end_offset == 40

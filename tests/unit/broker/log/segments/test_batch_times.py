@@ -1,0 +1,127 @@
+"""Times inside one batch: every way of looking equals a linear scan, and what is remembered is bounded."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from horolog.broker.log.segments import TimesCache
+from horolog.broker.log.segments.batch_times import (
+    BATCH_COST,
+    RECORDS_PER_SAMPLE,
+    Highs,
+    Place,
+    Samples,
+    find_record,
+    highs_of,
+    samples_of,
+)
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records.batch import encode_batch, read_header
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.head import HEADER_BYTES
+from horolog.protocol.records.message_set import encode_wrapper
+from horolog.protocol.records.record import Record
+
+T0 = 1_600_000_000_000
+steps = st.lists(st.integers(-70, 200) | st.sampled_from([-20_000, 20_000, 3_000_000]), min_size=1, max_size=200)
+
+
+def rows(times, base=10, size=20):
+    return [Record(base + n, time, 0, None, b"v" * (size + 37 * n % 90)) for n, time in enumerate(times)]
+
+
+def scan(records, target):
+    return next((Place(one.timestamp, one.offset) for one in records if one.timestamp >= target), None)
+
+
+def targets(times):
+    return sorted({0, 2**62, *times, *(time + 1 for time in times)})
+
+
+@given(steps)
+def test_every_way_equals_a_linear_scan(differences):
+    times = [T0 + sum(differences[: n + 1]) for n in range(len(differences))]
+    records = rows(times)
+    plain, zipped = bytes(encode_batch(records)), bytes(encode_batch(records, Codec.LZ4))
+    header = read_header(plain)
+    highs, samples = highs_of(zipped, 2), samples_of(plain)
+    for target in targets(times):
+        expected = scan(records, target)
+        assert highs.first_at_or_after(target) == expected
+        assert find_record(plain, HEADER_BYTES, len(records), header, target) == expected
+        span = samples.span_for(target)
+        if span is None:
+            assert expected is None
+        else:
+            count, start, end = span
+            assert count <= RECORDS_PER_SAMPLE
+            assert find_record(plain[start:end], 0, count, header, target) == expected
+
+
+@given(steps, st.integers(0, 250))
+def test_records_before_the_start_of_the_log_do_not_count(differences, hidden):
+    times = [T0 + sum(differences[: n + 1]) for n in range(len(differences))]
+    records = rows(times)
+    highs = highs_of(bytes(encode_batch(records)), 2, 10 + hidden)
+    for target in targets(times):
+        assert highs.first_at_or_after(target) == scan(records[hidden:], target)
+
+
+def test_all_records_of_an_appended_batch_have_its_time():
+    for data, magic in (
+        (bytes(encode_batch(rows([5, 5, 5]), Codec.GZIP, append_time=5)), 2),
+        (encode_wrapper([one._replace(timestamp_type=1) for one in rows([5, 5, 5])], 1, Codec.GZIP), 1),
+    ):
+        assert highs_of(data, magic).first_at_or_after(5) == Place(5, 10)
+        assert highs_of(data, magic).first_at_or_after(6) is None
+        assert highs_of(data, magic, 11).first_at_or_after(5) == Place(5, 11)
+
+
+def test_records_without_a_time_are_no_answer():
+    for data, magic in (
+        (encode_wrapper(rows([-1, -1, 7, -1]), 1, Codec.GZIP), 1),
+        (bytes(encode_batch(rows([-1, -1, 7, -1]), Codec.GZIP)), 2),
+    ):
+        assert list(highs_of(data, magic).offsets) == [12]
+    data = bytes(encode_batch(rows([-1, -1, 7, -1])))
+    assert find_record(data, HEADER_BYTES, 4, read_header(data), 0) == Place(7, 12)
+    assert list(samples_of(data).timestamps) == [7]
+
+
+def test_a_batch_that_ends_early_is_damaged():
+    data = bytes(encode_batch(rows([5, 6, 7])))
+    for size in (0, 1, 2, 30):
+        with pytest.raises(DecodeError):
+            find_record(data[: HEADER_BYTES + size], HEADER_BYTES, 3, read_header(data), 9)
+
+
+def filled(count):
+    highs = Highs()
+    for n in range(count):
+        highs.add(n, n)
+    return highs
+
+
+def test_what_is_remembered_is_bounded_and_the_longest_unused_goes():
+    cache = TimesCache(3 * (8 + BATCH_COST))
+    for position in (1, 2, 3):
+        cache.put(0, position, filled(8))
+    assert cache.get(0, 1) is not None
+    cache.put(0, 4, filled(8))
+    assert cache.get(0, 2) is None
+    assert None not in (cache.get(0, 1), cache.get(0, 3), cache.get(0, 4))
+
+
+def test_one_batch_larger_than_the_bound_is_remembered_alone():
+    cache = TimesCache(3 * (8 + BATCH_COST))
+    cache.put(0, 1, filled(8))
+    cache.put(0, 2, filled(100))
+    assert cache.get(0, 1) is None
+    assert cache.get(0, 2) is not None
+
+
+def test_logs_are_told_apart():
+    cache = TimesCache()
+    cache.put(1, 7, Samples(read_header(bytes(encode_batch(rows([5]))))))
+    assert cache.get(2, 7) is None
+    assert cache.get(1, 7) is not None

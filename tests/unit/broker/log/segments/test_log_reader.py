@@ -1,0 +1,94 @@
+"""Reading on: where a reader will go on is remembered rightly, bounded, and never in the way of what changed."""
+
+from horolog.broker.log.segments import LogReader
+from horolog.broker.log.segments.log_reader import READ_HINTS
+from horolog.protocol.records.entries import iter_entries, iter_records
+from tests.support.log_model import Model, small_config
+
+
+def filled(count=40, **config):
+    model = Model(small_config(**{"segment_bytes": 1000, **config}))
+    for n in range(count):
+        model.append(2, 0, [n], [b"v" * (n * 13 % 90)])
+    model.flush()
+    return model
+
+
+def read_through(model, log, max_bytes):
+    """Offsets in the order in which a reader gets them, and how many reads of files that took."""
+    offset, end, got = 0, model.partition.high_watermark, []
+    while offset < end:
+        data = log.read(offset, end, end, max_bytes, at_least_one=True)
+        whole = list(iter_entries(data))
+        got += [one.base_offset for one in whole]
+        offset = whole[-1].last_offset + 1
+    return got
+
+
+def test_a_reader_gets_everything_once_whatever_fits():
+    model = filled()
+    for max_bytes in (1, 50, 200, 333, 999, 1000, 5000):
+        log = LogReader(model.partition.segments)
+        assert read_through(model, log, max_bytes) == list(range(40)), max_bytes
+        assert read_through(model, log, max_bytes) == list(range(40)), "with what is remembered of the first"
+
+
+def test_going_on_costs_one_read():
+    model = filled(segment_bytes=1 << 20, segment_index_bytes=1 << 16)
+    partition = model.partition
+    first = partition.read(0, 400)
+    offset = list(iter_entries(first))[-1].last_offset + 1
+    before = model.storage.operations["read"]
+    partition.read(offset, 1 << 20)
+    assert model.storage.operations["read"] == before + 1
+
+
+def test_places_are_bounded():
+    model = filled(segment_bytes=1 << 20, segment_index_bytes=1 << 16, count=READ_HINTS * 2)
+    log = LogReader(model.partition.segments)
+    end = model.partition.high_watermark
+    for offset in range(end):
+        log.read(offset, end, end, 150, at_least_one=True)
+    assert len(log._hints) <= READ_HINTS
+
+
+def test_what_has_gone_is_not_remembered():
+    model = filled()
+    partition = model.partition
+    following = partition.segments[1].base_offset
+    partition.read(0, 300)
+    partition.delete_records_before(following)
+    partition.apply_retention(0)
+    assert partition.segments[0].base_offset == following
+    model.written = partition.high_watermark
+    model.rows = [row for row in model.rows if row[0] >= following]
+    model.check()
+
+
+def test_a_reader_behind_a_gap_is_not_led_into_it():
+    """What ends at a hole must not make the next read begin in it."""
+    model = filled(segment_bytes=1 << 20, segment_index_bytes=1 << 16)
+    (segment,) = model.partition.segments
+    entries = list(iter_entries(segment.log.pread(segment.size_bytes, 0)))
+    segment.holes = ((entries[5].position, entries[9].position),)
+    for _ in range(2):
+        assert read_through(model, LogReader(model.partition.segments), 1 << 20) == [*range(5), *range(9, 40)]
+    log = LogReader(model.partition.segments)
+    for max_bytes in (1, 200, 600):
+        assert read_through(model, log, max_bytes) == [*range(5), *range(9, 40)]
+
+
+def test_a_reader_that_stops_early_leaves_no_trace_for_those_behind():
+    """Up to the last stable offset, in an old segment as in the active one: who reads on elsewhere is not led there."""
+    model = Model(small_config(segment_bytes=400))
+    for number in range(12):
+        model.append(2, 0, [number], [b"v" * 40])
+    model.flush()
+    starts = [segment.base_offset for segment in model.partition.segments]
+    assert len(starts) > 1
+    for end in range(1, 12):
+        for start in range(12):
+            model.partition.read(0, 1 << 20, upto=end)
+            model.partition.read(end - 1, 1 << 20, upto=end)
+            offsets = [one.offset for one in iter_records(model.partition.read(start, 1))]
+            assert offsets == [start]

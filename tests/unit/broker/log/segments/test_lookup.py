@@ -1,0 +1,121 @@
+"""Where a look-up begins, and what the headers of batches tell it."""
+
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from horolog.broker.log.integrity import Known
+from horolog.broker.log.segments import TimesCache, lookup
+from horolog.broker.log.segments.batch_times import SMALL_BATCH_BYTES
+from horolog.broker.log.segments.lookup import first_in_segment, heads, largest_in_segment, start_position
+from horolog.broker.log.storage import StorageFault
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.control import Marker, encode_marker
+from horolog.protocol.records.head import HEADER
+from horolog.protocol.records.record import Record
+from tests.support.log_model import Model, small_config
+
+BIG = {"segment_bytes": 1 << 26, "segment_index_bytes": 1 << 16}
+END = 1 << 40
+
+
+def segment_with(*batches, **config):
+    """A segment whose file holds these bytes, scanned."""
+    model = Model(small_config(**{**BIG, **config}))
+    (segment,) = model.partition.segments
+    data = b"".join(bytes(one) for one in batches)
+    segment.log.pwritev([data], 0)
+    segment.recover(len(data), Known(0, END, is_last=True), cut_tail=True)
+    return segment
+
+
+def batch(first, *timestamps, size=10):
+    return encode_batch([Record(first + n, time, 0, b"k", b"v" * size) for n, time in enumerate(timestamps)])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=60), st.sampled_from([0, 100, 300]), st.integers(0, 51))
+def test_the_walk_begins_before_the_answer_and_not_far_before(times, interval, target):
+    segment = segment_with(*(batch(n, time) for n, time in enumerate(times)), index_interval_bytes=interval)
+    offsets, entries = segment.indexes()
+    start = start_position(offsets.entries, entries.entries, target)
+    answer = next((n for n, time in enumerate(times) if time >= target), None)
+    positions = [head.position for head in heads(segment, 0)]
+    if answer is not None:
+        size = segment.size_bytes // len(times)
+        assert start <= positions[answer]
+        assert positions[answer] - start <= 3 * (interval + 2 * size)
+
+
+def test_without_entries_the_walk_begins_at_the_start():
+    assert start_position(b"", b"", 5) == 0
+    assert start_position(struct.pack(">ii", 3, 100), struct.pack(">qi", 9, 3), 5) == 0
+
+
+def test_heads_tell_what_matters():
+    marker = encode_marker(
+        Marker(committed=True, coordinator_epoch=0), 5, 900, producer_id=1, producer_epoch=0, leader_epoch=4
+    )
+    empty = bytearray(batch(6, 800))
+    HEADER.pack_into(empty, 0, *HEADER.unpack_from(empty)[:-1], 0)
+    segment = segment_with(batch(0, 5, 9, 7), batch(3, 8))
+    segment.log.pwritev([bytes(marker), bytes(empty)], segment.size_bytes)
+    segment.size_bytes += len(marker) + len(empty)
+    found = list(heads(segment, 0))
+    assert [one.base_offset for one in found] == [0, 3, 5, 6]
+    assert [one.last_offset for one in found] == [2, 3, 5, 6]
+    assert [one.timestamp for one in found] == [9, 8, -1, -1]
+    assert first_in_segment(segment, 100, 0, END, TimesCache()) is None, "neither markers nor emptied batches answer"
+    assert largest_in_segment(segment, 0, END) == 9
+
+
+@pytest.mark.parametrize("size", [10, SMALL_BATCH_BYTES // 2])
+def test_the_leader_epoch_is_the_batches(size):
+    records = [Record(n, 5 + n, 0, b"k", b"v" * size) for n in range(4)]
+    segment = segment_with(encode_batch(records, leader_epoch=3))
+    cache = TimesCache()
+    for _ in range(2):
+        assert first_in_segment(segment, 7, 0, END, cache) == (7, 2, 3)
+        assert first_in_segment(segment, 7, 0, 2, cache) is None
+        assert first_in_segment(segment, 5, 2, END, cache) == (7, 2, 3)
+        assert first_in_segment(segment, 9, 0, END, cache) is None
+
+
+def test_a_large_batch_is_read_whole_only_once(monkeypatch):
+    segment = segment_with(encode_batch([Record(n, n, 0, b"k", b"v" * 50) for n in range(2000)]))
+    sizes = []
+    real = segment.log.pread
+
+    class Watched:
+        path = ""
+
+        def pread(self, size, position):
+            sizes.append(size)
+            return real(size, position)
+
+    segment.log = Watched()
+    cache = TimesCache()
+    assert first_in_segment(segment, 777, 0, END, cache).offset == 777
+    assert max(sizes) == segment.size_bytes
+    sizes.clear()
+    for target in (0, 1, 63, 64, 65, 1999):
+        assert first_in_segment(segment, target, 0, END, cache).offset == target
+    assert max(sizes) <= lookup.WALK_BYTES
+
+
+def test_a_batch_that_can_not_be_read_is_a_fault_with_its_place():
+    segment = segment_with(batch(0, 5, 6, 7))
+    segment.log.pwritev([b"\xff" * 10], 61)
+    with pytest.raises(StorageFault, match="damaged at 0"):
+        first_in_segment(segment, 6, 0, END, TimesCache())
+    with pytest.raises(StorageFault, match="damaged at 0"):
+        largest_in_segment(segment, 1, END)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "largest"), [(0, END, 9), (2, END, 8), (0, 3, 9), (2, 3, 7), (4, END, 8), (9, END, -1)]
+)
+def test_the_largest_time_between_two_offsets(start, end, largest):
+    assert largest_in_segment(segment_with(batch(0, 5, 9, 7), batch(3, 1), batch(4, 8)), start, end) == largest

@@ -1,0 +1,250 @@
+"""The real file system and the one in memory keep the same promises."""
+
+import errno
+import os
+
+import pytest
+
+from horolog.broker.log.storage import (
+    FileMissing,
+    FolderInUse,
+    MemoryStorage,
+    RealStorage,
+    StorageFault,
+    fault,
+    parent_of,
+)
+from horolog.broker.log.storage import storage as storage_module
+
+
+@pytest.fixture(params=["real", "memory"])
+def place(request, tmp_path):
+    """A storage and a folder in it."""
+    if request.param == "real":
+        return RealStorage(), str(tmp_path)
+    storage = MemoryStorage()
+    storage.make_dir("/folder")
+    return storage, "/folder"
+
+
+def test_what_is_written_is_read(place):
+    storage, folder = place
+    file = storage.create(f"{folder}/a")
+    file.pwritev([b"hello ", memoryview(b"wor"), bytearray(b"ld")], 0)
+    file.pwritev([b"W"], 6)
+    assert file.pread(11, 0) == b"hello World"
+    assert file.pread(3, 2) == b"llo"
+    assert file.size() == 11
+    assert storage.read_all(f"{folder}/a") == b"hello World"
+    assert storage.open(f"{folder}/a").pread(5, 6) == b"World"
+    assert storage.stat(f"{folder}/a")[0] == 11
+
+
+def test_a_write_of_more_buffers_than_one_call_takes(place):
+    storage, folder = place
+    file = storage.create(f"{folder}/a")
+    buffers = [bytes([n % 251]) * (n % 97 + 20) for n in range(2500)]
+    file.pwritev(buffers, 7)
+    assert storage.read_all(f"{folder}/a") == bytes(7) + b"".join(buffers)
+
+
+def test_the_kernel_may_take_less_than_it_is_given(monkeypatch, tmp_path):
+    """Short writes are gone on with, at every length at which they may end."""
+    real = os.pwritev
+    monkeypatch.setattr(storage_module, "JOIN_BELOW_BYTES", 0)
+    monkeypatch.setattr(storage_module, "MAX_BUFFERS_PER_WRITE", 3)
+    monkeypatch.setattr(os, "pwritev", lambda fd, buffers, at: real(fd, [b"".join(buffers)[:4]], at))
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: real(fd, [data[:1]], at))
+    storage = RealStorage()
+    for sizes in ([5, 0, 3, 4, 9], [1], [4, 4], [11], [0, 0, 2, 6]):
+        buffers = [bytes(range(size)) for size in sizes]
+        file = storage.create(f"{tmp_path}/a")
+        file.pwritev(buffers, 0)
+        assert storage.read_all(f"{tmp_path}/a") == b"".join(buffers)
+
+
+def test_reading_beyond_the_end_is_a_fault(place):
+    storage, folder = place
+    file = storage.create(f"{folder}/a")
+    file.pwritev([b"12345"], 0)
+    with pytest.raises(StorageFault, match="ends 2 bytes before 7"):
+        file.pread(4, 3)
+
+
+def test_truncating_cuts_and_grows_with_zeros(place):
+    storage, folder = place
+    file = storage.create(f"{folder}/a")
+    file.pwritev([b"12345"], 0)
+    file.truncate(3)
+    file.truncate(6)
+    assert storage.read_all(f"{folder}/a") == b"123\0\0\0"
+    file.allocate(10)
+    assert file.size() == 10
+    file.allocate(4)
+    assert storage.read_all(f"{folder}/a") == b"123" + bytes(7)
+
+
+def test_creating_empties_what_was_there(place):
+    storage, folder = place
+    storage.create(f"{folder}/a").pwritev([b"old"], 0)
+    assert storage.create(f"{folder}/a").size() == 0
+
+
+def test_what_is_missing_says_so(place):
+    storage, folder = place
+    missing = f"{folder}/missing"
+    for use in (
+        lambda: storage.open(missing).pread(1, 0),
+        lambda: storage.read_all(missing),
+        lambda: storage.stat(missing),
+        lambda: storage.rename(missing, f"{folder}/b"),
+        lambda: storage.remove(missing),
+        lambda: storage.list_dir(missing),
+    ):
+        with pytest.raises(FileMissing) as caught:
+            use()
+        assert caught.value.code == errno.ENOENT
+        assert missing in str(caught.value)
+    assert not storage.exists(missing)
+    assert not storage.is_dir(missing)
+
+
+def test_names_come_and_go(place):
+    storage, folder = place
+    storage.make_dir(f"{folder}/sub")
+    storage.create(f"{folder}/sub/a")
+    storage.rename(f"{folder}/sub/a", f"{folder}/sub/b")
+    assert storage.list_dir(f"{folder}/sub") == ["b"]
+    assert storage.is_dir(f"{folder}/sub")
+    assert storage.exists(f"{folder}/sub/b")
+    with pytest.raises(StorageFault):
+        storage.remove_dir(f"{folder}/sub")
+    with pytest.raises(StorageFault):
+        storage.make_dir(f"{folder}/sub")
+    storage.remove(f"{folder}/sub/b")
+    storage.remove_dir(f"{folder}/sub")
+    assert storage.list_dir(folder) == []
+
+
+def test_a_file_is_replaced_as_a_whole(place):
+    storage, folder = place
+    storage.write_atomically(f"{folder}/a", b"one")
+    storage.write_atomically(f"{folder}/a", b"two")
+    assert storage.read_all(f"{folder}/a") == b"two"
+    assert storage.list_dir(folder) == ["a"]
+
+
+def test_times_of_files_are_set_and_told(place):
+    storage, folder = place
+    storage.create(f"{folder}/a")
+    storage.set_mtime_ms(f"{folder}/a", 1_600_000_000_123)
+    assert storage.mtime_ms(f"{folder}/a") == 1_600_000_000_123
+
+
+def test_a_folder_is_locked_once(place):
+    storage, folder = place
+    lock = storage.lock(f"{folder}/.lock")
+    with pytest.raises(FolderInUse, match="another broker"):
+        storage.lock(f"{folder}/.lock")
+    lock.release()
+    storage.lock(f"{folder}/.lock").release()
+
+
+def test_there_is_room_on_the_disk(place):
+    storage, folder = place
+    total, usable = storage.disk_space(folder)
+    assert 0 < usable <= total
+
+
+def test_descriptors_are_bounded_and_files_stay_usable(tmp_path):
+    storage = RealStorage(max_open_files=4)
+    files = [storage.create(f"{tmp_path}/{n}") for n in range(20)]
+    assert storage.open_files == 4
+    for n, file in enumerate(files):
+        file.pwritev([b"%d" % n], 0)
+    assert storage.open_files == 4
+    assert [file.pread(1, 0) for file in files] == [b"%d" % (n // 10 if n > 9 else n) for n in range(20)]
+    for file in files:
+        file.close()
+    assert storage.open_files == 0
+
+
+def test_a_file_that_is_used_keeps_its_descriptor(tmp_path):
+    storage = RealStorage(max_open_files=3)
+    busy = storage.create(f"{tmp_path}/busy")
+    for n in range(10):
+        busy.pwritev([b"x"], n)
+        storage.create(f"{tmp_path}/{n}")
+        assert busy.descriptor() >= 0
+    idle = storage.open(f"{tmp_path}/3")
+    assert idle.descriptor() == -1
+
+
+def test_a_file_is_synced_whether_it_is_open_or_not(tmp_path):
+    storage = RealStorage(max_open_files=1)
+    first = storage.create(f"{tmp_path}/a")
+    second = storage.create(f"{tmp_path}/b")
+    assert first.descriptor() == -1
+    first.datasync()
+    second.datasync()
+    assert first.descriptor() == -1
+    storage.sync_dir(str(tmp_path))
+
+
+def test_faults_of_the_system_are_storage_faults(tmp_path):
+    if os.geteuid() == 0:
+        with pytest.raises(StorageFault):
+            RealStorage().create(f"{tmp_path}/no/such/folder")
+        return
+    tmp_path.chmod(0o500)
+    with pytest.raises(StorageFault) as caught:
+        RealStorage().create(f"{tmp_path}/a")
+    assert caught.value.code == errno.EACCES
+
+
+def test_a_fault_tells_what_happened_to_which_file():
+    made = fault("write", "/d/a", OSError(errno.ENOSPC, "full"))
+    assert (made.code, made.path) == (errno.ENOSPC, "/d/a")
+    assert str(made) == f"write /d/a: {os.strerror(errno.ENOSPC)}"
+
+
+@pytest.mark.parametrize(("path", "parent"), [("/a/b", "/a"), ("/a", "/"), ("a/b", "a"), ("a", ".")])
+def test_where_a_path_lies(path, parent):
+    assert parent_of(path) == parent
+
+
+def test_idle_files_give_way_when_there_are_no_descriptors_left(tmp_path, monkeypatch):
+    storage = RealStorage()
+    files = [storage.create(f"{tmp_path}/{n}") for n in range(20)]
+    for file in files:
+        file.pwritev([b"x"], 0)
+    full = []
+    real_open = os.open
+
+    def open_if_there_is_room(*arguments, **more):
+        if storage.open_files >= len(files) - 1:
+            full.append(1)
+            raise OSError(errno.EMFILE, "too many open files")
+        return real_open(*arguments, **more)
+
+    monkeypatch.setattr(os, "open", open_if_there_is_room)
+    late = storage.create(f"{tmp_path}/late")
+    assert full
+    late.pwritev([b"y"], 0)
+    assert [file.pread(1, 0) for file in files] == [b"x"] * 20, "those that gave way are opened again"
+
+
+def test_a_file_that_was_opened_apart_is_closed_by_nobody_else(tmp_path):
+    storage = RealStorage(2)
+    storage.create(f"{tmp_path}/a").pwritev([b"abc"], 0)
+    apart = storage.open_apart(f"{tmp_path}/a")
+    for n in range(10):
+        storage.create(f"{tmp_path}/{n}").pwritev([b"x"], 0)
+    (tmp_path / "a").rename(tmp_path / "b")
+    assert apart.pread(3, 0) == b"abc", "it has not been opened anew"
+    apart.pwritev([b"d"], 3)
+    apart.datasync()
+    apart.close()
+    with pytest.raises(FileMissing):
+        storage.open_apart(f"{tmp_path}/a")
+    assert storage.read_all(f"{tmp_path}/b") == b"abcd"

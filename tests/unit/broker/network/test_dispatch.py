@@ -1,0 +1,123 @@
+"""From a frame to its handler: the gate between decoding and the handler, and what ends a conversation there."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import pytest
+
+from horolog.broker.handlers import HANDLERS
+from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.handlers.gate import amend
+from horolog.broker.network.dispatch import Dispatcher
+from horolog.broker.principal import Principal
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.support.conversations import framed
+from tests.support.memory_broker import MemoryBroker, Wire
+
+if TYPE_CHECKING:
+    from horolog.broker.handlers import HandlerFunction
+
+ALICE = Principal("User", "alice")
+
+
+class OnlyAlice:
+    """Groups are deleted by alice alone, and nobody deletes one whose name begins with `_`."""
+
+    def __init__(self) -> None:
+        self.asked: list[ApiKey] = []
+
+    def gate(self, key: ApiKey, handle: HandlerFunction) -> HandlerFunction:
+        self.asked.append(key)
+        if key is not ApiKey.DELETE_GROUPS:
+            return handle
+
+        def guarded(broker: BrokerView, request: DeleteGroupsRequest, context: RequestContext) -> object | None:
+            allowed = [each for each in request.groups_names if context.principal == ALICE and not each.startswith("_")]
+            refused = [each for each in request.groups_names if each not in allowed]
+            request.groups_names = allowed
+            amend(context, lambda answer: answer.results.extend(map(self._denied, refused)))
+            return handle(broker, request, context)
+
+        return guarded
+
+    @staticmethod
+    def _denied(group: str) -> DeletableGroupResult:
+        return DeletableGroupResult(group_id=group, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+
+
+def guarded(memory: MemoryBroker, principal: Principal | None = None) -> tuple[Wire, OnlyAlice]:
+    gate = OnlyAlice()
+    memory.dispatcher = Dispatcher(memory.broker, gate=gate.gate)
+    wire = memory.connect()
+    if principal is not None:
+        wire.conversation.serve_as(principal)
+    return wire, gate
+
+
+async def delete(wire: Wire, *names: str) -> dict[str, ErrorCode]:
+    answer = await wire.ask(DeleteGroupsRequest(groups_names=list(names)), 2)
+    assert isinstance(answer, DeleteGroupsResponse)
+    return {each.group_id: ErrorCode(each.error_code) for each in answer.results}
+
+
+async def test_what_the_gate_refuses_is_answered_with_its_error_and_the_conversation_goes_on() -> None:
+    async with MemoryBroker() as memory:
+        wire, _ = guarded(memory)
+        assert await delete(wire, "g") == {"g": ErrorCode.GROUP_AUTHORIZATION_FAILED}
+        assert not wire.closed
+        answer = await wire.ask(MetadataRequest(topics=[]), 4)
+        assert answer.brokers
+
+
+async def test_the_gate_may_let_a_part_of_a_request_through() -> None:
+    async with MemoryBroker() as memory:
+        wire, _ = guarded(memory, ALICE)
+        assert await delete(wire, "g", "_internal") == {
+            "g": ErrorCode.GROUP_ID_NOT_FOUND,
+            "_internal": ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        }
+
+
+async def test_the_gate_is_asked_once_for_each_api_and_version() -> None:
+    async with MemoryBroker() as memory:
+        wire, gate = guarded(memory)
+        for version in (4, 4, 9, 4, 9):
+            await wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), version)
+        assert gate.asked == [ApiKey.METADATA, ApiKey.METADATA]
+
+
+async def test_without_a_gate_a_request_goes_straight_to_its_handler() -> None:
+    async with MemoryBroker() as memory:
+        await memory.connect().ask(MetadataRequest(topics=[]), 4)
+        (route,) = memory.dispatcher._routes.values()
+        assert route.handle is HANDLERS[ApiKey.METADATA].function
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        pytest.param(struct.pack(">hhih", 999, 0, 1, -1), id="an api that nobody knows"),
+        pytest.param(struct.pack(">hhih", ApiKey.METADATA, 99, 1, -1), id="a version that is not served"),
+        pytest.param(struct.pack(">hhih", ApiKey.METADATA, 4, 1, -1) + b"\x7f", id="a body that is cut short"),
+        pytest.param(b"\0", id="no header"),
+    ],
+)
+async def test_what_cannot_be_answered_ends_the_conversation(request_bytes: bytes) -> None:
+    async with MemoryBroker() as memory:
+        wire = memory.connect()
+        wire.conversation.receive(framed(request_bytes))
+        assert wire.closed
+        assert not wire.received
+
+
+async def test_api_versions_in_a_version_from_the_future_is_answered_as_v0() -> None:
+    async with MemoryBroker() as memory:
+        wire = memory.connect()
+        wire.conversation.receive(framed(struct.pack(">hhih", ApiKey.API_VERSIONS, 99, 7, -1) + b"\0"))
+        assert struct.unpack_from(">ih", wire.received, 4) == (7, ErrorCode.UNSUPPORTED_VERSION)
+        assert not wire.closed

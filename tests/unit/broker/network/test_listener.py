@@ -1,0 +1,143 @@
+"""A listener on real sockets: who may come in, who is sent away, and how everybody leaves when the broker stops."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from horolog.broker.clock import ManualClock
+from horolog.broker.network.limits import ConnectionLimits
+from horolog.broker.network.listener import Listener
+from tests.support.conversations import Service, finish, framed, limits
+
+SOON_S = 5.0
+
+
+class Place:
+    """A listener that is open, and what it serves with."""
+
+    def __init__(self, shared: ConnectionLimits) -> None:
+        self.service = Service()
+        self.clock = ManualClock()
+        self._writers: list[asyncio.StreamWriter] = []
+        self.limits = shared
+        dispatcher: Any = SimpleNamespace(dispatch=self.service.serve)
+        self.listener = Listener("PLAINTEXT", "127.0.0.1", 0, dispatcher, self.clock, shared)
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.listener.port)
+        self._writers.append(writer)
+        return reader, writer
+
+    async def leave(self) -> None:
+        for writer in self._writers:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+
+@contextlib.asynccontextmanager
+async def opened(**chosen: Any) -> AsyncIterator[Place]:
+    place = Place(limits(**chosen))
+    await place.listener.start()
+    try:
+        yield place
+    finally:
+        await place.listener.stop_accepting()
+        await asyncio.gather(place.listener.part(), place.leave())
+
+
+async def until(true: Callable[[], object]) -> None:
+    async with asyncio.timeout(SOON_S):
+        while not true():  # noqa: ASYNC110 - what a listener does tells nobody
+            await asyncio.sleep(0.005)
+
+
+async def read_all(reader: asyncio.StreamReader) -> bytes:
+    async with asyncio.timeout(SOON_S):
+        return await reader.read()
+
+
+async def test_a_peer_is_answered_and_counted_until_it_leaves() -> None:
+    async with opened() as place:
+        reader, writer = await place.connect()
+        writer.write(framed(b"hello", b"w"))
+        assert await reader.readexactly(5) == b"hello"
+        assert place.listener.connection_count == 1
+        assert place.listener.unanswered_count == 1
+        assert not place.listener.holds_back_answers
+        writer.write(framed(b"behind"))
+        await until(lambda: place.listener.holds_back_answers)
+        finish(place.service.waiting[0], b"W")
+        assert await reader.readexactly(7) == b"Wbehind"
+        writer.close()
+        await until(lambda: not place.listener.connection_count)
+        assert place.limits.admission.count == 0
+
+
+async def test_who_is_one_too_many_is_sent_away() -> None:
+    async with opened(max_connections=1) as place:
+        _, first = await place.connect()
+        await until(lambda: place.listener.connection_count == 1)
+        reader, _ = await place.connect()
+        assert await read_all(reader) == b""
+        first.close()
+        await until(lambda: not place.listener.connection_count)
+        reader, writer = await place.connect()
+        writer.write(framed(b"hello"))
+        assert await reader.readexactly(5) == b"hello"
+        writer.close()
+
+
+async def test_who_says_nothing_for_too_long_is_sent_away_and_who_waits_for_an_answer_is_not() -> None:
+    async with opened(connections_max_idle_ms=500) as place:
+        (idle, _), (waiting, asker) = await place.connect(), await place.connect()
+        asker.write(framed(b"w"))
+        await until(lambda: place.service.waiting)
+        await asyncio.sleep(0.12)  # a sweep has seen both
+        place.clock.advance(600)
+        assert await read_all(idle) == b""
+        assert place.listener.connection_count == 1
+        finish(place.service.waiting[0], b"W")
+        assert await waiting.readexactly(1) == b"W"
+
+
+async def test_a_request_that_does_not_end_is_sent_away() -> None:
+    async with opened(horolog_request_read_max_ms=500) as place:
+        reader, writer = await place.connect()
+        writer.write(framed(b"hello")[:-1])
+        assert await read_all(reader) == b""
+        assert place.service.seen == []
+
+
+async def test_when_the_broker_stops_answers_leave_before_the_end() -> None:
+    async with opened() as place:
+        reader, writer = await place.connect()
+        writer.write(framed(b"w"))
+        await until(lambda: place.service.waiting)
+        await place.listener.stop_accepting()
+        place.listener.stop_serving()
+        writer.write(framed(b"too late"))
+        finish(place.service.waiting[0], b"W")
+        parting = asyncio.create_task(place.listener.part())
+        assert await read_all(reader) == b"W"
+        writer.close()
+        await parting
+        assert place.service.seen == [b"w"]
+        with pytest.raises(OSError, match="Connect call failed"):
+            await place.connect()
+
+
+async def test_buffers_are_as_the_settings_say_and_small_answers_leave_at_once() -> None:
+    place = Place(limits(socket_send_buffer_bytes=50_000, socket_receive_buffer_bytes=60_000))
+    with socket.socket() as tuned:
+        place.listener.tune(tuned)
+        assert tuned.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        assert tuned.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) in {50_000, 100_000}
+        assert tuned.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) in {60_000, 120_000}

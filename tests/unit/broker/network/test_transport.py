@@ -1,0 +1,380 @@
+"""A conversation over a transport of asyncio: answered in order, not read from while the peer owes us, ended with a reason."""
+
+import asyncio
+import logging
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from horolog.broker.handlers.context import RequestContext
+from horolog.broker.network.conversation import NOBODY, Conversation
+from horolog.broker.network.limits import ConnectionLimits
+from horolog.broker.network.transport import SocketTransport
+from horolog.broker.network.unanswered import WRITE_HIGH_WATER_BYTES
+from tests.support.conversations import PRODUCE, Service, context_of, finish, framed, limits
+from tests.support.memory_broker import still
+
+
+class FakeTransport:
+    """Collects what is written; reading can be paused."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+        self.reading = True
+        self.closed = False
+        self.aborted = False
+        self.ended = False
+        self.untaken_bytes = 0
+
+    def get_extra_info(self, name: str) -> Any:
+        return ("127.0.0.1", 4711) if name == "peername" else None
+
+    def write_eof(self) -> None:
+        self.ended = True
+
+    def writelines(self, parts: list[bytes]) -> None:
+        assert not self.ended, "asyncio refuses to write behind the end"
+        self.written += map(bytes, parts)
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        assert high > 0
+
+    def pause_reading(self) -> None:  # idempotent, as asyncio's
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        assert not self.reading
+        self.reading = True
+
+    def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def is_closing(self) -> bool:
+        return self.closed or self.aborted
+
+    def get_write_buffer_size(self) -> int:
+        return self.untaken_bytes
+
+
+class FakeListener:
+    def __init__(self, refusal: str | None = None) -> None:
+        self.refusal = refusal
+        self.forgotten = 0
+
+    def admit(self, connection: SocketTransport) -> str | None:
+        return self.refusal
+
+    def forget(self, connection: SocketTransport) -> None:
+        self.forgotten += 1
+
+
+def connect(
+    refusal: str | None = None,
+    shared: ConnectionLimits | None = None,
+    monotonic: Callable[[], float] = still,
+    **chosen: int,
+) -> tuple[SocketTransport, FakeTransport, Service]:
+    dispatcher = Service()
+    return *carry(dispatcher, shared or limits(**chosen), refusal, monotonic), dispatcher
+
+
+def carry(
+    dispatcher: Service,
+    shared: ConnectionLimits,
+    refusal: str | None = None,
+    monotonic: Callable[[], float] = still,
+) -> tuple[SocketTransport, FakeTransport]:
+    transport = FakeTransport()
+    conversation = Conversation(dispatcher.serve, shared, monotonic, listener="PLAINTEXT")
+    connection = SocketTransport(FakeListener(refusal), conversation)  # type: ignore[arg-type]
+    connection.connection_made(transport)  # type: ignore[arg-type]
+    return connection, transport
+
+
+def test_answers_wait_for_those_before_them() -> None:
+    connection, transport, dispatcher = connect()
+    connection.data_received(framed(b"w1") + framed(b"a") + framed(b"w2") + framed(b"b"))
+    assert transport.written == []
+    finish(dispatcher.waiting[1], b"W2")
+    assert transport.written == []
+    finish(dispatcher.waiting[0], b"W1")
+    assert transport.written == [b"W1", b"a", b"W2", b"b"]
+
+
+def test_a_request_without_answer_holds_nothing_up() -> None:
+    connection, transport, dispatcher = connect()
+    connection.data_received(framed(b"w1") + framed(b"a"))
+    dispatcher.waiting[0].reply_nothing()
+    assert transport.written == [b"a"]
+
+
+def test_too_many_unanswered_requests_stop_the_reading() -> None:
+    connection, transport, dispatcher = connect(queued_max_requests=2)
+    connection.data_received(b"".join(framed(b"w%d" % n) for n in range(5)))
+    assert len(dispatcher.seen) == 2
+    assert not transport.reading
+    finish(dispatcher.waiting[0], b"0")
+    assert len(dispatcher.seen) == 3
+    for place in (1, 2, 3, 4):
+        finish(dispatcher.waiting[place], b"%d" % place)
+    assert transport.written == [b"0", b"1", b"2", b"3", b"4"]
+    assert transport.reading
+
+
+def test_a_slow_reader_is_not_read_from_and_nothing_is_lost() -> None:
+    connection, transport, dispatcher = connect()
+    transport.untaken_bytes = WRITE_HIGH_WATER_BYTES + 1
+    connection.pause_writing()
+    assert not transport.reading
+    connection.data_received(framed(b"a") + framed(b"b"))
+    assert dispatcher.seen == []
+    connection.resume_writing()
+    assert transport.written == [b"a", b"b"]
+    assert transport.reading
+
+
+def test_bad_frames_close_the_connection_after_the_good_ones(caplog: pytest.LogCaptureFixture) -> None:
+    connection, transport, _ = connect()
+    with caplog.at_level(logging.INFO):
+        connection.data_received(framed(b"a") + b"GET / HTTP/1.1\r\n\r\n")
+    assert transport.written == [b"a"]
+    assert transport.closed
+    assert "HTTP" in caplog.text
+
+
+def test_a_request_that_makes_no_sense_closes_the_connection() -> None:
+    connection, transport, dispatcher = connect()
+    connection.data_received(framed(b"a") + framed(b"x") + framed(b"b"))
+    assert transport.written == [b"a"]
+    assert transport.closed
+    assert dispatcher.seen == [b"a", b"x"]
+
+
+def test_who_waits_is_told_when_the_client_goes() -> None:
+    connection, _, dispatcher = connect()
+    connection.data_received(framed(b"w1"))
+    abandoned: list[int] = []
+    dispatcher.waiting[0].on_abandoned = lambda: abandoned.append(1)
+    connection.connection_lost(None)
+    assert abandoned == [1]
+    finish(dispatcher.waiting[0], b"late")
+
+
+def test_a_refused_connection_is_closed_at_once() -> None:
+    _, transport, _ = connect("max.connections (1) is reached")
+    assert transport.closed
+
+
+# -- what all connections hold together
+
+
+def produce(size_bytes: int) -> bytes:
+    return framed(PRODUCE + b"p" * (size_bytes - 2))
+
+
+class Keeper(Service):
+    """Every request waits."""
+
+    def serve(self, frame: memoryview, conversation: Any) -> RequestContext:
+        self.seen.append(bytes(frame))
+        self.waiting.append(context_of(frame, conversation))
+        return self.waiting[-1]
+
+
+def keep(shared: ConnectionLimits) -> tuple[SocketTransport, FakeTransport, Keeper]:
+    dispatcher = Keeper()
+    return *carry(dispatcher, shared), dispatcher
+
+
+def test_records_that_wait_to_be_written_are_bounded_over_all_connections() -> None:
+    shared = limits(queued_max_request_bytes=100)
+    (one, one_transport, ones), (other, other_transport, others) = keep(shared), keep(shared)
+    one.data_received(produce(60) + produce(60) + produce(60))
+    assert len(ones.seen) == 2, "the bound is passed by one request at the most"
+    assert not one_transport.reading
+    other.data_received(produce(10))
+    assert not others.seen
+    assert not other_transport.reading
+    finish(ones.waiting[0], b"1")
+    finish(ones.waiting[1], b"2")
+    assert len(ones.seen) == 3
+    assert len(others.seen) == 1
+    finish(ones.waiting[2], b"3")
+    finish(others.waiting[0], b"4")
+    assert one_transport.reading
+    assert other_transport.reading
+    assert shared.memory.requests.held_bytes == 0
+
+
+def test_requests_that_wait_for_other_clients_hold_up_nobody() -> None:
+    shared = limits(queued_max_request_bytes=100)
+    one, transport, dispatcher = keep(shared)
+    one.data_received(framed(b"\0\x0b" + b"j" * 200) + framed(b"\0\x0b"))
+    assert len(dispatcher.seen) == 2
+    assert transport.reading
+
+
+def test_whoever_goes_gives_back_what_it_held() -> None:
+    shared = limits(queued_max_request_bytes=100)
+    (one, _, _), (other, other_transport, others) = keep(shared), keep(shared)
+    one.data_received(produce(100) + framed(b"begun")[:5])
+    other.data_received(produce(10))
+    assert not others.seen
+    one.connection_lost(None)
+    assert len(others.seen) == 1
+    assert other_transport.reading
+    assert shared.memory.unfinished.total_bytes == 0
+
+
+def test_of_unfinished_requests_the_largest_goes() -> None:
+    shared = limits(horolog_unfinished_requests_max_bytes=1000)
+    small, _, small_dispatcher = connect(shared=shared)
+    large, large_transport, _ = connect(shared=shared)
+    small.data_received(struct.pack(">i", 400) + b"s" * 300)
+    large.data_received(struct.pack(">i", 5000) + b"l" * 600)
+    assert not large_transport.aborted
+    large.data_received(b"l" * 200)
+    assert large_transport.aborted
+    small.data_received(b"s" * 100)
+    assert small_dispatcher.seen == [b"s" * 400]
+    assert shared.memory.unfinished.total_bytes == 0
+
+
+def test_answers_that_are_not_taken_are_counted_and_the_largest_goes() -> None:
+    shared = limits(horolog_fetch_memory_max_bytes=1_000_000)
+    peers = [connect(shared=shared) for _ in range(3)]
+    for (connection, transport, _), untaken_bytes in zip(peers, (500_000, 400_000, 900_000), strict=True):
+        transport.untaken_bytes = untaken_bytes
+        connection.pause_writing()
+    assert shared.memory.answers.is_tight
+    assert peers[0][0].conversation.room_for_answer_bytes == 0
+    assert [transport.aborted for _, transport, _ in peers] == [False, False, False]
+    assert not peers[2][1].reading, "one answer each, when it is tight"
+    late, late_transport, _ = connect(shared=shared)
+    late_transport.untaken_bytes = 300_000
+    late.pause_writing()
+    assert [transport.aborted for _, transport, _ in peers] == [False, False, True]
+    assert not late_transport.aborted
+
+
+def test_what_was_taken_meanwhile_is_not_held_against_anybody() -> None:
+    shared = limits(horolog_fetch_memory_max_bytes=1_000_000)
+    one, transport, _ = connect(shared=shared)
+    transport.untaken_bytes = 1_900_000
+    one.pause_writing()
+    transport.untaken_bytes = 100_000
+    other, other_transport, _ = connect(shared=shared)
+    other_transport.untaken_bytes = 200_000
+    other.pause_writing()
+    assert shared.memory.answers.total_bytes == 300_000
+    one.resume_writing()
+    assert shared.memory.answers.total_bytes == 200_000
+
+
+def test_answers_behind_one_that_waits_count_too() -> None:
+    shared = limits()
+    one, transport, dispatcher = connect(shared=shared)
+    size_bytes = WRITE_HIGH_WATER_BYTES // 4
+    one.data_received(framed(b"w0") + framed(b"a" * size_bytes) * 9)
+    assert len(dispatcher.seen) < 8, "no more of them than the bound allows"
+    assert not transport.reading
+    assert shared.memory.answers.total_bytes > WRITE_HIGH_WATER_BYTES
+    finish(dispatcher.waiting[0], b"w")
+    assert len(dispatcher.seen) == 10
+    assert shared.memory.answers.total_bytes == 0
+    assert transport.reading
+
+
+def test_a_peer_that_sends_much_at_once_is_served_in_turns() -> None:
+    """Every look at the clock finds the turn over."""
+    seconds = iter(range(1000))
+    connection, transport, dispatcher = connect(monotonic=lambda: next(seconds))
+
+    async def run() -> list[int]:
+        connection.data_received(b"".join(framed(b"%02d" % number) for number in range(10)))
+        seen = [len(dispatcher.seen)]
+        while len(dispatcher.seen) < 10:
+            assert not transport.reading, "what else it sends has to wait"
+            await asyncio.sleep(0)
+            seen.append(len(dispatcher.seen))
+        return seen
+
+    assert asyncio.run(run()) == [4, 8, 10]
+    assert transport.written == [b"%02d" % number for number in range(10)]
+    assert transport.reading
+
+
+def test_what_a_dead_peer_had_asked_for_is_not_done() -> None:
+    connection, transport, dispatcher = connect()
+    transport.untaken_bytes = WRITE_HIGH_WATER_BYTES + 1
+    connection.pause_writing()
+    connection.data_received(framed(b"a0"))
+    transport.aborted = True
+    connection.resume_writing()
+    assert dispatcher.seen == []
+
+
+# -- the end
+
+
+def test_a_peer_that_we_part_from_has_its_answers_and_what_it_still_sends_is_dropped() -> None:
+    connection, transport, dispatcher = connect()
+    connection.data_received(framed(b"a", b"w1"))
+    connection.conversation.drain()
+    assert not transport.reading
+    connection.part()
+    assert transport.ended
+    assert transport.reading, "what is left unread resets a connection"
+    assert not transport.closed
+    connection.data_received(framed(b"b"))
+    finish(dispatcher.waiting[0], b"W1")
+    assert dispatcher.seen == [b"a", b"w1"]
+    assert transport.written == [b"a"]
+    connection.close()
+    assert transport.closed
+
+
+def test_a_peer_that_has_gone_is_not_parted_from() -> None:
+    connection, transport, _ = connect()
+    transport.aborted = True
+    connection.part()
+    assert not transport.ended
+
+
+def test_a_slow_peer_has_some_time_for_what_it_is_owed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("horolog.broker.network.transport.CLOSE_GRACE_S", 0.0)
+
+    async def run() -> None:
+        connection, transport, _ = connect()
+        transport.untaken_bytes = 100
+        connection.pause_writing()
+        connection.data_received(framed(b"x"))
+        assert transport.closed
+        assert not transport.aborted
+        await asyncio.sleep(0.001)
+        assert transport.aborted
+
+    asyncio.run(run())
+
+
+def test_who_is_cut_off_gets_nothing_more() -> None:
+    connection, transport, dispatcher = connect()
+    connection.data_received(framed(b"w1"))
+    connection.conversation.cut("enough")
+    assert transport.aborted
+    finish(dispatcher.waiting[0], b"W1")
+    connection.connection_lost(None)
+    assert transport.written == []
+
+
+def test_a_connection_that_is_lost_leaves_no_cycle() -> None:
+    """What it held goes at once."""
+    connection, _, _ = connect()
+    assert connection.conversation.carrier is connection
+    connection.connection_lost(None)
+    assert connection.conversation.carrier is NOBODY

@@ -1,0 +1,75 @@
+"""The reference names what other folders import, with the signature that it has."""
+
+import textwrap
+
+import pytest
+
+from tools import reference
+
+TREE = {
+    "horolog/__init__.py": "",
+    "horolog/a/__init__.py": '"""The front of a room."""\nfrom horolog.a.inside import Handed\n',
+    "horolog/a/inside.py": '''
+        """Things that are made here: of several kinds."""
+
+        def used(one: int, *, two: str = "x") -> bool:
+            """Whether it is so.
+            More is said here."""
+
+        def within(one): ...
+
+        class Handed:
+            """Handed on by the package."""
+
+            def __init__(self, size: int) -> None: ...
+            async def go(self, where: str) -> None:
+                """Goes there."""
+            @property
+            def size(self) -> int: ...
+            def _hidden(self) -> None: ...
+
+        class Pair(NamedTuple):
+            first: int
+            second: "str"
+
+        def of_module(): ...
+        ''',
+    "horolog/a/neighbour.py": '"""Beside it."""\nfrom horolog.a.inside import within\n',
+    "horolog/b/__init__.py": "",
+    "horolog/b/user.py": '''
+        """Uses them."""
+        from horolog.a import Handed, inside
+        from horolog.a.inside import Pair, used
+        inside.of_module()
+        ''',
+}
+
+
+@pytest.fixture
+def tree(tmp_path):
+    for name, text in TREE.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    return tmp_path
+
+
+def test_what_others_import_is_shown_and_nothing_else(tree):
+    assert reference.reference(tree) == textwrap.dedent("""\
+        ## a
+
+        ### a.inside
+
+        Things that are made here: of several kinds.
+
+        - `used(one: int, *, two: str='x') -> bool`: Whether it is so.
+        - `class Handed(size: int)`: Handed on by the package.
+          - `async go(where: str) -> None`: Goes there.
+          - `size: int`
+        - `class Pair(first: int, second: 'str')`
+        - `of_module()`
+        """)
+
+
+def test_the_page_is_no_wider_than_a_page():
+    assert [line for line in reference.reference().splitlines() if len(line) > 100 and " " in line.strip("- ")] == []

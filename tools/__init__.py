@@ -1,0 +1,1 @@
+"""Writes the parts of docs that come from code: `make docs`."""

@@ -1,0 +1,71 @@
+"""The table of APIs in docs/apis.md: which versions are served, and where an API falls short.
+
+Where a handler does less than Kafka, its docstring says so in a sentence that begins with "Not done:": that of the function, else
+that of its module.
+"""
+
+import re
+import sys
+from collections.abc import Callable
+from inspect import cleandoc
+
+from horolog.broker.handlers import HANDLERS
+from horolog.protocol.apis import API
+
+NOT_SERVED = {
+    "no security yet: nobody authenticates, so there are no users and no tokens": (
+        "AlterUserScramCredentials",
+        "CreateDelegationToken",
+        "RenewDelegationToken",
+        "ExpireDelegationToken",
+        "DescribeDelegationToken",
+    ),
+    "no quotas yet": ("AlterClientQuotas",),
+    "one broker: no quorum and no other broker to change": (
+        "UpdateFeatures",
+        "UnregisterBroker",
+        "AddRaftVoter",
+        "RemoveRaftVoter",
+    ),
+    "clients' own metrics are not collected": ("GetTelemetrySubscriptions", "PushTelemetry"),
+    "no share groups": (
+        "ShareGroupHeartbeat",
+        "ShareGroupDescribe",
+        "ShareFetch",
+        "ShareAcknowledge",
+        "DescribeShareGroupOffsets",
+        "AlterShareGroupOffsets",
+        "DeleteShareGroupOffsets",
+        "InitializeShareGroupState",
+        "ReadShareGroupState",
+        "WriteShareGroupState",
+        "DeleteShareGroupState",
+        "ReadShareGroupStateSummary",
+    ),
+    "no streams groups: Kafka Streams uses the classic protocol": ("StreamsGroupHeartbeat", "StreamsGroupDescribe"),
+}
+"""The APIs that clients and tools may ask for, by the reason why they are not served."""
+
+_NOT_DONE = re.compile(r"Not done: (.+?)\.(?:\s|$)", re.DOTALL)
+
+
+def not_done(function: Callable[..., object]) -> str:
+    """What the handler's docstring says that it does not do."""
+    for text in (function.__doc__, sys.modules[function.__module__].__doc__):
+        if found := _NOT_DONE.search(cleandoc(text or "")):
+            return " ".join(found[1].split())
+    return ""
+
+
+def served() -> str:
+    rows = ["| API | key | versions | not done |", "|---|---|---|---|"]
+    for key, handler in sorted(HANDLERS.items()):
+        versions = f"{handler.min_version}-{handler.max_version}" if handler.max_version else "0"
+        rows.append(f"| {API[key].name} | {key:d} | {versions} | {not_done(handler.function)} |")
+    return "\n".join(rows) + "\n"
+
+
+def not_served() -> str:
+    rows = ["| APIs | why |", "|---|---|"]
+    rows += [f"| {', '.join(names)} | {why} |" for why, names in NOT_SERVED.items()]
+    return "\n".join(rows) + "\n"

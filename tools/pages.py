@@ -1,0 +1,37 @@
+"""`python -m tools.pages`: write the generated parts of docs anew, between the marks that begin and end them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tools import api_table, reference, state_diagrams
+
+DOCS = reference.ROOT / "docs"
+END = "<!-- end -->"
+PARTS: dict[str, dict[str, Callable[[], str]]] = {
+    "apis.md": {"<!-- served -->": api_table.served, "<!-- not served -->": api_table.not_served},
+    "states.md": {
+        "<!-- classic group -->": state_diagrams.classic_diagram,
+        "<!-- answers of a classic group -->": state_diagrams.classic_answers,
+        "<!-- transaction -->": state_diagrams.transaction_diagram,
+    },
+    "reference.md": {"<!-- reference -->": reference.reference},
+}
+
+
+def filled(name: str, page: str) -> str:
+    """The page with its generated parts as they are now."""
+    for mark, write in PARTS[name].items():
+        before, _, rest = page.partition(mark)
+        _, _, after = rest.partition(END)
+        page = f"{before}{mark}\n{write()}{END}{after}"
+    return page
+
+
+def main(docs: Path = DOCS) -> None:
+    for name in PARTS:
+        path = docs / name
+        path.write_text(filled(name, path.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
