@@ -26,7 +26,6 @@ from horolog.broker.coordination.timers import LoopTimers
 from horolog.broker.expiry_clock import ExpiryClock
 from horolog.broker.first_topics import parse as parse_first_topics
 from horolog.broker.groups.coordinator import GroupCoordinator
-from horolog.broker.handlers.context import Endpoints
 from horolog.broker.handlers.fetch_sessions import FetchSessions
 from horolog.broker.listeners import (
     Address,
@@ -47,6 +46,7 @@ from horolog.broker.network.listener import Listener
 from horolog.broker.observability.logs import LogSetup
 from horolog.broker.observability.notify import READY, STOPPING, notify
 from horolog.broker.observability.watched import Phase
+from horolog.broker.placement import Placement, SoleBroker
 from horolog.broker.settings import Settings
 from horolog.broker.topic_names import TRANSACTION_STATE
 from horolog.broker.transactions.coordinator import TransactionCoordinator
@@ -117,6 +117,7 @@ class Broker:
             settings.max_incremental_fetch_session_cache_slots, clock, settings.horolog_fetch_session_partitions_max
         )
         self._endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()))
+        self.placement: Placement = SoleBroker(self.cluster, self._endpoints)
         self.limits = ConnectionLimits.of(settings)
         self.listeners: list[Listener] = []
         self.settings_watchers: list[Callable[[Settings], None]] = []
@@ -128,10 +129,6 @@ class Broker:
 
     def __repr__(self) -> str:
         return f"<Broker {self.settings.node_id} of {self.cluster!r} on {self.listeners}>"
-
-    @property
-    def endpoints(self) -> Endpoints:
-        return self._endpoints
 
     async def start(self) -> None:
         await self._start_metrics_server()

@@ -114,7 +114,8 @@ class Cluster:
         new_topic_id: Callable[[], bytes] = random_topic_id,
     ) -> None:
         self.cluster_id = cluster_id
-        self.node_id = settings.node_id
+        self.nodes = (settings.node_id,)
+        """The brokers of the cluster."""
         self.settings = settings
         self.topics: dict[str, Topic] = {}
         self.by_id: dict[bytes, Topic] = {}
@@ -385,7 +386,7 @@ class Cluster:
             reason = f"{new.name} is too like the topic {other}: metric names turn dots into underscores"
             raise ClusterError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
         self._check_no_foreign_folders(new.name)
-        count = partition_count_of(new, self.settings)
+        count = partition_count_of(new, self.settings, self.nodes)
         check_room(count, already_planned=already_planned, existing=self._partition_count)
         overrides = required_values(new.overrides)
         self.topic_config(overrides)
@@ -513,7 +514,7 @@ class Cluster:
         if topic is None:
             raise unknown_topic(wanted.name)
         self._check_no_foreign_folders(topic.name)
-        added = added_count(wanted, len(topic.partitions), self.node_id)
+        added = added_count(wanted, len(topic.partitions), self.nodes)
         check_room(added, already_planned=already_planned, existing=self._partition_count)
         return added
 
@@ -598,7 +599,7 @@ class Cluster:
         self.on_settings_changed(settings)
 
     def _settings_with(self, configs: Mapping[str, Mapping[str, str]]) -> Settings:
-        return self.settings.with_dynamic(configs.get("", {}), configs.get(str(self.node_id), {}))
+        return self.settings.with_dynamic(configs.get("", {}), configs.get(str(self.settings.node_id), {}))
 
     # -- producer ids
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from horolog.broker.cluster_errors import ClusterError
@@ -51,10 +51,10 @@ def check_name(name: str) -> None:
         )
 
 
-def partition_count_of(new: NewTopic, settings: Settings) -> int:
+def partition_count_of(new: NewTopic, settings: Settings, nodes: Collection[int]) -> int:
     """How many partitions a new topic gets. Raises ClusterError."""
     if new.assignments:
-        return _assigned_count(new, settings.node_id)
+        return _assigned_count(new, nodes)
     factor = settings.default_replication_factor if new.replication_factor == UNSET else new.replication_factor
     if factor != 1:
         reason = f"one broker keeps one copy of a topic, not {factor}"
@@ -67,26 +67,27 @@ def partition_count_of(new: NewTopic, settings: Settings) -> int:
     return new.partition_count
 
 
-def _assigned_count(new: NewTopic, node_id: int) -> int:
+def _assigned_count(new: NewTopic, nodes: Collection[int]) -> int:
     if new.partition_count != UNSET or new.replication_factor != UNSET:
         reason = f"where brokers are assigned, number of partitions and replication factor are {UNSET}"
         raise ClusterError(ErrorCode.INVALID_REQUEST, reason)
     if sorted(new.assignments) != list(range(len(new.assignments))):
         reason = "assigned partitions are numbered from 0 without gaps"
         raise ClusterError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
-    check_assignments(new.assignments.values(), node_id)
+    check_assignments(new.assignments.values(), nodes)
     return len(new.assignments)
 
 
-def check_assignments(assignments: Iterable[Sequence[int]], node_id: int) -> None:
-    """Raises ClusterError where another broker than this one is to keep a partition."""
+def check_assignments(assignments: Iterable[Sequence[int]], nodes: Collection[int]) -> None:
+    """Raises ClusterError where anything but one broker of the cluster is to keep a partition."""
     for brokers in assignments:
-        if list(brokers) != [node_id]:
-            reason = f"broker {node_id} is the only one: {list(brokers)[:20]} cannot keep a partition"
+        if len(brokers) != 1 or brokers[0] not in nodes:
+            only = f"broker {next(iter(nodes))} is the only one" if len(nodes) == 1 else f"the brokers are {nodes}"
+            reason = f"{only}: {list(brokers)[:20]} cannot keep a partition"
             raise ClusterError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
 
 
-def added_count(wanted: NewPartitions, current_count: int, node_id: int) -> int:
+def added_count(wanted: NewPartitions, current_count: int, nodes: Collection[int]) -> int:
     """How many partitions a topic gets on top of those it has. Raises ClusterError."""
     added = wanted.total_count - current_count
     if added <= 0:
@@ -96,7 +97,7 @@ def added_count(wanted: NewPartitions, current_count: int, node_id: int) -> int:
         if len(wanted.assignments) != added:
             reason = f"{added} new partitions need {added} assignments, not {len(wanted.assignments)}"
             raise ClusterError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
-        check_assignments(wanted.assignments, node_id)
+        check_assignments(wanted.assignments, nodes)
     return added
 
 

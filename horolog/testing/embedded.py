@@ -51,8 +51,8 @@ class EmbeddedBroker:
     @property
     def addresses(self) -> dict[str, str]:
         """HOST:PORT that clients of each listener are told, by its name."""
-        told = {each.name: self.broker.endpoints.advertised(each.name) for each in self.broker.listeners}
-        return {name: f"{host}:{port}" for name, (host, port) in told.items()}
+        told = {each.name: self.broker.placement.brokers(each.name)[0] for each in self.broker.listeners}
+        return {name: f"{one.host}:{one.port}" for name, one in told.items()}
 
     @property
     def http(self) -> str | None:

@@ -172,3 +172,10 @@ def _knows_a_position(node: ast.Assign) -> bool:
     names = " ".join(ast.unparse(target) for target in node.targets)
     numbers = [one.value for one in ast.walk(node.value) if isinstance(one, ast.Constant)]
     return bool(_POSITION_NAME.search(names)) and any(one in _HEAD_POSITIONS for one in numbers)
+
+
+def reads_of(path: Path, names: set[str]) -> Iterator[str]:
+    """Where a file reads attributes of these names."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Attribute) and node.attr in names and isinstance(node.ctx, ast.Load):
+            yield f"{path.relative_to(PROJECT)}:{node.lineno}: {ast.unparse(node)}"

@@ -55,6 +55,15 @@ def test_one_module_knows_where_the_fields_of_a_head_lie():
     assert len(list(style.layouts_of_heads(packages / "protocol/records/head.py"))) > 10
 
 
+def test_handlers_ask_the_placement_who_leads():
+    """The settings' number of this broker answers who this is; who leads, coordinates or controls is the placement's to say."""
+    handlers = style.PROJECT / "horolog/broker/handlers"
+    paths = [path for path in style.python_files() if handlers in path.parents]
+    assert paths
+    none([line for path in paths for line in style.reads_of(path, {"node_id", "advertised"})])
+    assert list(style.reads_of(style.PROJECT / "horolog/broker/placement.py", {"node_id"}))
+
+
 def test_every_module_opens_with_a_sentence():
     duties = {str(path.relative_to(style.PROJECT)): style.duty(path) for path in style.python_files()}
     none([f"{name}: {duty}" for name, duty in duties.items() if not style.is_sentence(duty)])

@@ -1,4 +1,4 @@
-"""DescribeCluster, versions 0 to 2: the one broker that is this cluster.
+"""DescribeCluster, versions 0 to 2: the brokers of the cluster.
 
 - v1+: asked for controllers, a broker's listener answers MISMATCHED_ENDPOINT_TYPE; any other kind is UNSUPPORTED_ENDPOINT_TYPE.
 - Authorised operations are everything, where asked for.
@@ -26,17 +26,16 @@ UNKNOWN_ENDPOINT = (ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, "there are no endpoints
 
 
 def handle(broker: BrokerView, request: DescribeClusterRequest, context: RequestContext) -> DescribeClusterResponse:
-    cluster = broker.cluster
     if request.endpoint_type != BROKERS:
         code, message = REFUSED_ENDPOINTS.get(request.endpoint_type, UNKNOWN_ENDPOINT)
         return DescribeClusterResponse(error_code=code, error_message=message, cluster_id="", brokers=[])
-    host, port = broker.endpoints.advertised(context.listener)
     return DescribeClusterResponse(
         error_code=ErrorCode.NONE,
-        cluster_id=cluster.cluster_id,
-        controller_id=cluster.node_id,
+        cluster_id=broker.cluster.cluster_id,
+        controller_id=broker.placement.controller(),
         brokers=[
-            DescribeClusterBroker(broker_id=cluster.node_id, host=host, port=port, rack=broker.settings.broker_rack)
+            DescribeClusterBroker(broker_id=one.node, host=one.host, port=one.port, rack=one.rack)
+            for one in broker.placement.brokers(context.listener)
         ],
         cluster_authorized_operations=CLUSTER_OPERATIONS
         if request.include_cluster_authorized_operations

@@ -27,7 +27,8 @@ def handle(
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=[])
     found: list[ConfigResource] = []
     if BROKER in wanted:
-        found.append(ConfigResource(resource_name=str(broker.cluster.node_id), resource_type=BROKER))
+        nodes = (one.node for one in broker.placement.brokers(context.listener))
+        found += [ConfigResource(resource_name=str(node), resource_type=BROKER) for node in nodes]
     if TOPIC in wanted:
         found += [ConfigResource(resource_name=name, resource_type=TOPIC) for name in broker.cluster.topics]
     return ListConfigResourcesResponse(error_code=ErrorCode.NONE, config_resources=found)

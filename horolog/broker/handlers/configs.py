@@ -25,6 +25,7 @@ from horolog.broker.cluster import Cluster, Topic, unknown_topic
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.new_topics import check_name
+from horolog.broker.placement import Placement
 from horolog.broker.setting_types import ConfigEntry, ConfigSource, ConfigType
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.configs import (
@@ -77,7 +78,7 @@ def describe_configs(
         try:
             if number >= MAX_RESOURCES_PER_REQUEST:
                 raise _bad_request(f"one request may name {MAX_RESOURCES_PER_REQUEST} resources")
-            entries = _entries(broker.cluster, resource)
+            entries = _entries(broker, resource)
         except ClusterError as error:
             message = "" if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else error.message  # as Kafka's
             results.append(_described(resource, error.code, message, []))
@@ -99,12 +100,13 @@ def _described(
     )
 
 
-def _entries(cluster: Cluster, resource: DescribeConfigsResource) -> list[ConfigEntry]:
+def _entries(broker: BrokerView, resource: DescribeConfigsResource) -> list[ConfigEntry]:
     """The requested entries of one resource; raises ClusterError."""
+    cluster = broker.cluster
     keys = resource.configuration_keys or None
     if resource.resource_type == ResourceType.TOPIC:
         return topic_settings.describe(_topic(cluster, resource.resource_name).overrides, cluster.settings, keys)
-    node = _node(cluster, resource.resource_type, resource.resource_name)
+    node = _node(broker.placement, resource.resource_type, resource.resource_name)
     if node != ALL_BROKERS:
         return cluster.settings.describe(keys)
     given = cluster.broker_configs.get(ALL_BROKERS, {})
@@ -153,12 +155,12 @@ def _topic(cluster: Cluster, name: str) -> Topic:
     return topic
 
 
-def _node(cluster: Cluster, resource_type: int, name: str) -> str:
+def _node(placement: Placement, resource_type: int, name: str) -> str:
     """The key of a broker's dynamic configuration; raises ClusterError for anything that is not this broker."""
     if resource_type != ResourceType.BROKER:
         raise _bad_request(f"resources of type {resource_type} have no configuration here")
-    if name not in (ALL_BROKERS, str(cluster.node_id)):
-        raise _bad_request(f"this is broker {cluster.node_id}, not {name[:100]}")
+    if name not in (ALL_BROKERS, str(placement.me)):
+        raise _bad_request(f"this is broker {placement.me}, not {name[:100]}")
     return name
 
 
@@ -187,7 +189,7 @@ def alter_configs(
     request: AlterConfigsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> AlterConfigsResponse:
-    failures = _alter(broker.cluster, request.resources, _replaced, validate_only=request.validate_only)
+    failures = _alter(broker, request.resources, _replaced, validate_only=request.validate_only)
     return AlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(
@@ -206,7 +208,7 @@ def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> IncrementalAlterConfigsResponse:
-    failures = _alter(broker.cluster, request.resources, _changed, validate_only=request.validate_only)
+    failures = _alter(broker, request.resources, _changed, validate_only=request.validate_only)
     return IncrementalAlterConfigsResponse(
         responses=[
             IncrementalResourceResponse(
@@ -221,9 +223,9 @@ def incremental_alter_configs(
 
 
 def _alter(
-    cluster: Cluster,
+    broker: BrokerView,
     resources: Sequence[AnyResource],
-    overrides_of: Callable[[Cluster, AnyResource], Mapping[str, str]],
+    overrides_of: Callable[[BrokerView, AnyResource], Mapping[str, str]],
     *,
     validate_only: bool,
 ) -> dict[tuple[int, str], ClusterError | None]:
@@ -237,13 +239,13 @@ def _alter(
             if counts[key] > 1:
                 raise _bad_request("the request names this resource more than once")
             _check_keys(resource)
-            alteration = Alteration(*key, overrides_of(cluster, resource))
-            _check(cluster, alteration)
+            alteration = Alteration(*key, overrides_of(broker, resource))
+            _check(broker.cluster, alteration)
             accepted.append(alteration)
         except ClusterError as error:
             outcome[key] = error
     if not validate_only:
-        outcome |= _carry_out(cluster, accepted)
+        outcome |= _carry_out(broker.cluster, accepted)
     return outcome
 
 
@@ -286,31 +288,31 @@ def _required(key: str, value: str | None) -> str:
 # -- AlterConfigs
 
 
-def _replaced(cluster: Cluster, resource: AlterConfigsResource) -> Mapping[str, str]:
+def _replaced(broker: BrokerView, resource: AlterConfigsResource) -> Mapping[str, str]:
     """The set that replaces the old one."""
     overrides = {config.name: _required(config.name, config.value) for config in resource.configs}
-    if topic_settings.is_unknown(_current(cluster, resource)) and topic_settings.SETTINGS_UNKNOWN not in overrides:
+    if topic_settings.is_unknown(_current(broker, resource)) and topic_settings.SETTINGS_UNKNOWN not in overrides:
         return topic_settings.settled(topic_settings.as_unknown(overrides), overrides)
     return overrides
 
 
-def _current(cluster: Cluster, resource: Resource) -> Mapping[str, str]:
+def _current(broker: BrokerView, resource: Resource) -> Mapping[str, str]:
     """The overrides that a resource has now; raises ClusterError if there is no such resource."""
     if resource.resource_type == ResourceType.TOPIC:
         if not resource.resource_name:
             raise _bad_request("all topics together have no configuration: name one")
-        return _topic(cluster, resource.resource_name).overrides
-    node = _node(cluster, resource.resource_type, resource.resource_name)
-    return cluster.broker_configs.get(node, {})
+        return _topic(broker.cluster, resource.resource_name).overrides
+    node = _node(broker.placement, resource.resource_type, resource.resource_name)
+    return broker.cluster.broker_configs.get(node, {})
 
 
 # -- IncrementalAlterConfigs
 
 
-def _changed(cluster: Cluster, resource: IncrementalResource) -> Mapping[str, str]:
+def _changed(broker: BrokerView, resource: IncrementalResource) -> Mapping[str, str]:
     """The old set with the changes made."""
-    overrides = dict(_current(cluster, resource))
-    is_topic = resource.resource_type == ResourceType.TOPIC
+    overrides = dict(_current(broker, resource))
+    settings, is_topic = broker.settings, resource.resource_type == ResourceType.TOPIC
     for config in resource.configs:
         key = config.name
         if config.config_operation == Change.DELETE:
@@ -320,11 +322,7 @@ def _changed(cluster: Cluster, resource: IncrementalResource) -> Mapping[str, st
         if config.config_operation == Change.SET:
             overrides[key] = value
         elif config.config_operation in (Change.APPEND, Change.SUBTRACT):
-            described = (
-                topic_settings.describe(overrides, cluster.settings, [key])
-                if is_topic
-                else cluster.settings.describe([key])
-            )
+            described = topic_settings.describe(overrides, settings, [key]) if is_topic else settings.describe([key])
             adding = config.config_operation == Change.APPEND
             overrides[key] = _with_words(key, described, value, adding=adding)
         else:

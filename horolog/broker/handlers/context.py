@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from horolog.broker.handlers.fetch_sessions import FetchSessions
     from horolog.broker.log.manager import LogManager
     from horolog.broker.metrics import Metrics
+    from horolog.broker.placement import Placement
     from horolog.broker.principal import Principal
     from horolog.broker.settings import Settings
     from horolog.broker.transactions.coordinator import TransactionCoordinator
@@ -62,12 +63,6 @@ class Peer(Protocol):
     def close(self, reason: str) -> None: ...
 
 
-class Endpoints(Protocol):
-    """Where clients of a listener are told to find this broker."""
-
-    def advertised(self, listener: str) -> tuple[str, int]: ...
-
-
 class BrokerView(Protocol):
     """The parts of the broker that handlers work with; `broker.app.Broker` has them all."""
 
@@ -81,9 +76,7 @@ class BrokerView(Protocol):
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
     transactions: TransactionCoordinator
-
-    @property
-    def endpoints(self) -> Endpoints: ...
+    placement: Placement
 
 
 class RequestContext:

@@ -1,4 +1,4 @@
-"""FindCoordinator, versions 0 to 6: this broker coordinates every group and every transaction.
+"""FindCoordinator, versions 0 to 6: the broker that coordinates a group or a transactional id.
 
 - v0 knows groups only, v1+ also transactions (key type 1), v4+ asks for many keys at once.
 - The topic that a coordinator keeps its state in is made when it is not there yet. Kafka answers COORDINATOR_NOT_AVAILABLE
@@ -10,33 +10,58 @@ Not done: share partitions (key type 2).
 from __future__ import annotations
 
 from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.java_hash import partition_for
+from horolog.broker.placement import NO_NODE, Endpoint, endpoint_of
+from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
-FIRST_WITH_MANY_KEYS = 4
-NOBODY = -1
+FIRST_VERSION_WITH_MANY_KEYS = 4
+NO_PORT = -1
+TOPICS = {GROUP: GROUP_OFFSETS, TRANSACTION: TRANSACTION_STATE}
+"""By the kind of key, the topic whose partitions keep them: who leads one coordinates its keys."""
 
 
 def handle(broker: BrokerView, request: FindCoordinatorRequest, context: RequestContext) -> FindCoordinatorResponse:
-    code = _coordinator_error(broker, request.key_type)
-    node_id, (host, port) = broker.cluster.node_id, broker.endpoints.advertised(context.listener)
-    if code:
-        node_id, host, port = NOBODY, "", NOBODY
-    if context.version >= FIRST_WITH_MANY_KEYS:
-        message = code.message if code == ErrorCode.INVALID_REQUEST and request.key_type != SHARE else ""
-        coordinators = [
-            Coordinator(key=key, node_id=node_id, host=host, port=port, error_code=code, error_message=message)
-            for key in request.coordinator_keys
-        ]
-        return FindCoordinatorResponse(coordinators=coordinators)
-    message = code.message if code else "NONE"
-    return FindCoordinatorResponse(error_code=code, error_message=message, node_id=node_id, host=host, port=port)
+    kind, listener = request.key_type, context.listener
+    code = _coordinator_error(broker, kind)
+    if context.version >= FIRST_VERSION_WITH_MANY_KEYS:
+        return FindCoordinatorResponse(
+            coordinators=[
+                _answer(key, kind, code or _coordinator(broker, TOPICS[kind], key, listener))
+                for key in request.coordinator_keys
+            ]
+        )
+    found = code or _coordinator(broker, TOPICS[kind], request.key, listener)
+    if isinstance(found, ErrorCode):
+        return FindCoordinatorResponse(
+            error_code=found, error_message=found.message, node_id=NO_NODE, host="", port=NO_PORT
+        )
+    return FindCoordinatorResponse(
+        error_code=ErrorCode.NONE, error_message="NONE", node_id=found.node, host=found.host, port=found.port
+    )
+
+
+def _answer(key: str, kind: int, found: Endpoint | ErrorCode) -> Coordinator:
+    if isinstance(found, ErrorCode):
+        message = found.message if found == ErrorCode.INVALID_REQUEST and kind != SHARE else ""
+        return Coordinator(key=key, node_id=NO_NODE, host="", port=NO_PORT, error_code=found, error_message=message)
+    return Coordinator(
+        key=key, node_id=found.node, host=found.host, port=found.port, error_code=ErrorCode.NONE, error_message=""
+    )
+
+
+def _coordinator(broker: BrokerView, topic_name: str, key: str, listener: str) -> Endpoint | ErrorCode:
+    """The leader of the partition that keeps a group or a transactional id."""
+    topic = broker.cluster.topics[topic_name]
+    lead = broker.placement.lead(topic.id, partition_for(key, len(topic.partitions)))
+    return endpoint_of(broker.placement, lead.node, listener) or ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def _coordinator_error(broker: BrokerView, key_type: int) -> ErrorCode:
     """Why there is no coordinator of this kind, if there is none; its topic is there afterwards."""
-    if key_type not in {GROUP, TRANSACTION}:
+    if key_type not in TOPICS:
         return ErrorCode.INVALID_REQUEST
     code = broker.groups.ensure_topic() if key_type == GROUP else broker.transactions.ensure_topic()
     return ErrorCode.COORDINATOR_NOT_AVAILABLE if code else ErrorCode.NONE

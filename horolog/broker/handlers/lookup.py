@@ -1,12 +1,14 @@
-"""First checks of several handlers: the partition, the client's leader epoch, and the error code of a failed disk."""
+"""First checks of several handlers: the partition, its leader, the client's leader epoch, and the error code of a failed disk."""
 
 from __future__ import annotations
 
 import logging
+from typing import NamedTuple
 
-from horolog.broker.cluster import Cluster
+from horolog.broker.cluster import Cluster, Topic
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
+from horolog.broker.placement import NO_NODE, Placement
 from horolog.protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
@@ -21,6 +23,25 @@ def find_partition(cluster: Cluster, name: str, index: int) -> Partition | Error
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     partition = topic.partitions[index]
     return partition if partition.condition.fault is None else ErrorCode.KAFKA_STORAGE_ERROR
+
+
+class Leadership(NamedTuple):
+    """A partition as clients are told of it: its leader, and the brokers that keep it."""
+
+    code: ErrorCode
+    leader: int
+    epoch: int
+    replicas: list[int]
+    offline: list[int]
+
+
+def leadership(placement: Placement, topic: Topic, index: int) -> Leadership:
+    """Who leads a partition; nobody while its files have failed here."""
+    node, epoch = placement.lead(topic.id, index)
+    replicas = [] if node == NO_NODE else [node]
+    if node == NO_NODE or (node == placement.me and topic.partitions[index].condition.fault is not None):
+        return Leadership(ErrorCode.LEADER_NOT_AVAILABLE, NO_NODE, epoch, replicas, replicas)
+    return Leadership(ErrorCode.NONE, node, epoch, replicas, [])
 
 
 def epoch_error(partition: Partition, current_leader_epoch: int) -> ErrorCode | None:

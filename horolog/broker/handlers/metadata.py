@@ -1,4 +1,4 @@
-"""Metadata, versions 0 to 13: the broker, the cluster, and topics with their partitions.
+"""Metadata, versions 0 to 13: the brokers, the cluster, and topics with their partitions.
 
 - v0: an empty list means all topics; v1+: null means all, an empty list none.
 - A topic that does not exist is created when the broker (`auto.create.topics.enable`) and, from v4, the client allow it. The first
@@ -16,8 +16,10 @@ from collections.abc import Iterable
 from horolog.broker.cluster import NO_TOPIC_ID, Cluster, Topic
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.handlers.lookup import leadership
 from horolog.broker.handlers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from horolog.broker.new_topics import NewTopic
+from horolog.broker.placement import Placement
 from horolog.broker.topic_names import INTERNAL_TOPICS, wrong_with
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import (
@@ -32,7 +34,6 @@ from horolog.protocol.messages.metadata import (
 LAST_VERSION_WHERE_EMPTY_MEANS_ALL = 0
 FIRST_VERSION_WITH_TOPIC_IDS = 10
 FIRST_VERSION_BY_TOPIC_ID = 12
-NO_LEADER = -1
 
 
 def handle(broker: BrokerView, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
@@ -42,7 +43,7 @@ def handle(broker: BrokerView, request: MetadataRequest, context: RequestContext
     wanted = request.topics
     error = ErrorCode.NONE
     if wanted is None or (not wanted and version <= LAST_VERSION_WHERE_EMPTY_MEANS_ALL):
-        topics = [describe_topic(topic, cluster.node_id, operations) for topic in cluster.topics.values()]
+        topics = [describe_topic(broker.placement, topic, operations) for topic in cluster.topics.values()]
     elif version < FIRST_VERSION_BY_TOPIC_ID and any(
         each.name is None or each.topic_id != NO_TOPIC_ID for each in wanted
     ):
@@ -50,13 +51,13 @@ def handle(broker: BrokerView, request: MetadataRequest, context: RequestContext
         topics = [_unknown(each.name or "", each.topic_id, error, NOT_ASKED) for each in wanted]
     else:
         topics = _find(broker, wanted, request.allow_auto_topic_creation, operations)
-    host, port = broker.endpoints.advertised(context.listener)
     return MetadataResponse(
         brokers=[
-            MetadataResponseBroker(node_id=cluster.node_id, host=host, port=port, rack=broker.settings.broker_rack)
+            MetadataResponseBroker(node_id=one.node, host=one.host, port=one.port, rack=one.rack)
+            for one in broker.placement.brokers(context.listener)
         ],
         cluster_id=cluster.cluster_id,
-        controller_id=cluster.node_id,
+        controller_id=broker.placement.controller(),
         topics=topics,
         cluster_authorized_operations=CLUSTER_OPERATIONS
         if request.include_cluster_authorized_operations
@@ -82,7 +83,7 @@ def _find(
             if topic is None:
                 missing.append(name)
         if topic is not None:
-            found.append(describe_topic(topic, cluster.node_id, operations))
+            found.append(describe_topic(broker.placement, topic, operations))
     codes = dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     codes |= {name: ErrorCode.INVALID_TOPIC_EXCEPTION for name in missing if wrong_with(name) is not None}
     if may_create and broker.settings.auto_create_topics_enable and not broker.settings.horolog_read_only:
@@ -103,29 +104,27 @@ def create_on_demand(cluster: Cluster, names: Iterable[str]) -> dict[str, ErrorC
     }
 
 
-def describe_topic(topic: Topic, node_id: int, operations: int) -> MetadataResponseTopic:
+def describe_topic(placement: Placement, topic: Topic, operations: int) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.internal,
-        partitions=[_describe_partition(topic, index, node_id) for index in range(len(topic.partitions))],
+        partitions=[_describe_partition(placement, topic, index) for index in range(len(topic.partitions))],
         topic_authorized_operations=operations,
     )
 
 
-def _describe_partition(topic: Topic, index: int, node_id: int) -> MetadataResponsePartition:
-    partition = topic.partitions[index]
-    replicas = [node_id]
-    online = partition.condition.fault is None
+def _describe_partition(placement: Placement, topic: Topic, index: int) -> MetadataResponsePartition:
+    told = leadership(placement, topic, index)
     return MetadataResponsePartition(
-        error_code=ErrorCode.NONE if online else ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=told.code,
         partition_index=index,
-        leader_id=node_id if online else NO_LEADER,
-        leader_epoch=partition.leader_epoch,
-        replica_nodes=replicas,
-        isr_nodes=replicas,
-        offline_replicas=[] if online else replicas,
+        leader_id=told.leader,
+        leader_epoch=told.epoch,
+        replica_nodes=told.replicas,
+        isr_nodes=told.replicas,
+        offline_replicas=told.offline,
     )
 
 

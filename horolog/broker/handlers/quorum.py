@@ -40,9 +40,11 @@ def handle(broker: BrokerView, request: DescribeQuorumRequest, context: RequestC
         nodes=[],
     )
     if context.version >= FIRST_WITH_NODES:
-        (host, port), directory_id = broker.endpoints.advertised(context.listener), broker.logs.folders[0].directory_id
-        listener = Listener(name=context.listener, host=host, port=port)
-        response.nodes = [Node(node_id=quorum.leader_id, listeners=[listener])]
+        response.nodes = [
+            Node(node_id=one.node, listeners=[Listener(name=context.listener, host=one.host, port=one.port)])
+            for one in broker.placement.brokers(context.listener)
+        ]
+        directory_id = broker.logs.folders[0].directory_id
         quorum.current_voters[0].replica_directory_id = decode_uuid(directory_id) if directory_id else NO_DIRECTORY
     return response
 
@@ -50,7 +52,7 @@ def handle(broker: BrokerView, request: DescribeQuorumRequest, context: RequestC
 def _quorum(broker: BrokerView) -> DescribeQuorumResponsePartitionData:
     now_ms, end_offset = broker.clock.wall_ms(), broker.cluster.change_count
     voter = ReplicaState(
-        replica_id=broker.cluster.node_id,
+        replica_id=broker.placement.controller(),
         log_end_offset=end_offset,
         last_fetch_timestamp=now_ms,
         last_caught_up_timestamp=now_ms,
@@ -59,7 +61,7 @@ def _quorum(broker: BrokerView) -> DescribeQuorumResponsePartitionData:
         partition_index=0,
         error_code=ErrorCode.NONE,
         error_message="",
-        leader_id=broker.cluster.node_id,
+        leader_id=broker.placement.controller(),
         leader_epoch=ONLY_EPOCH,
         high_watermark=end_offset,
         current_voters=[voter],

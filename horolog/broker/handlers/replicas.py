@@ -50,23 +50,24 @@ def alter_reassignments(
         error_code=ErrorCode.NONE,
         responses=[
             ReassignableTopicResponse(
-                name=topic.name, partitions=[_reassign(broker.cluster, topic.name, each) for each in topic.partitions]
+                name=topic.name, partitions=[_reassign(broker, topic.name, each) for each in topic.partitions]
             )
             for topic in request.topics
         ],
     )
 
 
-def _reassign(cluster: Cluster, name: str, wanted: ReassignablePartition) -> ReassignablePartitionResponse:
+def _reassign(broker: BrokerView, name: str, wanted: ReassignablePartition) -> ReassignablePartitionResponse:
     answer = ReassignablePartitionResponse(partition_index=wanted.partition_index, error_code=ErrorCode.NONE)
-    if not _exists(cluster, name, wanted.partition_index):
+    topic, placement = broker.cluster.topics.get(name), broker.placement
+    if topic is None or not 0 <= wanted.partition_index < len(topic.partitions):
         answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         answer.error_message = f"there is no partition {name}-{wanted.partition_index} here"
     elif wanted.replicas is None:
         answer.error_code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
-    elif wanted.replicas != [cluster.node_id]:
+    elif wanted.replicas != [leader := placement.lead(topic.id, wanted.partition_index).node]:
         answer.error_code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
-        answer.error_message = f"broker {cluster.node_id} is the only one and keeps every partition"
+        answer.error_message = f"broker {leader} is the only one and keeps every partition"
     return answer
 
 

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 
 from horolog.broker.cluster import NO_TOPIC_ID, Topic
 from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.handlers.lookup import leadership
 from horolog.broker.handlers.operations import TOPIC_OPERATIONS
+from horolog.broker.placement import Placement
 from horolog.broker.topic_names import INTERNAL_TOPICS, wrong_with
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import (
@@ -24,7 +26,6 @@ from horolog.protocol.messages.metadata import (
     DescribeTopicPartitionsResponseTopic,
 )
 
-NO_LEADER = -1
 FROM_THE_START = Cursor(topic_name="", partition_index=0)
 
 
@@ -49,7 +50,7 @@ def handle(
             response.next_cursor = DescribeTopicPartitionsResponseCursor(topic_name=name, partition_index=0)
             break
         indexes = range(max(0, first), len(topic.partitions))
-        answers.append(_describe(topic, indexes[:room], cluster.node_id))
+        answers.append(_describe(broker.placement, topic, indexes[:room]))
         if len(indexes) > room:
             following = indexes[room]
             response.next_cursor = DescribeTopicPartitionsResponseCursor(topic_name=name, partition_index=following)
@@ -70,29 +71,30 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
     )
 
 
-def _describe(topic: Topic, indexes: range, node_id: int) -> DescribeTopicPartitionsResponseTopic:
+def _describe(placement: Placement, topic: Topic, indexes: range) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.internal,
-        partitions=list(_partitions(topic, indexes, node_id)),
+        partitions=list(_partitions(placement, topic, indexes)),
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
 
 
-def _partitions(topic: Topic, indexes: range, node_id: int) -> Iterator[DescribeTopicPartitionsResponsePartition]:
+def _partitions(
+    placement: Placement, topic: Topic, indexes: range
+) -> Iterator[DescribeTopicPartitionsResponsePartition]:
     for index in indexes:
-        partition = topic.partitions[index]
-        online = partition.fault is None
+        told = leadership(placement, topic, index)
         yield DescribeTopicPartitionsResponsePartition(
-            error_code=ErrorCode.NONE if online else ErrorCode.LEADER_NOT_AVAILABLE,
+            error_code=told.code,
             partition_index=index,
-            leader_id=node_id if online else NO_LEADER,
-            leader_epoch=partition.leader_epoch,
-            replica_nodes=[node_id],
-            isr_nodes=[node_id],
+            leader_id=told.leader,
+            leader_epoch=told.epoch,
+            replica_nodes=told.replicas,
+            isr_nodes=told.replicas,
             eligible_leader_replicas=[],
             last_known_elr=[],
-            offline_replicas=[] if online else [node_id],
+            offline_replicas=told.offline,
         )

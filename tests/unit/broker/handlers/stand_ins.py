@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.handlers import HANDLERS
+from horolog.broker.placement import SoleBroker
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode, encode
 from tests.unit.broker.cluster_stand_ins import Machine
@@ -32,7 +33,8 @@ class StandIn:
         self.waiting = Waiting()
         self.cluster = self.machine.start()
         self.logs = self.machine.logs
-        self.endpoints = SimpleNamespace(advertised=lambda listener: (f"{listener.lower()}.example", 9099))
+        endpoints = SimpleNamespace(advertised=lambda listener: (f"{listener.lower()}.example", 9099))
+        self.placement = SoleBroker(self.cluster, endpoints)
 
     @property
     def settings(self):

@@ -1,0 +1,93 @@
+"""Who leads what: the one place that handlers and coordinators ask for the brokers of the cluster and the leaders of its partitions.
+
+`SoleBroker` is the placement of a broker that is a whole cluster: it leads every partition and is the controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from horolog.broker.cluster import Cluster
+
+NO_NODE = -1
+NO_EPOCH = -1
+
+
+class Lead(NamedTuple):
+    """The broker that leads a partition, and since which leader epoch."""
+
+    node: int
+    epoch: int
+
+
+NOBODY = Lead(NO_NODE, NO_EPOCH)
+
+
+class Endpoint(NamedTuple):
+    """A live broker, and where clients of a listener find it."""
+
+    node: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+class Placement(Protocol):
+    """The brokers of the cluster and the partitions that each of them leads."""
+
+    @property
+    def me(self) -> int:
+        """The number of this broker."""
+        ...
+
+    def lead(self, topic_id: bytes, index: int) -> Lead:
+        """The leader of a partition; NOBODY where there is none, or no such partition."""
+        ...
+
+    def brokers(self, listener: str) -> Sequence[Endpoint]:
+        """Every live broker, in the order of numbers."""
+        ...
+
+    def controller(self) -> int:
+        """The broker that admin clients are sent to."""
+        ...
+
+
+class Endpoints(Protocol):
+    """Where clients of a listener are told to find this broker."""
+
+    def advertised(self, listener: str) -> tuple[str, int]: ...
+
+
+class SoleBroker:
+    """The placement of one broker alone."""
+
+    def __init__(self, cluster: Cluster, endpoints: Endpoints) -> None:
+        self._cluster = cluster
+        self._endpoints = endpoints
+
+    def __repr__(self) -> str:
+        return f"<SoleBroker {self.me} of {self._cluster!r}>"
+
+    @property
+    def me(self) -> int:
+        return self._cluster.settings.node_id
+
+    def lead(self, topic_id: bytes, index: int) -> Lead:
+        topic = self._cluster.by_id.get(topic_id)
+        if topic is None or not 0 <= index < len(topic.partitions):
+            return NOBODY
+        return Lead(self.me, topic.partitions[index].leader_epoch)
+
+    def brokers(self, listener: str) -> Sequence[Endpoint]:
+        host, port = self._endpoints.advertised(listener)
+        return (Endpoint(self.me, host, port, self._cluster.settings.broker_rack),)
+
+    def controller(self) -> int:
+        return self.me
+
+
+def endpoint_of(placement: Placement, node: int, listener: str) -> Endpoint | None:
+    """Where clients of a listener find one broker; None if it is not live."""
+    return next((one for one in placement.brokers(listener) if one.node == node), None)
