@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from horolog.broker.log.partition import retention
-from horolog.broker.log.partition.durability import Durability
 from horolog.broker.log.partition.retention import Expired
+from horolog.broker.log.partition.sync_state import SyncState
 from horolog.broker.log.segments import Segment
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ log = logging.getLogger(__name__)
 class Expiry:
     """One partition's; `waiting_upto` says up to where what has expired waits."""
 
-    __slots__ = ("_durability", "_future_warnings", "waiting_upto")
+    __slots__ = ("_future_warnings", "_sync_state", "waiting_upto")
 
-    def __init__(self, name: str, durability: Durability) -> None:
-        self._durability = durability
+    def __init__(self, name: str, sync_state: SyncState) -> None:
+        self._sync_state = sync_state
         self._future_warnings = retention.FutureWarnings(name)
         self.waiting_upto: int | None = None
 
@@ -37,7 +37,7 @@ class Expiry:
     @property
     def is_due(self) -> bool:
         """Whether the snapshot is there that was waited for."""
-        return self.waiting_upto is not None and not self._durability.has_snapshots
+        return self.waiting_upto is not None and not self._sync_state.has_snapshots
 
     @staticmethod
     def decide(partition: Partition, now_ms: int) -> retention.Decision:
@@ -60,7 +60,7 @@ class Expiry:
     def dispensable(self, partition: Partition, expired: Sequence[Expired]) -> list[Segment]:
         """Of the segments that have expired, none of which is active, those that may go now."""
         segments = partition.segments[: len(expired)]
-        upto = self._durability.snapshot_offset if len(partition.producers()) else partition.log_end_offset
+        upto = self._sync_state.snapshot_offset if len(partition.producers()) else partition.log_end_offset
         going = [one for one in segments if one.next_offset <= upto]
         self.waiting_upto = partition.segments[len(expired)].base_offset if len(going) < len(segments) else None
         for segment, one in zip(going, expired, strict=False):

@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterable, Sequence
 from horolog.broker.log.indexes import AbortedTransaction, TransactionIndex, transaction_index
 from horolog.broker.log.integrity import Seal, seals
 from horolog.broker.log.partition import retention, rewrite, rolling
-from horolog.broker.log.partition.condition import SERVING
-from horolog.broker.log.partition.durability import Durability, Snapshot
+from horolog.broker.log.partition.condition import SERVING, Condition
+from horolog.broker.log.partition.durability import Durability
 from horolog.broker.log.partition.expiry import Expiry
 from horolog.broker.log.partition.opened import Opened, Resources
 from horolog.broker.log.partition.rewrite import Unreadable
+from horolog.broker.log.partition.sync_state import Snapshot, SyncState
 from horolog.broker.log.partition.time_watch import kept_ms
 from horolog.broker.log.producers import Completed, Duplicate, ProducerBatch, ProducerStates, snapshot_file
 from horolog.broker.log.segments import (
@@ -35,7 +36,7 @@ from horolog.broker.log.segments import (
     segment_for,
     swap_files,
 )
-from horolog.broker.log.storage import NO_DESCRIPTORS, StorageFault, parent_of
+from horolog.broker.log.storage import NO_DESCRIPTORS, OverlayStorage, StorageFault, parent_of
 from horolog.broker.log.validation import AppendResult, Refused, Validated, check, too_large
 from horolog.broker.topic_settings import TopicConfig
 
@@ -68,9 +69,9 @@ class Partition:
         "_reader",
         "_ready",
         "_resources",
+        "_sync_state",
         "_times",
         "appended_bytes",
-        "condition",
         "directory",
         "expiry",
         "folder",
@@ -90,8 +91,6 @@ class Partition:
         self.directory = opened.directory
         self.topic_id = opened.topic_id
         self.appended_bytes = 0
-        self.condition = SERVING
-        """Changed by `stop`, `go_offline`, `become` and `delete`, and by the job of `repair_job` alone."""
         self.folder = folder
         self.segments = opened.segments
         self.leader_epoch = opened.leader_epoch
@@ -108,18 +107,17 @@ class Partition:
         self._reader = LogReader(self.segments)
         self._times = TimeSearch(self.segments, resources.times)
         synced = self.high_watermark if opened.recovery_point is None else opened.recovery_point
-        self._durability = Durability(resources.storage, self.directory, synced)
-        self._durability.folder_created(opened.new_files)
-        self._durability.snapshot_offset = opened.snapshot_offset
-        self.expiry = Expiry(f"{self.topic}-{self.index}", self._durability)
+        self._sync_state = SyncState(synced, opened.snapshot_offset, opened.new_files)
+        self._durability = Durability(resources.storage, self.directory, self._sync_state)
+        self.expiry = Expiry(f"{self.topic}-{self.index}", self._sync_state)
         self._doomed: deque[tuple[int, Segment]] = deque()
         self.config = config
         if opened.names_unsynced:
-            self._durability.names_changed()
+            self._sync_state.names_changed()
         if opened.unsealed:
-            self._durability.segments_changed()
+            self._sync_state.segments_changed()
             for segment in opened.segments:
-                self._durability.segment_written(segment)
+                self._sync_state.segment_written(segment)
 
     def __repr__(self) -> str:
         stopped = self.stopped and f", takes no appends: {self.stopped}"
@@ -141,6 +139,11 @@ class Partition:
     def _rolling_limits(self) -> rolling.RollingLimits:
         jitter_ms = rolling.draw_jitter_ms(self._config, self._resources.random)
         return rolling.RollingLimits(self._active.base_offset, self._config, jitter_ms)
+
+    @property
+    def _is_believed(self) -> bool:
+        """Whether what is read is what lies on the disk: nothing has failed there, or nothing is written to it."""
+        return self._sync_state.condition.stopped is None or isinstance(self._resources.storage, OverlayStorage)
 
     @property
     def size_bytes(self) -> int:
@@ -202,8 +205,8 @@ class Partition:
         active.append(checked)
         self.appended_bytes += size_bytes
         self.log_end_offset = last_offset + 1
-        if self._durability.waiting_since_ms < 0:
-            self._durability.waiting_since_ms = now_ms
+        if self._sync_state.waiting_since_ms < 0:
+            self._sync_state.append_waits(now_ms)
         for batch in checked.batches:
             completed = self._producers.update(batch, now_ms)
             if completed is not None and completed.aborted:
@@ -211,7 +214,7 @@ class Partition:
 
     def check_takes_appends(self) -> None:
         """Raises StorageFault if nothing can be appended now."""
-        if self.condition is not SERVING:
+        if self._sync_state.condition is not SERVING:
             if self.fault is not None:
                 raise StorageFault(f"{self.topic}-{self.index} is offline: {self.fault}", path=self.directory)
             raise self._stopped_fault()
@@ -219,18 +222,23 @@ class Partition:
             raise self._failed
 
     @property
+    def condition(self) -> Condition:
+        """Whether it serves, is read only or offline, and why. Any thread may change it, by `stop` and `go_offline`."""
+        return self._sync_state.condition
+
+    @property
     def fault(self) -> str | None:
         """Why it is offline."""
-        return self.condition.fault
+        return self._sync_state.condition.fault
 
     @property
     def stopped(self) -> str | None:
         """Why it takes no appends, though it is read."""
-        return self.condition.stopped
+        return self._sync_state.condition.stopped
 
     @property
     def takes_appends(self) -> bool:
-        return self.condition is SERVING
+        return self._sync_state.condition is SERVING
 
     def _stopped_fault(self) -> StorageFault:
         return StorageFault(f"{self.topic}-{self.index} takes no appends: {self.stopped}", path=self.directory)
@@ -262,7 +270,7 @@ class Partition:
         except StorageFault:
             old.seal = None
             raise
-        self._durability.segment_written(old)
+        self._sync_state.segment_written(old)
         self._save_snapshot()
         self.segments.append(new)
         self._active = new
@@ -273,7 +281,7 @@ class Partition:
     def _segments_changed(self) -> None:
         self._times.forget()
         self._reader.forget()
-        self._durability.segments_changed()
+        self._sync_state.segments_changed()
 
     def write_pending(self) -> None:
         """Write now. If it fails, raise, and raise again from the next `flush`, which answers the waiting producers."""
@@ -301,8 +309,8 @@ class Partition:
             raise
         self.high_watermark = self.log_end_offset
         self._producers.written()
-        if not active.needs_sync:
-            self._durability.segment_written(active)
+        if not active.sync.is_due:
+            self._sync_state.segment_written(active)
         if self._completed:
             self._write_completed()
 
@@ -320,15 +328,12 @@ class Partition:
 
     def stop(self, reason: str) -> None:
         """Take no appends, and be read, until `repair_job` has gone well."""
-        self.condition = self.condition.read_only(reason)
+        self._sync_state.stop(reason)
         log.error("%s-%s takes no appends until its disk works again: %s", self.topic, self.index, reason)
 
     def go_offline(self, reason: str) -> None:
         """Serve nothing until the folder can be opened again."""
-        self.condition = self.condition.offline(reason)
-
-    def _resume(self) -> None:
-        self.condition = self.condition.resumed()
+        self._sync_state.go_offline(reason)
 
     def _write_completed(self) -> None:
         """Put aborted transactions into the index of their marker's segment; what cannot be written now is before the next sync."""
@@ -346,18 +351,18 @@ class Partition:
     @property
     def recovery_point(self) -> int:
         """Everything before it is on the disk."""
-        return self._durability.recovery_point
+        return self._sync_state.recovery_point
 
     @property
     def flush_is_due(self) -> bool:
         """Whether `flush.messages` asks for a sync now, whatever the producer asked for."""
-        return self.log_end_offset - self._durability.recovery_point >= self._config.flush_messages
+        return self.log_end_offset - self._sync_state.recovery_point >= self._config.flush_messages
 
     def sync_is_due(self, now_ms: int) -> bool:
         """Whether `flush.ms` has passed, or a roll, a deletion or a scan has left something to be made durable."""
-        if self._durability.has_files_to_write:
+        if self._sync_state.has_files_to_write:
             return True
-        since_ms = self._durability.waiting_since_ms
+        since_ms = self._sync_state.waiting_since_ms
         return since_ms >= 0 and abs(now_ms - since_ms) >= self._config.flush_ms  # the clock may have been set back
 
     def sync(self) -> None:
@@ -372,7 +377,7 @@ class Partition:
             transaction_index.flush_all(tuple(self._aborted.values()))
             self._durability.sync(self.segments, self.high_watermark)
         except StorageFault as fault:
-            if not self.condition.is_deleted:
+            if not self._sync_state.condition.is_deleted:
                 self._resources.counters.sync_failures.value += 1
                 if fault.code not in NO_DESCRIPTORS:
                     self.stop(f"what was written may not be on the disk: {fault}")
@@ -380,7 +385,7 @@ class Partition:
 
     @property
     def has_unsynced(self) -> bool:
-        return self._durability.waiting_since_ms >= 0
+        return self._sync_state.waiting_since_ms >= 0
 
     def repair_job(self) -> Callable[[], None]:
         """What has a stopped partition take appends again once its disk works; raises StorageFault; may run in a worker."""
@@ -393,7 +398,7 @@ class Partition:
                 self.go_offline(f"what was written and not synced is lost: {damage}")
                 log.error("%s-%s is offline: %s", self.topic, self.index, self.fault)
             else:
-                self._resume()
+                self._sync_state.resume()
 
         return repair
 
@@ -403,23 +408,21 @@ class Partition:
         for name in Partition.__slots__:
             setattr(self, name, getattr(other, name))
         self.leader_epoch = leader_epoch
-        self.condition = self.condition.read_only(
-            other.stopped or "it was opened again, and what it holds is not known to be on the disk"
-        )
+        self._sync_state.stop(other.stopped or "it was opened again, and what it holds is not known to be on the disk")
 
     def _save_snapshot(self, replaces: int | None = None) -> None:
         producers = self._producers
         if len(producers):
             snapshot = Snapshot(self.log_end_offset, producers.snapshot(), producers.remembered(), replaces)
-            self._durability.save_snapshot(snapshot)
+            self._sync_state.save_snapshot(snapshot)
 
     def note_progress(self) -> None:
         """Now and then: have the active segment sealed up to here with the next sync, so that a crash costs no long scan."""
         active = self._active
         last = active.progress
         if self.takes_appends and active.note_progress():
-            self._durability.segment_written(active)
-            self._durability.segments_changed()
+            self._sync_state.segment_written(active)
+            self._sync_state.segments_changed()
             self._save_snapshot(replaces=None if last is None else last.contents.next_offset)
 
     # -- reading
@@ -438,15 +441,15 @@ class Partition:
         Cut at `max_bytes`, inside a batch if that is where it falls, as readers expect it; unless the first batch alone is
         larger and `at_least_one` asks for it. Nothing at or behind `upto`, a batch boundary. `upconvert`: v0 and v1 as v2.
         """
-        written, sure = self.high_watermark, self.stopped is None or self._durability.in_memory
+        written, believed = self.high_watermark, self._is_believed
         end_offset = written if upto is None or upto > written else upto
         if not self.log_start_offset <= offset < end_offset:
             if self.log_start_offset <= offset <= self.log_end_offset:
                 return b""
             raise OffsetOutOfRange(f"{offset} is not in {self.log_start_offset} to {self.log_end_offset}")
-        up = upconvert if sure else None
+        up = upconvert if believed else None
         data = self._reader.read(offset, end_offset, written, max_bytes, at_least_one=at_least_one, upconvert=up)
-        if sure:
+        if believed:
             return data
         whole = rewrite.sound(data, end_offset)
         if at_least_one and data and not whole:
@@ -459,8 +462,7 @@ class Partition:
         """The first record, in offset order, with a timestamp at or after the given one; None if there is none."""
         self._resources.counters.lookups_by_time.value += 1
         end_offset = self.high_watermark if upto is None else min(upto, self.high_watermark)
-        believed = self.stopped is None or self._durability.in_memory
-        known_offset = end_offset if believed else min(end_offset, self.recovery_point)
+        known_offset = end_offset if self._is_believed else min(end_offset, self.recovery_point)
         found = self._times.first_at_or_after(timestamp, self.log_start_offset, known_offset)
         if found is None and known_offset < end_offset:
             raise self._stopped_fault()  # it may lie where the page cache has lost what was written
@@ -468,7 +470,7 @@ class Partition:
 
     def largest_timestamp(self) -> Found | None:
         """The first record with the largest timestamp of the log."""
-        if self.stopped is not None and not self._durability.in_memory and self.recovery_point < self.high_watermark:
+        if not self._is_believed and self.recovery_point < self.high_watermark:
             raise self._stopped_fault()
         return self._times.largest(self.log_start_offset, self.high_watermark)
 
@@ -545,7 +547,7 @@ class Partition:
         if expired and expired[-1].base_offset == self._active.base_offset:
             expired = self._without_active(expired, now_ms)
         going = self.expiry.dispensable(self, expired)
-        if self.expiry.waiting_upto is not None and not self._durability.has_snapshots:
+        if self.expiry.waiting_upto is not None and not self._sync_state.has_snapshots:
             self._save_snapshot()
         try:
             for segment in going:
@@ -590,7 +592,7 @@ class Partition:
     @property
     def starts_inside_segment(self) -> bool:
         """Whether the log's start is not told by the name of its first segment, which a power cut may bring back."""
-        return self.log_start_offset > (0 if self._durability.names_are_unsynced else self.segments[0].base_offset)
+        return self.log_start_offset > (0 if self._sync_state.names_are_unsynced else self.segments[0].base_offset)
 
     # -- compaction
 
@@ -629,7 +631,7 @@ class Partition:
         self.write_pending()
         old, self._active = self._active, Segment.create(self.folder, self.log_end_offset, self._config, now_ms)
         self.segments.append(self._active)
-        self._durability.segment_written(old)
+        self._sync_state.segment_written(old)
         self._segments_changed()
         self._limits = self._rolling_limits()
 
@@ -655,20 +657,20 @@ class Partition:
             return
         self.flush()
         if self._active.seal is None:
-            untouched = len(self.segments) == 1 and not self._active.end_bytes and not self._durability.has_work
+            untouched = len(self.segments) == 1 and not self._active.end_bytes and not self._sync_state.has_work
             seal = self._active.complete()
             if untouched:
                 seals.save_unsynced(self._resources.storage, self.directory, [seal])
             else:
-                self._durability.segment_written(self._active)
-                self._durability.segments_changed()
+                self._sync_state.segment_written(self._active)
+                self._sync_state.segments_changed()
                 self._save_snapshot()
 
     def settle(self) -> None:
         """The second: wait for the disk. May run in a worker thread."""
-        if self.takes_appends and self._durability.has_work:
+        if self.takes_appends and self._sync_state.has_work:
             self.sync()
-            if self._durability.has_work:
+            if self._sync_state.has_work:
                 raise StorageFault("its seals could not be written", path=self.directory)
 
     def let_go(self) -> None:
@@ -687,7 +689,7 @@ class Partition:
         """Rename the folder to `aside`, durably: the partition is gone, its files follow later."""
         for segment in self.segments:
             segment.removed = True
-        self.condition = self.condition.deleted()
+        self._sync_state.delete()
         self.close_files()
         self._doomed.clear()
         self._resources.storage.rename(self.directory, aside)

@@ -45,18 +45,16 @@ def write_again(storage: Storage, segment: Segment, size_bytes: int, *, is_activ
         raise
     try:
         if is_active:
-            file.truncate(
-                size_bytes
-            )  # a write that failed may have left a part of itself, if taking it back failed too
+            file.truncate(size_bytes)  # a failed write may have left a part, if taking it back failed too
         _write_batches(file, segment, size_bytes)
         file.datasync()
     finally:
         file.close()
-    segment.synced_bytes = size_bytes
+    segment.sync.reached(size_bytes)
 
 
 def _write_batches(file: File, segment: Segment, size_bytes: int) -> None:
-    start = segment.synced_bytes
+    start = segment.sync.synced_bytes
     if start >= size_bytes:
         return
     page = start - start % PAGE_BYTES

@@ -110,8 +110,8 @@ def create_partition(
     folder = folder_of(directory, resources)
     segment = Segment.create(folder, 0, config, now_ms)
     producers = ProducerStates(resources.producer_expiration_ms)
-    opened = Opened(topic, index, directory, topic_id, [segment], producers, epochs, 0, 0)
-    opened.new_files = [f"{directory}/{name}" for name in small_files]
+    new_files = [f"{directory}/{name}" for name in small_files]
+    opened = Opened(topic, index, directory, topic_id, [segment], producers, epochs, 0, 0, new_files=new_files)
     return Partition(opened, config, resources, folder)
 
 
@@ -207,15 +207,20 @@ class _Opening:
             names_unsynced=self.known.may_be_unsynced,
             recovery_point=min(self.scanned, default=None),
             snapshot_offset=self.snapshot_offset,
+            new_files=self._unsynced_files(sealed.values(), names),
         )
-        if not any(seal.contents.size_bytes for seal in sealed.values()):
-            # Only a seal of data proves a sync. Until the first one the small files may be in the page cache alone.
-            small_files = (checkpoints.LEADER_EPOCHS, checkpoints.PARTITION_METADATA)
-            opened.new_files = [f"{self.directory}/{name}" for name in small_files if name in names]
-            if self.known.may_be_unsynced:
-                for path in opened.new_files:
-                    rewrite.make_dirty(self.storage.open(path), 0, self.storage.stat(path)[0])
         return Partition(opened, self.config, self.resources, self.folder)
+
+    def _unsynced_files(self, sealed: Iterable[Seal], names: set[str]) -> list[str]:
+        """Only a seal of data proves a sync. Until the first one the small files may be in the page cache alone."""
+        if any(seal.contents.size_bytes for seal in sealed):
+            return []
+        small_files = (checkpoints.LEADER_EPOCHS, checkpoints.PARTITION_METADATA)
+        paths = [f"{self.directory}/{name}" for name in small_files if name in names]
+        if self.known.may_be_unsynced:
+            for path in paths:
+                rewrite.make_dirty(self.storage.open(path), 0, self.storage.stat(path)[0])
+        return paths
 
     # -- step 1
 
@@ -382,7 +387,7 @@ class _Opening:
         """How much of a scanned segment is known to be on the disk."""
         if segment.next_offset <= self.synced_up_to:
             return segment.size_bytes
-        return max(segment.synced_bytes, self._position_of(segment, self.synced_up_to))
+        return max(segment.sync.synced_bytes, self._position_of(segment, self.synced_up_to))
 
     def _begins_as_named(self, seal: Seal | None, *, is_last: bool) -> bool:
         """Whether a file was made for appends and never cleaned; where seals are lost or a Kafka wrote it, that is not known of all."""

@@ -41,6 +41,7 @@ from horolog.broker.log.integrity import (
     survey,
 )
 from horolog.broker.log.segments.converted_chunks import ConvertedChunks
+from horolog.broker.log.segments.segment_sync import SegmentSync
 from horolog.broker.log.storage import CANNOT_WRITE, Buffer, File, FileMissing, OverlayStorage, Storage, StorageFault
 from horolog.broker.log.validation import Validated
 from horolog.broker.topic_settings import TopicConfig
@@ -110,12 +111,10 @@ class Segment:
         "index_interval_bytes",
         "index_is_full",
         "index_max_bytes",
-        "indexes_unsynced",
         "log",
         "magics",
         "max_timestamp",
         "max_timestamp_offset",
-        "needs_sync",
         "next_offset",
         "number",
         "pending",
@@ -124,7 +123,7 @@ class Segment:
         "seal",
         "size_bytes",
         "sums",
-        "synced_bytes",
+        "sync",
         "unverified",
     )
 
@@ -152,12 +151,9 @@ class Segment:
         self.seal = seal
         self.progress: Seal | None = None
         """While appends go on: the seal of what was there when that was last asked for."""
-        self.indexes_unsynced = False
-        """`progress` speaks of entries that may not be on the disk."""
         self.pending: list[Buffer] = []
         self.bytes_since_entry = 0
         self.index_is_full = self._has_new_entries = False
-        self.needs_sync = False
         self.removed = False
         self._written: _Written | None = None
         self.sums = sealed_sums(seal)
@@ -166,8 +162,7 @@ class Segment:
         if seal is not None and contents.size_bytes:
             self.unverified = bytearray(b"\1") * blocks_in(contents.size_bytes)
         self._adopt(contents)
-        self.synced_bytes = contents.size_bytes
-        """How much of the log file a successful sync has covered."""
+        self.sync = SegmentSync(contents.size_bytes)
 
     def _adopt(self, contents: Contents) -> None:
         self.size_bytes = self.end_bytes = contents.size_bytes
@@ -338,7 +333,7 @@ class Segment:
         sealed_bytes = self.progress.contents.size_bytes if self.progress is not None else 0
         if self.seal is not None or self.pending or self.size_bytes - sealed_bytes < PROGRESS_BYTES:
             return False
-        self.indexes_unsynced = True
+        self.sync.ask_for_indexes()
         self.progress = self._make_seal(*self.indexes(), NEVER_MODIFIED)
         return True
 
@@ -370,7 +365,7 @@ class Segment:
         self.number = next(_numbers)  # nothing that is remembered of the old contents counts
         self._adopt(seal.contents)
         self.sums = sealed_sums(seal)
-        self.synced_bytes = seal.contents.size_bytes
+        self.sync.begin_with(seal.contents.size_bytes)
         self.seal, self.progress, self.unverified = seal, None, None
 
     @property
@@ -550,16 +545,17 @@ class Segment:
         storage = self._folder.storage
         if prefix is not None and self._load_sealed(prefix) is not None:
             self._adopt(prefix.contents)
-            self.synced_bytes = prefix.contents.size_bytes
+            self.sync.begin_with(self.size_bytes)
             self.sums = sealed_sums(prefix)
-            if self.synced_bytes:
-                self.unverified = bytearray(b"\1") * blocks_in(self.synced_bytes)
+            if self.size_bytes:
+                self.unverified = bytearray(b"\1") * blocks_in(self.size_bytes)
             entries = self.indexes()[0].entries
             last_entry = offset_index.position_of(entries, len(entries) // offset_index.ENTRY.size - 1)
             self.bytes_since_entry = self.size_bytes - last_entry
             return replace(known, first_offset=self.next_offset, start=self.size_bytes)
         self._adopt(Contents(0, self.base_offset))
-        self.bytes_since_entry = self.synced_bytes = 0
+        self.sync.begin_with(0)
+        self.bytes_since_entry = 0
         self.sums = BlockSums()
         self._offsets = OffsetIndex(storage, self.path(OFFSET_INDEX_SUFFIX), self.index_max_bytes)
         self._times = TimeIndex(storage, self.path(TIME_INDEX_SUFFIX), self.index_max_bytes)
@@ -598,7 +594,7 @@ class Segment:
         Of a segment that takes appends only the log: its indexes can be made anew from it, and syncing them would make
         every acknowledgement wait for three files. Unless they have been sealed as they are.
         """
-        with_indexes, self.indexes_unsynced = self.indexes_unsynced, False
+        with_indexes = self.sync.take_up_indexes()
         try:
             self.log.datasync()
             self.check_in_place()  # else what was synced has no name, and goes with this process
@@ -609,7 +605,7 @@ class Segment:
             if not self.removed:
                 raise
         except StorageFault:
-            self.indexes_unsynced |= with_indexes
+            self.sync.give_back_indexes(are_due=with_indexes)
             raise
 
     def check_in_place(self) -> None:

@@ -160,7 +160,7 @@ def test_a_snapshot_asked_for_during_a_sync_waits_for_the_next():
         model.partition._roll(NOW_MS)
 
     model.partition.sync()
-    model.partition._durability.names_changed()
+    model.partition._sync_state.names_changed()
     storage.sync_dir = sync_dir_and_roll
     model.partition.sync()
     assert not [name for name in storage.list_dir(DIRECTORY) if name.endswith(".snapshot")]

@@ -3,7 +3,8 @@
 import pytest
 
 from horolog.broker.log.integrity import seals
-from horolog.broker.log.partition.durability import Durability, Snapshot
+from horolog.broker.log.partition.durability import Durability
+from horolog.broker.log.partition.sync_state import Snapshot, SyncState
 from horolog.broker.log.producers import snapshot_file
 from horolog.broker.log.storage import StorageFault
 from tests.support.log_model import DIRECTORY, Model
@@ -33,11 +34,12 @@ def order_of(storage, durability, segments):
 
 
 def test_data_comes_first_then_names_then_what_describes_them(model):
-    durability = Durability(model.storage, DIRECTORY, 0)
+    state = SyncState(0)
+    durability = Durability(model.storage, DIRECTORY, state)
     segments = model.partition.segments
-    durability.segment_written(segments[0])
-    durability.segments_changed()
-    durability.save_snapshot(Snapshot(7, []))
+    state.segment_written(segments[0])
+    state.segments_changed()
+    state.save_snapshot(Snapshot(7, []))
     order = order_of(model.storage, durability, segments)
     assert order[:4] == [("sync", "log"), ("sync", "index"), ("sync", "timeindex"), ("sync_dir", "t-0")]
     renames = [what for operation, what in order if operation == "rename"]
@@ -47,39 +49,42 @@ def test_data_comes_first_then_names_then_what_describes_them(model):
 
 
 def test_nothing_to_do_costs_nothing(model):
-    durability = Durability(model.storage, DIRECTORY, 3)
-    assert not durability.has_work
+    state = SyncState(3)
+    durability = Durability(model.storage, DIRECTORY, state)
+    assert not state.has_work
     assert order_of(model.storage, durability, model.partition.segments) == []
-    assert durability.recovery_point == 10
+    assert state.recovery_point == 10
 
 
 def test_what_is_written_during_a_sync_asks_for_another(model):
-    durability = Durability(model.storage, DIRECTORY, 0)
+    state = SyncState(0)
+    durability = Durability(model.storage, DIRECTORY, state)
     segment = model.partition.segments[0]
-    durability.segment_written(segment)
+    state.segment_written(segment)
 
     class Busy:
         def __getattr__(self, name):
             return getattr(log, name)
 
         def datasync(self):
-            assert not segment.needs_sync
-            durability.segment_written(segment)
+            assert not segment.sync.is_due
+            state.segment_written(segment)
             segment.log = log
 
     log, segment.log = segment.log, Busy()
     before = model.storage.operations.get("sync", 0)
     durability.sync([segment], 5)
-    assert not durability.has_work
+    assert not state.has_work
     assert model.storage.operations["sync"] == before + 5, "both times with its indexes, the log itself the second time"
 
 
 def test_a_failed_sync_moves_no_recovery_point(model):
-    durability = Durability(model.storage, DIRECTORY, 0)
-    durability.segment_written(model.partition.segments[0])
-    durability.segments_changed()
+    state = SyncState(0)
+    durability = Durability(model.storage, DIRECTORY, state)
+    state.segment_written(model.partition.segments[0])
+    state.segments_changed()
     model.storage.fail("sync")
     with pytest.raises(StorageFault):
         durability.sync(model.partition.segments, 9)
-    assert durability.recovery_point == 0
+    assert state.recovery_point == 0
     assert not model.storage.exists(f"{DIRECTORY}/{seals.SEALS}")

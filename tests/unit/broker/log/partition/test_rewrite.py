@@ -7,7 +7,6 @@ from contextlib import suppress
 
 import pytest
 
-from horolog.broker.log.partition import SERVING
 from horolog.broker.log.partition.rewrite import PROBE
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_storage import ALL, PowerCut
@@ -51,8 +50,8 @@ def model():
 def test_a_sync_after_a_failed_one_would_prove_nothing(model):
     """The storage forgets what it failed to sync, as kernels do: without a repair a power cut takes it."""
     stopped(model)
-    model.partition.condition = SERVING
-    model.partition._durability._failed = None
+    model.partition._sync_state.resume()
+    model.partition._sync_state.rewritten(0)
     model.partition.sync()
     assert len(after_power_cut(model)) == 3
 
@@ -224,7 +223,7 @@ def test_a_sync_that_waited_for_one_that_failed_fails_too(model):
         model.partition.sync()
     waiting.join(10)
     assert len(late) == 1
-    assert durability.recovery_point == 0
+    assert model.partition.recovery_point == 0
 
 
 @pytest.mark.parametrize("evicting", [False, True])

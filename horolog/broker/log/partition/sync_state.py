@@ -1,0 +1,189 @@
+"""What a partition's thread and its workers tell each other: whether appends are taken, what is to be synced, what is on the disk.
+
+This is the only object of a partition that more than one thread writes (beside the `SegmentSync` of each of its segments), and
+its methods are grouped by the thread that calls them. Nothing waits here:
+
+- work is asked for by a queue or a flag, and a flag is cleared *before* the work: what is written meanwhile asks again;
+- a count has one writer: the changes of names are counted by the partition's thread, those that are synced by the worker;
+- a condition follows from the one before, so it is changed under a lock: a deleted partition stays deleted.
+
+One worker at a time works for a partition, see `Durability`.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from horolog.broker.log.partition.condition import SERVING
+from horolog.broker.log.producers import Remembered, SnapshotEntry
+from horolog.broker.log.segments import Segment
+from horolog.broker.log.storage import StorageFault
+
+
+class Snapshot(NamedTuple):
+    """What was known of the producers at an offset."""
+
+    offset: int
+    entries: Sequence[SnapshotEntry]
+    remembered: Sequence[Remembered] = ()
+    replaces: int | None = None
+    """The offset of another snapshot that may go once this one is there."""
+
+
+class SyncState:
+    """The attributes are for reading; the methods change them."""
+
+    __slots__ = (
+        "_lock",
+        "_name_changes",
+        "_names_synced",
+        "_seals_are_due",
+        "_segments",
+        "_snapshots",
+        "condition",
+        "failure",
+        "new_files",
+        "recovery_point",
+        "snapshot_offset",
+        "waiting_since_ms",
+    )
+
+    def __init__(self, recovery_point: int, snapshot_offset: int = -1, new_files: Sequence[str] = ()) -> None:
+        self._lock = threading.Lock()
+        self.condition = SERVING
+        self._segments: deque[Segment] = deque()
+        self._snapshots: deque[Snapshot] = deque()
+        self._seals_are_due = False
+        self._name_changes = 0
+        self._names_synced = 0
+        """How many of the changes a sync of the folder has covered."""
+        self.new_files = new_files
+        """Small files of a new folder, which nobody has synced. That the folder exists is on record elsewhere, so that it has
+        to be on the disk only with its first data."""
+        self.failure: StorageFault | None = None
+        """Of the last sync, until everything unsynced has been written again."""
+        self.recovery_point = recovery_point
+        """Everything before it is on the disk."""
+        self.snapshot_offset = snapshot_offset
+        """Of the newest snapshot of producers that is known to be on the disk."""
+        self.waiting_since_ms = -1
+        """When the first append came that is not synced yet."""
+
+    def __repr__(self) -> str:
+        return f"<SyncState: synced to offset {self.recovery_point}{', more is due' if self.has_work else ''}>"
+
+    @property
+    def has_snapshots(self) -> bool:
+        """Whether any wait to be written."""
+        return bool(self._snapshots)
+
+    @property
+    def names_are_unsynced(self) -> bool:
+        """Whether a power cut may bring back the names of segments as they were."""
+        return self._names_synced < self._name_changes
+
+    @property
+    def has_files_to_write(self) -> bool:
+        return bool(self._snapshots or self._seals_are_due)
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self._segments or self.has_files_to_write or self.names_are_unsynced)
+
+    # -- in the partition's thread
+
+    def append_waits(self, now_ms: int) -> None:
+        """To be told while `waiting_since_ms` says that none does."""
+        self.waiting_since_ms = now_ms
+
+    def segment_written(self, segment: Segment) -> None:
+        segment.sync.ask()
+        self._segments.append(segment)
+
+    def segments_changed(self) -> None:
+        """Segments came or went: their names have to be on the disk, and the seals to be written anew."""
+        self.names_changed()
+        self._seals_are_due = True
+
+    def names_changed(self) -> None:
+        """The names of files have to be on the disk with the next sync."""
+        self._name_changes += 1
+
+    def save_snapshot(self, snapshot: Snapshot) -> None:
+        """Write a snapshot of the producers once the log is on the disk up to its offset."""
+        self._snapshots.append(snapshot)
+
+    # -- in the one worker that syncs or rewrites
+
+    def sync_begins(self) -> None:
+        self.waiting_since_ms = -1
+
+    def take_segment(self) -> Segment | None:
+        """The next segment that is to be synced."""
+        if not self._segments:
+            return None
+        segment = self._segments.popleft()
+        segment.sync.take_up()
+        return segment
+
+    def give_back_segment(self, segment: Segment) -> None:
+        """Its sync has failed."""
+        self.segment_written(segment)
+
+    def take_seals(self) -> bool:
+        """Whether the seals are to be written anew."""
+        are_due, self._seals_are_due = self._seals_are_due, False
+        return are_due
+
+    def give_back_seals(self, *, are_due: bool) -> None:
+        """What `take_seals` said is due again: they could not be written."""
+        self._seals_are_due |= are_due
+
+    def changes_of_names(self) -> int:
+        """To be told to `names_synced` once the folder has been synced."""
+        return self._name_changes
+
+    def names_synced(self, changes: int) -> None:
+        self._names_synced = changes
+
+    def waiting_snapshots(self) -> tuple[Snapshot, ...]:
+        return tuple(self._snapshots)
+
+    def snapshot_saved(self, offset: int) -> None:
+        """The one that waited longest is on the disk."""
+        self.snapshot_offset = max(self.snapshot_offset, offset)
+        self._snapshots.popleft()
+
+    def new_files_synced(self) -> None:
+        self.new_files = ()
+
+    def reached(self, end_offset: int) -> None:
+        """A sync or a rewrite has covered the log up to here."""
+        self.recovery_point = max(self.recovery_point, end_offset)
+
+    def sync_failed(self, fault: StorageFault) -> None:
+        self.failure = fault
+
+    def rewritten(self, end_offset: int) -> None:
+        """Everything up to here has been written again and synced."""
+        self.reached(end_offset)
+        self.failure = None
+
+    # -- in any thread
+
+    def stop(self, reason: str) -> None:
+        with self._lock:
+            self.condition = self.condition.read_only(reason)
+
+    def go_offline(self, reason: str) -> None:
+        with self._lock:
+            self.condition = self.condition.offline(reason)
+
+    def resume(self) -> None:
+        with self._lock:
+            self.condition = self.condition.resumed()
+
+    def delete(self) -> None:
+        with self._lock:
+            self.condition = self.condition.deleted()

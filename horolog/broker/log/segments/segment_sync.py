@@ -1,0 +1,52 @@
+"""How much of a segment is on the disk, and whether a sync of it is due: all of a segment that more than one thread writes.
+
+The partition's thread says what there is to be synced, a worker takes that up and says what came of it. A flag is cleared *before*
+the work it asks for, so that what is written meanwhile asks again; `synced_bytes` has one writer at a time.
+"""
+
+
+class SegmentSync:
+    """The attributes are for reading; the methods change them, and are named by the thread that may."""
+
+    __slots__ = ("indexes_are_due", "is_due", "synced_bytes")
+
+    def __init__(self, synced_bytes: int) -> None:
+        self.is_due = False
+        """The segment waits in the queue of its partition's `SyncState`."""
+        self.indexes_are_due = False
+        """A seal speaks of entries that may not be on the disk."""
+        self.synced_bytes = synced_bytes
+        """How much of the log file a successful sync has covered."""
+
+    def __repr__(self) -> str:
+        return f"<SegmentSync: {self.synced_bytes} bytes synced{', more is due' if self.is_due else ''}>"
+
+    # -- in the partition's thread
+
+    def ask(self) -> None:
+        self.is_due = True
+
+    def ask_for_indexes(self) -> None:
+        self.indexes_are_due = True
+
+    def begin_with(self, synced_bytes: int) -> None:
+        """The log is another than before, as it was found on the disk."""
+        self.synced_bytes = synced_bytes
+
+    # -- in a worker
+
+    def take_up(self) -> None:
+        self.is_due = False
+
+    def take_up_indexes(self) -> bool:
+        """Whether the indexes are due with this sync."""
+        are_due, self.indexes_are_due = self.indexes_are_due, False
+        return are_due
+
+    def give_back_indexes(self, *, are_due: bool) -> None:
+        """What `take_up_indexes` said is due again: the sync has failed."""
+        self.indexes_are_due |= are_due
+
+    def reached(self, size_bytes: int) -> None:
+        """A sync or a rewrite has covered the log up to here."""
+        self.synced_bytes = max(self.synced_bytes, size_bytes)
