@@ -260,12 +260,10 @@ class DataFolder:
     ) -> Partition:
         directory = f"{self.path}/{name}"
         try:
-            return open_readable(*key, directory, config, resources, known)
+            return Partition(open_readable(*key, directory, config, resources, known))
         except StorageFault as fault:
             log.error("%s cannot be opened and is offline: %s", name, fault)
-            offline = offline_partition(*key, directory, config, resources, str(fault))
-            offline.log_start_offset = known.log_start_offset
-            return offline
+            return offline_partition(*key, directory, config, resources, str(fault), known.log_start_offset)
 
     def come_back(self) -> dict[TopicPartition, int]:
         """Take part again after having been away: where logs start. What was deleted before is removed. Raises StorageFault."""

@@ -197,7 +197,7 @@ class LogManager:
             if not in_memory:
                 partition.go_offline(str(fault))
             return False
-        partition.become(found)
+        partition.replace_log(found)
         return True
 
     def partition_in(self, directory: str) -> Partition | None:

@@ -1,4 +1,4 @@
-"""What a partition is made from, and what all partitions of a broker share."""
+"""All that an opening has found of a partition, and what all partitions of a broker share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,10 +7,12 @@ from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.files import LeaderEpochs
 from horolog.broker.log.indexes import IndexCache, TransactionIndex
 from horolog.broker.log.integrity import RescanQueue
+from horolog.broker.log.partition.sync_state import SyncState
 from horolog.broker.log.partition.time_watch import TimeWatch
 from horolog.broker.log.producers import ProducerStates
-from horolog.broker.log.segments import ConvertedChunks, Segment, TimesCache
+from horolog.broker.log.segments import ConvertedChunks, Segment, SegmentFolder, TimesCache
 from horolog.broker.log.storage import Storage
+from horolog.broker.topic_settings import TopicConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +30,16 @@ class Resources:
     converted: ConvertedChunks = field(default_factory=ConvertedChunks)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Opened:
-    """What a partition is made from: found by `recovery` in a folder, or new."""
+    """A partition as `recovery` has found it in its folder, or made it: all that a `Partition` begins with."""
 
     topic: str
     index: int
-    directory: str
     topic_id: bytes | None
+    config: TopicConfig
+    resources: Resources
+    folder: SegmentFolder
     segments: list[Segment]
     producers: ProducerStates
     epochs: LeaderEpochs
@@ -52,3 +56,22 @@ class Opened:
     """Of the newest snapshot of producers that is known to be on the disk."""
     new_files: list[str] = field(default_factory=list)
     """Small files of a folder that was just made, which nobody has synced."""
+    stopped: str | None = None
+    """Why no appends can be taken."""
+
+    def sync_state(self) -> SyncState:
+        """What of it is on the disk, and what the first sync has to do."""
+        synced = self.segments[-1].next_offset if self.recovery_point is None else self.recovery_point
+        state = SyncState(synced, self.snapshot_offset, self.new_files)
+        if self.names_unsynced:
+            state.names_changed()
+        if self.unsealed:
+            state.segments_changed()
+            for segment in self.segments:
+                state.segment_written(segment)
+        return state
+
+    def close_files(self) -> None:
+        """Give every descriptor back without writing anything."""
+        for segment in self.segments:
+            segment.close()

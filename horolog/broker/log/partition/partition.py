@@ -5,7 +5,7 @@ queues it, `flush` writes all that is queued with one write, `sync` (in a worker
 what is queued, `high_watermark` what is written: readers see the log up to there. When a write fails, everything since the
 last flush is taken back, from the files as from memory, and the partition goes on. If that fails too, or a sync does, the
 partition is read only: it takes no appends until the job of `repair_job` has gone well. One that is offline serves nothing
-until its folder can be opened again (`become`). See `condition`.
+until its folder has been opened again (`replace_log`). See `condition`.
 """
 
 import logging
@@ -19,9 +19,9 @@ from horolog.broker.log.partition import retention, rewrite, rolling
 from horolog.broker.log.partition.condition import SERVING, Condition
 from horolog.broker.log.partition.durability import Durability
 from horolog.broker.log.partition.expiry import Expiry
-from horolog.broker.log.partition.opened import Opened, Resources
+from horolog.broker.log.partition.opened import Opened
 from horolog.broker.log.partition.rewrite import Unreadable
-from horolog.broker.log.partition.sync_state import Snapshot, SyncState
+from horolog.broker.log.partition.sync_state import Snapshot
 from horolog.broker.log.partition.time_watch import kept_ms
 from horolog.broker.log.producers import Completed, Duplicate, ProducerBatch, ProducerStates, snapshot_file
 from horolog.broker.log.segments import (
@@ -30,7 +30,6 @@ from horolog.broker.log.segments import (
     Found,
     LogReader,
     Segment,
-    SegmentFolder,
     TimeSearch,
     convert_whole,
     segment_for,
@@ -85,13 +84,18 @@ class Partition:
         "topic_id",
     )
 
-    def __init__(self, opened: Opened, config: TopicConfig, resources: Resources, folder: SegmentFolder) -> None:
+    def __init__(self, opened: Opened) -> None:
+        self._begin(opened)
+
+    def _begin(self, opened: Opened) -> None:
+        """Everything there is of a partition follows from what an opening has found."""
+        resources = opened.resources
         self.topic = opened.topic
         self.index = opened.index
-        self.directory = opened.directory
+        self.directory = opened.folder.directory
         self.topic_id = opened.topic_id
         self.appended_bytes = 0
-        self.folder = folder
+        self.folder = opened.folder
         self.segments = opened.segments
         self.leader_epoch = opened.leader_epoch
         self.log_start_offset = opened.log_start_offset
@@ -106,18 +110,13 @@ class Partition:
         self._failed: StorageFault | None = None
         self._reader = LogReader(self.segments)
         self._times = TimeSearch(self.segments, resources.times)
-        synced = self.high_watermark if opened.recovery_point is None else opened.recovery_point
-        self._sync_state = SyncState(synced, opened.snapshot_offset, opened.new_files)
+        self._sync_state = opened.sync_state()
         self._durability = Durability(resources.storage, self.directory, self._sync_state)
         self.expiry = Expiry(f"{self.topic}-{self.index}", self._sync_state)
         self._doomed: deque[tuple[int, Segment]] = deque()
-        self.config = config
-        if opened.names_unsynced:
-            self._sync_state.names_changed()
-        if opened.unsealed:
-            self._sync_state.segments_changed()
-            for segment in opened.segments:
-                self._sync_state.segment_written(segment)
+        self.config = opened.config
+        if opened.stopped is not None:
+            self.stop(opened.stopped)
 
     def __repr__(self) -> str:
         stopped = self.stopped and f", takes no appends: {self.stopped}"
@@ -402,13 +401,13 @@ class Partition:
 
         return repair
 
-    def become(self, other: "Partition") -> None:
-        """Replace this partition's state by that of a fresh opening; it takes no appends until unsynced bytes are rewritten."""
-        leader_epoch = max(self.leader_epoch, other.leader_epoch)
-        for name in Partition.__slots__:
-            setattr(self, name, getattr(other, name))
+    def replace_log(self, opened: Opened) -> None:
+        """Go on with what a fresh opening has found; no appends are taken until unsynced bytes are rewritten."""
+        leader_epoch = max(self.leader_epoch, opened.leader_epoch)
+        self._begin(opened)
         self.leader_epoch = leader_epoch
-        self._sync_state.stop(other.stopped or "it was opened again, and what it holds is not known to be on the disk")
+        if opened.stopped is None:
+            self._sync_state.stop("it was opened again, and what it holds is not known to be on the disk")
 
     def _save_snapshot(self, replaces: int | None = None) -> None:
         producers = self._producers

@@ -7,6 +7,7 @@ from horolog.broker.log.recovery.recovery import (
     create_partition,
     is_segment_file,
     offline_partition,
+    open_log,
     open_partition,
 )
 from horolog.broker.log.recovery.rescan import Rescanner, Task
@@ -23,6 +24,7 @@ __all__ = [
     "create_partition",
     "is_segment_file",
     "offline_partition",
+    "open_log",
     "open_partition",
     "open_readable",
     "open_writable",

@@ -6,10 +6,12 @@ been opened again (`retries`). What only frees room (retention, leftovers) is do
 """
 
 import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from horolog.broker.log.partition import Partition, Resources, rewrite
-from horolog.broker.log.recovery.recovery import Circumstances, open_partition
+from horolog.broker.log.partition import Opened, Partition, Resources, rewrite
+from horolog.broker.log.recovery.recovery import Circumstances, open_log
+from horolog.broker.log.segments import Segment
 from horolog.broker.log.storage import CANNOT_WRITE, OverlayStorage, Storage, StorageFault
 from horolog.broker.topic_settings import TopicConfig
 
@@ -18,7 +20,7 @@ log = logging.getLogger(__name__)
 
 def open_readable(
     topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, known: Circumstances
-) -> Partition:
+) -> Opened:
     """Open the partition in a folder that is there. Raises StorageFault if its files cannot be read."""
     try:
         return open_writable(topic, index, directory, config, resources, known)
@@ -27,23 +29,22 @@ def open_readable(
             raise
         reason = str(fault)
     in_memory = replace(resources, storage=OverlayStorage(resources.storage, frees=True))
-    partition = open_partition(topic, index, directory, config, in_memory, known)
-    _check_readable(resources.storage, partition)
-    partition.stop(f"nothing can be written: {reason}")
-    return partition
+    opened = open_log(topic, index, directory, config, in_memory, known)
+    _check_readable(resources.storage, opened.segments)
+    return replace(opened, stopped=f"nothing can be written: {reason}")
 
 
 def open_writable(
     topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, known: Circumstances
-) -> Partition:
+) -> Opened:
     """Open a partition that is to take appends. Raises StorageFault if its folder or its active log cannot be written."""
-    partition = open_partition(topic, index, directory, config, resources, known)
+    opened = open_log(topic, index, directory, config, resources, known)
     try:
-        _check_writable(resources.storage, partition)
+        _check_writable(resources.storage, directory, opened.segments)
     except StorageFault:
-        partition.close_files()
+        opened.close_files()
         raise
-    return partition
+    return opened
 
 
 def storage_below(partition: Partition) -> Storage | None:
@@ -55,12 +56,12 @@ def storage_below(partition: Partition) -> Storage | None:
 def probe_below(partition: Partition, below: Storage) -> None:
     """Raises StorageFault unless the partition's folder and active log can be written again."""
     rewrite.probe(below, partition.directory)
-    _check_writable(below, partition)
+    _check_writable(below, partition.directory, partition.segments)
 
 
-def _check_readable(storage: Storage, partition: Partition) -> None:
+def _check_readable(storage: Storage, segments: Iterable[Segment]) -> None:
     """Raises StorageFault if a log cannot even be read: a sealed one is not opened before somebody asks for it."""
-    for segment in partition.segments:
+    for segment in segments:
         if segment.size_bytes:
             file = storage.open(segment.log.path)
             try:
@@ -69,8 +70,8 @@ def _check_readable(storage: Storage, partition: Partition) -> None:
                 file.close()
 
 
-def _check_writable(storage: Storage, partition: Partition) -> None:
-    storage.check_writable(partition.directory)
-    active = partition.segments[-1].log.path
+def _check_writable(storage: Storage, directory: str, segments: Sequence[Segment]) -> None:
+    storage.check_writable(directory)
+    active = segments[-1].log.path
     if storage.exists(active):
         storage.check_writable(active)

@@ -84,6 +84,13 @@ def open_partition(
     topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, known: Circumstances
 ) -> Partition:
     """Open the partition in a folder that is there. Raises StorageFault if its files cannot be read or mended."""
+    return Partition(open_log(topic, index, directory, config, resources, known))
+
+
+def open_log(
+    topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, known: Circumstances
+) -> Opened:
+    """What a partition begins with, as its folder is. Raises StorageFault if its files cannot be read or mended."""
     return _Opening(topic, index, directory, config, resources, known).open()
 
 
@@ -111,29 +118,31 @@ def create_partition(
     segment = Segment.create(folder, 0, config, now_ms)
     producers = ProducerStates(resources.producer_expiration_ms)
     new_files = [f"{directory}/{name}" for name in small_files]
-    opened = Opened(topic, index, directory, topic_id, [segment], producers, epochs, 0, 0, new_files=new_files)
-    return Partition(opened, config, resources, folder)
+    return Partition(
+        Opened(
+            topic, index, topic_id, config, resources, folder, [segment], producers, epochs, 0, 0, new_files=new_files
+        )
+    )
 
 
 def offline_partition(
-    topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, reason: str
+    topic: str,
+    index: int,
+    directory: str,
+    config: TopicConfig,
+    resources: Resources,
+    reason: str,
+    log_start_offset: int = 0,
 ) -> Partition:
     """What stands for a partition that cannot be opened: it says why, and nothing of it is touched."""
     folder = folder_of(directory, resources)
     segment = Segment(folder, 0, Contents(0, 0), config, 0)
     producers = ProducerStates(resources.producer_expiration_ms)
-    opened = Opened(
-        topic,
-        index,
-        directory,
-        _topic_id_if_readable(resources.storage, directory),
-        [segment],
-        producers,
-        LeaderEpochs(),
-        0,
-        0,
+    topic_id = _topic_id_if_readable(resources.storage, directory)
+    epochs = LeaderEpochs()
+    partition = Partition(
+        Opened(topic, index, topic_id, config, resources, folder, [segment], producers, epochs, 0, log_start_offset)
     )
-    partition = Partition(opened, config, resources, folder)
     partition.go_offline(reason)
     return partition
 
@@ -175,7 +184,7 @@ class _Opening:
         self.snapshot_offset = -1
         self.seals_found = False
 
-    def open(self) -> Partition:
+    def open(self) -> Opened:
         names = self._tidy(self.storage.list_dir(self.directory))
         sealed = self._load_seals(names)
         self.seals_found = bool(sealed)
@@ -192,11 +201,13 @@ class _Opening:
         epochs = self._epochs(segments[-1].next_offset)
         aborted = self._transactions(names, segments)
         self._producers(names, segments, aborted)
-        opened = Opened(
+        return Opened(
             self.topic,
             self.index,
-            self.directory,
             _topic_id_in(self.storage, self.directory),
+            self.config,
+            self.resources,
+            self.folder,
             segments,
             self.producers,
             epochs,
@@ -209,7 +220,6 @@ class _Opening:
             snapshot_offset=self.snapshot_offset,
             new_files=self._unsynced_files(sealed.values(), names),
         )
-        return Partition(opened, self.config, self.resources, self.folder)
 
     def _unsynced_files(self, sealed: Iterable[Seal], names: set[str]) -> list[str]:
         """Only a seal of data proves a sync. Until the first one the small files may be in the page cache alone."""

@@ -4,12 +4,14 @@ import errno
 import logging
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 
 import pytest
 
 from horolog.broker.log.integrity import seals
-from horolog.broker.log.partition import OffsetOutOfRange, append_marker
+from horolog.broker.log.partition import OffsetOutOfRange, Partition, Resources, append_marker
+from horolog.broker.log.recovery import Circumstances, open_log
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_storage import ALL
 from horolog.broker.log.validation import Refused
@@ -564,3 +566,26 @@ def test_an_index_of_aborted_transactions_that_can_not_be_written_is_before_the_
     model.sync()
     model.close_and_open()
     assert model.partition.aborted_transactions(0, 6) == expected
+
+
+def test_a_partition_whose_log_is_replaced_is_the_fresh_opening_and_takes_no_appends(model):
+    model.append(2, 0, [1, 2], [b"a", b"b"])
+    model.flush()
+    partition, epoch = model.partition, model.partition.leader_epoch
+    known = Circumstances(was_clean=False, log_start_offset=0, now_ms=NOW_MS, may_be_unsynced=True)
+    partition.close_files()
+    opened = open_log("t", 0, DIRECTORY, model.config, Resources(model.storage), known)
+    partition.replace_log(opened)
+    fresh = Partition(replace(opened, leader_epoch=epoch - 5))
+    for name in set(Partition.__slots__) - {"leader_epoch"}:
+        assert type(getattr(partition, name)) is type(getattr(fresh, name)), name
+    assert partition.segments is opened.segments
+    assert "not known to be on the disk" in partition.stopped
+    assert (fresh.stopped, fresh.fault) == (None, None)
+    assert partition.leader_epoch == max(epoch, opened.leader_epoch) > epoch
+    partition.repair_job()()
+    assert partition.takes_appends
+    fresh.leader_epoch = partition.leader_epoch + 1
+    fresh.replace_log(replace(opened, stopped="no room"))
+    assert fresh.stopped == "no room"
+    assert fresh.leader_epoch == partition.leader_epoch + 1, "an epoch that clients know never falls"
