@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from horolog.broker.adoption import adopted_file, takeover
 from horolog.broker.adoption.folders import Renaming, count_and_foreign
@@ -51,19 +51,51 @@ NOT_TAKEN = as_unknown({})
 """For folders that no topic was made of: nothing of them may go."""
 
 
-@dataclass(slots=True, eq=False)
 class Topic:
-    """One topic and its partitions, by index."""
+    """One topic, and the door to its partitions: to those that this broker leads, and to no others."""
 
-    name: str
-    id: bytes
-    partitions: list[Partition]
-    overrides: dict[str, str]
-    config: TopicConfig
-    internal: bool = field(init=False)
+    __slots__ = ("_partitions", "config", "id", "internal", "name", "overrides")
 
-    def __post_init__(self) -> None:
-        self.internal = self.name in INTERNAL_TOPICS
+    def __init__(
+        self,
+        name: str,
+        topic_id: bytes,
+        partitions: Iterable[Partition | None],
+        overrides: dict[str, str],
+        config: TopicConfig,
+    ) -> None:
+        """`partitions` has None in the place of those that another broker leads."""
+        self.name = name
+        self.id = topic_id
+        self.overrides = overrides
+        self.config = config
+        self.internal = name in INTERNAL_TOPICS
+        self._partitions = list(partitions)
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions the topic has, whoever leads them."""
+        return len(self._partitions)
+
+    def has(self, index: int) -> bool:
+        """Whether there is such a partition, whoever leads it."""
+        return 0 <= index < len(self._partitions)
+
+    def find(self, index: int) -> Partition | ErrorCode:
+        """The partition, if this broker leads it."""
+        if not 0 <= index < len(self._partitions):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        partition = self._partitions[index]
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER if partition is None else partition
+
+    @property
+    def led_here(self) -> list[Partition]:
+        """The partitions that this broker leads, in the order of numbers."""
+        return [partition for partition in self._partitions if partition is not None]
+
+    def put(self, index: int, partition: Partition | None) -> None:
+        """Take up a partition that this broker leads from now on, or with None one that it leads no more; the next index adds one."""
+        self._partitions[index : index + 1] = [partition]
 
     @property
     def settings_unknown(self) -> bool:
@@ -71,7 +103,7 @@ class Topic:
         return is_unknown(self.overrides)
 
     def __repr__(self) -> str:
-        return f"<Topic {self.name} with {len(self.partitions)} partitions>"
+        return f"<Topic {self.name} with {self.partition_count} partitions>"
 
 
 def random_topic_id() -> bytes:
@@ -272,7 +304,7 @@ class Cluster:
         if topic_id in self.by_id:
             topic_id = self._new_topic_id()
         config = self.topic_config(overrides)
-        topic = Topic(name, topic_id, [], overrides, config)
+        topic = Topic(name, topic_id, (), overrides, config)
         missing = [index for index in range(count) if index not in found]
         if missing:
             log.warning("topic %s: partitions %s have no folder and start empty", name, missing[:20])
@@ -283,7 +315,7 @@ class Cluster:
             )
             if partition.topic_id is None and partition.fault is None:
                 self._identify(partition, topic_id)
-            topic.partitions.append(partition)
+            topic.put(index, partition)
         self._register(topic)
 
     def reopened(self, partition: Partition) -> None:
@@ -321,12 +353,12 @@ class Cluster:
         self.by_id[topic.id] = topic
         self._stored[topic.name] = self._record_of(topic)
         self._collision_keys[collision_key(topic.name)] = topic.name
-        self._partition_count += len(topic.partitions)
+        self._partition_count += topic.partition_count
 
     def _record_of(self, topic: Topic) -> StoredTopic:
         """A topic as the file is to have it."""
-        places = self._logs.places_of(topic.partitions)
-        return StoredTopic(topic.name, topic.id, len(topic.partitions), dict(topic.overrides), places)
+        places = self._logs.places_of(topic.led_here)
+        return StoredTopic(topic.name, topic.id, topic.partition_count, dict(topic.overrides), places)
 
     def _save(self) -> None:
         """Write the file; a disk that fails is a refusal with Kafka's code for it."""
@@ -472,9 +504,9 @@ class Cluster:
             return dict.fromkeys(kept, error)
         for topic in doomed:
             del self.topics[topic.name], self.by_id[topic.id], self._collision_keys[collision_key(topic.name)]
-            self._partition_count -= len(topic.partitions)
+            self._partition_count -= topic.partition_count
             self._unidentified.discard(topic.name)
-            if self._remove_folders(topic.partitions):
+            if self._remove_folders(topic.led_here):
                 self._deleting_done(topic)
         self._save_or_warn()
         return {}
@@ -514,7 +546,7 @@ class Cluster:
         if topic is None:
             raise unknown_topic(wanted.name)
         self._check_no_foreign_folders(topic.name)
-        added = added_count(wanted, len(topic.partitions), self.nodes)
+        added = added_count(wanted, topic.partition_count, self.nodes)
         check_room(added, already_planned=already_planned, existing=self._partition_count)
         return added
 
@@ -537,10 +569,10 @@ class Cluster:
         for each in accepted:
             topic = self.topics[each.name]
             try:
-                while len(topic.partitions) < each.total_count:
-                    index, places = len(topic.partitions), self._stored[topic.name].folders
+                while topic.partition_count < each.total_count:
+                    index, places = topic.partition_count, self._stored[topic.name].folders
                     place = next((one for one, indexes in places.items() if index in indexes), None)
-                    topic.partitions.append(self._logs.create(topic.name, index, topic.config, topic.id, place))
+                    topic.put(index, self._logs.create(topic.name, index, topic.config, topic.id, place))
                     self._partition_count += 1
             except StorageFault as fault:
                 log.error("topic %s: could not grow: %s", topic.name, fault)
@@ -618,5 +650,5 @@ class Cluster:
 
 def _configure(topic: Topic, config: TopicConfig) -> None:
     topic.config = config
-    for partition in topic.partitions:
+    for partition in topic.led_here:
         partition.config = config

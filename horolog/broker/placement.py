@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from horolog.broker.cluster import Cluster
+from horolog.protocol.errors import ErrorCode
 
 NO_NODE = -1
 NO_EPOCH = -1
@@ -76,9 +77,8 @@ class SoleBroker:
 
     def lead(self, topic_id: bytes, index: int) -> Lead:
         topic = self._cluster.by_id.get(topic_id)
-        if topic is None or not 0 <= index < len(topic.partitions):
-            return NOBODY
-        return Lead(self.me, topic.partitions[index].leader_epoch)
+        partition = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.find(index)
+        return NOBODY if isinstance(partition, ErrorCode) else Lead(self.me, partition.leader_epoch)
 
     def brokers(self, listener: str) -> Sequence[Endpoint]:
         host, port = self._endpoints.advertised(listener)

@@ -312,8 +312,8 @@ def test_cluster_file(garbled: str) -> None:
         storage.create("/data/horolog-cluster").pwritev([GARBLED[garbled](data)], 0)
         async with MemoryBroker(storage) as broker:
             found = broker.broker.cluster.topics["t"]
-            assert (found.id, len(found.partitions)) == (topic_id, 2)
-            assert found.partitions[1].high_watermark == 1
+            assert (found.id, found.partition_count) == (topic_id, 2)
+            assert found.find(1).high_watermark == 1
             assert storage.read_all("/data/horolog-cluster.damaged") == GARBLED[garbled](data)
             assert [one[1] for one in await states(broker.connect())] == [0, 0]
 

@@ -29,7 +29,7 @@ class ClusterMachine(RuleBasedStateMachine):
         self.producer_ids = []
 
     def seen(self):
-        return {name: (len(t.partitions), t.overrides) for name, t in self.cluster.topics.items()}
+        return {name: (t.partition_count, t.overrides) for name, t in self.cluster.topics.items()}
 
     @contextlib.contextmanager
     def disk(self, fails):
@@ -98,7 +98,7 @@ class ClusterMachine(RuleBasedStateMachine):
         assert self.seen() == self.model
         folders = {(name, index) for name, (count, _) in self.model.items() for index in range(count)}
         assert set(self.machine.folders) == folders
-        assert all(p.config is t.config for t in self.cluster.topics.values() for p in t.partitions)
+        assert all(p.config is t.config for t in self.cluster.topics.values() for p in t.led_here)
         assert {t.id for t in self.cluster.topics.values()} == set(self.cluster.by_id)
 
 

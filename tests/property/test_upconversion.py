@@ -149,7 +149,7 @@ async def fetch_all(memory, client, version, start, max_bytes):
     """What a reader gets from an offset on, and every batch and message as it came."""
     topic = memory.broker.cluster.topics["t"]
     offset, records, entries = start, [], []
-    end = topic.partitions[0].high_watermark
+    end = topic.find(0).high_watermark
     while offset < end:
         part = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=max_bytes)
         place = {"topic_id": topic.id} if version >= 13 else {"topic": "t"}

@@ -126,7 +126,7 @@ class Simulation:
         return topic, self.world.chance.choice(topic.partitions)
 
     def real(self, partition: PartitionModel) -> Partition:
-        return self.world.broker.cluster.topics[partition.topic].partitions[partition.index]
+        return self.world.broker.cluster.topics[partition.topic].find(partition.index)
 
     def may_fail(self, partition: PartitionModel | None) -> bool:
         """Whether the disk is a reason for an error."""

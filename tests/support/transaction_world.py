@@ -140,7 +140,7 @@ class TransactionWorld:
         return offset
 
     def partition(self, place: Place) -> Partition:
-        return self.cluster.topics[place[0]].partitions[place[1]]
+        return self.cluster.topics[place[0]].find(place[1])
 
     def places(self) -> list[Place]:
         return [(TOPIC, index) for index in range(PARTITIONS)]

@@ -16,6 +16,7 @@ from horolog.broker.internal_topics import overrides_of, partition_count_of
 from horolog.broker.java_hash import partition_for
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
+from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import BatchHeader, is_cut, iter_batch, read_header
 from horolog.protocol.records.record import Record
 from horolog.protocol.records.timestamps import TimestampType
@@ -49,21 +50,28 @@ class TopicJournal:
         self._clock = clock
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.partition_count} partitions>"
+        return f"<{type(self).__name__} of {self.shard_count} partitions>"
 
-    @property
-    def partitions(self) -> Sequence[Partition]:
+    def find(self, shard: int) -> Partition | ErrorCode:
+        """The partition, if this broker leads it: else another coordinates what it keeps."""
         topic = self._cluster.topics.get(self._topic)
-        return topic.partitions if topic is not None else ()
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.find(shard)
 
     @property
-    def partition_count(self) -> int:
+    def led_here(self) -> Sequence[Partition]:
+        """The partitions that this broker leads: it coordinates what they keep."""
+        topic = self._cluster.topics.get(self._topic)
+        return topic.led_here if topic is not None else ()
+
+    @property
+    def shard_count(self) -> int:
         """How many partitions there are, or will be."""
-        return len(self.partitions) or partition_count_of(self._topic, self._cluster.settings)
+        topic = self._cluster.topics.get(self._topic)
+        return topic.partition_count if topic is not None else partition_count_of(self._topic, self._cluster.settings)
 
     def shard_of(self, name: str) -> int:
         """The partition that keeps a group or a transactional id: the same one on every Kafka broker."""
-        return partition_for(name, self.partition_count)
+        return partition_for(name, self.shard_count)
 
     def make_topic(self) -> None:
         """Make the topic if there is none; raises ClusterError."""

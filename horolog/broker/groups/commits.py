@@ -143,7 +143,7 @@ class Commits:
         for each in asked.partitions:
             answer = OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=code)
             answers.append(answer)
-            if not code and (topic is None or not 0 <= each.partition_index < len(topic.partitions)):
+            if not code and (topic is None or not topic.has(each.partition_index)):
                 answer.error_code = missing
             elif not code and topic is not None:
                 commit_ms = now_ms if each.commit_timestamp == NOW else each.commit_timestamp
@@ -199,7 +199,7 @@ class Commits:
             for each in asked.partitions:
                 answer = TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=code)
                 answers.append(answer)
-                if not code and (topic is None or not 0 <= each.partition_index < len(topic.partitions)):
+                if not code and (topic is None or not topic.has(each.partition_index)):
                     answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 elif not code and topic is not None:
                     self._take(topic, each, answer, self._clock.wall_ms(), NEVER, accepted)
@@ -287,7 +287,7 @@ class Commits:
 
     def _exists(self, partition: TopicPartition) -> bool:
         topic = self._cluster.topics.get(partition[0])
-        return topic is not None and 0 <= partition[1] < len(topic.partitions)
+        return topic is not None and topic.has(partition[1])
 
     def remove(
         self,

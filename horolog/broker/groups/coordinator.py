@@ -229,7 +229,10 @@ class GroupCoordinator:
     def offsets_partition(self, group_id: str) -> Partition:
         """The partition that keeps a group's offsets, made with the first use; raises ClusterError."""
         self._journal.make_topic()
-        return self._journal.partitions[self._journal.shard_of(group_id)]
+        found = self._journal.find(self._journal.shard_of(group_id))
+        if isinstance(found, ErrorCode):
+            raise ClusterError(found, f"the offsets of {group_id} are kept by another broker")
+        return found
 
     def txn_commit(self, request: TxnOffsetCommitRequest, done: Callable[[TxnOffsetCommitResponse], None]) -> None:
         """Append offsets in a producer's transaction; they count once it is committed."""

@@ -85,7 +85,7 @@ class Journal(TopicJournal):
             return
         try:
             self.make_topic()
-            partition = self.partitions[shard]
+            partition = self._led_here(shard)
             base_offset = self._append(partition, entries, producer, is_state=is_state)
         except (ClusterError, StorageFault) as error:
             log.error("group state could not be written: %s", error)
@@ -110,7 +110,8 @@ class Journal(TopicJournal):
 
     def when_written(self, shards: Iterable[int], action: Callable[[], None]) -> None:
         """Do something once what is on its way to these partitions is written, or has failed; at once if nothing is."""
-        waiting = [self.partitions[shard] for shard in shards if self._writing[shard]]
+        writing = (self.find(shard) for shard in shards if self._writing[shard])
+        waiting = [one for one in writing if not isinstance(one, ErrorCode)]
         if not waiting:
             action()
             return
@@ -151,16 +152,24 @@ class Journal(TopicJournal):
         return checked.first_offset
 
     def is_offline(self, shard: int) -> bool:
-        return shard < len(self.partitions) and self.partitions[shard].fault is not None
+        found = self.find(shard)
+        return not isinstance(found, ErrorCode) and found.fault is not None
 
     def put_offline(self, shard: int, fault: StorageFault) -> None:
-        put_offline(self.partitions[shard], fault)
+        put_offline(self._led_here(shard), fault)
+
+    def _led_here(self, shard: int) -> Partition:
+        """Raises ClusterError where another broker coordinates these groups."""
+        found = self.find(shard)
+        if isinstance(found, ErrorCode):
+            raise ClusterError(ErrorCode.NOT_COORDINATOR, f"shard {shard} of the groups is led by another broker")
+        return found
 
     def read(self, shard: int) -> Iterator[list[Stored | Marked]]:
         """Everything in one partition, in order and in pieces; what cannot be read is logged and left out."""
-        if shard >= len(self.partitions):
+        partition = self.find(shard)
+        if isinstance(partition, ErrorCode):
             return  # nothing has ever been kept
-        partition = self.partitions[shard]
         for batches in self.read_batches(partition):
             piece: list[Stored | Marked] = []
             for batch in batches:

@@ -104,7 +104,7 @@ def topics_of(group: ConsumerGroup, known: Known) -> dict[str, tuple[bytes, int]
     for name in names:
         topic = known.topics.get(name)
         if topic is not None:
-            found[name] = (topic.id, len(topic.partitions))
+            found[name] = (topic.id, topic.partition_count)
     return found
 
 

@@ -41,7 +41,7 @@ class Shards:
         A partition that cannot be read is offline, and its groups are loading, until it is `reopened`: nothing that it holds
         is forgotten.
         """
-        self._registry.loading = set(range(len(self._journal.partitions)))
+        self._registry.loading = {one.index for one in self._journal.led_here}
         for shard in sorted(self._registry.loading):
             yield from self._load(shard)
 

@@ -118,11 +118,7 @@ class PendingFetch:
             topic, unknown = cluster.topics.get(name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         else:
             topic, unknown = cluster.by_id.get(name), ErrorCode.UNKNOWN_TOPIC_ID
-        if topic is None:
-            return unknown
-        if not 0 <= index < len(topic.partitions):
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return topic.partitions[index]
+        return unknown if topic is None else topic.find(index)
 
     def check(self) -> bool:
         """Looked at again: answered if there is enough now."""

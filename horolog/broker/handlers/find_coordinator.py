@@ -55,7 +55,7 @@ def _answer(key: str, kind: int, found: Endpoint | ErrorCode) -> Coordinator:
 def _coordinator(broker: BrokerView, topic_name: str, key: str, listener: str) -> Endpoint | ErrorCode:
     """The leader of the partition that keeps a group or a transactional id."""
     topic = broker.cluster.topics[topic_name]
-    lead = broker.placement.lead(topic.id, partition_for(key, len(topic.partitions)))
+    lead = broker.placement.lead(topic.id, partition_for(key, topic.partition_count))
     return endpoint_of(broker.placement, lead.node, listener) or ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 

@@ -67,7 +67,7 @@ def disk_space(folder: DataFolder) -> tuple[int, int]:
 
 def _wanted(cluster: Cluster, asked: Iterable[DescribableLogDirTopic] | None) -> dict[str, Iterable[int]]:
     if asked is None:
-        return {name: range(len(topic.partitions)) for name, topic in cluster.topics.items()}
+        return {name: range(topic.partition_count) for name, topic in cluster.topics.items()}
     return {each.topic: each.partitions for each in asked}
 
 
@@ -87,13 +87,10 @@ def _partitions(
         return []
     return [
         DescribeLogDirsPartition(
-            partition_index=index,
-            partition_size=topic.partitions[index].size_bytes,
-            offset_lag=0,
-            is_future_key=False,
+            partition_index=index, partition_size=found.size_bytes, offset_lag=0, is_future_key=False
         )
         for index in dict.fromkeys(indexes)
-        if (name, index) in folder.partitions and index < len(topic.partitions)
+        if (name, index) in folder.partitions and not isinstance(found := topic.find(index), ErrorCode)
     ]
 
 

@@ -17,12 +17,14 @@ NO_EPOCH = -1
 
 
 def find_partition(cluster: Cluster, name: str, index: int) -> Partition | ErrorCode:
-    """The partition, if it is here and its disk works."""
+    """The partition, if this broker leads it and its disk works."""
     topic = cluster.topics.get(name)
-    if topic is None or not 0 <= index < len(topic.partitions):
+    if topic is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    partition = topic.partitions[index]
-    return partition if partition.condition.fault is None else ErrorCode.KAFKA_STORAGE_ERROR
+    partition = topic.find(index)
+    if isinstance(partition, ErrorCode) or partition.condition.fault is None:
+        return partition
+    return ErrorCode.KAFKA_STORAGE_ERROR
 
 
 class Leadership(NamedTuple):
@@ -39,7 +41,9 @@ def leadership(placement: Placement, topic: Topic, index: int) -> Leadership:
     """Who leads a partition; nobody while its files have failed here."""
     node, epoch = placement.lead(topic.id, index)
     replicas = [] if node == NO_NODE else [node]
-    if node == NO_NODE or (node == placement.me and topic.partitions[index].condition.fault is not None):
+    here = topic.find(index)
+    has_failed = not isinstance(here, ErrorCode) and here.condition.fault is not None
+    if node == NO_NODE or (node == placement.me and has_failed):
         return Leadership(ErrorCode.LEADER_NOT_AVAILABLE, NO_NODE, epoch, replicas, replicas)
     return Leadership(ErrorCode.NONE, node, epoch, replicas, [])
 

@@ -110,7 +110,7 @@ def describe_topic(placement: Placement, topic: Topic, operations: int) -> Metad
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.internal,
-        partitions=[_describe_partition(placement, topic, index) for index in range(len(topic.partitions))],
+        partitions=[_describe_partition(placement, topic, index) for index in range(topic.partition_count)],
         topic_authorized_operations=operations,
     )
 

@@ -173,10 +173,10 @@ def _append(
     if isinstance(topic, ErrorCode):
         _refuse(answer, topic)
         return None
-    if not 0 <= data.index < len(topic.partitions):
-        _refuse(answer, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    partition = topic.find(data.index)
+    if isinstance(partition, ErrorCode):
+        _refuse(answer, partition)
         return None
-    partition = topic.partitions[data.index]
     records: memoryview | None = data.records  # type: ignore[assignment]  # decoded ones are views of the frame
     if records is None:
         raise ProtocolError(f"Produce v{context.version} with null records for {topic.name}-{data.index}")

@@ -38,7 +38,7 @@ def list_reassignments(
 
 def _exists(cluster: Cluster, name: str, index: int) -> bool:
     topic = cluster.topics.get(name)
-    return topic is not None and 0 <= index < len(topic.partitions)
+    return topic is not None and topic.has(index)
 
 
 def alter_reassignments(
@@ -60,7 +60,7 @@ def alter_reassignments(
 def _reassign(broker: BrokerView, name: str, wanted: ReassignablePartition) -> ReassignablePartitionResponse:
     answer = ReassignablePartitionResponse(partition_index=wanted.partition_index, error_code=ErrorCode.NONE)
     topic, placement = broker.cluster.topics.get(name), broker.placement
-    if topic is None or not 0 <= wanted.partition_index < len(topic.partitions):
+    if topic is None or not topic.has(wanted.partition_index):
         answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         answer.error_message = f"there is no partition {name}-{wanted.partition_index} here"
     elif wanted.replicas is None:

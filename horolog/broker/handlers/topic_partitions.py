@@ -49,7 +49,7 @@ def handle(
         if not room:
             response.next_cursor = DescribeTopicPartitionsResponseCursor(topic_name=name, partition_index=0)
             break
-        indexes = range(max(0, first), len(topic.partitions))
+        indexes = range(max(0, first), topic.partition_count)
         answers.append(_describe(broker.placement, topic, indexes[:room]))
         if len(indexes) > room:
             following = indexes[room]

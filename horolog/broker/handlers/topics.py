@@ -121,7 +121,7 @@ def delete_topics(broker: BrokerView, request: DeleteTopicsRequest, context: Req
             answers.append(_not_deleted(each.name, each.topic_id, error))
         else:
             doomed[name] = cluster.topics[name].id
-    partitions = [partition for name in doomed for partition in cluster.topics[name].partitions]
+    partitions = [partition for name in doomed for partition in cluster.topics[name].led_here]
     failures = cluster.delete_topics(doomed)
     for name, topic_id in doomed.items():
         failure = failures.get(name)

@@ -90,7 +90,7 @@ def _refused(cluster: Cluster, places: Iterable[TopicPartition], *, internal_too
         topic = cluster.topics.get(name)
         if internal_too and name in INTERNAL_TOPICS:
             refused[name, index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        elif topic is None or not 0 <= index < len(topic.partitions):
+        elif topic is None or not topic.has(index):
             refused[name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return refused
 

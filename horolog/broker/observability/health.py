@@ -29,7 +29,7 @@ def readiness(broker: Watched) -> Readiness:
     if loading:
         reasons.append(f"{loading} partitions of committed offsets are still being read")
     for topic in broker.cluster.topics.values():
-        faults = [f"{topic.name}-{each.index} {what}" for each in topic.partitions if (what := _trouble(each))]
+        faults = [f"{topic.name}-{each.index} {what}" for each in topic.led_here if (what := _trouble(each))]
         (reasons if topic.internal else warnings).extend(faults)
         if topic.settings_unknown:
             warnings.append(f"topic {topic.name}: {UNKNOWN_MEANS}")

@@ -180,7 +180,7 @@ class State:
 
     def _partitions(self, limit: int, left_out: list[tuple[tuple[str, ...], float]]) -> Iterator[Collected]:
         topics = sorted(self._broker.cluster.topics.values(), key=lambda each: (each.internal, each.name))
-        everything = [partition for topic in topics for partition in topic.partitions]
+        everything = [partition for topic in topics for partition in topic.led_here]
         shown = everything[:limit]
         named = [((one.topic, str(one.index)), one) for one in shown]
         now_ms = self._broker.clock.wall_ms()
@@ -196,8 +196,8 @@ class State:
         yield SEGMENTS, ((labels, len(one.segments)) for labels, one in named)
         yield AGE, ((labels, (now_ms - time_ms) / 1000) for labels, time_ms in times if time_ms >= 0)
         yield AHEAD, [((), sum(time_ms > now_ms for _, time_ms in times))]
-        yield APPENDED, (((one.name,), sum(each.appended_bytes for each in one.partitions)) for one in topics[:limit])
-        yield RECORDS, (((one.name,), sum(each.log_end_offset for each in one.partitions)) for one in topics[:limit])
+        yield APPENDED, (((one.name,), sum(each.appended_bytes for each in one.led_here)) for one in topics[:limit])
+        yield RECORDS, (((one.name,), sum(each.log_end_offset for each in one.led_here)) for one in topics[:limit])
         left_out.append((("partition",), len(everything) - len(shown)))
         left_out.append((("topic",), max(0, len(topics) - limit)))
 

@@ -50,7 +50,7 @@ class Journal(TopicJournal):
     @property
     def is_readable(self) -> bool:
         """Whether the disk gives back what was written."""
-        return all(one.fault is None for one in self.partitions)
+        return all(one.fault is None for one in self.led_here)
 
     def open(self) -> None:
         """Make the topic if there is none; raises NotWritten."""
@@ -63,7 +63,9 @@ class Journal(TopicJournal):
     def partition_of(self, transactional_id: str) -> Partition:
         """Where an id is kept; raises NotWritten when its disk fails."""
         self.open()
-        partition = self.partitions[self.shard_of(transactional_id)]
+        partition = self.find(self.shard_of(transactional_id))
+        if isinstance(partition, ErrorCode):
+            raise NotWritten(ErrorCode.NOT_COORDINATOR, f"{transactional_id} is kept by another broker")
         if partition.fault is not None:
             raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, partition.fault)
         if partition.stopped is not None:
@@ -112,7 +114,7 @@ class Journal(TopicJournal):
 
     def read(self) -> Iterator[tuple[str, Transaction | None]]:
         """Every record in order; what cannot be read is logged and left out."""
-        for partition in self.partitions:
+        for partition in self.led_here:
             if partition.fault is None:
                 try:
                     yield from self.read_partition(partition)

@@ -1,7 +1,7 @@
 """Writes the markers of a decided transaction into its partitions, and tells who keeps offsets how it ended.
 
 A partition that is gone needs none; one that refuses it because a newer producer has written there neither. What the disk refuses
-stays to be done.
+stays to be done, and so does what another broker leads.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class Marking:
         left: list[TopicPartition] = []
         for topic, index in sorted(partitions):
             partition = self._find(topic, index)
-            if partition is None:
+            if isinstance(partition, ErrorCode):
+                if partition == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                    left.append((topic, index))
                 continue
             try:
                 self._append(partition, transaction.producer, coordinator_epoch, committed=committed)
@@ -70,9 +72,9 @@ class Marking:
         else:
             done(frozenset(left))
 
-    def _find(self, topic: str, index: int) -> Partition | None:
+    def _find(self, topic: str, index: int) -> Partition | ErrorCode:
         found = self._cluster.topics.get(topic)
-        return found.partitions[index] if found is not None and index < len(found.partitions) else None
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if found is None else found.find(index)
 
     def _append(self, partition: Partition, producer: Producer, coordinator_epoch: int, *, committed: bool) -> None:
         """No coordinator but this one is left, so whoever wrote the last marker does not fence it."""
@@ -118,7 +120,7 @@ class Marking:
     def open_places(self) -> Iterator[tuple[Producer, Partition]]:
         """Every transaction that is open in some partition."""
         for topic in self._cluster.topics.values():
-            for partition in topic.partitions:
+            for partition in topic.led_here:
                 if partition.fault is None and partition.producers().first_undecided_offset is not None:
                     yield from ((producer, partition) for producer in _with_open_transactions(partition))
 

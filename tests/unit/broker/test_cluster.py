@@ -22,7 +22,7 @@ def machine():
 
 
 def seen(cluster):
-    return {name: (topic.id, len(topic.partitions), topic.overrides) for name, topic in cluster.topics.items()}
+    return {name: (topic.id, topic.partition_count, topic.overrides) for name, topic in cluster.topics.items()}
 
 
 def refused(cluster, **new):
@@ -38,13 +38,13 @@ class TestCreating:
         topic = cluster.create_topic("t", 2, {"retention.ms": "5"})
         assert topic.config.retention_ms == 5
         assert cluster.by_id[topic.id] is topic
-        assert {p.topic_id for p in topic.partitions} == {topic.id}
+        assert {p.topic_id for p in topic.led_here} == {topic.id}
         again = machine.start()
         assert seen(again) == seen(cluster)
-        assert again.topics["t"].partitions[1].config.retention_ms == 5
+        assert again.topics["t"].find(1).config.retention_ms == 5
 
     def test_defaults_are_the_brokers(self, machine):
-        assert len(machine.start().create_topic("t").partitions) == 3
+        assert len(machine.start().create_topic("t").led_here) == 3
 
     def test_many_topics_are_one_write(self, machine, monkeypatch):
         cluster = machine.start()
@@ -88,7 +88,7 @@ class TestCreating:
     def test_an_assignment_gives_the_count(self, machine):
         cluster = machine.start()
         cluster.create_topics([NewTopic("t", assignments={1: [1], 0: [1]})])
-        assert len(cluster.topics["t"].partitions) == 2
+        assert cluster.topics["t"].partition_count == 2
 
     def test_existing_and_colliding_names(self, machine):
         cluster = machine.start()
@@ -183,7 +183,7 @@ class TestDeleting:
         new = cluster.create_topic("t", 1)
         again = machine.start()
         assert again.topics["t"].id == new.id
-        assert len(again.topics["t"].partitions) == 1
+        assert again.topics["t"].partition_count == 1
 
     def test_what_was_deleted_may_be_restored_from_a_backup(self, machine):
         cluster = machine.start()
@@ -198,7 +198,7 @@ class TestGrowing:
         cluster = machine.start()
         cluster.create_topic("t", 1, {"retention.ms": "5"})
         assert cluster.add_partitions([NewPartitions("t", 3)]) == {}
-        assert [p.config.retention_ms for p in cluster.topics["t"].partitions] == [5, 5, 5]
+        assert [p.config.retention_ms for p in cluster.topics["t"].led_here] == [5, 5, 5]
         assert seen(machine.start()) == seen(cluster)
 
     @pytest.mark.parametrize(
@@ -223,14 +223,14 @@ class TestGrowing:
         cluster = machine.start()
         cluster.create_topic("t", 2)
         assert cluster.add_partitions([NewPartitions("t", 3)], validate_only=True) == {}
-        assert len(cluster.topics["t"].partitions) == 2
+        assert cluster.topics["t"].partition_count == 2
 
     def test_a_failing_disk_leaves_what_could_be_made(self, machine):
         cluster = machine.start()
         cluster.create_topic("t", 1)
         machine.logs.fail_creating.add(("t", 2))
         assert cluster.add_partitions([NewPartitions("t", 4)])["t"].code == ErrorCode.KAFKA_STORAGE_ERROR
-        assert len(cluster.topics["t"].partitions) == 2
+        assert cluster.topics["t"].partition_count == 2
         assert seen(machine.start()) == seen(cluster)
 
     def test_a_file_that_cannot_be_written_changes_nothing(self, machine):
@@ -238,7 +238,7 @@ class TestGrowing:
         cluster.create_topic("t", 1)
         machine.storage.fail("sync", FILE_NAME)
         assert cluster.add_partitions([NewPartitions("t", 4)])["t"].code == ErrorCode.KAFKA_STORAGE_ERROR
-        assert len(cluster.topics["t"].partitions) == 1
+        assert cluster.topics["t"].partition_count == 1
         assert seen(machine.start()) == seen(cluster)
 
 
@@ -247,10 +247,10 @@ class TestConfiguring:
         cluster = machine.start()
         topic = cluster.create_topic("t", 2)
         cluster.alter_topic_configs({"t": {"segment.ms": "77"}})
-        assert {topic.config.segment_ms, *(p.config.segment_ms for p in topic.partitions)} == {77}
+        assert {topic.config.segment_ms, *(p.config.segment_ms for p in topic.led_here)} == {77}
         again = machine.start().topics["t"]
         assert again.overrides == {"segment.ms": "77"}
-        assert again.partitions[0].config.segment_ms == 77
+        assert again.find(0).config.segment_ms == 77
 
     @pytest.mark.parametrize("overrides", [{"segment.ms": "abc"}, {"no.such": "1"}])
     def test_a_refused_change_changes_nothing(self, machine, overrides):
@@ -279,14 +279,14 @@ class TestConfiguring:
         cluster.on_settings_changed = told.append
         cluster.alter_broker_configs("1", {"log.segment.bytes": "9000"})
         cluster.alter_broker_configs("", {"log.segment.bytes": "8000"})
-        assert cluster.topics["plain"].partitions[0].config.segment_bytes == 9000
-        assert cluster.topics["own"].partitions[0].config.segment_bytes == 5000
+        assert cluster.topics["plain"].find(0).config.segment_bytes == 9000
+        assert cluster.topics["own"].find(0).config.segment_bytes == 5000
         assert told[-1] is cluster.settings
         assert cluster.settings.log_segment_bytes == 9000
         again = machine.start()
         assert again.settings.log_segment_bytes == 9000
         again.alter_broker_configs("1", {})
-        assert again.topics["plain"].partitions[0].config.segment_bytes == 8000
+        assert again.topics["plain"].find(0).config.segment_bytes == 8000
 
     def test_a_broker_setting_that_a_topic_cannot_live_with_is_refused(self, machine):
         cluster = machine.start()
@@ -316,7 +316,7 @@ class TestConfiguring:
         assert again.settings.log_segment_bytes == 9000
         assert again.topics["t"].config.segment_bytes == 9000
         assert again.topics["t"].overrides == {"retention.ms": "-1"}
-        assert again.topics["t"].partitions[0].config.retention_ms == -1
+        assert again.topics["t"].find(0).config.retention_ms == -1
         assert caplog.text.count("dropped.key") == 2
 
     def test_topics_with_equal_overrides_share_their_configuration(self, machine):
@@ -333,7 +333,7 @@ class TestAdopting:
         )
         with caplog.at_level(logging.WARNING):
             cluster = machine.start()
-        assert {name: len(topic.partitions) for name, topic in cluster.topics.items()} == {"kafka": 2, "old": 1}
+        assert {name: topic.partition_count for name, topic in cluster.topics.items()} == {"kafka": 2, "old": 1}
         assert cluster.topics["kafka"].id == topic_id
         assert len(cluster.topics["old"].id) == 16
         assert "taken over" in caplog.text
@@ -345,7 +345,7 @@ class TestAdopting:
         machine.folders["t", 2] = bytes(range(16))
         with caplog.at_level(logging.WARNING):
             cluster = machine.start()
-        assert len(cluster.topics["t"].partitions) == 3
+        assert cluster.topics["t"].partition_count == 3
         assert "[0, 1]" in caplog.text
 
     @pytest.mark.parametrize("known", [False, True])
@@ -355,7 +355,7 @@ class TestAdopting:
         machine.folders["backup", 20240101] = None
         with caplog.at_level(logging.WARNING):
             cluster = machine.start()
-        assert {name: len(topic.partitions) for name, topic in cluster.topics.items()} == (
+        assert {name: topic.partition_count for name, topic in cluster.topics.items()} == (
             {"backup": 2} if known else {}
         )
         assert "20240101" in caplog.text
@@ -385,7 +385,7 @@ class TestAdopting:
         )
         with caplog.at_level(logging.WARNING):
             again = machine.start()
-        assert len(again.topics["t"].partitions) == 2
+        assert again.topics["t"].partition_count == 2
         assert again.topics["t"].overrides == {SETTINGS_UNKNOWN: "true"}
         config = again.topics["t"].config
         assert (config.delete, config.compact) == (False, False)

@@ -44,7 +44,7 @@ def machine():
 
 def seen(cluster):
     return {
-        name: (topic.id, [(p.topic_id, p.config.retention_ms, p.fault) for p in topic.partitions])
+        name: (topic.id, [(p.topic_id, p.config.retention_ms, p.fault) for p in topic.led_here])
         for name, topic in cluster.topics.items()
     }
 
@@ -57,7 +57,7 @@ def test_every_change_outlives_a_power_cut(machine):
     cluster.alter_topic_configs({"b": {"retention.ms": "7"}})
     again = machine.start()
     assert seen(again) == seen(cluster)
-    assert {name: len(topic.partitions) for name, topic in again.topics.items()} == {"a": 2, "b": 4}
+    assert {name: topic.partition_count for name, topic in again.topics.items()} == {"a": 2, "b": 4}
     assert again.cluster_id == cluster.cluster_id
 
 
@@ -70,7 +70,7 @@ def test_a_power_cut_at_any_step_of_creating_gives_the_whole_topic_or_none(machi
         machine.storage.power_off_after(step)
         with contextlib.suppress(PowerCut):
             cluster.create_topic("new", 2)
-        found = {name: len(topic.partitions) for name, topic in machine.start().topics.items()}
+        found = {name: topic.partition_count for name, topic in machine.start().topics.items()}
         assert found in ({"before": 1}, {"before": 1, "new": 2})
         outcomes.add(len(found))
     assert outcomes == {1, 2}
@@ -88,7 +88,7 @@ def test_a_full_disk_refuses_and_leaves_nothing(machine):
 
 def test_folders_without_the_file_keep_their_ids(machine):
     cluster = machine.start()
-    for partition in cluster.create_topic("t", 2).partitions:
+    for partition in cluster.create_topic("t", 2).led_here:
         partition.sync()
     machine.storage.remove("/data/horolog-cluster")
     machine.storage.sync_dir("/data")
@@ -102,7 +102,7 @@ def test_a_deleted_topic_may_be_made_again_at_once(machine):
     cluster.delete_topic("t")
     second = cluster.create_topic("t", 1)
     assert second.id != first.id
-    assert all(partition.fault for partition in first.partitions)
+    assert all(partition.fault for partition in first.led_here)
     assert seen(machine.start()) == seen(cluster)
     with pytest.raises(ClusterError):
         cluster.create_topic("t")
@@ -115,12 +115,12 @@ def test_a_power_cut_at_any_step_of_deleting_leaves_the_topic_as_it_was_or_nothi
         cluster = machine.start()
         cluster.delete_topics(cluster.topics)
         topic_id = cluster.create_topic("t", 3).id
-        append(cluster.topics["t"].partitions[0])
+        append(cluster.topics["t"].find(0))
         machine.storage.power_off_after(step)
         with contextlib.suppress(PowerCut):
             cluster.delete_topic("t")
         for _ in range(2):
-            found = {name: (topic.id, len(topic.partitions)) for name, topic in machine.start().topics.items()}
+            found = {name: (topic.id, topic.partition_count) for name, topic in machine.start().topics.items()}
             assert found in ({}, {"t": (topic_id, 3)})
         outcomes.add(len(found))
     assert outcomes == {0, 1}
@@ -130,7 +130,7 @@ def test_a_power_cut_at_any_step_of_deleting_leaves_the_topic_as_it_was_or_nothi
 def test_a_deleted_topic_whose_folder_does_not_say_whose_it_is_stays_deleted(machine, metadata):
     """The power may fail before the folder's small files are on the disk, and after records are."""
     cluster = machine.start()
-    append(cluster.create_topic("t", 1).partitions[0])
+    append(cluster.create_topic("t", 1).find(0))
     machine.storage.fail("rename", "/data/t-0")
     cluster.delete_topic("t")
     lose_id_of(machine, "t-0", metadata)
@@ -142,7 +142,7 @@ def test_a_deleted_topic_whose_folder_does_not_say_whose_it_is_stays_deleted(mac
 def test_a_deleted_topic_stays_deleted_though_its_folder_can_not_be_identified_at_first(machine):
     cluster = machine.start()
     cluster.create_topic("other", 1)
-    append(cluster.create_topic("t", 1).partitions[0])
+    append(cluster.create_topic("t", 1).find(0))
     machine.storage.fail("rename", "/data/t-0")
     cluster.delete_topic("t")
     lose_line_of(machine, "other")
@@ -155,12 +155,12 @@ def test_records_without_an_id_are_kept_where_the_record_of_topics_is_damaged(ma
     """Then nobody knows whether the topic was made anew."""
     cluster = machine.start()
     cluster.create_topic("other", 1)
-    append(cluster.create_topic("t", 1).partitions[0])
+    append(cluster.create_topic("t", 1).find(0))
     machine.storage.fail("rename", "/data/t-0")
     cluster.delete_topic("t")
     lose_line_of(machine, "other")
     lose_id_of(machine, "t-0", None)
-    (partition,) = machine.start().topics["t"].partitions
+    (partition,) = machine.start().topics["t"].led_here
     assert partition.high_watermark == 1
 
 
@@ -191,12 +191,12 @@ def lose_id_of(machine, folder, left):
 def test_a_topic_keeps_its_id_though_its_line_is_lost_and_its_folder_can_not_be_opened(machine, fault):
     cluster = machine.start()
     topic_id = cluster.create_topic("t", 1).id
-    append(cluster.topics["t"].partitions[0])
+    append(cluster.topics["t"].find(0))
     machine.start()
     lose_line_of(machine, "t")
     machine.storage.fail(fault, "t-0/", times=ALL)
     failing = machine.start_as_it_is()
-    (partition,) = failing.topics["t"].partitions
+    (partition,) = failing.topics["t"].led_here
     assert partition.fault
     failing.create_topic("other", 1)
     assert machine.start().topics["t"].id == topic_id
@@ -205,12 +205,12 @@ def test_a_topic_keeps_its_id_though_its_line_is_lost_and_its_folder_can_not_be_
 def test_a_topic_keeps_its_id_though_its_line_is_lost_and_one_look_at_its_folder_fails(machine):
     cluster = machine.start()
     topic_id = cluster.create_topic("t", 1).id
-    append(cluster.topics["t"].partitions[0])
+    append(cluster.topics["t"].find(0))
     machine.start()
     lose_line_of(machine, "t")
     machine.storage.fail("read", "t-0/partition.metadata")
     found = machine.start_as_it_is().topics["t"]
-    assert found.partitions[0].fault is None
+    assert found.find(0).fault is None
     assert (found.id, machine.start().topics["t"].id) == (topic_id, topic_id)
 
 
@@ -218,7 +218,7 @@ def test_a_topic_keeps_its_id_though_its_line_is_lost_and_one_look_at_its_folder
 def test_a_topic_has_its_id_again_when_its_folder_is_back(machine, identified):
     cluster = machine.start()
     topic_id = cluster.create_topic("t", 1).id
-    append(cluster.topics["t"].partitions[0])
+    append(cluster.topics["t"].find(0))
     machine.start()
     lose_line_of(machine, "t")
     if not identified:
@@ -227,10 +227,10 @@ def test_a_topic_has_its_id_again_when_its_folder_is_back(machine, identified):
     cluster = machine.start_as_it_is()
     topic = cluster.topics["t"]
     machine.storage.heal()
-    assert machine.logs.open_again(topic.partitions[0])
-    cluster.reopened(topic.partitions[0])
+    assert machine.logs.open_again(topic.find(0))
+    cluster.reopened(topic.find(0))
     assert (topic.id == topic_id) == identified
     assert cluster.by_id == {topic.id: topic}
-    assert topic.partitions[0].topic_id == topic.id
+    assert topic.find(0).topic_id == topic.id
     again = machine.start()
     assert again.topics["t"].id == topic.id

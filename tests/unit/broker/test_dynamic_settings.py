@@ -94,7 +94,7 @@ async def alter(wire, key, value):
 @pytest.mark.parametrize("key", sorted(OF_TOPICS))
 async def test_a_topic_follows_at_once_and_returns(key):
     async with MemoryBroker() as machine:
-        partition = machine.topic("t").partitions[0]
+        partition = machine.topic("t").find(0)
         wire = machine.connect()
         before = partition.config
         await alter(wire, key, OF_TOPICS[key])
@@ -105,9 +105,9 @@ async def test_a_topic_follows_at_once_and_returns(key):
 
 async def test_silent_producers_are_forgotten_after_another_time():
     async with MemoryBroker() as machine:
-        old = machine.topic("old").partitions[0]
+        old = machine.topic("old").find(0)
         await alter(machine.connect(), "producer.id.expiration.ms", "5000")
-        new = machine.topic("new").partitions[0]
+        new = machine.topic("new").find(0)
         assert old.producers().expiration_ms == new.producers().expiration_ms == 5000
 
 
@@ -176,7 +176,7 @@ def test_an_operator_changes_a_bound_with_a_real_client():
 async def test_retention_that_was_shortened_while_running_acts():
     async with MemoryBroker() as machine:
         topic = machine.topic("t", message_timestamp_type="LogAppendTime")
-        partition = topic.partitions[0]
+        partition = topic.find(0)
         records = encode_batch([Record(0, T0, TimestampType.CREATE_TIME, b"k", b"v", ())])
         partition.append(bytes(records), T0, produce_version=9)
         wire = machine.connect()

@@ -39,6 +39,6 @@ def test_missing_topics_are_created_and_others_left_alone():
     cluster = Machine().start()
     cluster.create_topic("there", 1)
     create_missing(cluster, "there:5:1,new:3:2:compact,th.ere:1:1,th_ere:1:1")
-    assert len(cluster.topics["there"].partitions) == 1
-    assert len(cluster.topics["new"].partitions) == 3
+    assert cluster.topics["there"].partition_count == 1
+    assert cluster.topics["new"].partition_count == 3
     assert cluster.topics["new"].config.compact

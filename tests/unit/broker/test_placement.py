@@ -18,7 +18,7 @@ def cluster():
 
 def test_it_leads_every_partition_in_the_epoch_of_its_log(cluster):
     topic, placement = cluster.create_topic("t", 2), SoleBroker(cluster, Endpoints())
-    topic.partitions[1].epoch_ends = [3, 8]
+    topic.find(1).epoch_ends = [3, 8]
     assert (placement.me, placement.controller()) == (7, 7)
     assert [placement.lead(topic.id, index) for index in range(2)] == [Lead(7, 0), Lead(7, 2)]
 

@@ -28,10 +28,10 @@ def journal_of(world, topic=GROUP_OFFSETS):
 @pytest.mark.parametrize(("topic", "count"), [(GROUP_OFFSETS, 3), (TRANSACTION_STATE, 2)])
 def test_the_topic_is_made_on_first_use_as_kafka_makes_it(world, topic, count):
     journal = journal_of(world, topic)
-    assert (len(journal.partitions), journal.partition_count) == (0, count)
+    assert (list(journal.led_here), journal.shard_count) == ([], count)
     journal.make_topic()
     journal.make_topic()
-    assert len(journal.partitions) == journal.partition_count == count
+    assert len(journal.led_here) == journal.shard_count == count
     assert world.cluster.topics[topic].overrides["cleanup.policy"] == "compact"
 
 
@@ -47,7 +47,7 @@ def test_a_name_stays_in_its_partition_whatever_the_settings_say_later(world):
 def test_done_is_told_once_the_tick_has_written_and_what_failed(world):
     journal = journal_of(world)
     journal.make_topic()
-    partition = journal.partitions[0]
+    partition = journal.find(0)
     told = []
     append(partition, *RECORDS[0])
     journal.submit([partition], told.append, durable=False)
@@ -70,7 +70,7 @@ def test_every_batch_is_read_once_and_whole_however_small_the_pieces_are(world, 
     monkeypatch.setattr(topic_journal, "READ_BYTES", piece_bytes)
     journal = journal_of(world)
     journal.make_topic()
-    partition = journal.partitions[0]
+    partition = journal.find(0)
     for key, value in RECORDS:
         append(partition, key, value)
     partition.flush()
@@ -83,6 +83,6 @@ def test_every_batch_is_read_once_and_whole_however_small_the_pieces_are(world, 
 def test_an_offline_partition_says_why(world):
     journal = journal_of(world)
     journal.make_topic()
-    put_offline(journal.partitions[1], StorageFault("no disk"))
-    assert "no disk" in journal.partitions[1].fault
-    assert journal.partitions[0].fault is None
+    put_offline(journal.find(1), StorageFault("no disk"))
+    assert "no disk" in journal.find(1).fault
+    assert journal.find(0).fault is None

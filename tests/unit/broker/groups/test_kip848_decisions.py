@@ -18,7 +18,7 @@ from horolog.protocol.messages.groups import HeartbeatRequest, MemberIdentity
 from tests.support.group_members import subscription
 
 CLIENT = Client("client", "/127.0.0.1")
-TOPIC = SimpleNamespace(name="t", id=b"t" * 16, partitions=range(4))
+TOPIC = SimpleNamespace(name="t", id=b"t" * 16, partition_count=4)
 SESSION_MS, INTERVAL_MS, REBALANCE_MS = 45_000, 5_000, 20_000
 OK = ErrorCode.NONE
 

@@ -90,7 +90,7 @@ def test_what_follows_comes_once_the_records_are_written_or_cannot_be(runner, wo
     world.tick()
     code = ErrorCode.COORDINATOR_NOT_AVAILABLE if fails else ErrorCode.NONE
     assert script.events == ["begin", ("stored", code)]
-    assert world.cluster.topics["__consumer_offsets"].partitions[0].high_watermark == (0 if fails else 1)
+    assert world.cluster.topics["__consumer_offsets"].find(0).high_watermark == (0 if fails else 1)
 
 
 def test_an_event_that_decides_nothing_does_nothing(runner, world, group):

@@ -135,7 +135,7 @@ async def test_a_topic_named_twice_is_answered_once(version, acks):
         response = await memory.connect().ask(parts(("t", 0), ("u", 0), ("t", 1, 2), acks=acks), version)
         assert answered(response) == [("t", [0, 1, 2]), ("u", [0])]
         written = int(acks == 1)
-        assert [one.log_end_offset for one in (*topic.partitions, *other.partitions)] == [written] * 4
+        assert [one.log_end_offset for one in (*topic.led_here, *other.led_here)] == [written] * 4
 
 
 async def test_a_topic_id_named_twice_is_answered_once():
@@ -151,7 +151,7 @@ async def test_of_a_partition_named_in_two_places_the_last_counts():
         topic = memory.topic()
         response = await memory.connect().ask(parts(("t", 0), ("t", 0)), 9)
         assert answered(response) == [("t", [0])]
-        assert topic.partitions[0].log_end_offset == 1
+        assert topic.find(0).log_end_offset == 1
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ async def test_asking_for_a_coordinator_makes_its_topic(key_type, topic):
         assert topic not in memory.broker.cluster.topics
         answer = await memory.connect().ask(FindCoordinatorRequest(coordinator_keys=["x"], key_type=key_type), 4)
         assert [one.error_code for one in answer.coordinators] == [0]
-        assert len(memory.broker.cluster.topics[topic].partitions) == 2
+        assert memory.broker.cluster.topics[topic].partition_count == 2
 
 
 @pytest.mark.parametrize("key_type", [0, 1])

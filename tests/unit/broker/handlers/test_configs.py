@@ -133,7 +133,7 @@ class TestAlter:
         assert alter(broker, version, "t", [("retention.ms", "333")]) == 0
         topic = broker.cluster.topics["t"]
         assert topic.overrides == {"retention.ms": "333"}
-        assert topic.partitions[0].config.retention_ms == 333
+        assert topic.find(0).config.retention_ms == 333
 
     @pytest.mark.parametrize(
         ("name", "configs", "code"),
@@ -193,7 +193,7 @@ class TestIncremental:
             "retention.ms": "333",
             "cleanup.policy": "delete,compact",
         }
-        assert topic.partitions[0].config.compact
+        assert topic.find(0).config.compact
         assert change(broker, version, "t", [("cleanup.policy", Change.APPEND, "compact")]) == 0
         assert topic.overrides["cleanup.policy"] == "delete,compact"
         assert change(broker, version, "t", [("cleanup.policy", Change.SUBTRACT, "delete")]) == 0
@@ -229,7 +229,7 @@ class TestIncremental:
     def test_broker_settings_take_effect_at_once(self, broker, node, code):
         assert change(broker, 1, node, [("log.segment.bytes", Change.SET, "9000")], BROKER) == code
         expected = SPECS["log.segment.bytes"].default if code else 9000
-        assert broker.cluster.topics["t"].partitions[0].config.segment_bytes == expected
+        assert broker.cluster.topics["t"].find(0).config.segment_bytes == expected
 
     @pytest.mark.parametrize("key", ["node.id", "listeners", "no.such"])
     def test_broker_settings_that_need_a_restart(self, broker, key):

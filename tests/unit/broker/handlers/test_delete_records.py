@@ -13,7 +13,7 @@ VERSIONS = range(3)
 @pytest.fixture
 def broker():
     broker = StandIn()
-    broker.cluster.create_topic("t", 1).partitions[0].timestamps = [1, 2, 3, 4, 5]
+    broker.cluster.create_topic("t", 1).find(0).timestamps = [1, 2, 3, 4, 5]
     return broker
 
 
@@ -50,7 +50,7 @@ def test_internal_topics_are_kept(broker):
 
 
 def test_a_failing_disk(broker):
-    broker.cluster.topics["t"].partitions[0].fail = True
+    broker.cluster.topics["t"].find(0).fail = True
     assert delete(broker, 2, 1) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
 
 

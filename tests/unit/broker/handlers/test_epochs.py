@@ -13,7 +13,7 @@ VERSIONS = range(5)
 @pytest.fixture
 def broker():
     broker = StandIn()
-    log = broker.cluster.create_topic("t", 1).partitions[0]
+    log = broker.cluster.create_topic("t", 1).find(0)
     log.timestamps, log.epoch_ends = [1, 2, 3, 4], [3]
     return broker
 
@@ -49,5 +49,5 @@ def test_the_epoch_a_client_believes_in(broker, version, current, code):
 
 
 def test_a_failing_disk(broker):
-    broker.cluster.topics["t"].partitions[0].fail = True
+    broker.cluster.topics["t"].find(0).fail = True
     assert ask(broker, 4, 0)[0] == ErrorCode.KAFKA_STORAGE_ERROR

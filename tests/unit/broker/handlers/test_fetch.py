@@ -119,7 +119,7 @@ async def test_damage_is_not_given_a_checksum_of_its_own() -> None:
         topic = memory.topic()
         client = memory.connect()
         await put(client, raw.message(b"good", timestamp=NOW_MS) + raw.message(b"flip", timestamp=NOW_MS), version=2)
-        (segment,) = topic.partitions[0].segments
+        (segment,) = topic.find(0).segments
         segment.log.pwritev([b"F"], segment.size_bytes - 4)
         answer = only(await client.ask(fetch(("t", 0, 0)), 4))
         assert values(answer) == [b"good"]
@@ -224,7 +224,7 @@ async def test_offsets_outside_of_the_log(offset: int) -> None:
 
 async def test_epochs_are_checked() -> None:
     async with MemoryBroker() as memory:
-        partition = memory.topic().partitions[0]
+        partition = memory.topic().find(0)
         partition.leader_epoch = 5
         client = memory.connect()
         await put(client, batch(b"v"))
@@ -296,11 +296,11 @@ async def test_a_session_mentions_only_what_has_changed() -> None:
 
 async def test_a_partition_that_is_offline_says_so() -> None:
     async with MemoryBroker() as memory:
-        memory.topic().partitions[0].go_offline("the disk is gone")
+        memory.topic().find(0).go_offline("the disk is gone")
         client = memory.connect()
         assert only(await client.ask(fetch(("t", 0, 0)), 5)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert only(await client.ask(fetch(("t", 0, 0)), 6)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
-        memory.broker.cluster.topics["t"].partitions[0].condition = SERVING
+        memory.broker.cluster.topics["t"].find(0).condition = SERVING
 
 
 async def test_there_are_no_followers() -> None:

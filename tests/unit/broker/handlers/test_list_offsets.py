@@ -24,7 +24,7 @@ def broker():
 
 
 def partition(broker):
-    return broker.cluster.topics["t"].partitions[0]
+    return broker.cluster.topics["t"].find(0)
 
 
 def ask(broker, version, target, *, name="t", index=0, epoch=-1, **more):

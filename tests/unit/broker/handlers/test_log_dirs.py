@@ -18,7 +18,7 @@ VERSIONS = range(6)
 @pytest.fixture
 def broker():
     broker = StandIn()
-    broker.cluster.create_topic("t", 2).partitions[0].timestamps = [1, 2]
+    broker.cluster.create_topic("t", 2).find(0).timestamps = [1, 2]
     broker.cluster.create_topic("u", 1)
     return broker
 

@@ -2,13 +2,34 @@
 
 import pytest
 
+from horolog.broker.handlers import HANDLERS
 from horolog.broker.java_hash import partition_for
 from horolog.broker.placement import NOBODY, Endpoint, Lead
 from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from horolog.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
 from horolog.protocol.messages.metadata import MetadataRequestTopic, TopicRequest
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from horolog.protocol.messages.reassignments import ReassignablePartition, ReassignableTopic
+from horolog.protocol.messages.topics import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from horolog.protocol.messages.transactions import (
+    DescribeProducersRequest,
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from horolog.protocol.messages.transactions import TopicRequest as ProducersTopic
+from tests.support import raw_records as raw
+from tests.support.memory_broker import NOW_MS, MemoryBroker
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 ME, OTHER = 1, 2
@@ -77,7 +98,7 @@ def test_the_coordinator_is_who_leads_the_shard(broker):
     topic = broker.cluster.create_topic(GROUP_OFFSETS, 6)
     keys = [f"group-{n}" for n in range(40)]
     answer = broker.ask(ApiKey.FIND_COORDINATOR, 4, key_type=0, coordinator_keys=keys)
-    assert {partition_for(key, len(topic.partitions)) for key in keys} == set(range(6))
+    assert {partition_for(key, topic.partition_count) for key in keys} == set(range(6))
     for found in answer.coordinators:
         shard = partition_for(found.key, 6)
         if shard == 5:
@@ -92,3 +113,74 @@ def test_a_partition_stays_with_its_leader(broker):
     answer = broker.ask(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, topics=wanted)
     codes = [one.error_code for one in answer.responses[0].partitions]
     assert codes == [ErrorCode.INVALID_REPLICA_ASSIGNMENT, ErrorCode.NONE]
+
+
+V2 = raw.batch([raw.record()], base_timestamp=NOW_MS, max_timestamp=NOW_MS)
+
+# -- requests for a partition that another broker leads: the client looks for its leader again, and comes to nothing that is here
+
+
+def produce(topic, version):
+    data = [PartitionProduceData(index=1, records=V2 if version > 2 else raw.message(b"v"))]
+    place = {"topic_id": topic.id} if version > 12 else {"name": topic.name}
+    return ProduceRequest(acks=1, timeout_ms=1000, topic_data=[TopicProduceData(partition_data=data, **place)])
+
+
+def fetch(topic, version):
+    wanted = [FetchPartition(partition=1, fetch_offset=0, partition_max_bytes=1000)]
+    place = {"topic_id": topic.id} if version > 12 else {"topic": topic.name}
+    return FetchRequest(max_wait_ms=0, min_bytes=1, topics=[FetchTopic(partitions=wanted, **place)])
+
+
+def list_offsets(topic, _version):
+    wanted = [ListOffsetsPartition(partition_index=1, timestamp=-1, max_num_offsets=1)]
+    return ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=topic.name, partitions=wanted)])
+
+
+def end_of_epoch(topic, _version):
+    wanted = [OffsetForLeaderPartition(partition=1, leader_epoch=0)]
+    return OffsetForLeaderEpochRequest(topics=[OffsetForLeaderTopic(topic=topic.name, partitions=wanted)])
+
+
+def delete_records(topic, _version):
+    wanted = [DeleteRecordsPartition(partition_index=1, offset=0)]
+    return DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=topic.name, partitions=wanted)], timeout_ms=1000)
+
+
+def describe_producers(topic, _version):
+    return DescribeProducersRequest(topics=[ProducersTopic(name=topic.name, partition_indexes=[1])])
+
+
+def write_markers(topic, _version):
+    topics = [WritableTxnMarkerTopic(name=topic.name, partition_indexes=[1])]
+    marker = WritableTxnMarker(
+        producer_id=1, producer_epoch=0, transaction_result=True, coordinator_epoch=0, topics=topics
+    )
+    return WriteTxnMarkersRequest(markers=[marker])
+
+
+ASKED = {
+    ApiKey.PRODUCE: (produce, lambda answer: answer.responses[0].partition_responses),
+    ApiKey.FETCH: (fetch, lambda answer: answer.responses[0].partitions),
+    ApiKey.LIST_OFFSETS: (list_offsets, lambda answer: answer.topics[0].partitions),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (end_of_epoch, lambda answer: answer.topics[0].partitions),
+    ApiKey.DELETE_RECORDS: (delete_records, lambda answer: answer.topics[0].partitions),
+    ApiKey.DESCRIBE_PRODUCERS: (describe_producers, lambda answer: answer.topics[0].partitions),
+    ApiKey.WRITE_TXN_MARKERS: (write_markers, lambda answer: answer.markers[0].topics[0].partitions),
+}
+
+
+@pytest.mark.parametrize("key", ASKED)
+async def test_every_version_is_told_that_this_is_not_the_leader(key):
+    request, answers = ASKED[key]
+    handler = HANDLERS[key]
+    async with MemoryBroker() as memory:
+        topic, client = memory.topic(partitions=2), memory.connect()
+        there = topic.find(1)
+        topic.put(1, None)
+        for version in range(handler.min_version, handler.max_version + 1):
+            (answer,) = answers(await client.ask(request(topic, version), version))
+            assert answer.error_code == 6, version  # an old client knows it as NotLeaderForPartition
+        assert (topic.partition_count, topic.led_here) == (2, [topic.find(0)])
+        assert there.log_end_offset == 0
+        topic.put(1, there)

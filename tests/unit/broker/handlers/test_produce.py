@@ -47,7 +47,7 @@ async def test_every_version_appends_and_names_the_offset(version: int, acks: in
         for expected in (0, 1):
             answer = only(await client.ask(request((name, 0, records_for(version)), acks=acks), version))
             assert (answer.error_code, answer.base_offset, answer.log_append_time_ms) == (0, expected, -1)
-        assert topic.partitions[0].high_watermark == 2
+        assert topic.find(0).high_watermark == 2
 
 
 async def test_acks_zero_gets_no_answer() -> None:
@@ -58,7 +58,7 @@ async def test_acks_zero_gets_no_answer() -> None:
         answer = only(await client.ask(request(("t", 0, V2)), 9))
         assert answer.base_offset == 1
         assert client.answers() == 0
-        assert topic.partitions[0].high_watermark == 2
+        assert topic.find(0).high_watermark == 2
 
 
 async def test_a_refusal_with_acks_zero_closes_the_connection() -> None:
@@ -83,7 +83,7 @@ async def test_refusals_leave_the_log_alone(parts: tuple[str, int, bytes], code:
         topic = memory.topic()
         answer = only(await memory.connect().ask(request(parts), 9))
         assert (answer.error_code, answer.base_offset) == (code, -1)
-        assert topic.partitions[0].log_end_offset == 0
+        assert topic.find(0).log_end_offset == 0
 
 
 async def test_an_unknown_topic_id_is_told_as_such() -> None:
@@ -98,7 +98,7 @@ async def test_acks_must_be_one_of_three(acks: int) -> None:
         topic = memory.topic()
         answer = only(await memory.connect().ask(request(("t", 0, V2), acks=acks), 9))
         assert answer.error_code == ErrorCode.INVALID_REQUIRED_ACKS
-        assert topic.partitions[0].log_end_offset == 0
+        assert topic.find(0).log_end_offset == 0
 
 
 async def test_a_refused_time_names_the_record_and_the_bound() -> None:
@@ -126,7 +126,7 @@ async def test_of_a_partition_named_twice_the_last_counts() -> None:
         twice = request(("t", 0, V2))
         twice.topic_data[0].partition_data *= 2
         only(await memory.connect().ask(twice, 9))
-        assert topic.partitions[0].log_end_offset == 1
+        assert topic.find(0).log_end_offset == 1
 
 
 async def test_a_transactional_batch_needs_a_transactional_id() -> None:
@@ -151,7 +151,7 @@ async def test_a_full_disk_is_told_at_once_and_writing_goes_on_after(version: in
         assert (answer.error_code, answer.base_offset) == (code, -1)
         answer = only(await client.ask(request(("t", 0, V2), acks=acks), version))
         assert (answer.error_code, answer.base_offset) == (0, 1)
-        assert topic.partitions[0].high_watermark == 2
+        assert topic.find(0).high_watermark == 2
 
 
 async def test_acks_all_survives_a_power_cut_and_acks_one_need_not() -> None:
@@ -165,12 +165,12 @@ async def test_acks_all_survives_a_power_cut_and_acks_one_need_not() -> None:
         storage.crash()
         memory.broker.logs.partitions.clear()
     async with MemoryBroker(storage) as memory:
-        assert 1 <= memory.broker.cluster.topics["t"].partitions[0].high_watermark <= 2
+        assert 1 <= memory.broker.cluster.topics["t"].find(0).high_watermark <= 2
 
 
 async def test_flush_messages_makes_every_answer_durable() -> None:
     async with MemoryBroker() as memory:
-        partition = memory.topic(flush_messages=1).partitions[0]
+        partition = memory.topic(flush_messages=1).find(0)
         client = memory.connect()
         only(await client.ask(request(("t", 0, V2), acks=1), 9))
         assert partition.recovery_point == 1
@@ -178,6 +178,6 @@ async def test_flush_messages_makes_every_answer_durable() -> None:
 
 async def test_the_setting_that_relaxes_acks_all() -> None:
     async with MemoryBroker(horolog_acks_all_sync="false") as memory:
-        partition = memory.topic().partitions[0]
+        partition = memory.topic().find(0)
         only(await memory.connect().ask(request(("t", 0, V2), acks=-1), 9))
         assert partition.recovery_point == 0

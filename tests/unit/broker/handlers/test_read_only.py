@@ -92,7 +92,7 @@ def test_records_are_refused_with_the_reason_and_topics_are_not_made():
             assert topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             broker.clock.advance(10**12)
             broker.broker.time_has_moved()
-            assert broker.broker.cluster.topics["t"].partitions[0].log_start_offset == 0
+            assert broker.broker.cluster.topics["t"].find(0).log_start_offset == 0
         assert contents(storage) == before
 
     asyncio.run(run())

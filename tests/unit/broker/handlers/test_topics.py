@@ -46,7 +46,7 @@ class TestCreateTopics:
         made = create(broker, version, new("t", 2, configs={"retention.ms": "77"}))["t"]
         assert (made.error_code, made.error_message) == (0, None)
         topic = broker.cluster.topics["t"]
-        assert (len(topic.partitions), topic.overrides) == (2, {"retention.ms": "77"})
+        assert (topic.partition_count, topic.overrides) == (2, {"retention.ms": "77"})
         assert made.topic_id == (topic.id if version >= 7 else bytes(16))
         if version >= 5:
             assert (made.num_partitions, made.replication_factor) == (2, 1)
@@ -72,7 +72,7 @@ class TestCreateTopics:
     @pytest.mark.parametrize("version", CREATE_VERSIONS)
     def test_defaults(self, broker, version):
         create(broker, version, new("t", -1, -1))
-        assert len(broker.cluster.topics["t"].partitions) == 3
+        assert broker.cluster.topics["t"].partition_count == 3
 
     @pytest.mark.parametrize("version", CREATE_VERSIONS)
     def test_named_twice_is_made_not_at_all(self, broker, version):
@@ -89,7 +89,7 @@ class TestCreateTopics:
     def test_assignments(self, broker):
         made = create(broker, 7, new("t", -1, -1, assignments=[[1], [1]]), new("u", -1, -1, assignments=[[5]]))
         assert [made["t"].error_code, made["u"].error_code] == [0, ErrorCode.INVALID_REPLICA_ASSIGNMENT]
-        assert len(broker.cluster.topics["t"].partitions) == 2
+        assert broker.cluster.topics["t"].partition_count == 2
 
 
 class TestDeleteTopics:
@@ -107,7 +107,7 @@ class TestDeleteTopics:
         assert [answers["t"].error_code, answers["u"].error_code] == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
         assert answers["t"].topic_id == (topic.id if version >= 6 else bytes(16))
         assert not broker.cluster.topics
-        assert broker.waiting.told == topic.partitions
+        assert broker.waiting.told == topic.led_here
 
     @pytest.mark.parametrize("version", DELETE_VERSIONS)
     def test_named_twice(self, broker, version):
@@ -164,7 +164,7 @@ class TestCreatePartitions:
             "v": ErrorCode.INVALID_PARTITIONS,
             "x": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         }
-        assert [len(broker.cluster.topics[name].partitions) for name in "tuv"] == [3, 2, 1]
+        assert [broker.cluster.topics[name].partition_count for name in "tuv"] == [3, 2, 1]
 
     @pytest.mark.parametrize("version", GROW_VERSIONS)
     def test_named_twice_or_only_validated_changes_nothing(self, broker, version):
@@ -173,4 +173,4 @@ class TestCreatePartitions:
         (twice,) = broker.ask(ApiKey.CREATE_PARTITIONS, version, topics=[one, one]).results
         (validated,) = broker.ask(ApiKey.CREATE_PARTITIONS, version, topics=[one], validate_only=True).results
         assert [twice.error_code, validated.error_code] == [ErrorCode.INVALID_REQUEST, 0]
-        assert len(broker.cluster.topics["t"].partitions) == 1
+        assert broker.cluster.topics["t"].partition_count == 1

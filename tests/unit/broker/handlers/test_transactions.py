@@ -117,7 +117,7 @@ async def test_old_data_is_not_rolled_or_kept_by_the_time_of_a_marker() -> None:
             answer = await wire.ask(request, 11)
             assert answer.responses[0].partition_responses[0].error_code == 0
             assert await producer.end(commit=True) == 0
-        (partition,) = topic.partitions
+        (partition,) = topic.led_here
         assert len(partition.segments) == 1
         assert partition.segments[0].max_timestamp == old_ms
         assert not partition.apply_retention(NOW_MS), "its producer is known from nowhere else"
@@ -139,7 +139,7 @@ async def test_writing_to_what_was_not_added(version, code) -> None:
         producer = await begin(memory)
         assert await producer.add(("t", 1)) == 0
         assert await producer.send("t", 0, b"a", version=version) == code
-        assert topic.partitions[0].log_end_offset == 0
+        assert topic.find(0).log_end_offset == 0
         assert await producer.send("t", 1, b"a", version=version) == 0
 
 
@@ -155,13 +155,13 @@ async def test_a_fenced_producer_writes_adds_and_ends_nothing(version) -> None:
         await memory.broker.committer.drain()
         assert await heir.initialize() == 0
         assert heir.id == zombie.id
-        end_offset = topic.partitions[0].log_end_offset
+        end_offset = topic.find(0).log_end_offset
         assert await zombie.send("t", 0, b"b", version=version) == OLD_EPOCH
         for add_version, code in ((0, OLD_EPOCH), (2, FENCED), (3, FENCED)):
             assert await zombie.add(("t", 0), version=add_version) == code
         for end_version, code in ((0, OLD_EPOCH), (2, FENCED), (4, FENCED)):
             assert await zombie.end(commit=True, version=end_version) == code
-        assert topic.partitions[0].log_end_offset == end_offset == 2
+        assert topic.find(0).log_end_offset == end_offset == 2
         assert await shown(memory.connect()) == []
 
 

@@ -49,7 +49,7 @@ class Machine:
                 job()
 
     def places(self, topic):
-        return [one.directory.rpartition("/")[0] for one in self.cluster.topics[topic].partitions]
+        return [one.directory.rpartition("/")[0] for one in self.cluster.topics[topic].led_here]
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_folder_of_another_node_is_refused(machine):
 
 
 def test_a_partition_in_two_folders_is_refused_and_neither_is_touched(machine):
-    append(machine.start(A, B).create_topic("t", 1).partitions[0])
+    append(machine.start(A, B).create_topic("t", 1).find(0))
     machine.logs.close()
     machine.storage.make_dir(f"{B}/t-0")
     with pytest.raises(DataFolderError, match="t-0 lies in two data folders: /disks/a/t-0 and /disks/b/t-0"):
@@ -174,7 +174,7 @@ def test_a_deleted_partition_goes_from_its_own_folder(machine):
 
 
 def test_offsets_that_are_on_record_stay_with_their_folder(machine):
-    partitions = machine.start(A, B).create_topic("t", 2).partitions
+    partitions = machine.start(A, B).create_topic("t", 2).led_here
     for one in partitions:
         append(one)
         append(one)
@@ -189,7 +189,7 @@ def test_offsets_that_are_on_record_stay_with_their_folder(machine):
 
 
 def test_a_folder_that_is_away_takes_only_its_partitions_along(machine):
-    for one in machine.start(A, B).create_topic("t", 4).partitions:
+    for one in machine.start(A, B).create_topic("t", 4).led_here:
         append(one)
     machine.lose(B)
     partitions = machine.start(A, B).topics["t"].partitions
@@ -203,7 +203,7 @@ def test_a_folder_that_is_away_takes_only_its_partitions_along(machine):
 
 @pytest.mark.parametrize("again", ["running", "restarted"])
 def test_a_folder_that_comes_back_brings_its_partitions(machine, again):
-    for one in machine.start(A, B).create_topic("t", 2).partitions:
+    for one in machine.start(A, B).create_topic("t", 2).led_here:
         append(one, b"kept")
         append(one)
         one.delete_records_before(1)
@@ -216,27 +216,27 @@ def test_a_folder_that_comes_back_brings_its_partitions(machine, again):
         machine.wait()
     else:
         machine.restart(A, B)
-    partitions = machine.cluster.topics["t"].partitions
+    partitions = machine.cluster.topics["t"].led_here
     assert [one.fault for one in partitions] == [None, None]
     assert [(one.log_start_offset, one.log_end_offset) for one in partitions] == [(1, 2), (1, 2)]
     assert machine.places("t") == [A, B]
     machine.wait()
     append(partitions[1])
     machine.restart(A, B)
-    assert machine.cluster.topics["t"].partitions[1].log_end_offset == 3
+    assert machine.cluster.topics["t"].find(1).log_end_offset == 3
     assert "meanwhile" in machine.cluster.topics
 
 
 def test_a_folder_that_is_not_named_any_more_is_not_made_up_for(machine):
-    for one in machine.start(A, B).create_topic("t", 2).partitions:
+    for one in machine.start(A, B).create_topic("t", 2).led_here:
         append(one)
     machine.restart(A)
-    away = machine.cluster.topics["t"].partitions[1]
+    away = machine.cluster.topics["t"].find(1)
     assert "log.dirs does not name it" in away.fault
     assert machine.storage.list_dir(A).count("t-1") == 0
     machine.restart(A)
     machine.restart(B, A)
-    assert [one.log_end_offset for one in machine.cluster.topics["t"].partitions] == [1, 1]
+    assert [one.log_end_offset for one in machine.cluster.topics["t"].led_here] == [1, 1]
 
 
 def test_a_topic_that_is_deleted_while_a_folder_is_away_does_not_come_back(machine):
@@ -284,11 +284,11 @@ def test_a_folder_in_which_nothing_can_be_made_is_passed_over_the_next_time(mach
 
 def test_a_partition_of_a_kafka_whose_folder_is_not_named_is_not_made_anew(machine):
     """Kafka's metadata says where it lies: made anew elsewhere, that Kafka would not start on the two folders again."""
-    made = [one.topic_id for one in machine.start(A, B).create_topic("t", 2).partitions]
+    made = [one.topic_id for one in machine.start(A, B).create_topic("t", 2).led_here]
     records = kraft.topic("t", made[0], 2)
     for index, folder in enumerate((A, B)):
         records[-2 + index].directories = [checkpoints.decode_uuid(id_of(machine, folder))]
-        append(machine.cluster.topics["t"].partitions[index])
+        append(machine.cluster.topics["t"].find(index))
     machine.logs.close()
     for folder in (A, B):
         machine.storage.remove(f"{folder}/{FILE_NAME}")

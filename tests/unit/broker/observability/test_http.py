@@ -72,7 +72,7 @@ async def test_not_ready_says_why():
 async def test_an_offline_internal_partition_keeps_clients_away_and_another_warns():
     async with running() as broker:
         broker.cluster.create_topics([NewTopic("t", 1, 1, {})])
-        broker.cluster.topics["t"].partitions[0].go_offline("no disk")
+        broker.cluster.topics["t"].find(0).go_offline("no disk")
         status, _, body = await get(broker, "/ready")
         assert status == 200
         assert json.loads(body)["warnings"] == ["t-0 is offline: no disk"]
@@ -81,13 +81,13 @@ async def test_an_offline_internal_partition_keeps_clients_away_and_another_warn
         status, _, body = await get(broker, "/ready")
         assert status == 503
         assert json.loads(body)["reasons"] == ["t-0 is offline: no disk"]
-        topic.partitions[0].condition = SERVING
+        topic.find(0).condition = SERVING
 
 
 async def test_a_stopped_partition_is_told_likewise():
     async with running() as broker:
         broker.cluster.create_topics([NewTopic("t", 1, 1, {})])
-        partition = broker.cluster.topics["t"].partitions[0]
+        partition = broker.cluster.topics["t"].find(0)
         partition.stop("a sync has failed")
         status, _, body = await get(broker, "/ready")
         partition.condition = SERVING
