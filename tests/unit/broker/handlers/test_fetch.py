@@ -300,7 +300,7 @@ async def test_a_partition_that_is_offline_says_so() -> None:
         client = memory.connect()
         assert only(await client.ask(fetch(("t", 0, 0)), 5)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert only(await client.ask(fetch(("t", 0, 0)), 6)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
-        memory.broker.cluster.topics["t"].find(0).condition = SERVING
+        memory.broker.cluster.topics["t"].find(0)._sync_state.condition = SERVING
 
 
 async def test_there_are_no_followers() -> None:

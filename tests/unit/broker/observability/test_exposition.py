@@ -122,7 +122,7 @@ async def test_offline_partitions_say_why():
         topic = machine.topic("t", 2)
         topic.find(1).go_offline('a "bad" disk\n')
         found = scrape(machine.broker)
-        topic.find(1).condition = SERVING
+        topic.find(1)._sync_state.condition = SERVING
         assert found["horolog_partitions", ("state", "offline")] == 1
         reason = ("reason", 'a "bad" disk\n')
         assert found["horolog_partition_offline_info", ("partition", "1"), reason, ("topic", "t")] == 1
@@ -132,7 +132,7 @@ async def test_stopped_partitions_say_why():
     async with MemoryBroker() as machine:
         machine.topic("t", 2).find(0).stop("a sync has failed")
         found = scrape(machine.broker)
-        machine.broker.cluster.topics["t"].find(0).condition = SERVING
+        machine.broker.cluster.topics["t"].find(0)._sync_state.condition = SERVING
         states = {state: found["horolog_partitions", ("state", state)] for state in ("online", "offline", "stopped")}
         assert states == {"online": 1, "offline": 0, "stopped": 1}
         reason = ("reason", "a sync has failed")

@@ -81,7 +81,7 @@ async def test_an_offline_internal_partition_keeps_clients_away_and_another_warn
         status, _, body = await get(broker, "/ready")
         assert status == 503
         assert json.loads(body)["reasons"] == ["t-0 is offline: no disk"]
-        topic.find(0).condition = SERVING
+        topic.find(0)._sync_state.condition = SERVING
 
 
 async def test_a_stopped_partition_is_told_likewise():
@@ -90,7 +90,7 @@ async def test_a_stopped_partition_is_told_likewise():
         partition = broker.cluster.topics["t"].find(0)
         partition.stop("a sync has failed")
         status, _, body = await get(broker, "/ready")
-        partition.condition = SERVING
+        partition._sync_state.condition = SERVING
         assert status == 200
         assert json.loads(body)["warnings"] == ["t-0 takes no appends: a sync has failed"]
 
