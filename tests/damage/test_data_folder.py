@@ -11,7 +11,7 @@ import pytest
 
 from horolog.broker.log.manager import DataFolderError
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.log.storage.memory_storage import ALL
+from horolog.broker.log.storage.memory_disk import ALL
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic

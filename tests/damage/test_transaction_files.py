@@ -30,7 +30,7 @@ def paths(model, suffix):
 
 
 def put(model, path, data):
-    mtime_ms = model.storage.mtime_ms(path)
+    mtime_ms = model.storage.stat(path)[1] // 1_000_000
     model.storage.create(path).pwritev([data], 0)
     model.storage.set_mtime_ms(path, mtime_ms)
 

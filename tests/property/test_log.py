@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from horolog.broker.log.partition import OffsetOutOfRange
 from horolog.broker.log.segments import segment as segment_module
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.storage.memory_storage import PowerCut
+from horolog.broker.log.storage.memory_disk import PowerCut
 from tests.support.log_model import CODECS, Model, read_all, small_config
 
 SMALL_PROGRESS_BYTES = 300

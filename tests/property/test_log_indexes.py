@@ -42,7 +42,7 @@ def spoil(storage, name, how, chance, others):
         "swapped": storage.read_all(f"{DIRECTORY}/{chance.choice(others)}"),
         "preallocated": good + bytes(5 * size),
     }[how]
-    mtime_ms = storage.mtime_ms(path)
+    mtime_ms = storage.stat(path)[1] // 1_000_000
     storage.create(path).pwritev([changed], 0)
     storage.set_mtime_ms(path, mtime_ms)
 

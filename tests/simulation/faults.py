@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
-from horolog.broker.log.storage.memory_storage import ALL
+from horolog.broker.log.storage.memory_disk import ALL
 from horolog.protocol.errors import ProtocolError
 from horolog.protocol.records.entries import base_offset_of, check_crc, iter_entries, records_of_entry
 from tests.simulation.admin import NAMES

@@ -8,7 +8,7 @@ from typing import NoReturn
 from horolog.broker.log.manager import DataFolderError
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.storage.memory_storage import ALL, PowerCut
+from horolog.broker.log.storage.memory_disk import ALL, PowerCut
 from tests.simulation.admin import ALWAYS, Administrator
 from tests.simulation.faults import SURVIVAL, Chaos
 from tests.simulation.model import Attempt, Level, Outcome, PartitionModel, TopicModel

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from horolog.broker.log.storage.memory_storage import PowerCut
+from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer, State
 from horolog.protocol.errors import ErrorCode
 from tests.support.history import History, Outcome

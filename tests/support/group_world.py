@@ -64,7 +64,7 @@ class GroupWorld:
     def restart(self) -> None:
         """Kill the process: what was not written is gone, and nobody who waits gets an answer."""
         self.storage.heal()
-        self.storage._locks.clear()
+        self.storage.locks.clear()
         self.start()
 
     def topic(self, name: str = "t", partitions: int = 4) -> None:

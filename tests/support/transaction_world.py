@@ -19,7 +19,7 @@ from horolog.broker.handlers import transactional_produce
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import MemoryStorage, StorageFault
-from horolog.broker.log.storage.memory_storage import ALL
+from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.log.validation import Refused
 from horolog.broker.metrics import Metrics
 from horolog.broker.settings import load

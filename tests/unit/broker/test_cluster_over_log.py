@@ -10,7 +10,7 @@ from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import FILE_NAME, ClusterFile
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.log.storage.memory_storage import ALL, PowerCut
+from horolog.broker.log.storage.memory_disk import ALL, PowerCut
 from horolog.broker.new_topics import NewPartitions, NewTopic
 from horolog.broker.settings import Settings
 from horolog.protocol.errors import ErrorCode

@@ -659,7 +659,7 @@ class Segment:
 
     def modified_ms(self) -> int:
         """When the log file was last written: what tells the age of a segment without any timestamps."""
-        return self._folder.storage.mtime_ms(self.path(LOG_SUFFIX))
+        return self._folder.storage.stat(self.path(LOG_SUFFIX))[1] // 1_000_000
 
 
 def sealed_sums(seal: Seal | None) -> BlockSums:

@@ -199,9 +199,6 @@ class OverlayStorage:
             raise FileMissing(f"stat {path}: it was removed", path=path)
         return changed.size_bytes, changed.modified_ns
 
-    def mtime_ms(self, path: str) -> int:
-        return self.stat(path)[1] // 1_000_000
-
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
         """Make a file as old as told."""
         self.changing(path).modified_ns = mtime_ms * 1_000_000

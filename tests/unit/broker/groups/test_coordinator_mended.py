@@ -3,7 +3,7 @@
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.storage.memory_storage import ALL
+from horolog.broker.log.storage.memory_disk import ALL
 from horolog.protocol.errors import ErrorCode
 from tests.support.group_members import commit, committed
 from tests.support.group_world import GroupWorld
@@ -67,7 +67,7 @@ def test_offsets_are_not_taken_for_missing_while_their_partition_can_not_be_open
     world.tick()
     partition = world.coordinator.offsets_partition("g")
     shard, directory = partition.index, partition.directory
-    world.storage._locks.clear()
+    world.storage.locks.clear()
     world.storage.fail("read", directory, times=ALL)
     world.start()
     partition = world.coordinator.offsets_partition("g")

@@ -7,7 +7,7 @@ import errno
 
 import pytest
 
-from horolog.broker.log.storage.memory_storage import ALL
+from horolog.broker.log.storage.memory_disk import ALL
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

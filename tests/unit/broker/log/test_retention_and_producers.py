@@ -6,7 +6,7 @@ import random
 import pytest
 
 from horolog.broker.log.segments import LOG_SUFFIX
-from horolog.broker.log.storage.memory_storage import ALL
+from horolog.broker.log.storage.memory_disk import ALL
 from tests.support.log_model import DIRECTORY, NOW_MS, Model, send, small_config
 
 RETENTION_MS = 1000

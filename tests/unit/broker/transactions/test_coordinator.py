@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horolog.broker.log.storage.memory_storage import ALL
+from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer, State
 from horolog.protocol.errors import ErrorCode
 from tests.support.transaction_world import TransactionWorld

@@ -13,7 +13,7 @@ from horolog.broker.log.manager import partition_of
 from horolog.broker.log.producers.snapshot_file import offset_of
 from horolog.broker.log.recovery import is_segment_file
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.log.storage.memory_storage import ALL
+from horolog.broker.log.storage.memory_disk import ALL
 
 offsets = st.integers(0, 2**63 - 1)
 ranges = st.builds(Range, offsets, st.integers(0, 2**31), st.just(0), offsets, st.none() | offsets)

@@ -13,7 +13,7 @@ from horolog.broker.log.integrity import seals
 from horolog.broker.log.partition import OffsetOutOfRange, Partition, Resources, append_marker
 from horolog.broker.log.recovery import Circumstances, open_log
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.storage.memory_storage import ALL
+from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.log.validation import Refused
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import encode_batch

@@ -9,7 +9,7 @@ import pytest
 
 from horolog.broker.log.partition.rewrite import PROBE
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.storage.memory_storage import ALL, PowerCut
+from horolog.broker.log.storage.memory_disk import ALL, PowerCut
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.record import Record
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, read_all, small_config
@@ -247,7 +247,7 @@ def test_nothing_that_a_seal_speaks_of_is_written_again():
     sealed = [segment.log.path for segment in model.partition.segments[:-1]]
     assert len(sealed) > 1
     before = {path: model.storage.file_node(path).mtime_ns for path in sealed}
-    model.storage._now_ns = lambda: 5
+    model.storage.now_ns = lambda: 5
     model.reopen(was_clean=False)
     assert {path: model.storage.file_node(path).mtime_ns for path in sealed} == before
     assert model.storage.file_node(model.partition.segments[-1].log.path).mtime_ns == 5

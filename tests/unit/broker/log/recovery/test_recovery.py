@@ -8,7 +8,7 @@ from horolog.broker.log.files import checkpoints, leader_epochs
 from horolog.broker.log.integrity import seals
 from horolog.broker.log.recovery import is_segment_file
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.storage.memory_storage import ALL
+from horolog.broker.log.storage.memory_disk import ALL
 from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
 from horolog.protocol.records.control import Marker, encode_marker
 from horolog.protocol.records.entries import iter_entries
@@ -40,7 +40,7 @@ def model():
 def flip(model, path, at):
     data = bytearray(model.storage.read_all(path))
     data[at] ^= 0x10
-    mtime_ms = model.storage.mtime_ms(path)
+    mtime_ms = model.storage.stat(path)[1] // 1_000_000
     model.storage.create(path).pwritev([bytes(data)], 0)
     model.storage.set_mtime_ms(path, mtime_ms)
 

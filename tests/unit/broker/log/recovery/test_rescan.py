@@ -5,7 +5,7 @@ import pytest
 from horolog.broker.log.integrity import BeingRescanned, RescanQueue, set_aside
 from horolog.broker.log.recovery import Rescanner
 from horolog.broker.log.segments import segment as segment_module
-from horolog.broker.log.storage.memory_storage import ALL
+from horolog.broker.log.storage.memory_disk import ALL
 from tests.support.log_model import DIRECTORY, NOW_MS, Model, read_all, small_config
 from tests.unit.broker.log.recovery.test_recovery import bases, fill, flip, log_path
 

@@ -8,7 +8,7 @@ import pytest
 from horolog.broker.log.segments import swap_files
 from horolog.broker.log.segments.swap_files import CLEANED, DELETED, SUFFIXES, SWAP, recover, segment_path
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.log.storage.memory_storage import PowerCut
+from horolog.broker.log.storage.memory_disk import PowerCut
 
 OLD = {0: (0, 9), 10: (10, 19), 20: (20, 29)}  # base offset: first and last offset in the log
 
