@@ -8,17 +8,15 @@ from typing import Any, Self
 from horolog.client.ahead import Ahead
 from horolog.client.client import Client
 from horolog.client.commits import committed
-from horolog.client.errors import Closed, KafkaError
+from horolog.client.errors import Closed
 from horolog.client.fetcher import Fetcher, FetchOptions
 from horolog.client.group_session import GroupSession, Listener
 from horolog.client.group_state import MemberState
 from horolog.client.membership import Membership
 from horolog.client.offsets import ends, list_offsets
 from horolog.client.positions import Positions
+from horolog.client.starts import Starts
 from horolog.client.types import EARLIEST, LATEST, Committed, ConsumerRecord, Found, TopicPartition
-from horolog.protocol.errors import ErrorCode
-
-STARTS = {"earliest": EARLIEST, "latest": LATEST}
 
 
 class Consumer:
@@ -45,12 +43,9 @@ class Consumer:
         strategies: Sequence[str] = ("range",),
         **client_options: Any,
     ) -> None:
-        if isinstance(start, str) and start not in {*STARTS, "none"}:
-            raise ValueError(f"start {start!r}: earliest, latest, none or milliseconds are expected")
         self._owns_client = not isinstance(bootstrap, Client)
         self.client = bootstrap if isinstance(bootstrap, Client) else Client(bootstrap, **client_options)
         self.group = group
-        self._start = start
         self._max_poll_records = max_poll_records
         options = FetchOptions(
             isolation=isolation,
@@ -61,9 +56,9 @@ class Consumer:
             check_crcs=check_crcs,
         )
         self._isolation = 1 if isolation == "read_committed" else 0
+        self._starts = Starts(self.client, group, start, self._isolation)
         self._positions = Positions(partition_max_bytes)
-        self._fetcher = Fetcher(self.client, self._positions, options, self._find_positions)
-        self._task: asyncio.Task[None] | None = None
+        self._fetcher = Fetcher(self.client, self._positions, options, self._starts.find)
         self._closed = False
         self._session: GroupSession | None = None
         self._ahead = Ahead(self._positions)
@@ -98,9 +93,7 @@ class Consumer:
         self._fetcher.arrived.set()
         if self._session is not None:
             await self._session.close(commit=commit)
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._fetcher.stop()
         if self._owns_client:
             await self.client.close()
 
@@ -153,7 +146,7 @@ class Consumer:
         """
         if self._closed:
             raise Closed("consumer")
-        self._start_fetching()
+        self._fetcher.start()
         most = max_records or self._max_poll_records
         clock = self.client.clock
         deadline = clock.monotonic() + timeout_ms / 1000
@@ -165,7 +158,7 @@ class Consumer:
             if records:
                 self._fetcher.wake()
                 return records
-            self._raise_fault()
+            self._fetcher.raise_fault()
             left = deadline - clock.monotonic()
             if left <= 0 or self._closed:
                 return []
@@ -176,11 +169,6 @@ class Consumer:
             except TimeoutError:
                 continue
 
-    def _raise_fault(self) -> None:
-        fault, self._fetcher.fault = self._fetcher.fault, None
-        if fault is not None:
-            raise fault
-
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
         """Record by record, for ever; a record counts as dealt with when the next one is asked for."""
         while not self._closed:
@@ -190,35 +178,6 @@ class Consumer:
             self._ahead.put(records)
             while (record := self._ahead.next()) is not None:
                 yield record
-
-    def _start_fetching(self) -> None:
-        if self._task is None:
-            self._task = asyncio.create_task(self._fetcher.run())
-
-    async def _find_positions(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        """The group's committed offsets, else where to start."""
-        if self._session is None:
-            return await self._find_starts(partitions)
-        found = await self.committed(partitions)
-        positions = {partition: each.offset for partition, each in found.items() if each is not None}
-        missing = [partition for partition in partitions if partition not in positions]
-        return positions | (await self._find_starts(missing) if missing else {})
-
-    async def _find_starts(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        """Where to begin in partitions without a position."""
-        if self._start == "none":
-            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"no position in {', '.join(map(str, partitions))}")
-        if isinstance(self._start, str):
-            time = STARTS[self._start]
-            return await ends(self.client, dict.fromkeys(partitions, time), self._isolation)
-        return await self._at_time(dict.fromkeys(partitions, self._start))
-
-    async def _at_time(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """The first offset at or after each time, or the end."""
-        found = await list_offsets(self.client, times, isolation=self._isolation)
-        missing = [partition for partition, answer in found.items() if answer is None]
-        at_end = await self.end_offsets(missing) if missing else {}
-        return at_end | {partition: answer.offset for partition, answer in found.items() if answer is not None}
 
     # Positions
 
@@ -231,7 +190,7 @@ class Consumer:
 
     async def seek_to_time(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Go on at the first record at or after each time, or at the end where there is none; the offsets."""
-        offsets = await self._at_time(times)
+        offsets = await self._starts.at_times(times)
         for partition, offset in offsets.items():
             self.seek(partition, offset)
         return offsets
@@ -248,7 +207,7 @@ class Consumer:
         """The offset of the next record that is handed out; looked for if nothing was read yet."""
         state = self._positions.get(partition)
         if state.position is None:
-            for found, offset in (await self._find_positions([partition])).items():
+            for found, offset in (await self._starts.find([partition])).items():
                 if self._positions.get(found).position is None:
                     self.seek(found, offset)
         return self._positions.get(partition).position or 0

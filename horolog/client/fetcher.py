@@ -41,19 +41,36 @@ class Fetcher:
         self._client = client
         self._positions = positions
         self._options = options
-        self._lane = client.new_lane("fetch")  # a fetch waits at the broker
+        self._lane = client.channels.new_lane("fetch")  # a fetch waits at the broker
         self._isolation = isolation_level(options.isolation)
         self._find_positions = find_positions
         self._wake = asyncio.Event()
         self.arrived = asyncio.Event()  # records or a fault
-        self.fault: KafkaError | None = None
+        self._fault: KafkaError | None = None
         self._fetches: dict[Node, asyncio.Task[None]] = {}
         self._failures = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Fetch from now on, if that has not begun."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def raise_fault(self) -> None:
+        """Raise the error that has come since the last call, if any."""
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            raise fault
 
     def wake(self) -> None:
         self._wake.set()
 
-    async def run(self) -> None:
+    async def _run(self) -> None:
         """Until cancelled."""
         try:
             while True:
@@ -64,7 +81,7 @@ class Fetcher:
             for task in self._fetches.values():
                 task.cancel()
             await asyncio.gather(*self._fetches.values(), return_exceptions=True)
-            self._client.close_lane(self._lane)
+            self._client.channels.close_lane(self._lane)
 
     async def _step(self) -> None:
         try:
@@ -192,7 +209,7 @@ class Fetcher:
         policy = self._client.retry_policy
         spent_ms = policy.backoff_max_ms * max(0, self._failures - 5)
         if not error.retriable or policy.gives_up(error.code, self._failures, spent_ms):
-            self.fault = error
+            self._fault = error
             self.arrived.set()
 
     async def _pause(self) -> None:

@@ -66,7 +66,7 @@ class Membership:
         self._session_timeout_ms = session_timeout_ms
         self._max_poll_interval_ms = max_poll_interval_ms
         self._heartbeat_ms = heartbeat_ms
-        self._lane = client.new_lane("group")  # joining waits for other members
+        self._lane = client.channels.new_lane("group")  # joining waits for other members
         self._strategies = tuple(strategies)
         self._changed = changed
         self._topics: tuple[str, ...] = ()
@@ -277,7 +277,7 @@ class Membership:
             await asyncio.gather(self._heartbeats, return_exceptions=True)
         if self.instance_id is None:
             await self._send_leave("the consumer was closed")
-        self._client.close_lane(self._lane)
+        self._client.channels.close_lane(self._lane)
 
     async def _send_leave(self, reason: str) -> None:
         """The group is told, if it can be reached: otherwise it will notice."""
