@@ -1,11 +1,11 @@
 """Partitions are opened and recovered, and while they run looked after: rescanned, scrubbed, tried again."""
 
+from horolog.broker.log.recovery.findings import Circumstances
+from horolog.broker.log.recovery.leftovers import is_segment_file
 from horolog.broker.log.recovery.opening import open_readable, open_writable, storage_below
 from horolog.broker.log.recovery.presence import Presence
 from horolog.broker.log.recovery.recovery import (
-    Circumstances,
     create_partition,
-    is_segment_file,
     offline_partition,
     open_log,
     open_partition,

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from horolog.broker.log.partition import Opened, Partition, Resources, rewrite
-from horolog.broker.log.recovery.recovery import Circumstances, open_log
+from horolog.broker.log.recovery.findings import Circumstances
+from horolog.broker.log.recovery.recovery import open_log
 from horolog.broker.log.segments import Segment
 from horolog.broker.log.storage import CANNOT_WRITE, OverlayStorage, Storage, StorageFault
 from horolog.broker.topic_settings import TopicConfig

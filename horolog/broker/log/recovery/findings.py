@@ -1,0 +1,39 @@
+"""What the steps of opening a partition tell each other."""
+
+from dataclasses import dataclass, field
+
+from horolog.broker.log.integrity import Seal
+from horolog.broker.log.segments import Segment, reader
+from horolog.broker.log.storage import StorageFault
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What the data folder knows about a partition before it is opened."""
+
+    was_clean: bool
+    log_start_offset: int
+    now_ms: int
+    recovery_point: int = 0
+    """After a clean stop: where the log ended. Otherwise it says nothing about the end."""
+    may_be_unsynced: bool = False
+    """The last process was killed: bytes behind the last seal may exist only in the page cache."""
+
+
+@dataclass(slots=True)
+class Findings:
+    """What opening the segments has told, by their base offsets."""
+
+    scanned: set[int] = field(default_factory=set)
+    vouching: dict[int, Seal] = field(default_factory=dict)
+    abort_markers: list[int] = field(default_factory=list)
+
+
+def position_of(segment: Segment, offset: int) -> int:
+    """Where to begin with an offset; the segment's begin if its indexes do not tell."""
+    if offset <= segment.base_offset:
+        return 0
+    try:
+        return reader.find(segment, offset) or 0
+    except StorageFault:
+        return 0
