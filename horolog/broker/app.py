@@ -102,7 +102,7 @@ class Broker:
         self.logs = LogManager(data_dirs, storage, clock, settings)
         # A worker must not share descriptors with the loop: see RealStorage.
         own_storage = _of_workers(storage)
-        file = ClusterFile(storage, data_dirs[0], lambda: [folder.path for folder in self.logs.usable()])
+        file = ClusterFile(storage, data_dirs[0], lambda: [folder.path for folder in self.logs.folders.usable()])
         self.cluster = Cluster(self.logs.cluster_id, settings, self.logs, file)
         self.cluster.on_settings_changed = self._settings_changed
         self.waiting = Waiting(loop)

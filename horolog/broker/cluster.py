@@ -179,7 +179,7 @@ class Cluster:
         stored = self._file.load()
         taken = takeover.plan(
             self._logs.resources.storage,
-            [one.path for one in self._logs.usable()],
+            [one.path for one in self._logs.folders.usable()],
             stored,
             self.settings,
             self._new_topic_id,
@@ -191,7 +191,7 @@ class Cluster:
         overrides = {name: self._usable_overrides(name, topic.overrides) for name, topic in taken.topics.items()}
         self._logs.open(lambda name: self.topic_config(overrides.get(name, NOT_TAKEN)))
         changed = self._finish_deletions(stored, taken)
-        if self._logs.has_folders_away(one for topic in stored.topics.values() for one in topic.folders):
+        if self._logs.folders.may_lack(one for topic in stored.topics.values() for one in topic.folders):
             self._deleting = {name: set(ids) for name, ids in stored.deleting.items()}
         changed |= self._adopt(stored, taken, overrides)
         self._next_producer_id = next_producer_id_of(stored, now_ms, has_topics=bool(self.topics))
@@ -226,7 +226,7 @@ class Cluster:
         """Without this note, the next start does the same again."""
         assert taken.kraft is not None
         try:
-            for folder in self._logs.usable():
+            for folder in self._logs.folders.usable():
                 adopted_file.save(self._logs.resources.storage, folder.path, taken.kraft, taken.written)
         except StorageFault as fault:
             log.error("the metadata of the folder's Kafka could not be kept: %s", fault)
@@ -388,7 +388,7 @@ class Cluster:
         planned: dict[str, StoredTopic] = {}
         keys: dict[str, str] = {}
         partition_count = 0
-        placing = self._logs.placing()
+        placing = self._logs.folders.placing()
         results: list[StoredTopic | ClusterError] = []
         for new in wanted:
             try:
@@ -553,7 +553,7 @@ class Cluster:
     def _carry_out_growth(self, accepted: Sequence[NewPartitions]) -> dict[str, ClusterError]:
         before = {each.name: self._stored[each.name] for each in accepted}
         self._unidentified -= before.keys()
-        placing = self._logs.placing()
+        placing = self._logs.folders.placing()
         for each in accepted:
             old = before[each.name]
             folders = {one: list(indexes) for one, indexes in old.folders.items()}

@@ -18,7 +18,8 @@ from horolog.broker.groups.journal import Journal as GroupJournal
 from horolog.broker.handlers.produce import Produced
 from horolog.broker.log.compaction.offset_map import OffsetMap
 from horolog.broker.log.integrity import Damage, IndexSum, surveying
-from horolog.broker.log.manager import DataFolder, LogManager
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints
 from horolog.broker.log.partition import Partition, retention
 from horolog.broker.log.partition.expiry import Expiry
 from horolog.broker.log.producers import ProducerStates
@@ -211,7 +212,7 @@ def expires_before_the_snapshot() -> contextlib.AbstractContextManager[Any]:
 
 
 def leaves_one_file_of_log_starts() -> contextlib.AbstractContextManager[Any]:
-    return patch.object(DataFolder, "_mend_log_starts", nothing)
+    return patch.object(FolderCheckpoints, "correct_starts", nothing)
 
 
 def deletes_only_folders_that_say_whose_they_are() -> contextlib.AbstractContextManager[Any]:

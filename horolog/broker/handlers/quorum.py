@@ -44,7 +44,7 @@ def handle(broker: BrokerView, request: DescribeQuorumRequest, context: RequestC
             Node(node_id=one.node, listeners=[Listener(name=context.listener, host=one.host, port=one.port)])
             for one in broker.placement.brokers(context.listener)
         ]
-        directory_id = broker.logs.folders[0].directory_id
+        directory_id = broker.logs.folders[0].identity.directory_id
         quorum.current_voters[0].replica_directory_id = decode_uuid(directory_id) if directory_id else NO_DIRECTORY
     return response
 

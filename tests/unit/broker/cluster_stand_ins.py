@@ -120,13 +120,26 @@ class FakeFolder:
         return self.space
 
 
+class FakeFolders(list):
+    """All of them work."""
+
+    def usable(self):
+        return self
+
+    def placing(self):
+        return Placing({})
+
+    def may_lack(self, recorded):
+        return bool(list(recorded))
+
+
 class FakeLogs:
     """`on_disk` is what is on the disk: (topic, index) -> topic id."""
 
     def __init__(self, on_disk):
         self.on_disk = on_disk
         self.partitions = {}
-        self.folders = [FakeFolder(self.partitions)]
+        self.folders = FakeFolders([FakeFolder(self.partitions)])
         self.log_starts = {}
         self.fail_creating = set()
         self.fail_deleting = set()
@@ -135,17 +148,8 @@ class FakeLogs:
         for (topic, index), topic_id in self.on_disk.items():
             self.partitions[topic, index] = FakePartition(topic, index, config_of(topic), topic_id)
 
-    def usable(self):
-        return self.folders
-
-    def placing(self):
-        return Placing({})
-
     def places_of(self, partitions):
         return {}
-
-    def has_folders_away(self, recorded):
-        return bool(list(recorded))
 
     def create(self, topic, index, config, topic_id, place=None):
         assert place is None

@@ -1,6 +1,8 @@
 """All partitions of a broker: the data folders, which partition lies where, and who opens and deletes it."""
 
-from horolog.broker.log.manager.data_folder import LOCK_FILE, DataFolder, DataFolderError, partition_of
+from horolog.broker.log.manager.data_folder import LOCK_FILE, DataFolder, partition_of
+from horolog.broker.log.manager.data_folders import DataFolders
+from horolog.broker.log.manager.identity import DataFolderError
 from horolog.broker.log.manager.manager import LogManager
 from horolog.broker.log.manager.placing import Placing
 
@@ -8,6 +10,7 @@ __all__ = [
     "LOCK_FILE",
     "DataFolder",
     "DataFolderError",
+    "DataFolders",
     "LogManager",
     "Placing",
     "partition_of",

@@ -1,31 +1,24 @@
 """One data folder: its lock, the files that describe it, and the partitions whose folders lie in it.
 
 A data folder holds one folder per partition, named `topic-N`, and these files: `.lock`, `meta.properties`, the offset
-checkpoints and, only between a clean stop and the next start, `.kafka_cleanshutdown` (see `checkpoints`, `meta_properties`). Whoever
+checkpoints and, only between a clean stop and the next start, `.kafka_cleanshutdown` (see `identity`, `folder_checkpoints`). Whoever
 wrote the folders, they are taken over as they are. Names that are nothing of this are left alone; `<topic>-N.<id>-delete` is
 what is left of a deleted partition and removed. A partition that cannot be opened is offline, alone, with the reason.
 
-Everything but the jobs that `checkpoint_job` and `removal_jobs` return belongs to one thread.
+Everything but the jobs that `checkpoints.job` and `removal_jobs` return belongs to one thread.
 """
 
-import errno
 import logging
 import re
-import threading
 import uuid
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 from horolog.broker.clock import Clock
-from horolog.broker.log.files import (
-    CheckpointError,
-    MetaDamaged,
-    MetaProperties,
-    checkpoints,
-    log_starts,
-    meta_properties,
-)
+from horolog.broker.log.files import checkpoints
+from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints, TopicPartition
+from horolog.broker.log.manager.identity import DataFolderError, FolderIdentity, FolderUnusable
 from horolog.broker.log.partition import Partition, Resources
 from horolog.broker.log.recovery import Circumstances, create_partition, offline_partition, open_readable
 from horolog.broker.log.storage import NOT_WRITABLE, FolderInUse, Lock, Storage, StorageFault, parent_of
@@ -43,16 +36,6 @@ NOT_TOPICS = frozenset({"__cluster_metadata"})
 
 _PARTITION_FOLDER = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})")
 
-TopicPartition = tuple[str, int]
-
-
-class DataFolderError(Exception):
-    """A data folder cannot be used as it is; the message says why and what to do."""
-
-
-class FolderUnusable(DataFolderError):
-    """Its disk does not work, or not now: where there are other folders, they are served without it."""
-
 
 class _DoomedFolder(NamedTuple):
     """A deleted partition's folder, to be removed when the delay is over, or the clock was set back by as much."""
@@ -69,19 +52,15 @@ class DataFolder:
         self.path = path
         self._may_make = may_make
         self.partitions: dict[TopicPartition, Partition] = {}
-        self._meta: MetaProperties | None = None
+        self.identity = FolderIdentity(path, storage)
+        self.checkpoints = FolderCheckpoints(path, storage, self.partitions)
         self.fault: str | None = None
         """Why it cannot be used, at the start or since something of it could not be written."""
         self._storage = storage
         self._clock = clock
         self._lock: Lock | None = None
-        self._meta_is_whole = False
         self._is_open = False
         self._doomed_folders: list[_DoomedFolder] = []
-        self._written_checkpoints: dict[str, tuple[int, bytes]] = {}
-        self._checkpoint_guard = threading.Lock()
-        self._checkpoint_number = 0
-        self._named_in_starts: set[TopicPartition] = set()
 
     def __repr__(self) -> str:
         fault = f", not usable: {self.fault}" if self.fault else ""
@@ -106,7 +85,7 @@ class DataFolder:
             advice = "; horolog.read.only=true serves what is in it" if error.code in NOT_WRITABLE else ""
             raise FolderUnusable(f"{self.path} cannot be used: {error}{advice}") from error
         try:
-            self._load_meta(node_id)
+            self.identity.load(node_id)
         except StorageFault as error:
             self.release()
             raise FolderUnusable(f"{self.path} cannot be used: {error}") from error
@@ -144,74 +123,17 @@ class DataFolder:
         except StorageFault as error:
             raise FolderUnusable(f"the data folder cannot be made: {error}") from error
 
-    def _load_meta(self, node_id: int) -> None:
-        """What the folder says about itself; `complete_meta` adds what is missing."""
-        path = f"{self.path}/{meta_properties.FILE_NAME}"
-        damaged = False
-        try:
-            meta = meta_properties.load(self._storage, self.path)
-        except MetaDamaged as damage:
-            meta, damaged = self._salvage_meta(path, damage), True
-        except CheckpointError as damage:
-            raise DataFolderError(f"{path}: {damage}; mend it, or remove it to have a new one written") from damage
-        if meta is None:
-            return
-        if meta.node_id is not None and meta.node_id != node_id:
-            raise DataFolderError(
-                f"{path} belongs to node.id={meta.node_id}, but this broker has node.id={node_id}:"
-                f" set node.id={meta.node_id}, or use another data folder"
-            )
-        self._meta = meta
-        self._meta_is_whole = meta.node_id is not None and meta.cluster_id is not None and not damaged
-
-    def complete_meta(self, node_id: int, cluster_id: str, *, one_of_several: bool) -> None:
-        """Have the folder say whose it is, durably; written only if something was missing. Raises StorageFault.
-
-        One of several needs an id of its own, which folders of old Kafkas do not have.
-        """
-        if self._meta_is_whole and (self.directory_id is not None or not one_of_several):
-            return
-        known = self._meta or MetaProperties(directory_id=new_id())
-        directory_id = known.directory_id or (new_id() if one_of_several else None)
-        self._meta = MetaProperties(known.version, node_id, cluster_id, directory_id, known.others)
-        try:
-            meta_properties.save(self._storage, self.path, self._meta, self._clock.wall_ms())
-        except StorageFault as fault:
-            if fault.code != errno.ENOSPC:
-                raise
-            log.error("%s does not say yet whose it is, the next start completes that: %s", self.path, fault)
-        self._meta_is_whole = True
-
-    @property
-    def cluster_id(self) -> str | None:
-        """Whose the folder is, as far as it is known."""
-        return self._meta.cluster_id if self._meta else None
-
-    @property
-    def directory_id(self) -> str | None:
-        """The folder's own id, which folders of old Kafkas do not have."""
-        return self._meta.directory_id if self._meta else None
-
-    def _salvage_meta(self, path: str, damage: MetaDamaged) -> MetaProperties:
-        data = self._storage.read_all(path)
-        self._storage.write_atomically(path + meta_properties.DAMAGED_SUFFIX, data)
-        meta = meta_properties.salvage(data)
-        message = "%s is damaged (%s) and kept as %s; node.id=%s, cluster.id=%s could be read, the rest is new"
-        log.error(message, path, damage, meta_properties.DAMAGED_SUFFIX, meta.node_id, meta.cluster_id)
-        return meta
-
     # -- opening
 
     def open(self, config_of: Callable[[str], TopicConfig], resources: Resources) -> None:
         """Open every partition's folder, each with its topic's configuration."""
-        was_clean = self._take_clean_shutdown()
-        points = self._load_checkpoint(checkpoints.RECOVERY_POINTS)
+        was_clean = self.checkpoints.take_clean_shutdown()
+        points = self.checkpoints.load(checkpoints.RECOVERY_POINTS)
         if points.fault is not None:
             log.warning("%s; where partitions ended is not known from there", points.fault)
-        starts = log_starts.load(self._storage, self.path)
+        starts = self.checkpoints.load_starts()
         if starts.fault is not None:
             log.warning("%s; %s partitions start inside of their first segment", starts.fault, len(starts.offsets))
-        self._named_in_starts.update(starts.offsets)
         if not was_clean:
             # Folders that the last process has made may be known to the page cache only, and no partition asks for it again.
             self._storage.sync_dir(self.path)
@@ -224,36 +146,13 @@ class DataFolder:
             self.partitions[key] = self._open_partition(key, name, config_of(key[0]), known, resources)
         self._is_open = True
         if starts.fault is not None:
-            self._mend_log_starts()
+            self.checkpoints.correct_starts()
 
     def keys(self) -> list[TopicPartition]:
         """The partitions whose folders lie here. Raises StorageFault."""
         names = sorted(self._storage.list_dir(self.path))
         found = [(name, key) for name in names if (key := partition_of(name)) is not None]
         return [key for name, key in found if self._storage.is_dir(f"{self.path}/{name}")]
-
-    def _take_clean_shutdown(self) -> bool:
-        """A mark that cannot be removed would still be there after a crash: it is not believed."""
-        try:
-            return checkpoints.take_clean_shutdown(self._storage, self.path)
-        except StorageFault as fault:
-            log.error("%s: the stop counts as a crash: %s", self.path, fault)
-            return False
-
-    def _mend_log_starts(self) -> None:
-        """One of the two files that say where partitions start was damaged: there are two again before the other one is."""
-        try:
-            self._write_starts()
-        except StorageFault as fault:
-            log.warning(
-                "%s: the starts of partitions could not be written again, which is tried again: %s", self.path, fault
-            )
-
-    def _load_checkpoint(self, name: str) -> checkpoints.Loaded:
-        try:
-            return checkpoints.load_offsets(self._storage, f"{self.path}/{name}")
-        except StorageFault as fault:
-            return checkpoints.Loaded(fault=str(fault))
 
     def _open_partition(
         self, key: TopicPartition, name: str, config: TopicConfig, known: Circumstances, resources: Resources
@@ -267,9 +166,8 @@ class DataFolder:
 
     def come_back(self) -> dict[TopicPartition, int]:
         """Take part again after having been away: where logs start. What was deleted before is removed. Raises StorageFault."""
-        self._take_clean_shutdown()
-        starts = log_starts.load(self._storage, self.path)
-        self._named_in_starts.update(starts.offsets)
+        self.checkpoints.take_clean_shutdown()
+        starts = self.checkpoints.load_starts()
         self._storage.sync_dir(self.path)
         self._find_doomed(self._clock.wall_ms())
         self.fault, self._is_open = None, True
@@ -289,12 +187,12 @@ class DataFolder:
 
     def check(self) -> None:
         """Find out whether the folder can be written: it is usable, or not, from then on. May run in a worker."""
-        number, files = self._checkpoints()
+        number, files = self.checkpoints.contents()
         try:
             self._storage.write_atomically(f"{self.path}/{PROBE}", b"")
             self._storage.remove(f"{self.path}/{PROBE}")
             for name, data in files.items():
-                self._write_checkpoint(name, data, number)
+                self.checkpoints.write(name, data, number)
         except StorageFault as fault:
             if self.fault is None:
                 log.error("%s: the data folder cannot be used: %s", self.path, fault)
@@ -311,9 +209,7 @@ class DataFolder:
     ) -> Partition:
         """A new, empty partition; the caller has on record that it exists. What a failed attempt has left is removed first."""
         directory = f"{self.path}/{topic}-{index}"
-        if (topic, index) in self._named_in_starts:
-            self.write_log_starts()  # of a partition that had this name before: it would hide what comes into this one
-            self._named_in_starts.discard((topic, index))
+        self.checkpoints.make_room_for((topic, index))
         try:
             partition = create_partition(topic, index, directory, topic_id, config, resources, self._clock.wall_ms())
         except StorageFault as fault:
@@ -344,19 +240,9 @@ class DataFolder:
         partition.delete(f"{self.path}/{name}")
         self.partitions.pop((partition.topic, partition.index), None)
         if partition.config.compact:
-            self._forget_cleaned(partition)
+            self.checkpoints.forget_cleaned(partition)
         delay_ms = partition.config.file_delete_delay_ms
         self._doomed_folders.append(_DoomedFolder(name, self._clock.wall_ms(), delay_ms))
-
-    def _forget_cleaned(self, partition: Partition) -> None:
-        """How far it was compacted says nothing of the next partition of its name."""
-        path = f"{self.path}/{checkpoints.CLEANER_OFFSETS}"
-        try:
-            offsets = dict(checkpoints.load_offsets(self._storage, path).offsets)
-            if offsets.pop((partition.topic, partition.index), None) is not None:
-                checkpoints.save_offsets(self._storage, path, offsets)
-        except StorageFault as fault:
-            log.error("%s still names %r: %s", path, partition, fault)
 
     # -- work that comes again and again
 
@@ -365,66 +251,6 @@ class DataFolder:
         due = [one for one in self._doomed_folders if abs(now_ms - one.since_ms) >= one.delay_ms]
         self._doomed_folders = [one for one in self._doomed_folders if one not in due]
         return [partial(remove_folder, self._storage, f"{self.path}/{one.name}") for one in due]
-
-    def checkpoint_job(self) -> Callable[[], None]:
-        """What writes the offset checkpoints as things are now, if they have changed; may run in a worker.
-
-        Active segments that have grown much are sealed with their next sync.
-        """
-        for partition in self.partitions.values():
-            partition.note_progress()
-        number, files = self._checkpoints()
-
-        def write() -> None:
-            for name, data in files.items():
-                self._write_checkpoint(name, data, number)
-
-        return write
-
-    def write_checkpoints(self) -> None:
-        self.checkpoint_job()()
-
-    def write_log_starts(self) -> None:
-        """Make it durable where partitions start: DeleteRecords is not answered before.
-
-        A log must never end before its start: offsets would be given out twice, and the start hide what comes there.
-        """
-        for partition in self.partitions.values():
-            if partition.fault is None and partition.recovery_point < partition.log_start_offset:
-                partition.sync()
-        self._write_starts()
-
-    def _write_starts(self) -> None:
-        number, files = self._checkpoints()
-        for name in (checkpoints.LOG_START_OFFSETS, log_starts.LOG_STARTS):
-            self._write_checkpoint(name, files[name], number)
-
-    def _checkpoints(self) -> tuple[int, dict[str, bytes]]:
-        """What the files are to say now, and a number: what has a lower one is older."""
-        self._checkpoint_number += 1
-        usable = {key: one for key, one in self.partitions.items() if one.fault is None}
-        starts = {key: one.log_start_offset for key, one in self.partitions.items() if one.starts_inside_segment}
-        self._named_in_starts.update(starts)
-        return self._checkpoint_number, {
-            checkpoints.RECOVERY_POINTS: checkpoints.encode_offsets(
-                {key: one.recovery_point for key, one in usable.items()}
-            ),
-            checkpoints.HIGH_WATERMARKS: checkpoints.encode_offsets(
-                {key: one.high_watermark for key, one in usable.items()}
-            ),
-            checkpoints.LOG_START_OFFSETS: checkpoints.encode_offsets(starts),
-            log_starts.LOG_STARTS: log_starts.encode(starts),
-        }
-
-    def _write_checkpoint(self, name: str, data: bytes, number: int) -> None:
-        """A worker that comes late must not put what is older over what has been answered for."""
-        with self._checkpoint_guard:
-            written_number, written = self._written_checkpoints.get(name, (0, None))
-            if number < written_number:
-                return
-            if written != data:
-                self._storage.write_atomically(f"{self.path}/{name}", data)
-            self._written_checkpoints[name] = number, data
 
     def disk_space(self) -> tuple[int, int]:
         """Bytes of the file system that the folder is on: all, and those still to be had."""
@@ -436,7 +262,7 @@ class DataFolder:
             self.release()  # nothing is known of what lies here
             return
         try:
-            self.write_checkpoints()
+            self.checkpoints.write_all()
             if cleanly:
                 checkpoints.mark_clean_shutdown(self._storage, self.path)
         except StorageFault as fault:
@@ -459,11 +285,3 @@ def remove_folder(storage: Storage, path: str) -> None:
     for name in storage.list_dir(path):
         storage.remove(f"{path}/{name}")
     storage.remove_dir(path)
-
-
-def new_id() -> str:
-    """A random id as Kafka writes them: never one that begins with a dash, which command lines would take for an option."""
-    text = "-"
-    while text.startswith("-"):
-        text = checkpoints.encode_uuid(uuid.uuid4().bytes)
-    return text

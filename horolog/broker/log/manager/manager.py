@@ -13,15 +13,9 @@ from random import Random
 
 from horolog.broker.clock import Clock
 from horolog.broker.log.files import checkpoints
-from horolog.broker.log.manager.data_folder import (
-    DataFolder,
-    DataFolderError,
-    FolderUnusable,
-    TopicPartition,
-    new_id,
-    partition_of,
-)
-from horolog.broker.log.manager.placing import Placing
+from horolog.broker.log.manager.data_folder import DataFolder, partition_of
+from horolog.broker.log.manager.data_folders import DataFolders
+from horolog.broker.log.manager.folder_checkpoints import TopicPartition
 from horolog.broker.log.partition import Partition, Resources
 from horolog.broker.log.recovery import (
     Circumstances,
@@ -32,13 +26,11 @@ from horolog.broker.log.recovery import (
     storage_below,
 )
 from horolog.broker.log.segments import ConvertedChunks
-from horolog.broker.log.storage import Storage, StorageFault, parent_of
+from horolog.broker.log.storage import Storage, StorageFault
 from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import TopicConfig
 
 log = logging.getLogger(__name__)
-
-FOLDER_LOOK_S = 2.0
 
 
 class LogManager:
@@ -46,14 +38,12 @@ class LogManager:
 
     def __init__(self, data_dirs: list[str], storage: Storage, clock: Clock, settings: Settings) -> None:
         may_make = not settings.horolog_read_only
-        self.folders = [DataFolder(path, storage, clock, may_make=may_make) for path in data_dirs]
+        self.folders = DataFolders(data_dirs, storage, clock, settings.node_id, may_make=may_make)
         self.partitions: dict[TopicPartition, Partition] = {}
         self._storage = storage
         self._clock = clock
-        self._node_id = settings.node_id
         self._away: dict[TopicPartition, str | None] = {}
         """Partitions of folders that are away, with the id of theirs if it is known."""
-        self._next_look_s = clock.monotonic()
         self.resources = Resources(
             storage,
             settings.producer_id_expiration_ms,
@@ -62,9 +52,9 @@ class LogManager:
         )
         self._retries = Retries(clock.monotonic, self.open_again)
         try:
-            self.cluster_id = self._claim(settings.node_id)
+            self.cluster_id = self.folders.claim()
         except BaseException:
-            self._release()
+            self.folders.release()
             raise
 
     def __repr__(self) -> str:
@@ -72,79 +62,11 @@ class LogManager:
 
     # -- opening
 
-    def _claim(self, node_id: int) -> str:
-        """Lock every folder and have each say that it belongs to this node and to one cluster: the cluster's id."""
-        for folder in self.folders:
-            self._unless_unusable(folder, lambda folder: folder.claim(node_id))
-        clusters = {folder.cluster_id: folder.path for folder in self.usable() if folder.cluster_id is not None}
-        if len(clusters) > 1:
-            told = ", ".join(f"{path} of cluster.id={one}" for one, path in clusters.items())
-            raise DataFolderError(f"the data folders belong to different clusters: {told}")
-        cluster_id = next(iter(clusters), None) or new_id()
-        several = len(self.folders) > 1
-        for folder in self.usable():
-            self._unless_unusable(folder, lambda one: one.complete_meta(node_id, cluster_id, one_of_several=several))
-        self._check_directory_ids()
-        self._check_each_lies_once()
-        return cluster_id
-
-    def _unless_unusable(self, folder: DataFolder, step: Callable[[DataFolder], None]) -> None:
-        """A folder whose disk does not work is left aside, unless it was the last."""
-        try:
-            step(folder)
-        except (FolderUnusable, StorageFault) as error:
-            folder.leave(str(error))
-            if all(one.fault is not None for one in self.folders):
-                if isinstance(error, DataFolderError):
-                    raise
-                raise DataFolderError(f"{folder.path} cannot be used: {error}") from error
-            log.error("%s is away, what lies in it is offline: %s", folder.path, error)
-
-    def _check_directory_ids(self) -> None:
-        paths: dict[str, str] = {}
-        for folder in self.usable():
-            if folder.directory_id is not None and paths.setdefault(folder.directory_id, folder.path) != folder.path:
-                other = paths[folder.directory_id]
-                raise DataFolderError(
-                    f"{other} and {folder.path} have the same directory.id: one is a copy of the other, take it out of log.dirs"
-                )
-
-    def usable(self) -> list[DataFolder]:
-        """The folders that are there, even if something in them could not be written of late."""
-        return [folder for folder in self.folders if folder.is_claimed]
-
-    def _release(self) -> None:
-        for folder in self.folders:
-            folder.release()
-
     def open(self, config_of: Callable[[str], TopicConfig]) -> None:
         """Open every partition's folder, each with its topic's configuration."""
-        for folder in self.usable():
-            self._unless_unusable(folder, lambda one: one.open(config_of, self.resources))
+        for folder in self.folders.usable():
+            self.folders.unless_unusable(folder, lambda one: one.open(config_of, self.resources))
             self.partitions.update(folder.partitions)
-
-    def _check_each_lies_once(self) -> None:
-        """Of a partition that lies in two folders nobody knows which one counts: as in Kafka there is no start, and nothing is touched."""
-        lies_in: dict[TopicPartition, str] = {}
-        for folder in self.usable() if len(self.folders) > 1 else ():
-            for key in self._keys_of(folder):
-                other = lies_in.setdefault(key, folder.path)
-                if other != folder.path:
-                    name = f"{key[0]}-{key[1]}"
-                    raise DataFolderError(
-                        f"{name} lies in two data folders: {other}/{name} and {folder.path}/{name};"
-                        " move away the one that is out of date"
-                    )
-
-    def _keys_of(self, folder: DataFolder) -> list[TopicPartition]:
-        keys: list[TopicPartition] = []
-        self._unless_unusable(folder, lambda one: keys.extend(one.keys()))
-        return keys
-
-    def has_folders_away(self, recorded: Iterable[str]) -> bool:
-        """Whether there may be more than is seen: a folder of `log.dirs` is away, or one that was on record."""
-        here = {folder.directory_id for folder in self.usable()}
-        return len(self.usable()) < len(self.folders) or not here.issuperset(recorded)
 
     def create_or_offline(
         self, topic: str, index: int, config: TopicConfig, topic_id: bytes, place: str | None = None
@@ -153,18 +75,15 @@ class LogManager:
 
         One that lies in a folder that is away, or may do so, is not made anew: `place` is the id of its folder, where that is known.
         """
-        if self.has_folders_away([] if place is None else [place]) and not self._is_here(place):
+        if self.folders.may_lack([] if place is None else [place]) and not self.folders.has(place):
             return self._put_away(topic, index, config, place)
         try:
             return self.create(topic, index, config, topic_id, place)
         except StorageFault as fault:
             log.error("%s-%s has no folder and none can be made, it is offline: %s", topic, index, fault)
-            offline = self._folder_for_new(place).offline(topic, index, config, str(fault), self.resources)
+            offline = self.folders.for_new(place).offline(topic, index, config, str(fault), self.resources)
             self.partitions[topic, index] = offline
             return offline
-
-    def _is_here(self, place: str | None) -> bool:
-        return place is not None and any(folder.directory_id == place for folder in self.usable())
 
     def _put_away(self, topic: str, index: int, config: TopicConfig, place: str | None) -> Partition:
         folder = next((one for one in self.folders if not one.is_claimed), self.folders[0])
@@ -218,36 +137,19 @@ class LogManager:
         self, topic: str, index: int, config: TopicConfig, topic_id: bytes | None, place: str | None = None
     ) -> Partition:
         """A new, empty partition; the caller has on record that it exists. What a failed attempt has left is removed first."""
-        partition = self._folder_for_new(place).create(topic, index, config, topic_id, self.resources)
+        partition = self.folders.for_new(place).create(topic, index, config, topic_id, self.resources)
         self.partitions[topic, index] = partition
         return partition
-
-    def placing(self) -> Placing:
-        """What says where new partitions go: into folders that work, as far as there are any."""
-        if len(self.folders) == 1:
-            return Placing({})
-        working = [folder for folder in self.usable() if folder.fault is None] or self.usable()
-        return Placing({one.directory_id: len(one.partitions) for one in working if one.directory_id is not None})
 
     def places_of(self, partitions: Iterable[Partition]) -> dict[str, list[int]]:
         """In which folders partitions lie, by the folders' ids; nothing where there is one folder and none away."""
         places: dict[str, list[int]] = {}
         for partition in partitions if len(self.folders) > 1 or self._away else ():
             key = partition.topic, partition.index
-            place = self._away[key] if key in self._away else self.folder_of(partition).directory_id
+            place = self._away[key] if key in self._away else self.folders.of(partition).identity.directory_id
             if place is not None:
                 places.setdefault(place, []).append(partition.index)
         return places
-
-    def _folder_for_new(self, place: str | None) -> DataFolder:
-        """The folder of this id; where none is named, the one with the fewest partitions, the first of several."""
-        named = [folder for folder in self.usable() if place is not None and folder.directory_id == place]
-        return min(named or self.usable(), key=lambda one: (one.fault is not None, len(one.partitions)))
-
-    def folder_of(self, partition: Partition) -> DataFolder:
-        """The data folder that a partition lies in."""
-        path = parent_of(partition.directory)
-        return next(folder for folder in self.folders if folder.path == path)
 
     def identify(self, partition: Partition, topic_id: bytes) -> None:
         """Put the topic's id into a folder that has none: made by an old Kafka, or just before a power cut."""
@@ -260,13 +162,13 @@ class LogManager:
         if key in self._away:
             self.forget(partition)
             raise StorageFault(f"{partition!r}: its data folder is away", path=partition.directory)
-        self.folder_of(partition).delete(partition)
+        self.folders.of(partition).delete(partition)
         self.partitions.pop(key, None)
 
     def forget(self, partition: Partition) -> None:
         """Serve the partition no more; its files stay."""
         key = partition.topic, partition.index
-        self.folder_of(partition).partitions.pop(key, None)
+        self.folders.of(partition).partitions.pop(key, None)
         self.partitions.pop(key, None)
         self._away.pop(key, None)
 
@@ -305,39 +207,16 @@ class LogManager:
     def revive(self) -> tuple[list[Partition], list[Callable[[], None]]]:
         """Try to have back what a fault of the disk has stopped: partitions that are back online, and jobs for workers."""
         reopened, jobs = self._retries.step(self.partitions.values())
-        return reopened, jobs + self._look_at_folders()
+        return reopened, jobs + self.folders.due_checks(self._have_back)
 
-    def _look_at_folders(self) -> list[Callable[[], None]]:
-        """Now and then, try to have folders back that are away, and find out about those in which something fails."""
-        if self._clock.monotonic() < self._next_look_s:
-            return []
-        self._next_look_s = self._clock.monotonic() + FOLDER_LOOK_S
-        jobs: list[Callable[[], None]] = []
-        for folder in self.folders:
-            if not folder.is_claimed:
-                self._try_to_have_back(folder)
-            elif folder.fault is not None or (len(self.folders) > 1 and folder.has_waiting_partitions()):
-                jobs.append(folder.check)
-        return jobs
-
-    def _try_to_have_back(self, folder: DataFolder) -> None:
-        """A folder that was away at the start: its partitions are opened one after the other once it is there."""
-        try:
-            folder.claim(self._node_id)
-            if folder.cluster_id not in (None, self.cluster_id):
-                raise DataFolderError(f"{folder.path} belongs to cluster.id={folder.cluster_id}")
-            folder.complete_meta(self._node_id, self.cluster_id, one_of_several=True)
-            self._check_directory_ids()
-            starts = folder.come_back()
-        except (DataFolderError, StorageFault) as error:
-            folder.leave(str(error))
-            return
-        log.info("%s is there again", folder.path)
-        for key, place in list(self._away.items()):
-            if place in (None, folder.directory_id) and folder.holds(key):
+    def _have_back(self, folder: DataFolder) -> None:
+        """A folder that was away: its partitions are opened one after the other once it is there."""
+        starts = self.folders.claim_again(folder, self.cluster_id)
+        for key, place in list(self._away.items()) if starts is not None else ():
+            if place in (None, folder.identity.directory_id) and folder.holds(key):
                 partition = self.partitions[key]
                 partition.directory = f"{folder.path}/{key[0]}-{key[1]}"
-                partition.log_start_offset = starts.get(key, 0)
+                partition.log_start_offset = (starts or {}).get(key, 0)
                 folder.partitions[key] = partition
                 del self._away[key]
 
@@ -346,7 +225,7 @@ class LogManager:
         jobs: list[Callable[[], None]] = []
         for partition in self.partitions.values():
             jobs += [segment.remove_files for segment in partition.take_doomed(now_ms)]
-        for folder in self.usable():
+        for folder in self.folders.usable():
             jobs += folder.removal_jobs(now_ms)
         return jobs
 
@@ -355,7 +234,7 @@ class LogManager:
 
         Active segments that have grown much are sealed with their next sync.
         """
-        jobs = [folder.checkpoint_job() for folder in self.usable()]
+        jobs = [folder.checkpoints.job() for folder in self.folders.usable()]
 
         def write() -> None:
             faults: list[StorageFault] = []
@@ -369,15 +248,12 @@ class LogManager:
 
         return write
 
-    def write_checkpoints(self) -> None:
-        self.checkpoint_job()()
-
     def write_log_starts(self) -> set[TopicPartition]:
         """Make it durable where partitions start; those of the folders for which that failed, which is logged."""
         failed: set[TopicPartition] = set()
-        for folder in self.usable():
+        for folder in self.folders.usable():
             try:
-                folder.write_log_starts()
+                folder.checkpoints.write_starts()
             except StorageFault:
                 log.exception("%r: new starts of partitions are not on the disk", folder)
                 failed.update(folder.partitions)
@@ -394,14 +270,14 @@ class LogManager:
         closed = [one for one in everything if _tried(one, Partition.complete)]
         settled = list(each(_settle, closed))
         clean = {one for one, done in zip(closed, settled, strict=True) if done and _tried(one, Partition.let_go)}
-        for folder in self.usable():
+        for folder in self.folders.usable():
             folder.close(cleanly=all(one in clean and one.takes_appends for one in folder.partitions.values()))
 
     def abandon(self) -> None:
         """Let go of the folder as it is, as if the process had ended."""
         for partition in self.partitions.values():
             partition.close_files()
-        self._release()
+        self.folders.release()
 
 
 def _settle(partition: Partition) -> bool:

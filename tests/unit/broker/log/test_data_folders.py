@@ -7,9 +7,9 @@ from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_file import FILE_NAME, ClusterFile, parse
 from horolog.broker.log.files import MetaProperties, checkpoints, log_starts, meta_properties
 from horolog.broker.log.manager import DataFolderError, LogManager
-from horolog.broker.log.manager.manager import FOLDER_LOOK_S
+from horolog.broker.log.manager.data_folders import FOLDER_LOOK_S
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.log.storage.memory_storage import ALL
+from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.new_topics import NewPartitions, NewTopic
 from horolog.broker.settings import Settings
 from tests.support import kraft
@@ -26,7 +26,7 @@ class Machine:
 
     def start(self, *folders):
         logs = self.logs = LogManager(list(folders), self.storage, self.clock, Settings())
-        usable = ClusterFile(self.storage, folders[0], lambda: [one.path for one in logs.usable()])
+        usable = ClusterFile(self.storage, folders[0], lambda: [one.path for one in logs.folders.usable()])
         self.cluster = Cluster(logs.cluster_id, Settings(), logs, usable)
         self.cluster.open(NOW_MS)
         return self.cluster

@@ -6,7 +6,7 @@ from horolog.broker.clock import ManualClock
 from horolog.broker.log.files import MetaProperties, checkpoints, meta_properties
 from horolog.broker.log.manager import DataFolderError, LogManager, partition_of
 from horolog.broker.log.storage import MemoryStorage, StorageFault
-from horolog.broker.log.storage.memory_storage import ALL
+from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.settings import load
 from tests.support.log_model import NEW, NOW_MS, encode, small_config
 
@@ -184,14 +184,14 @@ def test_an_offline_partition_is_back_when_its_disk_is(machine):
             append(logs.partitions["t", index])
     logs.partitions["t", 1].sync()
     logs.partitions["t", 1].delete_records_before(2)
-    logs.write_checkpoints()
+    logs.checkpoint_job()()
     epoch = logs.partitions["t", 1].leader_epoch
     logs.abandon()
     machine.storage.fail("read", "t-1/", times=ALL)
     again = machine.start()
     partition = again.partitions["t", 1]
     assert revive(machine, again) == []
-    again.write_checkpoints()
+    again.checkpoint_job()()
     assert partition.fault
     machine.storage.heal()
     assert revive(machine, again) == [partition]
@@ -211,12 +211,12 @@ def test_where_an_offline_partition_starts_is_not_forgotten(machine):
         append(partition)
     partition.sync()
     partition.delete_records_before(2)
-    logs.write_checkpoints()
+    logs.checkpoint_job()()
     logs.abandon()
     machine.storage.fail("read", "t-0/", times=ALL)
     again = machine.start()
     append(again.create("other", 0, CONFIG, None))
-    again.write_checkpoints()
+    again.checkpoint_job()()
     again.close()
     machine.storage.heal()
     assert machine.start().partitions["t", 0].log_start_offset == 2
@@ -335,7 +335,7 @@ def test_checkpoints_are_written_when_something_has_changed(machine):
     partition = logs.create("t", 0, CONFIG, TOPIC_ID)
     append(partition)
     partition.sync()
-    logs.write_checkpoints()
+    logs.checkpoint_job()()
 
     def offsets(name):
         return checkpoints.load_offsets(machine.storage, f"/srv/data/{name}").offsets
@@ -344,7 +344,7 @@ def test_checkpoints_are_written_when_something_has_changed(machine):
     assert offsets(checkpoints.HIGH_WATERMARKS) == {("t", 0): 1}
     assert offsets(checkpoints.LOG_START_OFFSETS) == {}
     before = machine.storage.operations["rename"]
-    logs.write_checkpoints()
+    logs.checkpoint_job()()
     assert machine.storage.operations["rename"] == before
     append(partition)
     job = logs.checkpoint_job()
@@ -455,7 +455,7 @@ def test_a_start_is_not_forgotten_before_the_segments_behind_it_are_gone_for_goo
     if is_killed:
         machine.storage.die()
         logs = machine.start()
-    logs.write_checkpoints()
+    logs.checkpoint_job()()
     machine.storage.crash()
     partition = machine.start().partitions["t", 0]
     assert partition.log_start_offset == start_offset

@@ -1,0 +1,141 @@
+"""The checkpoints of one data folder: where partitions start and end, as they are now, each file newer than what it replaces.
+
+Everything but the jobs that `job` returns belongs to one thread.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+
+from horolog.broker.log.files import checkpoints, log_starts
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import Storage, StorageFault
+
+log = logging.getLogger(__name__)
+
+TopicPartition = tuple[str, int]
+
+
+class FolderCheckpoints:
+    """Reads and writes them; `partitions` are those of the folder, as they come and go."""
+
+    def __init__(self, path: str, storage: Storage, partitions: Mapping[TopicPartition, Partition]) -> None:
+        self._path = path
+        self._storage = storage
+        self._partitions = partitions
+        self._written: dict[str, tuple[int, bytes]] = {}
+        self._guard = threading.Lock()
+        self._number = 0
+        self._named_in_starts: set[TopicPartition] = set()
+
+    def __repr__(self) -> str:
+        return f"<FolderCheckpoints of {self._path}: written {self._number} times>"
+
+    # -- reading
+
+    def load(self, name: str) -> checkpoints.Loaded:
+        try:
+            return checkpoints.load_offsets(self._storage, f"{self._path}/{name}")
+        except StorageFault as fault:
+            return checkpoints.Loaded(fault=str(fault))
+
+    def load_starts(self) -> checkpoints.Loaded:
+        """Where partitions start, from the two files that say so."""
+        starts = log_starts.load(self._storage, self._path)
+        self._named_in_starts.update(starts.offsets)
+        return starts
+
+    def take_clean_shutdown(self) -> bool:
+        """A mark that cannot be removed would still be there after a crash: it is not believed."""
+        try:
+            return checkpoints.take_clean_shutdown(self._storage, self._path)
+        except StorageFault as fault:
+            log.error("%s: the stop counts as a crash: %s", self._path, fault)
+            return False
+
+    def correct_starts(self) -> None:
+        """One of the two files that say where partitions start was damaged: there are two again before the other one is."""
+        try:
+            self._write_both_starts()
+        except StorageFault as fault:
+            log.warning(
+                "%s: the starts of partitions could not be written again, which is tried again: %s", self._path, fault
+            )
+
+    # -- writing
+
+    def make_room_for(self, key: TopicPartition) -> None:
+        """Forget where a partition of this name started before: it would hide what comes into the new one."""
+        if key in self._named_in_starts:
+            self.write_starts()
+            self._named_in_starts.discard(key)
+
+    def job(self) -> Callable[[], None]:
+        """What writes the offset checkpoints as things are now, if they have changed; may run in a worker.
+
+        Active segments that have grown much are sealed with their next sync.
+        """
+        for partition in self._partitions.values():
+            partition.note_progress()
+        number, files = self.contents()
+
+        def write() -> None:
+            for name, data in files.items():
+                self.write(name, data, number)
+
+        return write
+
+    def write_all(self) -> None:
+        self.job()()
+
+    def write_starts(self) -> None:
+        """Make it durable where partitions start: DeleteRecords is not answered before.
+
+        A log must never end before its start: offsets would be given out twice, and the start hide what comes there.
+        """
+        for partition in self._partitions.values():
+            if partition.fault is None and partition.recovery_point < partition.log_start_offset:
+                partition.sync()
+        self._write_both_starts()
+
+    def _write_both_starts(self) -> None:
+        number, files = self.contents()
+        for name in (checkpoints.LOG_START_OFFSETS, log_starts.LOG_STARTS):
+            self.write(name, files[name], number)
+
+    def contents(self) -> tuple[int, dict[str, bytes]]:
+        """What the files are to say now, and a number: what has a lower one is older."""
+        self._number += 1
+        usable = {key: one for key, one in self._partitions.items() if one.fault is None}
+        starts = {key: one.log_start_offset for key, one in self._partitions.items() if one.starts_inside_segment}
+        self._named_in_starts.update(starts)
+        return self._number, {
+            checkpoints.RECOVERY_POINTS: checkpoints.encode_offsets(
+                {key: one.recovery_point for key, one in usable.items()}
+            ),
+            checkpoints.HIGH_WATERMARKS: checkpoints.encode_offsets(
+                {key: one.high_watermark for key, one in usable.items()}
+            ),
+            checkpoints.LOG_START_OFFSETS: checkpoints.encode_offsets(starts),
+            log_starts.LOG_STARTS: log_starts.encode(starts),
+        }
+
+    def write(self, name: str, data: bytes, number: int) -> None:
+        """A worker that comes late must not put what is older over what has been answered for."""
+        with self._guard:
+            written_number, written = self._written.get(name, (0, None))
+            if number < written_number:
+                return
+            if written != data:
+                self._storage.write_atomically(f"{self._path}/{name}", data)
+            self._written[name] = number, data
+
+    def forget_cleaned(self, partition: Partition) -> None:
+        """How far it was compacted says nothing of the next partition of its name."""
+        path = f"{self._path}/{checkpoints.CLEANER_OFFSETS}"
+        try:
+            offsets = dict(checkpoints.load_offsets(self._storage, path).offsets)
+            if offsets.pop((partition.topic, partition.index), None) is not None:
+                checkpoints.save_offsets(self._storage, path, offsets)
+        except StorageFault as fault:
+            log.error("%s still names %r: %s", path, partition, fault)

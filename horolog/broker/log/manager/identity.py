@@ -1,0 +1,95 @@
+"""Whose a data folder is: node, cluster and its own id, kept in `meta.properties`."""
+
+import errno
+import logging
+import uuid
+
+from horolog.broker.log.files import CheckpointError, MetaDamaged, MetaProperties, checkpoints, meta_properties
+from horolog.broker.log.storage import Storage, StorageFault
+
+log = logging.getLogger(__name__)
+
+
+class DataFolderError(Exception):
+    """A data folder cannot be used as it is; the message says why and what to do."""
+
+
+class FolderUnusable(DataFolderError):
+    """Its disk does not work, or not now: where there are other folders, they are served without it."""
+
+
+class FolderIdentity:
+    """What one data folder says about itself."""
+
+    def __init__(self, path: str, storage: Storage) -> None:
+        self._path = path
+        self._storage = storage
+        self._meta: MetaProperties | None = None
+        self._is_whole = False
+
+    def __repr__(self) -> str:
+        return f"<FolderIdentity of {self._path}: {self._meta}>"
+
+    def load(self, node_id: int) -> None:
+        """What the folder says about itself; `complete` adds what is missing."""
+        path = f"{self._path}/{meta_properties.FILE_NAME}"
+        damaged = False
+        try:
+            meta = meta_properties.load(self._storage, self._path)
+        except MetaDamaged as damage:
+            meta, damaged = self._salvage(path, damage), True
+        except CheckpointError as damage:
+            raise DataFolderError(f"{path}: {damage}; correct it, or remove it to have a new one written") from damage
+        if meta is None:
+            return
+        if meta.node_id is not None and meta.node_id != node_id:
+            raise DataFolderError(
+                f"{path} belongs to node.id={meta.node_id}, but this broker has node.id={node_id}:"
+                f" set node.id={meta.node_id}, or use another data folder"
+            )
+        self._meta = meta
+        self._is_whole = meta.node_id is not None and meta.cluster_id is not None and not damaged
+
+    def complete(self, node_id: int, cluster_id: str, now_ms: int, *, one_of_several: bool) -> None:
+        """Have the folder say whose it is, durably; written only if something was missing. Raises StorageFault.
+
+        One of several needs an id of its own, which folders of old Kafkas do not have.
+        """
+        if self._is_whole and (self.directory_id is not None or not one_of_several):
+            return
+        known = self._meta or MetaProperties(directory_id=new_id())
+        directory_id = known.directory_id or (new_id() if one_of_several else None)
+        self._meta = MetaProperties(known.version, node_id, cluster_id, directory_id, known.others)
+        try:
+            meta_properties.save(self._storage, self._path, self._meta, now_ms)
+        except StorageFault as fault:
+            if fault.code != errno.ENOSPC:
+                raise
+            log.error("%s does not say yet whose it is, the next start completes that: %s", self._path, fault)
+        self._is_whole = True
+
+    @property
+    def cluster_id(self) -> str | None:
+        """Whose the folder is, as far as it is known."""
+        return self._meta.cluster_id if self._meta else None
+
+    @property
+    def directory_id(self) -> str | None:
+        """The folder's own id, which folders of old Kafkas do not have."""
+        return self._meta.directory_id if self._meta else None
+
+    def _salvage(self, path: str, damage: MetaDamaged) -> MetaProperties:
+        data = self._storage.read_all(path)
+        self._storage.write_atomically(path + meta_properties.DAMAGED_SUFFIX, data)
+        meta = meta_properties.salvage(data)
+        message = "%s is damaged (%s) and kept as %s; node.id=%s, cluster.id=%s could be read, the rest is new"
+        log.error(message, path, damage, meta_properties.DAMAGED_SUFFIX, meta.node_id, meta.cluster_id)
+        return meta
+
+
+def new_id() -> str:
+    """A random id as Kafka writes them: never one that begins with a dash, which command lines would take for an option."""
+    text = "-"
+    while text.startswith("-"):
+        text = checkpoints.encode_uuid(uuid.uuid4().bytes)
+    return text
