@@ -32,3 +32,13 @@ async def test_a_failing_job_is_logged_and_tried_again(caplog: pytest.LogCapture
         periodic.stop()
     assert len(runs) >= 2
     assert "no space left" in caplog.text
+
+
+async def test_another_interval_counts_from_now_on() -> None:
+    ran = asyncio.Event()
+    periodic = Periodic(asyncio.get_running_loop(), ran.set, 60_000)
+    periodic.set_interval(60_000)
+    assert "every 60.0 s" in repr(periodic)
+    periodic.set_interval(1)
+    await ran.wait()
+    periodic.stop()

@@ -76,3 +76,25 @@ async def test_what_waits_is_counted_until_it_ends_in_whatever_way() -> None:
     assert waiting.held_bytes == waits[0].size_bytes + waits[1].size_bytes
     waiting.changed(["a"])  # type: ignore[list-item]
     assert waiting.held_bytes == 0
+
+
+async def test_whoever_waits_is_answered_once_when_the_broker_stops() -> None:
+    waiting, asker = Waiting(asyncio.get_running_loop()), Asker(needed=9)
+    waiting.add(asker.wait("a", "b"), 60_000)
+    waiting.expire_all()
+    waiting.expire_all()
+    assert (asker.looks, asker.expired, len(waiting)) == (0, 1, 0)
+
+
+async def test_a_wait_that_another_one_ended_is_not_looked_at() -> None:
+    waiting, second = Waiting(asyncio.get_running_loop()), Asker()
+    wait = second.wait("a")
+
+    def ends_the_other() -> bool:
+        waiting.remove(wait)
+        return True
+
+    waiting.add(Wait(["a"], ends_the_other, lambda: None), 60_000)  # type: ignore[list-item]
+    waiting.add(wait, 60_000)
+    waiting.changed(["a"])  # type: ignore[list-item]
+    assert (second.looks, len(waiting)) == (0, 0)

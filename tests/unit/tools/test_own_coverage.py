@@ -1,0 +1,126 @@
+"""Each module's own test file covers it: how that is measured, and what the list of exceptions may say."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import own_coverage
+from tools.own_coverage import Figures, Rules, at_import, complaints, inside_functions, own_test
+
+TREE = {
+    "horolog/__init__.py": "",
+    "horolog/protocol/__init__.py": "",
+    "horolog/broker/__init__.py": "",
+    "horolog/broker/declared.py": "LIMIT = 10\nif __name__ == '__main__':\n    print(LIMIT)\n",
+    "horolog/broker/odd.py": "from horolog.broker.used import half\n\ndef odd(n):\n    return n != 2 * half(n)\n",
+    "horolog/broker/used.py": "def half(n):\n    return n // 2\n",
+    "horolog/broker/sign.py": "def sign(n):\n    if n < 0:\n        return -1\n    return 1\n",
+    "tests/unit/protocol/test_nothing.py": "def test_nothing():\n    pass\n",
+    "tests/unit/broker/test_odd.py": "from horolog.broker.odd import odd\n\ndef test_odd():\n    assert odd(3)\n",
+    "tests/unit/broker/test_sign.py": "from horolog.broker.sign import sign\n\ndef test_sign():\n    assert sign(3) == 1\n",
+    "tools/own_coverage.toml": '[exceptions]\n"horolog/broker/sign.py" = "a reason"\n',
+}
+
+
+@pytest.fixture
+def tree(tmp_path):
+    for name, text in TREE.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    for name in ("__init__.py", "own_coverage.py", "measured.py"):
+        shutil.copy(Path(own_coverage.__file__).with_name(name), tmp_path / "tools" / name)
+    return tmp_path
+
+
+def judged(tree, *arguments):
+    command = [sys.executable, "-m", "tools.own_coverage", *arguments, "-n", "0", "-p", "no:cacheprovider"]
+    return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+
+
+def figures(module="horolog/broker/a.py", statements=100.0, branches=100.0, *, has_tests=True, is_declaration=False):
+    return Figures(module, "tests/unit/broker/test_a.py", has_tests, is_declaration, statements, branches, "7, 9->end")
+
+
+def test_a_module_that_only_others_tests_run_is_not_covered(tree):
+    done = judged(tree)
+    assert done.returncode == 1
+    assert "horolog/broker/used.py: there is no tests/unit/broker/test_used.py\n" in done.stdout
+
+
+def test_a_tree_passes_whose_exceptions_are_listed(tree):
+    (tree / "tests/unit/broker/test_used.py").write_text(TREE["tests/unit/broker/test_odd.py"])
+    done = judged(tree, "--all")
+    assert done.returncode == 0, done.stdout
+    assert "horolog/broker/odd.py: 100 % of statements, 100 % of branches; not run: \n" in done.stdout
+    assert "horolog/broker/sign.py: 75 % of statements, 50 % of branches; not run: 3\n" in done.stdout
+    assert done.stdout.endswith("5 of 6 modules are covered by their own tests, 1 are exceptions\n")
+
+
+@pytest.mark.slow
+def test_a_test_that_fails_makes_the_gate_fail(tree):
+    (tree / "tests/unit/broker/test_used.py").write_text("def test_used():\n    assert False\n")
+    assert judged(tree).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "tests"),
+    [
+        ("horolog/broker/log/partition/rolling.py", "tests/unit/broker/log/partition/test_rolling.py"),
+        ("horolog/broker/handlers/__init__.py", "tests/unit/broker/test_handlers.py"),
+    ],
+)
+def test_tests_mirror_the_tree(module, tests):
+    assert own_test(module) == tests
+
+
+def test_a_shared_file_stands_for_the_modules_of_a_pattern():
+    rules = Rules(shared={"horolog/protocol/messages/*.py": "tests/unit/protocol/test_kafka_schemas.py"})
+    assert rules.tests_of("horolog/protocol/messages/fetch.py") == "tests/unit/protocol/test_kafka_schemas.py"
+    assert rules.tests_of("horolog/protocol/show.py") == "tests/unit/protocol/test_show.py"
+
+
+@pytest.mark.parametrize(
+    ("one", "enough"),
+    [
+        (figures(statements=90.0, branches=90.0), True),
+        (figures(statements=89.9), False),
+        (figures(branches=89.9), False),
+        (figures(has_tests=False), False),
+        (figures(branches=0.0, has_tests=False, is_declaration=True), True),
+    ],
+)
+def test_nine_of_ten_statements_and_branches_are_enough(one, enough):
+    assert one.enough is enough
+
+
+def test_what_is_on_the_list_may_be_below():
+    listed = Rules(exceptions={"horolog/broker/a.py": "a reason"})
+    assert not list(complaints([figures(branches=50.0)], listed))
+    assert list(complaints([figures(branches=50.0)], Rules())) == [
+        "horolog/broker/a.py: 100 % of statements, 50 % of branches; not run: 7, 9->end"
+    ]
+
+
+def test_an_exception_that_is_not_needed_any_more_is_refused():
+    (line,) = complaints([figures()], Rules(exceptions={"horolog/broker/a.py": "a reason"}))
+    assert line.endswith("take it off the list of exceptions")
+
+
+def test_an_exception_of_no_module_is_refused():
+    (line,) = complaints([], Rules(exceptions={"horolog/broker/gone.py": "a reason"}))
+    assert line == "horolog/broker/gone.py: listed as an exception, but there is no such module"
+
+
+def test_functions_that_other_modules_call_at_their_import_do_not_count():
+    inside = inside_functions("LIMIT = 1\ndef f(n):\n    return n\nf(2)\n")
+    assert inside == {3}
+    assert at_import({(1, 2), (2, 4), (-3, 3), (3, -3)}, inside) == {(1, 2), (2, 4)}
+
+
+def test_every_exception_and_every_shared_file_is_there_with_a_reason():
+    rules = own_coverage.read_rules()
+    assert all(len(reason.split()) > 3 for reason in rules.exceptions.values())
+    assert all((own_coverage.ROOT / tests).exists() for tests in rules.shared.values())

@@ -1,0 +1,210 @@
+"""`python -m tools.own_coverage`: does each module's own test file, alone, run 90 % of its statements and of its branches?
+
+`horolog/broker/x/y.py` has `tests/unit/broker/x/test_y.py`. All test files run once, and the measurement tells them apart: a line
+that only the tests of other modules run counts as not run. What a module does when it is imported counts for every test file, the
+inside of its functions does not. `own_coverage.toml` beside this file lists what the rule does not hold for, each with its reason; an
+entry that is not needed any more fails, too, so that the list only gets shorter.
+"""
+
+import argparse
+import ast
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from coverage import Coverage, CoverageData
+
+from tools import measured
+
+ROOT = Path(__file__).resolve().parents[1]
+RULES = Path(__file__).with_suffix(".toml")
+ENOUGH = 90
+ENTRY = "if __name__ == "
+"""What follows is for a process of its own, which a test starts and this one does not measure."""
+TESTS = tuple(f"tests/unit/{package.partition('.')[2]}" for package in measured.PACKAGES)
+MARKS = "not (kafka_jars or java or node or go or spark or faults)"
+
+Arcs = set[tuple[int, int]]
+"""From which line to which line a file ran; a negative one stands for the edge of a function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Which modules are covered by a file of another name, and which are not covered well enough."""
+
+    shared: Mapping[str, str] = field(default_factory=dict)
+    exceptions: Mapping[str, str] = field(default_factory=dict)
+
+    def tests_of(self, module: str) -> str:
+        return next((tests for name, tests in self.shared.items() if fnmatchcase(module, name)), own_test(module))
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How much of a module its test file runs."""
+
+    module: str
+    tests: str
+    has_tests: bool
+    is_declaration: bool
+    statements: float
+    branches: float
+    missing: str
+
+    @property
+    def enough(self) -> bool:
+        return self.is_declaration or (self.has_tests and min(self.statements, self.branches) >= ENOUGH)
+
+    def __str__(self) -> str:
+        if self.is_declaration:
+            return f"{self.module}: declarations only"
+        if not self.has_tests:
+            return f"{self.module}: there is no {self.tests}"
+        return f"{self.module}: {self.statements:.0f} % of statements, {self.branches:.0f} % of branches; not run: {self.missing}"
+
+
+def read_rules(path: Path = RULES) -> Rules:
+    tables = tomllib.loads(path.read_text("utf-8"))
+    return Rules(tables.get("shared", {}), tables.get("exceptions", {}))
+
+
+def own_test(module: str) -> str:
+    """The file that mirrors a module; a package is tested as a module of its name."""
+    path = PurePosixPath(module)
+    path = path.parent if path.stem == "__init__" else path.with_suffix("")
+    return str(PurePosixPath("tests/unit", *path.parts[1:-1], f"test_{path.name}.py"))
+
+
+def complaints(figures: Iterable[Figures], rules: Rules) -> Iterator[str]:
+    """What breaks the rule, and what of the list is not needed."""
+    listed = set(rules.exceptions)
+    for one in figures:
+        if not one.enough and one.module not in rules.exceptions:
+            yield str(one)
+        elif one.enough and one.module in rules.exceptions:
+            yield f"{one.module}: its own test file covers it; take it off the list of exceptions"
+        listed.discard(one.module)
+    yield from (f"{name}: listed as an exception, but there is no such module" for name in sorted(listed))
+
+
+def inside_functions(source: str) -> set[int]:
+    """The lines that run when a function is called."""
+    functions = (one for one in ast.walk(ast.parse(source)) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
+    return {line for one in functions for line in range(one.body[0].lineno, (one.end_lineno or 0) + 1)}
+
+
+def at_import(arcs: Arcs, inside: set[int]) -> Arcs:
+    """What importing a module ran of it outside of its functions."""
+    return {(one, other) for one, other in arcs if not {abs(one), abs(other)} & inside}
+
+
+def own_arcs(data: CoverageData, module: str, tests: str, root: Path) -> Arcs:
+    """What a test file alone ran of a module."""
+    path = root / module
+    data.set_query_context("")
+    imported = set(data.arcs(str(path)) or ())
+    data.set_query_context(tests)
+    return at_import(imported, inside_functions(path.read_text("utf-8"))) | set(data.arcs(str(path)) or ())
+
+
+def report(arcs: Mapping[str, Arcs], folder: Path, root: Path) -> dict[str, Any]:
+    """What coverage says of modules of which these arcs ran."""
+    folder.mkdir()
+    data = CoverageData(str(folder / "data"))
+    data.add_arcs({str(root / module): ran for module, ran in arcs.items()})
+    data.write()
+    coverage = Coverage(data_file=folder / "data", config_file=False, branch=True)
+    coverage.exclude(ENTRY)
+    coverage.load()
+    coverage.json_report(outfile=str(folder / "report"))
+    files = json.loads((folder / "report").read_text("utf-8"))["files"]
+    return {str((Path.cwd() / name).relative_to(root)): file for name, file in files.items()}
+
+
+def figures(data: CoverageData, rules: Rules, folder: Path, root: Path = ROOT) -> list[Figures]:
+    """One row for each module."""
+    names = modules(root)
+    imported = report({name: own_arcs(data, name, "", root) for name in names}, folder / "imported", root)
+    alone = report({name: own_arcs(data, name, rules.tests_of(name), root) for name in names}, folder / "alone", root)
+    return [
+        Figures(
+            module=name,
+            tests=rules.tests_of(name),
+            has_tests=(root / rules.tests_of(name)).exists(),
+            is_declaration=not imported[name]["missing_lines"],
+            statements=alone[name]["summary"]["percent_statements_covered"],
+            branches=alone[name]["summary"]["percent_branches_covered"],
+            missing=missing(alone[name]),
+        )
+        for name in names
+    ]
+
+
+def missing(file: Mapping[str, Any]) -> str:
+    """The lines that did not run, and from where to where a branch was never taken."""
+    lines = set(file["missing_lines"])
+    untaken = [(one, other) for one, other in file["missing_branches"] if not lines & {one, other}]
+    branches = [f"{one}->{other if other > 0 else 'end'}" for one, other in untaken]
+    return ", ".join([*map(str, sorted(lines)), *branches])
+
+
+def modules(root: Path = ROOT) -> list[str]:
+    folders = (root / package.replace(".", "/") for package in measured.PACKAGES)
+    return sorted(path.relative_to(root).as_posix() for folder in folders for path in folder.rglob("*.py"))
+
+
+def import_all(folder: Path, root: Path = ROOT) -> None:
+    """Measures what importing the modules runs of them."""
+    coverage = measured.measuring(folder)
+    with coverage.collect():
+        for module in modules(root):
+            importlib.import_module(module.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+    coverage.save()
+
+
+def run_tests(folder: Path, arguments: Iterable[str], root: Path = ROOT) -> int:
+    """Runs the test files of both packages, each file in one process."""
+    variables = {measured.FOLDER: str(folder), "PYTEST_PLUGINS": measured.__name__, "HYPOTHESIS_PROFILE": "steady"}
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "-m", MARKS, *arguments, *TESTS]
+    return subprocess.run(command, cwd=root, env=os.environ | variables, check=False).returncode
+
+
+def combined(folder: Path) -> CoverageData:
+    """What all processes measured."""
+    data = CoverageData(str(folder / "combined"))
+    for path in sorted(folder.glob("data.*")):
+        part = CoverageData(str(path))
+        part.read()
+        data.update(part)
+    return data
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--all", action="store_true", help="show every module, not only what breaks the rule")
+    options, others = parser.parse_known_args()
+    rules = read_rules()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        import_all(folder)
+        code = run_tests(folder, others)
+        found = figures(combined(folder), rules, folder)
+    wrong = list(complaints(found, rules))
+    for line in map(str, found) if options.all else wrong:
+        print(line)
+    enough = sum(one.enough for one in found)
+    print(f"{enough} of {len(found)} modules are covered by their own tests, {len(rules.exceptions)} are exceptions")
+    return code or bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
