@@ -1,4 +1,4 @@
-"""`python -m tools.own_coverage`: does each module's own test file, alone, run 90 % of its statements and of its branches?
+"""`python -m tools.own_coverage`: how much of each module its own test file runs, alone. Nine of ten statements and branches are enough.
 
 `horolog/broker/x/y.py` has `tests/unit/broker/x/test_y.py`. All test files run once, and the measurement tells them apart: a line
 that only the tests of other modules run counts as not run. What a module does when it is imported counts for every test file, the
