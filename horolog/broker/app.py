@@ -106,7 +106,7 @@ class Broker:
         self.cluster = Cluster(self.logs.cluster_id, settings, self.logs, file)
         self.cluster.on_settings_changed = self._settings_changed
         self.waiting = Waiting(loop)
-        self.committer = Committer(loop, self.workers, self.waiting.changed, self.metrics)
+        self.committer = Committer(loop, self.workers, self.waiting.changed, self.metrics, clock.monotonic)
         expiry_clock = ExpiryClock(clock, lambda: self.settings.horolog_clock_jump_wait_ms)
         self.transactions = TransactionCoordinator(
             self.cluster, self.committer, clock, self._offsets_ended, expiry_clock

@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from functools import partial
-from time import monotonic
 from typing import NamedTuple, Protocol
 
 from horolog.broker.log.partition import Partition
@@ -82,7 +81,7 @@ class _Synced(NamedTuple):
     records: int
 
 
-def _sync(partition: Partition) -> _Synced:
+def _sync(partition: Partition, monotonic: Callable[[], float]) -> _Synced:
     """In a worker thread."""
     began = monotonic()
     synced_before = partition.recovery_point
@@ -99,10 +98,12 @@ class Committer:
         workers: Executor,
         on_written: Callable[[Sequence[Partition]], None],
         metrics: Metrics,
+        monotonic: Callable[[], float],
     ) -> None:
         self._loop = loop
         self._workers = workers
         self._on_written = on_written
+        self._monotonic = monotonic
         self._ticks = 0
         self._write_seconds = metrics.histogram(WRITE_SECONDS)
         self._sync_seconds = metrics.histogram(SYNC_SECONDS)
@@ -128,7 +129,7 @@ class Committer:
         written: dict[Partition, None] = {}
         self._ticks += 1
         is_timed = not self._ticks % TICKS_PER_TIMING
-        began = monotonic() if is_timed else 0.0
+        began = self._monotonic() if is_timed else 0.0
         failures: dict[Partition, StorageFault] = {}
         for commit in queued:
             for partition in commit.partitions:
@@ -140,7 +141,7 @@ class Committer:
                         log.error("%r: could not write: %s", partition, fault)
                         failures[partition] = fault
         if is_timed:
-            self._write_seconds.observe(monotonic() - began)
+            self._write_seconds.observe(self._monotonic() - began)
         for commit in queued:
             if commit.durable:
                 self._wait_for_sync(commit, failures)
@@ -165,7 +166,7 @@ class Committer:
         for partition in [p for p in self._sync_waits if p not in self._syncing]:
             waits = self._sync_waits.pop(partition)
             self._syncing.add(partition)
-            future = self._workers.submit(partial(_sync, partition))
+            future = self._workers.submit(partial(_sync, partition, self._monotonic))
             future.add_done_callback(self._sync_callback(partition, waits))
 
     def _sync_callback(self, partition: Partition, waits: list[_SyncWait]) -> Callable[[Future[_Synced]], None]:

@@ -99,7 +99,7 @@ class TransactionWorld:
         self.logs = LogManager([DATA], self.storage, self.clock, self.settings)
         self.cluster = Cluster(self.logs.cluster_id, self.settings, self.logs, ClusterFile(self.storage, DATA))
         self.cluster.open(self.clock.wall_ms())
-        self.committer = Committer(self.loop, self.loop, lambda _: None, Metrics())  # type: ignore[arg-type]
+        self.committer = Committer(self.loop, self.loop, lambda _: None, Metrics(), self.clock.monotonic)  # type: ignore[arg-type]
         self.coordinator = TransactionCoordinator(
             self.cluster, self.committer, self.clock, lambda _producer_id, _committed: None
         )

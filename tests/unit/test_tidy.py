@@ -65,3 +65,50 @@ def test_every_def_of_a_class_counts():
         def loose(): ...
     """)
     assert sorted(tidy.methods(tree)) == [("Inner", 1), ("Outer", 4)]
+
+
+CLOCK_OWNERS = {
+    "broker/clock.py": "the clock that everything in the broker is given",
+    "broker/log/storage/storage.py": "the file system dates files by the machine's clock",
+    "broker/observability/logs.py": "lines are logged before there is a broker with a clock",
+    "broker/observability/loop_lag.py": "it measures the event loop by the loop's own clock",
+    "client/cli/": "a command tells its user how long something took",
+    "pipeline/": "a job is a process of its own, beside Spark, and no broker's clock reaches it",
+    "testing/clock.py": "the clock of an embedded broker goes with the machine's until it is set",
+}
+"""Modules, and folders of modules, that may read a clock of the machine."""
+
+
+def owner_of(path):
+    return next((one for one in CLOCK_OWNERS if path == one or (one.endswith("/") and path.startswith(one))), None)
+
+
+def test_a_clock_is_given(modules):
+    reads = {path: list(tidy.clock_reads(tree)) for path, tree in modules.items()}
+    found = {path: names for path, names in reads.items() if names}
+    assert {path: names for path, names in found.items() if owner_of(path) is None} == {}, "pass the clock"
+    assert CLOCK_OWNERS.keys() == {owner_of(path) for path in found}, (
+        "some read no clock any more: take them off the list"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "began = time.monotonic()",
+        "def f(now=time.time): ...",
+        "from time import sleep, perf_counter_ns",
+        "datetime.datetime.now(UTC)",
+        "due = self._loop.time() + 1",
+        "asyncio.get_running_loop().time()",
+    ],
+)
+def test_reads_of_a_clock_are_found(line):
+    assert len(list(tidy.clock_reads(ast.parse(line)))) == 1
+
+
+@pytest.mark.parametrize(
+    "line", ["clock.monotonic()", "self._clock.now()", "from time import sleep", "record.time", "time.sleep(1)"]
+)
+def test_a_clock_that_was_given_is_no_read(line):
+    assert not list(tidy.clock_reads(ast.parse(line)))

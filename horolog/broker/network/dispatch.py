@@ -7,7 +7,6 @@ decided by a `Gate`, between decoding and the handler, and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from horolog.broker.handlers import HANDLERS, Handler
@@ -62,6 +61,7 @@ class Dispatcher:
         self, broker: BrokerView, handlers: Mapping[ApiKey, Handler] = HANDLERS, gate: Gate | None = None
     ) -> None:
         self._broker = broker
+        self._monotonic = broker.clock.monotonic
         self._handlers = handlers
         self._gate = gate or gate_of(broker)
         self._routes: dict[int, Route] = {}
@@ -74,7 +74,9 @@ class Dispatcher:
         if route is None:
             route = self._find_route(header)
         size_bytes = len(frame)
-        context = RequestContext(connection, route, header.correlation_id, header.client_id, size_bytes, monotonic())
+        context = RequestContext(
+            connection, route, header.correlation_id, header.client_id, size_bytes, self._monotonic()
+        )
         route.requests.value += 1
         route.received.value += size_bytes + SIZE_BYTES
         try:
@@ -106,7 +108,9 @@ class Dispatcher:
         """One for all versions of an api."""
         meter = self._meters.get(key)
         if meter is None:
-            meter = self._meters[key] = ApiMeter(self._broker.metrics, API[key].name, API[key].response)
+            meter = self._meters[key] = ApiMeter(
+                self._broker.metrics, self._monotonic, API[key].name, API[key].response
+            )
         return meter
 
     def _unsupported_api_versions(self) -> Route:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 import socket
-from time import monotonic
 from typing import TYPE_CHECKING
 
+from horolog.broker.clock import SystemClock
 from horolog.broker.network.conversation import Conversation
 from horolog.broker.network.transport import SocketTransport
 
@@ -26,6 +26,8 @@ MOST_CLOSING_S = 0.25
 """Time in which those that have taken all may close."""
 
 LOOK_AGAIN_S = 0.01
+
+_MACHINE = SystemClock()
 
 
 class Listener:
@@ -71,7 +73,7 @@ class Listener:
     def _connect(self) -> SocketTransport:
         """Turns are measured by the machine's clock, whatever clock the broker goes by."""
         return SocketTransport(
-            self, Conversation(self._dispatcher.dispatch, self._limits, monotonic, listener=self.name)
+            self, Conversation(self._dispatcher.dispatch, self._limits, _MACHINE.monotonic, listener=self.name)
         )
 
     async def stop_accepting(self) -> None:
@@ -96,9 +98,10 @@ class Listener:
         """Have every peer take its answers and close; none is waited for longer than it may take."""
         for connection in list(self._connections):
             connection.part()
-        began = monotonic()
-        while self._connections and (waited_s := monotonic() - began) < MOST_TAKING_S:
-            if waited_s > MOST_CLOSING_S:
+        for looks in range(round(MOST_TAKING_S / LOOK_AGAIN_S)):
+            if not self._connections:
+                break
+            if looks * LOOK_AGAIN_S > MOST_CLOSING_S:
                 self._close_those_that_took_all()
             await asyncio.sleep(LOOK_AGAIN_S)
         self._close_connections()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from horolog.broker.clock import ManualClock
 from horolog.broker.committer import Committer, Failures
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.metrics import Metrics
@@ -58,7 +59,13 @@ def workers():
 
 
 def committer(workers, written=None) -> Committer:
-    return Committer(asyncio.get_running_loop(), workers, (written if written is not None else []).append, Metrics())
+    return Committer(
+        asyncio.get_running_loop(),
+        workers,
+        (written if written is not None else []).append,
+        Metrics(),
+        ManualClock().monotonic,
+    )
 
 
 async def test_commits_of_one_tick_share_one_write(workers) -> None:

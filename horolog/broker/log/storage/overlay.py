@@ -9,7 +9,6 @@ shares the changes (`over`).
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -135,7 +134,7 @@ class OverlayStorage:
         self.changed: Changes = {} if changed is None else changed
         self._frees = frees
         self._made: set[str] = set()
-        self._now_ns = time.time_ns()
+        self.now_ns = below.now_ns
 
     def __repr__(self) -> str:
         return f"<OverlayStorage over {self.below!r}: {len(self.changed)} files changed>"
@@ -158,7 +157,7 @@ class OverlayStorage:
 
     def _new(self, path: str, data: bytes = b"") -> None:
         hollow = aside_names.parse_name(path.rpartition("/")[2].removesuffix(".tmp")) is not None
-        self.changed[path] = new = Changed(None, 0, 0, self._now_ns, hollow=hollow)
+        self.changed[path] = new = Changed(None, 0, 0, self.now_ns(), hollow=hollow)
         new.write(data, 0)
 
     # -- what the log asks of a storage

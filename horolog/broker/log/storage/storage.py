@@ -30,6 +30,7 @@ import errno
 import fcntl
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
@@ -97,7 +98,10 @@ class Lock(Protocol):
 
 
 class Storage(Protocol):
-    """A file system as the log sees it. Paths are strings with `/`."""
+    """A file system as the log sees it. Paths are strings with `/`, and `now_ns` is the clock that dates files."""
+
+    @property
+    def now_ns(self) -> Callable[[], int]: ...
 
     def open(self, path: str) -> File: ...
     def open_apart(self, path: str) -> File: ...
@@ -321,6 +325,8 @@ class _RealLock:
 
 class DiskLooks:
     """What a storage over the disk is asked without opening a file for long; nothing of it changes anything."""
+
+    now_ns = staticmethod(time.time_ns)
 
     def list_dir(self, path: str) -> list[str]:
         try:

@@ -62,13 +62,14 @@ def test_every_served_answer_can_be_searched(key):
 
 def test_a_meter_counts_answers():
     registry = Metrics()
-    meter = ApiMeter(registry, "Produce", ProduceResponse)
-    meter.answered(produced(0, 2, 2), 100, 0.0)
-    meter.not_answered(0.0)
+    meter = ApiMeter(registry, lambda: 2.5, "Produce", ProduceResponse)
+    meter.answered(produced(0, 2, 2), 100, 2.0)
+    meter.not_answered(1.0)
     text = "".join(line for family in FAMILIES for line in metrics.lines(family, registry.samples(family)))
     assert 'horolog_errors_total{api="Produce",code="CORRUPT_MESSAGE"} 2' in text
     assert 'horolog_sent_bytes_total{api="Produce"} 100' in text
     assert 'horolog_request_seconds_count{api="Produce"} 2' in text
+    assert 'horolog_request_seconds_sum{api="Produce"} 2.0' in text
 
 
 async def test_a_request_is_counted_from_frame_to_answer():
