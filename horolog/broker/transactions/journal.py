@@ -125,10 +125,23 @@ class Journal(TopicJournal):
 
     def read_partition(self, partition: Partition) -> Iterator[tuple[str, Transaction | None]]:
         """Every record of one partition, read as by `read`."""
+        _have_synced(partition)
         for batches in self.read_batches(partition):
             for batch in batches:
                 if not batch.header.is_control:
                     yield from _read_batch(batch, partition)
+
+
+def _have_synced(partition: Partition) -> None:
+    """A killed broker may have left its last records in the page cache alone. Whoever acts on them must find them after a power cut:
+    else markers are written of a decision that is lost, or again after the next transaction has begun.
+    """
+    if not partition.takes_appends:
+        return  # what it holds is written again before it takes any
+    try:
+        partition.sync()
+    except StorageFault as fault:
+        log.error("%r: nothing is decided before its disk works: %s", partition, fault)
 
 
 def _nobody_waits(failures: Failures) -> None:
