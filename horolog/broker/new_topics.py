@@ -1,13 +1,16 @@
-"""Decides what may be created: pure checks of the topics and partitions that a client asks for."""
+"""Decides what may be created: plans of the topics and partitions that a client asks for, on the state of the cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.cluster_file import StoredTopic
+from horolog.broker.cluster_state import ClusterState
+from horolog.broker.log.manager import Placing
 from horolog.broker.settings import Settings
-from horolog.broker.topic_names import KRAFT_METADATA, wrong_with
+from horolog.broker.topic_names import KRAFT_METADATA, collision_key, wrong_with
 from horolog.protocol.errors import ErrorCode
 
 UNSET = -1
@@ -38,6 +41,92 @@ class NewPartitions:
     name: str
     total_count: int
     assignments: Sequence[Sequence[int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """What plans go by besides the state of the cluster; a plan changes nothing but `placing`."""
+
+    settings: Settings
+    nodes: Collection[int]
+    foreign: Collection[str]
+    """Names of which the data folders have folders that are no partitions."""
+    check_config: Callable[[Mapping[str, str]], object]
+    new_topic_id: Callable[[], bytes]
+    placing: Placing
+
+    def topics(self, state: ClusterState, wanted: Iterable[NewTopic]) -> list[StoredTopic | ClusterError]:
+        """Every topic as it would be, or why it may not be."""
+        keys: dict[str, str] = {}
+        partition_count = 0
+        results: list[StoredTopic | ClusterError] = []
+        for new in wanted:
+            try:
+                plan = self._topic(state, new, keys, partition_count)
+            except ClusterError as error:
+                results.append(error)
+            else:
+                keys[collision_key(plan.name)] = plan.name
+                partition_count += plan.partition_count
+                results.append(plan)
+        return results
+
+    def _topic(self, state: ClusterState, new: NewTopic, keys: Mapping[str, str], already_planned: int) -> StoredTopic:
+        check_name(new.name)
+        if new.name in state.topics:
+            raise ClusterError(ErrorCode.TOPIC_ALREADY_EXISTS, f"there is a topic {new.name} already")
+        key = collision_key(new.name)
+        other = state.collision_keys.get(key) or keys.get(key)
+        if other is not None:
+            reason = f"{new.name} is too like the topic {other}: metric names turn dots into underscores"
+            raise ClusterError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
+        self._check_no_foreign_folders(new.name)
+        count = partition_count_of(new, self.settings, self.nodes)
+        check_room(count, already_planned=already_planned, existing=state.partition_count)
+        overrides = required_values(new.overrides)
+        self.check_config(overrides)
+        return StoredTopic(new.name, self.new_topic_id(), count, overrides, self.placing.place(range(count)))
+
+    def _check_no_foreign_folders(self, name: str) -> None:
+        """New partitions would have the names of folders that are someone else's."""
+        if name in self.foreign:
+            reason = (
+                f"the data folder has folders that are named like partitions of {name} and are none: move them away"
+            )
+            raise ClusterError(ErrorCode.POLICY_VIOLATION, reason)
+
+    def growth(
+        self, state: ClusterState, wanted: Iterable[NewPartitions]
+    ) -> tuple[list[StoredTopic], dict[str, ClusterError]]:
+        """The topics as they would be, and why others may not grow."""
+        grown: list[StoredTopic] = []
+        failures: dict[str, ClusterError] = {}
+        planned = 0
+        for each in wanted:
+            try:
+                topic, added = self._grown(state, each, planned)
+            except ClusterError as error:
+                failures[each.name] = error
+            else:
+                planned += added
+                grown.append(topic)
+        return grown, failures
+
+    def _grown(self, state: ClusterState, wanted: NewPartitions, already_planned: int) -> tuple[StoredTopic, int]:
+        topic = state.topics.get(wanted.name)
+        if topic is None:
+            raise unknown_topic(wanted.name)
+        self._check_no_foreign_folders(topic.name)
+        added = added_count(wanted, topic.partition_count, self.nodes)
+        check_room(added, already_planned=already_planned, existing=state.partition_count)
+        folders = {one: list(indexes) for one, indexes in topic.folders.items()}
+        for one, indexes in self.placing.place(range(topic.partition_count, wanted.total_count)).items():
+            folders.setdefault(one, []).extend(indexes)
+        return StoredTopic(topic.name, topic.id, wanted.total_count, topic.overrides, folders), added
+
+
+def unknown_topic(name: str) -> ClusterError:
+    return ClusterError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name} here")
 
 
 def check_name(name: str) -> None:

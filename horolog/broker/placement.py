@@ -1,6 +1,6 @@
 """Who leads what: the one place that handlers and coordinators ask for the brokers of the cluster and the leaders of its partitions.
 
-`SoleBroker` is the placement of a broker that is a whole cluster: it leads every partition and is the controller.
+`SoleBroker` is the placement of a broker that is a whole cluster: it leads every partition that the state names no leader of.
 """
 
 from __future__ import annotations
@@ -9,17 +9,11 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from horolog.broker.cluster import Cluster
+from horolog.broker.cluster_state import Lead
 from horolog.protocol.errors import ErrorCode
 
 NO_NODE = -1
 NO_EPOCH = -1
-
-
-class Lead(NamedTuple):
-    """The broker that leads a partition, and since which leader epoch."""
-
-    node: int
-    epoch: int
 
 
 NOBODY = Lead(NO_NODE, NO_EPOCH)
@@ -76,6 +70,9 @@ class SoleBroker:
         return self._cluster.settings.node_id
 
     def lead(self, topic_id: bytes, index: int) -> Lead:
+        moved = self._cluster.state.leads.get((topic_id, index))
+        if moved is not None:
+            return moved
         topic = self._cluster.by_id.get(topic_id)
         partition = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.find(index)
         return NOBODY if isinstance(partition, ErrorCode) else Lead(self.me, partition.leader_epoch)

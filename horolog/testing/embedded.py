@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from horolog.broker.app import Broker
+from horolog.broker.cluster import Created
+from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.log.storage import MemoryStorage, RealStorage, Storage
 from horolog.broker.new_topics import NewTopic
 from horolog.broker.settings import load
@@ -63,8 +65,10 @@ class EmbeddedBroker:
     def create_topic(self, name: str, partitions: int = 1, **configs: object) -> None:
         """Make a topic without a client; raises `broker.cluster_errors.ClusterError`."""
         overrides = {_key(key): _text(value) for key, value in configs.items()}
-        for outcome in self.broker.cluster.create_topics([NewTopic(name, partitions, 1, overrides)]):
-            if isinstance(outcome, Exception):
+        outcomes: Created = []
+        self.broker.cluster.create_topics([NewTopic(name, partitions, 1, overrides)], outcomes.extend)
+        for outcome in outcomes:
+            if isinstance(outcome, ClusterError):
                 raise outcome
 
 

@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import FILE_NAME
 from horolog.broker.new_topics import NewPartitions, NewTopic
+from tests.support.at_once import at_once, delete_topic
 from tests.unit.broker.cluster_stand_ins import Machine
 
 NAMES = st.sampled_from(["a", "b", "c.d", "c_d"])
@@ -44,7 +45,9 @@ class ClusterMachine(RuleBasedStateMachine):
     )
     def create(self, new, fails):
         with self.disk(fails):
-            results = self.cluster.create_topics([NewTopic(name, count, overrides=o) for name, count, o in new])
+            results = at_once(
+                self.cluster.create_topics, [NewTopic(name, count, overrides=o) for name, count, o in new]
+            )
         for (name, count, overrides), result in zip(new, results, strict=True):
             if not isinstance(result, ClusterError):
                 assert name not in self.model
@@ -54,7 +57,7 @@ class ClusterMachine(RuleBasedStateMachine):
     def delete(self, name, fails):
         with self.disk(fails):
             try:
-                self.cluster.delete_topic(name)
+                delete_topic(self.cluster, name)
             except ClusterError:
                 assert fails or name not in self.model
             else:
@@ -63,7 +66,7 @@ class ClusterMachine(RuleBasedStateMachine):
     @rule(name=NAMES, count=COUNTS, fails=st.booleans())
     def grow(self, name, count, fails):
         with self.disk(fails):
-            failed = self.cluster.add_partitions([NewPartitions(name, count)])
+            failed = at_once(self.cluster.add_partitions, [NewPartitions(name, count)])
         if not failed:
             assert count > self.model[name][0]
             self.model[name] = (count, self.model[name][1])
@@ -73,7 +76,7 @@ class ClusterMachine(RuleBasedStateMachine):
         if name in self.model:
             with self.disk(fails):
                 try:
-                    self.cluster.alter_topic_configs({name: overrides})
+                    at_once(self.cluster.alter_topic_configs, {name: overrides})
                 except ClusterError:
                     assert fails or "bad" in overrides.values()
                 else:

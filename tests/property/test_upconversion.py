@@ -20,6 +20,7 @@ from horolog.protocol.records.head import HEADER_BYTES
 from horolog.protocol.records.record import Record
 from horolog.protocol.records.timestamps import TimestampType
 from tests.property.test_records_formats import record_lists
+from tests.support.at_once import at_once
 from tests.support.memory_broker import NOW_MS, MemoryBroker
 
 CREATE_TIME, APPEND_TIME = int(TimestampType.CREATE_TIME), int(TimestampType.LOG_APPEND_TIME)
@@ -130,7 +131,7 @@ async def produce(memory, client, sets):
         overrides = {"message.format.version": RELEASES[magic]}
         if appended:
             overrides["message.timestamp.type"] = "LogAppendTime"
-        memory.broker.cluster.alter_topic_configs({"t": overrides})
+        at_once(memory.broker.cluster.alter_topic_configs, {"t": overrides})
         part = PartitionProduceData(index=0, records=encode(magic, codec, records))
         request = ProduceRequest(
             acks=1, timeout_ms=1000, topic_data=[TopicProduceData(name="t", partition_data=[part])]
@@ -192,7 +193,7 @@ async def check_readers(sets, version, start, max_bytes):
             for one in entries if version >= 4 else ():
                 held = list(iter_records(one))
                 assert read_header(one).max_timestamp == max(record.timestamp for record in held)
-        memory.broker.cluster.alter_topic_configs({"t": {}})  # a topic that keeps v0 refuses to look up times
+        at_once(memory.broker.cluster.alter_topic_configs, {"t": {}})  # a topic that keeps v0 refuses to look up times
         await check_look_ups(client, expected)
 
 

@@ -8,15 +8,17 @@ from typing import Any, Self
 
 from horolog.broker.app import Broker
 from horolog.broker.clock import ManualClock
-from horolog.broker.cluster import NewTopic, Topic
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.network.conversation import Conversation, Onlooker
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
+from horolog.broker.new_topics import NewTopic
 from horolog.broker.settings import load
+from horolog.broker.topic import Topic
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode, encode
 from horolog.protocol.wire import Message
+from tests.support.at_once import at_once
 
 NOW_MS = 1_700_000_000_000
 
@@ -106,5 +108,5 @@ class MemoryBroker:
 
     def topic(self, name: str = "t", partitions: int = 1, **configs: object) -> Topic:
         overrides = {key.replace("_", "."): str(value) for key, value in configs.items()}
-        self.broker.cluster.create_topics([NewTopic(name, partitions, 1, overrides)])
+        at_once(self.broker.cluster.create_topics, [NewTopic(name, partitions, 1, overrides)])
         return self.broker.cluster.topics[name]

@@ -26,7 +26,6 @@ def parsed(text):
 
 
 MANY_METHODS = {
-    "broker/cluster.py: Cluster": "its seams to more than one process are about to be cut",
     "broker/log/partition/partition.py: Partition": "retention, look-ups and closing are about to leave it",
     "broker/log/partition/sync_state.py: SyncState": "one short method for each word that its threads say to each other",
     "broker/log/segments/segment.py: Segment": "indexes and recovery are about to leave it",

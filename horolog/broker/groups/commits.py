@@ -10,12 +10,13 @@ import logging
 from collections.abc import Callable, Iterable
 
 from horolog.broker.clock import Clock
-from horolog.broker.cluster import Cluster, Topic
+from horolog.broker.cluster import Cluster
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.journal import Journal, Producer
 from horolog.broker.groups.offsets import NEVER, Committed, GroupOffsets, TopicPartition, tombstone
 from horolog.broker.groups.records import OFFSET, OLD_OFFSET, Entry
 from horolog.broker.groups.registry import Registry
+from horolog.broker.topic import Topic
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.offsets import (
     OffsetCommitRequest,

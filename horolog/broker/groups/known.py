@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from horolog.broker.clock import Clock
-from horolog.broker.cluster import Cluster, Topic
+from horolog.broker.cluster import Cluster
 from horolog.broker.groups.topic_patterns import TopicPatterns
 from horolog.broker.settings import Settings
+from horolog.broker.topic import Topic
 
 
 class Known:

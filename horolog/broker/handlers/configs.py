@@ -18,15 +18,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import TypeVar
 
 from horolog.broker import topic_settings
-from horolog.broker.cluster import Cluster, Topic, unknown_topic
+from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.new_topics import check_name
+from horolog.broker.new_topics import check_name, unknown_topic
 from horolog.broker.placement import Placement
 from horolog.broker.setting_types import ConfigEntry, ConfigSource, ConfigType
+from horolog.broker.topic import Topic
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.configs import (
     AlterConfigsRequest,
@@ -180,58 +182,58 @@ class Alteration:
     overrides: Mapping[str, str]
 
 
+Outcome = dict[tuple[int, str], ClusterError | None]
+"""What became of each resource, by type and name."""
+
 Resource = AlterConfigsResource | IncrementalResource
 AnyResource = TypeVar("AnyResource", AlterConfigsResource, IncrementalResource)
 
 
-def alter_configs(
-    broker: BrokerView,
-    request: AlterConfigsRequest,
-    context: RequestContext,  # noqa: ARG001
-) -> AlterConfigsResponse:
-    failures = _alter(broker, request.resources, _replaced, validate_only=request.validate_only)
-    return AlterConfigsResponse(
-        responses=[
+def alter_configs(broker: BrokerView, request: AlterConfigsRequest, context: RequestContext) -> None:
+    def done(outcome: Outcome) -> None:
+        responses = [
             AlterConfigsResourceResponse(
                 error_code=failure.code if failure else ErrorCode.NONE,
                 error_message=failure.message if failure else None,
                 resource_type=resource_type,
                 resource_name=name,
             )
-            for (resource_type, name), failure in failures.items()
+            for (resource_type, name), failure in outcome.items()
         ]
-    )
+        context.reply(AlterConfigsResponse(responses=responses))
+
+    _alter(broker, request.resources, _replaced, done, validate_only=request.validate_only)
 
 
 def incremental_alter_configs(
-    broker: BrokerView,
-    request: IncrementalAlterConfigsRequest,
-    context: RequestContext,  # noqa: ARG001
-) -> IncrementalAlterConfigsResponse:
-    failures = _alter(broker, request.resources, _changed, validate_only=request.validate_only)
-    return IncrementalAlterConfigsResponse(
-        responses=[
+    broker: BrokerView, request: IncrementalAlterConfigsRequest, context: RequestContext
+) -> None:
+    def done(outcome: Outcome) -> None:
+        responses = [
             IncrementalResourceResponse(
                 error_code=failure.code if failure else ErrorCode.NONE,
                 error_message=failure.message if failure else None,
                 resource_type=resource_type,
                 resource_name=name,
             )
-            for (resource_type, name), failure in failures.items()
+            for (resource_type, name), failure in outcome.items()
         ]
-    )
+        context.reply(IncrementalAlterConfigsResponse(responses=responses))
+
+    _alter(broker, request.resources, _changed, done, validate_only=request.validate_only)
 
 
 def _alter(
     broker: BrokerView,
     resources: Sequence[AnyResource],
     overrides_of: Callable[[BrokerView, AnyResource], Mapping[str, str]],
+    done: Callable[[Outcome], None],
     *,
     validate_only: bool,
-) -> dict[tuple[int, str], ClusterError | None]:
-    """Check every resource, then carry out the allowed changes; the errors, by resource."""
+) -> None:
+    """Check every resource, then carry out the allowed changes; `done` is told the errors, by resource."""
     counts = Counter((each.resource_type, each.resource_name) for each in resources)
-    outcome: dict[tuple[int, str], ClusterError | None] = dict.fromkeys(counts)
+    outcome: Outcome = dict.fromkeys(counts)
     accepted: list[Alteration] = []
     for resource in resources:
         key = (resource.resource_type, resource.resource_name)
@@ -244,9 +246,10 @@ def _alter(
             accepted.append(alteration)
         except ClusterError as error:
             outcome[key] = error
-    if not validate_only:
-        outcome |= _carry_out(broker.cluster, accepted)
-    return outcome
+    if validate_only:
+        done(outcome)
+    else:
+        _carry_out(broker.cluster, accepted, outcome, done)
 
 
 def _check_keys(resource: Resource) -> None:
@@ -262,21 +265,28 @@ def _check(cluster: Cluster, alteration: Alteration) -> None:
         cluster.check_broker_configs(alteration.name, alteration.overrides)
 
 
-def _carry_out(cluster: Cluster, accepted: Iterable[Alteration]) -> dict[tuple[int, str], ClusterError]:
-    failures: dict[tuple[int, str], ClusterError] = {}
+def _carry_out(
+    cluster: Cluster, accepted: Sequence[Alteration], outcome: Outcome, done: Callable[[Outcome], None]
+) -> None:
+    """Change topics together, then each broker; `done` is told the outcome once all of them are made."""
     topics = {each.name: each.overrides for each in accepted if each.type == ResourceType.TOPIC}
-    try:
-        if topics:
-            cluster.alter_topic_configs(topics)
-    except ClusterError as error:
-        failures |= {(int(ResourceType.TOPIC), name): error for name in topics}
-    for each in accepted:
-        if each.type != ResourceType.TOPIC:
-            try:
-                cluster.alter_broker_configs(each.name, each.overrides)
-            except ClusterError as error:
-                failures[each.type, each.name] = error
-    return failures
+    brokers = [each for each in accepted if each.type != ResourceType.TOPIC]
+    remaining = bool(topics) + len(brokers)
+
+    def made(keys: Iterable[tuple[int, str]], error: ClusterError | None) -> None:
+        nonlocal remaining
+        if error is not None:
+            outcome.update(dict.fromkeys(keys, error))
+        remaining -= 1
+        if not remaining:
+            done(outcome)
+
+    if not remaining:
+        done(outcome)
+    if topics:
+        cluster.alter_topic_configs(topics, partial(made, [(int(ResourceType.TOPIC), name) for name in topics]))
+    for each in brokers:
+        cluster.alter_broker_configs(each.name, each.overrides, partial(made, [(each.type, each.name)]))
 
 
 def _required(key: str, value: str | None) -> str:

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from horolog.broker.cluster import NO_TOPIC_ID, Cluster, Topic
+from horolog.broker.cluster import Cluster, Created
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import leadership
 from horolog.broker.handlers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from horolog.broker.new_topics import NewTopic
 from horolog.broker.placement import Placement
+from horolog.broker.topic import NO_TOPIC_ID, Topic
 from horolog.broker.topic_names import INTERNAL_TOPICS, wrong_with
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import (
@@ -93,15 +94,20 @@ def _find(
 
 
 def create_on_demand(cluster: Cluster, names: Iterable[str]) -> dict[str, ErrorCode]:
-    """Create topics that a client asked about; those that could not be, and why.
+    """Create topics that a client asked about; those of which it is known at once that they cannot be, and why.
 
     Internal topics are left to the coordinators that need them.
     """
     wanted = [NewTopic(name) for name in names if name not in INTERNAL_TOPICS]
-    results = cluster.create_topics(wanted)
-    return {
-        new.name: result.code for new, result in zip(wanted, results, strict=True) if isinstance(result, ClusterError)
-    }
+    refused: dict[str, ErrorCode] = {}
+
+    def done(results: Created) -> None:
+        for new, result in zip(wanted, results, strict=True):
+            if isinstance(result, ClusterError):
+                refused[new.name] = result.code
+
+    cluster.create_topics(wanted, done)
+    return refused
 
 
 def describe_topic(placement: Placement, topic: Topic, operations: int) -> MetadataResponseTopic:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from horolog.broker.cluster import Topic
 from horolog.broker.committer import Failures
 from horolog.broker.handlers import transactional_produce
 from horolog.broker.handlers.context import BrokerView, RequestContext
@@ -21,6 +20,7 @@ from horolog.broker.handlers.lookup import storage_error_for
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import Refused
+from horolog.broker.topic import Topic
 from horolog.broker.topic_names import INTERNAL_TOPICS
 from horolog.protocol.errors import ErrorCode, ProtocolError
 from horolog.protocol.messages.produce import (

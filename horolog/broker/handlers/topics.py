@@ -14,11 +14,13 @@ from collections import Counter
 from collections.abc import Iterable
 
 from horolog.broker import topic_settings
-from horolog.broker.cluster import NO_TOPIC_ID, Cluster, unknown_topic
+from horolog.broker.changes import Failures
+from horolog.broker.cluster import Cluster, Created
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import StoredTopic
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.new_topics import NewPartitions, NewTopic
+from horolog.broker.new_topics import NewPartitions, NewTopic, unknown_topic
+from horolog.broker.topic import NO_TOPIC_ID
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.topics import (
     CreatableTopic,
@@ -52,18 +54,21 @@ def duplicates(names: Iterable[str | None]) -> set[str | None]:
 # -- CreateTopics
 
 
-def create_topics(broker: BrokerView, request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
+def create_topics(broker: BrokerView, request: CreateTopicsRequest, context: RequestContext) -> None:
     cluster = broker.cluster
     twice = duplicates(each.name for each in request.topics)
     wanted = [_new_topic(each) for each in request.topics if each.name not in twice]
-    results = cluster.create_topics(wanted, validate_only=request.validate_only)
-    answers = [_not_created(name or "", DUPLICATE) for name in twice]
-    for new, result in zip(wanted, results, strict=True):
-        if isinstance(result, ClusterError):
-            answers.append(_not_created(new.name, result))
-        else:
-            answers.append(_created(cluster, result, context.version, validated_only=request.validate_only))
-    return CreateTopicsResponse(topics=answers)
+
+    def done(results: Created) -> None:
+        answers = [_not_created(name or "", DUPLICATE) for name in twice]
+        for new, result in zip(wanted, results, strict=True):
+            if isinstance(result, ClusterError):
+                answers.append(_not_created(new.name, result))
+            else:
+                answers.append(_created(cluster, result, context.version, validated_only=request.validate_only))
+        context.reply(CreateTopicsResponse(topics=answers))
+
+    cluster.create_topics(wanted, done, validate_only=request.validate_only)
 
 
 def _new_topic(asked: CreatableTopic) -> NewTopic:
@@ -105,7 +110,7 @@ def _created(cluster: Cluster, topic: StoredTopic, version: int, *, validated_on
 # -- DeleteTopics
 
 
-def delete_topics(broker: BrokerView, request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
+def delete_topics(broker: BrokerView, request: DeleteTopicsRequest, context: RequestContext) -> None:
     cluster = broker.cluster
     if context.version >= FIRST_DELETE_VERSION_BY_ID:
         asked = request.topics
@@ -122,15 +127,18 @@ def delete_topics(broker: BrokerView, request: DeleteTopicsRequest, context: Req
         else:
             doomed[name] = cluster.topics[name].id
     partitions = [partition for name in doomed for partition in cluster.topics[name].led_here]
-    failures = cluster.delete_topics(doomed)
-    for name, topic_id in doomed.items():
-        failure = failures.get(name)
-        if failure is not None:
-            answers.append(_not_deleted(name, topic_id, failure))
-        else:
-            answers.append(DeletableTopicResult(name=name, topic_id=topic_id, error_code=ErrorCode.NONE))
-    broker.waiting.changed(partitions)
-    return DeleteTopicsResponse(responses=answers)
+
+    def done(failures: Failures) -> None:
+        for name, topic_id in doomed.items():
+            failure = failures.get(name)
+            if failure is not None:
+                answers.append(_not_deleted(name, topic_id, failure))
+            else:
+                answers.append(DeletableTopicResult(name=name, topic_id=topic_id, error_code=ErrorCode.NONE))
+        broker.waiting.changed(partitions)
+        context.reply(DeleteTopicsResponse(responses=answers))
+
+    cluster.delete_topics(doomed, done)
 
 
 def _name_of(cluster: Cluster, asked: DeleteTopicState) -> str | None:
@@ -167,26 +175,21 @@ def _not_deleted(name: str | None, topic_id: bytes, error: ClusterError) -> Dele
 # -- CreatePartitions
 
 
-def create_partitions(
-    broker: BrokerView,
-    request: CreatePartitionsRequest,
-    context: RequestContext,  # noqa: ARG001
-) -> CreatePartitionsResponse:
+def create_partitions(broker: BrokerView, request: CreatePartitionsRequest, context: RequestContext) -> None:
     twice = duplicates(each.name for each in request.topics)
     wanted = [_new_partitions(each) for each in request.topics if each.name not in twice]
-    failures = broker.cluster.add_partitions(wanted, validate_only=request.validate_only)
-    failures |= {name or "": DUPLICATE for name in twice}
-    results = []
-    for name in dict.fromkeys(each.name for each in request.topics):
-        failure = failures.get(name)
-        results.append(
-            CreatePartitionsTopicResult(
-                name=name,
-                error_code=failure.code if failure else ErrorCode.NONE,
-                error_message=_told(failure),
-            )
-        )
-    return CreatePartitionsResponse(results=results)
+
+    def done(refused: Failures) -> None:
+        failures = {**refused, **{name or "": DUPLICATE for name in twice}}
+        names = dict.fromkeys(each.name for each in request.topics)
+        context.reply(CreatePartitionsResponse(results=[_grown(name, failures.get(name)) for name in names]))
+
+    broker.cluster.add_partitions(wanted, done, validate_only=request.validate_only)
+
+
+def _grown(name: str, failure: ClusterError | None) -> CreatePartitionsTopicResult:
+    code = failure.code if failure else ErrorCode.NONE
+    return CreatePartitionsTopicResult(name=name, error_code=code, error_message=_told(failure))
 
 
 def _told(failure: ClusterError | None) -> str | None:

@@ -36,6 +36,7 @@ class FakePartition:
         self.log_start_offset = 0
         self.first_undecided = None
         self.epoch_ends = []
+        self.leads_in = None
         self.segments = []
         self.expiry = NothingExpires()
         self.fail = False
@@ -52,7 +53,10 @@ class FakePartition:
 
     @property
     def leader_epoch(self):
-        return len(self.epoch_ends)
+        return len(self.epoch_ends) if self.leads_in is None else self.leads_in
+
+    def lead(self, epoch):
+        self.leads_in = epoch
 
     @property
     def high_watermark(self):

@@ -4,13 +4,14 @@ import logging
 
 import pytest
 
-from horolog.broker.cluster import PRODUCER_ID_BLOCK_SIZE
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import FILE_NAME, StoredTopic
+from horolog.broker.cluster_state import PRODUCER_ID_BLOCK_SIZE
 from horolog.broker.new_topics import MAX_PARTITIONS_PER_REQUEST, NewPartitions, NewTopic
 from horolog.broker.topic_names import KRAFT_METADATA
 from horolog.broker.topic_settings import SETTINGS_UNKNOWN
 from horolog.protocol.errors import ErrorCode
+from tests.support.at_once import at_once, delete_topic
 from tests.unit.broker.cluster_stand_ins import Machine
 
 PATH = f"/data/{FILE_NAME}"
@@ -26,7 +27,7 @@ def seen(cluster):
 
 
 def refused(cluster, **new):
-    (result,) = cluster.create_topics([NewTopic(**{"name": "t", **new})])
+    (result,) = at_once(cluster.create_topics, [NewTopic(**{"name": "t", **new})])
     assert isinstance(result, ClusterError)
     assert "t" not in cluster.topics
     return result.code
@@ -53,7 +54,7 @@ class TestCreating:
         monkeypatch.setattr(
             machine.storage, "write_atomically", lambda path, data: (saves.append(path), write(path, data))
         )
-        results = cluster.create_topics([NewTopic(f"t{i}", 1) for i in range(50)])
+        results = at_once(cluster.create_topics, [NewTopic(f"t{i}", 1) for i in range(50)])
         assert all(isinstance(result, StoredTopic) for result in results)
         assert saves == [PATH]
         assert len(machine.start().topics) == 50
@@ -87,27 +88,27 @@ class TestCreating:
 
     def test_an_assignment_gives_the_count(self, machine):
         cluster = machine.start()
-        cluster.create_topics([NewTopic("t", assignments={1: [1], 0: [1]})])
+        at_once(cluster.create_topics, [NewTopic("t", assignments={1: [1], 0: [1]})])
         assert cluster.topics["t"].partition_count == 2
 
     def test_existing_and_colliding_names(self, machine):
         cluster = machine.start()
-        results = cluster.create_topics([NewTopic("a.b"), NewTopic("a_b"), NewTopic("a-b")])
+        results = at_once(cluster.create_topics, [NewTopic("a.b"), NewTopic("a_b"), NewTopic("a-b")])
         assert [type(result) for result in results] == [StoredTopic, ClusterError, StoredTopic]
         assert results[1].code == ErrorCode.INVALID_TOPIC_EXCEPTION
-        assert cluster.create_topics([NewTopic("a.b")])[0].code == ErrorCode.TOPIC_ALREADY_EXISTS
+        assert at_once(cluster.create_topics, [NewTopic("a.b")])[0].code == ErrorCode.TOPIC_ALREADY_EXISTS
         again = machine.start()
-        assert again.create_topics([NewTopic("a_b")])[0].code == ErrorCode.INVALID_TOPIC_EXCEPTION
+        assert at_once(again.create_topics, [NewTopic("a_b")])[0].code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
     def test_the_bound_on_a_request_counts_all_its_topics(self, machine):
         cluster = machine.start()
         half = MAX_PARTITIONS_PER_REQUEST // 2 + 1
-        results = cluster.create_topics([NewTopic("a", half), NewTopic("b", half)], validate_only=True)
+        results = at_once(cluster.create_topics, [NewTopic("a", half), NewTopic("b", half)], validate_only=True)
         assert [isinstance(result, ClusterError) for result in results] == [False, True]
 
     def test_validating_changes_nothing(self, machine):
         cluster = machine.start()
-        (result,) = cluster.create_topics([NewTopic("t", 2)], validate_only=True)
+        (result,) = at_once(cluster.create_topics, [NewTopic("t", 2)], validate_only=True)
         assert (result.name, result.partition_count) == ("t", 2)
         assert not cluster.topics
         assert not machine.folders
@@ -116,7 +117,7 @@ class TestCreating:
     def test_a_file_that_cannot_be_written_refuses_all(self, machine):
         cluster = machine.start()
         machine.storage.fail("sync", FILE_NAME)
-        results = cluster.create_topics([NewTopic("a"), NewTopic("b")])
+        results = at_once(cluster.create_topics, [NewTopic("a"), NewTopic("b")])
         assert [result.code for result in results] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
         assert not cluster.topics
         assert not machine.folders
@@ -125,7 +126,7 @@ class TestCreating:
     def test_folders_that_cannot_be_made_refuse_their_topic_alone(self, machine):
         cluster = machine.start()
         machine.logs.fail_creating.add(("bad", 1))
-        results = cluster.create_topics([NewTopic("bad", 3), NewTopic("good", 1)])
+        results = at_once(cluster.create_topics, [NewTopic("bad", 3), NewTopic("good", 1)])
         assert results[0].code == ErrorCode.KAFKA_STORAGE_ERROR
         assert set(cluster.topics) == {"good"}
         assert set(machine.folders) == {("good", 0)}
@@ -144,7 +145,7 @@ class TestDeleting:
     def test_is_gone_after_a_crash_and_the_name_is_free(self, machine):
         cluster = machine.start()
         first = cluster.create_topic("t.x", 2)
-        cluster.delete_topic("t.x")
+        delete_topic(cluster, "t.x")
         assert not machine.folders
         assert first.id not in cluster.by_id
         assert cluster.create_topic("t_x").id != first.id
@@ -152,7 +153,7 @@ class TestDeleting:
 
     def test_unknown(self, machine):
         with pytest.raises(ClusterError) as caught:
-            machine.start().delete_topic("t")
+            delete_topic(machine.start(), "t")
         assert caught.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     def test_a_file_that_cannot_be_written_keeps_the_topic(self, machine):
@@ -160,7 +161,7 @@ class TestDeleting:
         cluster.create_topic("t")
         machine.storage.fail("sync", FILE_NAME)
         with pytest.raises(ClusterError) as caught:
-            cluster.delete_topic("t")
+            delete_topic(cluster, "t")
         assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
         assert set(cluster.topics) == {"t"}
         assert seen(machine.start()) == seen(cluster)
@@ -169,7 +170,7 @@ class TestDeleting:
         cluster = machine.start()
         cluster.create_topic("t", 3)
         machine.logs.fail_deleting.add(("t", 1))
-        cluster.delete_topic("t")
+        delete_topic(cluster, "t")
         assert set(machine.folders) == {("t", 1)}
         again = machine.start()
         assert not again.topics
@@ -179,7 +180,7 @@ class TestDeleting:
         cluster = machine.start()
         cluster.create_topic("t", 3)
         machine.logs.fail_deleting.add(("t", 2))
-        cluster.delete_topic("t")
+        delete_topic(cluster, "t")
         new = cluster.create_topic("t", 1)
         again = machine.start()
         assert again.topics["t"].id == new.id
@@ -188,7 +189,7 @@ class TestDeleting:
     def test_what_was_deleted_may_be_restored_from_a_backup(self, machine):
         cluster = machine.start()
         topic = cluster.create_topic("t", 1)
-        cluster.delete_topic("t")
+        delete_topic(cluster, "t")
         machine.folders["t", 0] = topic.id
         assert machine.start().topics["t"].id == topic.id
 
@@ -197,7 +198,7 @@ class TestGrowing:
     def test_grows_and_stays_grown(self, machine):
         cluster = machine.start()
         cluster.create_topic("t", 1, {"retention.ms": "5"})
-        assert cluster.add_partitions([NewPartitions("t", 3)]) == {}
+        assert at_once(cluster.add_partitions, [NewPartitions("t", 3)]) == {}
         assert [p.config.retention_ms for p in cluster.topics["t"].led_here] == [5, 5, 5]
         assert seen(machine.start()) == seen(cluster)
 
@@ -216,20 +217,20 @@ class TestGrowing:
     def test_refusals(self, machine, wanted, code):
         cluster = machine.start()
         cluster.create_topic("t", 2)
-        assert cluster.add_partitions([wanted])[wanted.name].code == code
+        assert at_once(cluster.add_partitions, [wanted])[wanted.name].code == code
         assert len(machine.folders) == 2
 
     def test_validating_changes_nothing(self, machine):
         cluster = machine.start()
         cluster.create_topic("t", 2)
-        assert cluster.add_partitions([NewPartitions("t", 3)], validate_only=True) == {}
+        assert at_once(cluster.add_partitions, [NewPartitions("t", 3)], validate_only=True) == {}
         assert cluster.topics["t"].partition_count == 2
 
     def test_a_failing_disk_leaves_what_could_be_made(self, machine):
         cluster = machine.start()
         cluster.create_topic("t", 1)
         machine.logs.fail_creating.add(("t", 2))
-        assert cluster.add_partitions([NewPartitions("t", 4)])["t"].code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert at_once(cluster.add_partitions, [NewPartitions("t", 4)])["t"].code == ErrorCode.KAFKA_STORAGE_ERROR
         assert cluster.topics["t"].partition_count == 2
         assert seen(machine.start()) == seen(cluster)
 
@@ -237,7 +238,7 @@ class TestGrowing:
         cluster = machine.start()
         cluster.create_topic("t", 1)
         machine.storage.fail("sync", FILE_NAME)
-        assert cluster.add_partitions([NewPartitions("t", 4)])["t"].code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert at_once(cluster.add_partitions, [NewPartitions("t", 4)])["t"].code == ErrorCode.KAFKA_STORAGE_ERROR
         assert cluster.topics["t"].partition_count == 1
         assert seen(machine.start()) == seen(cluster)
 
@@ -246,7 +247,7 @@ class TestConfiguring:
     def test_a_topic_changes_at_once_and_for_good(self, machine):
         cluster = machine.start()
         topic = cluster.create_topic("t", 2)
-        cluster.alter_topic_configs({"t": {"segment.ms": "77"}})
+        at_once(cluster.alter_topic_configs, {"t": {"segment.ms": "77"}})
         assert {topic.config.segment_ms, *(p.config.segment_ms for p in topic.led_here)} == {77}
         again = machine.start().topics["t"]
         assert again.overrides == {"segment.ms": "77"}
@@ -258,7 +259,7 @@ class TestConfiguring:
         cluster.create_topic("t")
         cluster.create_topic("u")
         with pytest.raises(ClusterError) as caught:
-            cluster.alter_topic_configs({"u": {"segment.ms": "5"}, "t": overrides})
+            at_once(cluster.alter_topic_configs, {"u": {"segment.ms": "5"}, "t": overrides})
         assert caught.value.code == ErrorCode.INVALID_CONFIG
         assert cluster.topics["u"].overrides == {}
 
@@ -267,7 +268,7 @@ class TestConfiguring:
         cluster.create_topic("t")
         machine.storage.fail("sync", FILE_NAME)
         with pytest.raises(ClusterError):
-            cluster.alter_topic_configs({"t": {"segment.ms": "5"}})
+            at_once(cluster.alter_topic_configs, {"t": {"segment.ms": "5"}})
         assert cluster.topics["t"].overrides == {}
         assert seen(machine.start()) == seen(cluster)
 
@@ -277,22 +278,22 @@ class TestConfiguring:
         cluster.create_topic("own", overrides={"segment.bytes": "5000"})
         told = []
         cluster.on_settings_changed = told.append
-        cluster.alter_broker_configs("1", {"log.segment.bytes": "9000"})
-        cluster.alter_broker_configs("", {"log.segment.bytes": "8000"})
+        at_once(cluster.alter_broker_configs, "1", {"log.segment.bytes": "9000"})
+        at_once(cluster.alter_broker_configs, "", {"log.segment.bytes": "8000"})
         assert cluster.topics["plain"].find(0).config.segment_bytes == 9000
         assert cluster.topics["own"].find(0).config.segment_bytes == 5000
         assert told[-1] is cluster.settings
         assert cluster.settings.log_segment_bytes == 9000
         again = machine.start()
         assert again.settings.log_segment_bytes == 9000
-        again.alter_broker_configs("1", {})
+        at_once(again.alter_broker_configs, "1", {})
         assert again.topics["plain"].find(0).config.segment_bytes == 8000
 
     def test_a_broker_setting_that_a_topic_cannot_live_with_is_refused(self, machine):
         cluster = machine.start()
         cluster.create_topic("t", overrides={"max.compaction.lag.ms": "1000"})
         with pytest.raises(ClusterError) as caught:
-            cluster.alter_broker_configs("", {"log.cleaner.min.compaction.lag.ms": "2000"})
+            at_once(cluster.alter_broker_configs, "", {"log.cleaner.min.compaction.lag.ms": "2000"})
         assert caught.value.code == ErrorCode.INVALID_REQUEST
         assert cluster.settings.log_cleaner_min_compaction_lag_ms == 0
 
@@ -300,7 +301,7 @@ class TestConfiguring:
     def test_broker_settings_that_may_not_change(self, machine, configs):
         cluster = machine.start()
         with pytest.raises(ClusterError) as caught:
-            cluster.alter_broker_configs("1", configs)
+            at_once(cluster.alter_broker_configs, "1", configs)
         assert caught.value.code == ErrorCode.INVALID_REQUEST
         assert cluster.broker_configs == {}
 
@@ -361,9 +362,9 @@ class TestAdopting:
         assert "20240101" in caplog.text
         assert machine.folders["backup", 20240101] is None
         if known:
-            refusal = cluster.add_partitions([NewPartitions("backup", 3)])["backup"]
+            refusal = at_once(cluster.add_partitions, [NewPartitions("backup", 3)])["backup"]
         else:
-            (refusal,) = cluster.create_topics([NewTopic("backup")])
+            (refusal,) = at_once(cluster.create_topics, [NewTopic("backup")])
         assert refusal.code == ErrorCode.POLICY_VIOLATION
 
     def test_a_copied_folder_gets_an_id_of_its_own(self, machine):
@@ -373,7 +374,7 @@ class TestAdopting:
         again = machine.start()
         assert again.topics["a"].id == topic.id
         assert again.topics["b"].id != topic.id
-        again.delete_topic("b")
+        delete_topic(again, "b")
         assert set(machine.folders) == {("a", 0)}
 
     def test_a_damaged_line_loses_settings_but_no_topic_and_nothing_of_it_goes(self, machine, caplog):

@@ -14,6 +14,7 @@ from horolog.broker.log.storage.memory_disk import ALL, PowerCut
 from horolog.broker.new_topics import NewPartitions, NewTopic
 from horolog.broker.settings import Settings
 from horolog.protocol.errors import ErrorCode
+from tests.support.at_once import at_once, delete_topic
 from tests.support.log_model import NEW, NOW_MS, encode
 
 
@@ -51,10 +52,12 @@ def seen(cluster):
 
 def test_every_change_outlives_a_power_cut(machine):
     cluster = machine.start()
-    cluster.create_topics([NewTopic("a", 2, overrides={"retention.ms": "5"}), NewTopic("b", 1), NewTopic("c", 3)])
-    cluster.add_partitions([NewPartitions("b", 4)])
-    cluster.delete_topic("c")
-    cluster.alter_topic_configs({"b": {"retention.ms": "7"}})
+    at_once(
+        cluster.create_topics, [NewTopic("a", 2, overrides={"retention.ms": "5"}), NewTopic("b", 1), NewTopic("c", 3)]
+    )
+    at_once(cluster.add_partitions, [NewPartitions("b", 4)])
+    delete_topic(cluster, "c")
+    at_once(cluster.alter_topic_configs, {"b": {"retention.ms": "7"}})
     again = machine.start()
     assert seen(again) == seen(cluster)
     assert {name: topic.partition_count for name, topic in again.topics.items()} == {"a": 2, "b": 4}
@@ -66,7 +69,7 @@ def test_a_power_cut_at_any_step_of_creating_gives_the_whole_topic_or_none(machi
     outcomes = set()
     for step in range(60):
         cluster = machine.start()
-        cluster.delete_topics([name for name in cluster.topics if name == "new"])
+        at_once(cluster.delete_topics, [name for name in cluster.topics if name == "new"])
         machine.storage.power_off_after(step)
         with contextlib.suppress(PowerCut):
             cluster.create_topic("new", 2)
@@ -79,7 +82,7 @@ def test_a_power_cut_at_any_step_of_creating_gives_the_whole_topic_or_none(machi
 def test_a_full_disk_refuses_and_leaves_nothing(machine):
     cluster = machine.start()
     machine.storage.fail("create", "/data/t-1")
-    (result,) = cluster.create_topics([NewTopic("t", 3)])
+    (result,) = at_once(cluster.create_topics, [NewTopic("t", 3)])
     assert result.code == ErrorCode.KAFKA_STORAGE_ERROR
     machine.storage.heal()
     assert not machine.start().topics
@@ -99,7 +102,7 @@ def test_folders_without_the_file_keep_their_ids(machine):
 def test_a_deleted_topic_may_be_made_again_at_once(machine):
     cluster = machine.start()
     first = cluster.create_topic("t", 2)
-    cluster.delete_topic("t")
+    delete_topic(cluster, "t")
     second = cluster.create_topic("t", 1)
     assert second.id != first.id
     assert all(partition.fault for partition in first.led_here)
@@ -113,12 +116,12 @@ def test_a_power_cut_at_any_step_of_deleting_leaves_the_topic_as_it_was_or_nothi
     outcomes = set()
     for step in range(40):
         cluster = machine.start()
-        cluster.delete_topics(cluster.topics)
+        at_once(cluster.delete_topics, cluster.topics)
         topic_id = cluster.create_topic("t", 3).id
         append(cluster.topics["t"].find(0))
         machine.storage.power_off_after(step)
         with contextlib.suppress(PowerCut):
-            cluster.delete_topic("t")
+            delete_topic(cluster, "t")
         for _ in range(2):
             found = {name: (topic.id, topic.partition_count) for name, topic in machine.start().topics.items()}
             assert found in ({}, {"t": (topic_id, 3)})
@@ -132,7 +135,7 @@ def test_a_deleted_topic_whose_folder_does_not_say_whose_it_is_stays_deleted(mac
     cluster = machine.start()
     append(cluster.create_topic("t", 1).find(0))
     machine.storage.fail("rename", "/data/t-0")
-    cluster.delete_topic("t")
+    delete_topic(cluster, "t")
     lose_id_of(machine, "t-0", metadata)
     assert not machine.start().topics
     assert not machine.start().topics
@@ -144,7 +147,7 @@ def test_a_deleted_topic_stays_deleted_though_its_folder_can_not_be_identified_a
     cluster.create_topic("other", 1)
     append(cluster.create_topic("t", 1).find(0))
     machine.storage.fail("rename", "/data/t-0")
-    cluster.delete_topic("t")
+    delete_topic(cluster, "t")
     lose_line_of(machine, "other")
     machine.storage.fail("read", "t-0/partition.metadata")
     assert "t" not in machine.start_as_it_is().topics
@@ -157,7 +160,7 @@ def test_records_without_an_id_are_kept_where_the_record_of_topics_is_damaged(ma
     cluster.create_topic("other", 1)
     append(cluster.create_topic("t", 1).find(0))
     machine.storage.fail("rename", "/data/t-0")
-    cluster.delete_topic("t")
+    delete_topic(cluster, "t")
     lose_line_of(machine, "other")
     lose_id_of(machine, "t-0", None)
     (partition,) = machine.start().topics["t"].led_here

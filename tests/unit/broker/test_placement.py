@@ -2,7 +2,8 @@
 
 import pytest
 
-from horolog.broker.placement import NOBODY, Endpoint, Lead, SoleBroker, endpoint_of
+from horolog.broker.cluster_state import Lead
+from horolog.broker.placement import NOBODY, Endpoint, SoleBroker, endpoint_of
 from tests.unit.broker.cluster_stand_ins import Machine
 
 

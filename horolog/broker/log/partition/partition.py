@@ -259,6 +259,11 @@ class Partition:
         self._epochs.begin(self.leader_epoch, self.log_end_offset, self._resources.storage, self.directory)
         self._ready = True
 
+    def lead(self, epoch: int) -> None:
+        """Append in this leader epoch, which is decided outside, from the next append on."""
+        assert epoch >= self.leader_epoch
+        self.leader_epoch, self._ready = epoch, False
+
     def _roll(self, now_ms: int) -> None:
         """Complete the active segment and begin another. If that fails the active one stays, and so do its records."""
         self.write_pending()

@@ -12,8 +12,9 @@ from horolog.broker.adoption import adopted_file, giving, takeover
 from horolog.broker.adoption.forecast import Expiring, expiring
 from horolog.broker.adoption.given import Given
 from horolog.broker.adoption.takeover import Takeover
-from horolog.broker.cluster import next_producer_id_of, random_topic_id
+from horolog.broker.cluster import random_topic_id
 from horolog.broker.cluster_file import ClusterFile, StoredCluster, encode_topic_id
+from horolog.broker.cluster_start import next_producer_id_of
 from horolog.broker.log.files import CheckpointError, meta_properties
 from horolog.broker.log.manager import LOCK_FILE
 from horolog.broker.log.partition import Partition, Resources

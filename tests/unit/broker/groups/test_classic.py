@@ -5,6 +5,7 @@ import pytest
 from horolog.broker.groups.classic_group import COMES_FROM, State
 from horolog.broker.groups.subscription import write_assignment
 from horolog.protocol.errors import ErrorCode
+from tests.support.at_once import at_once
 from tests.support.group_members import ClassicClient, stabilise, subscription
 from tests.support.group_world import GroupWorld
 
@@ -308,7 +309,10 @@ def test_the_state_of_a_group_has_a_bound_above_that_of_its_topic():
     world.topic()
     world.cluster.settings = world.settings
     partition = world.coordinator.offsets_partition("g")
-    world.cluster.alter_topic_configs({"__consumer_offsets": {"max.message.bytes": "200", "cleanup.policy": "compact"}})
+    at_once(
+        world.cluster.alter_topic_configs,
+        {"__consumer_offsets": {"max.message.bytes": "200", "cleanup.policy": "compact"}},
+    )
     fits = ClassicClient(world)
     fits.join()
     assert fits.sync({fits.id: bytes(2000)}).error_code == 0, "more than the topic takes from others"

@@ -17,6 +17,7 @@ from horolog.protocol.messages.transactions import (
     TxnOffsetCommitRequestTopic,
 )
 from horolog.protocol.records.control import Marker
+from tests.support.at_once import at_once, delete_topic
 from tests.support.group_members import ClassicClient, commit, committed, stabilise
 from tests.support.group_world import GroupWorld
 
@@ -141,7 +142,7 @@ def test_v0_has_a_store_of_its_own(world):
 
 def test_a_topic_made_anew_has_no_offsets(world):
     commit(world, 5)
-    world.cluster.delete_topic("t")
+    delete_topic(world.cluster, "t")
     assert committed(world).committed_offset == NO_OFFSET
     world.topic()
     assert committed(world).committed_offset == NO_OFFSET
@@ -162,7 +163,10 @@ def test_groups_have_a_bound():
 def test_a_commit_that_does_not_fit_a_batch_is_refused_whole(world):
     world.cluster.settings = world.settings
     partition = world.coordinator.offsets_partition("g")
-    world.cluster.alter_topic_configs({"__consumer_offsets": {"max.message.bytes": "200", "cleanup.policy": "compact"}})
+    at_once(
+        world.cluster.alter_topic_configs,
+        {"__consumer_offsets": {"max.message.bytes": "200", "cleanup.policy": "compact"}},
+    )
     assert commit(world, 1, committed_metadata="x" * 300) == ErrorCode.INVALID_COMMIT_OFFSET_SIZE
     assert partition.log_end_offset == 0
 

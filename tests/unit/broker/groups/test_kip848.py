@@ -8,6 +8,7 @@ from horolog.broker.groups.kip848 import check_heartbeat
 from horolog.broker.new_topics import NewPartitions
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
+from tests.support.at_once import at_once, delete_topic
 from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed, stabilise
 from tests.support.group_world import GroupWorld
 
@@ -108,7 +109,7 @@ def test_the_last_epoch_is_taken_when_the_answer_was_lost(world):
 
 def test_new_partitions_and_topics_are_given_out(pair, world):
     a, b = pair
-    world.cluster.add_partitions([NewPartitions("t", 6)])
+    at_once(world.cluster.add_partitions, [NewPartitions("t", 6)])
     settle(a, b)
     assert sorted(a.partitions + b.partitions) == [0, 1, 2, 3, 4, 5]
     assert len(a.partitions) == len(b.partitions)
@@ -116,7 +117,7 @@ def test_new_partitions_and_topics_are_given_out(pair, world):
 
 def test_a_topic_made_anew_is_another(pair, world):
     a, b = pair
-    world.cluster.delete_topic("t")
+    delete_topic(world.cluster, "t")
     settle(a, b)
     assert a.partitions == b.partitions == []
     world.topic("t", 2)

@@ -45,6 +45,7 @@ class StandIn:
         handler = HANDLERS[key]
         assert handler.min_version <= version <= handler.max_version
         request = decode(api.request, version, encode(api.request(**fields), version))
-        context = Context(version=version, listener="PLAINTEXT", client_id="test")
-        answer = handler.function(self, request, context)
+        replies = []
+        context = Context(version=version, listener="PLAINTEXT", client_id="test", reply=replies.append)
+        answer = handler.function(self, request, context) or replies.pop()
         return decode(api.response, version, encode(answer, version))

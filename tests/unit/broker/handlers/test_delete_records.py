@@ -5,6 +5,7 @@ import pytest
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.topics import DeleteRecordsPartition, DeleteRecordsTopic
+from tests.support.at_once import at_once
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 VERSIONS = range(3)
@@ -38,9 +39,9 @@ def test_unknown_places(broker, version, name, index):
 
 
 def test_what_is_only_compacted_is_kept(broker):
-    broker.cluster.alter_topic_configs({"t": {"cleanup.policy": "compact"}})
+    at_once(broker.cluster.alter_topic_configs, {"t": {"cleanup.policy": "compact"}})
     assert delete(broker, 2, 1) == (ErrorCode.POLICY_VIOLATION, -1)
-    broker.cluster.alter_topic_configs({"t": {"cleanup.policy": "compact,delete"}})
+    at_once(broker.cluster.alter_topic_configs, {"t": {"cleanup.policy": "compact,delete"}})
     assert delete(broker, 2, 1) == (0, 1)
 
 

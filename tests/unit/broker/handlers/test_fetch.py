@@ -14,6 +14,7 @@ from horolog.protocol.messages.produce import PartitionProduceData, ProduceReque
 from horolog.protocol.messages.topics import DeleteTopicsRequest
 from horolog.protocol.records.entries import iter_entries, iter_records
 from tests.support import raw_records as raw
+from tests.support.at_once import at_once
 from tests.support.memory_broker import NOW_MS, MemoryBroker, Wire
 
 
@@ -89,7 +90,7 @@ async def test_a_topic_can_ask_for_what_is_stored() -> None:
         assert bytes(only(await client.ask(fetch(("t", 0, 0)), 4)).records) == raw.message(b"old", timestamp=NOW_MS)
         (entry,) = iter_entries(only(await client.ask(fetch(("u", 0, 0)), 4)).records)
         assert (entry.magic, entry.max_timestamp) == (2, NOW_MS)
-        memory.broker.cluster.alter_broker_configs("", {"horolog.log.message.upconversion.enable": "false"})
+        at_once(memory.broker.cluster.alter_broker_configs, "", {"horolog.log.message.upconversion.enable": "false"})
         assert bytes(only(await client.ask(fetch(("u", 0, 0)), 4)).records) == raw.message(b"old", timestamp=NOW_MS)
 
 

@@ -5,6 +5,7 @@ import pytest
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
+from tests.support.at_once import at_once
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 VERSIONS = range(1, 12)
@@ -109,7 +110,7 @@ def test_leader_epochs(broker, version, epoch, code):
 
 @pytest.mark.parametrize(("target", "code"), [(0, 43), (5, 43), (LARGEST, 43), (LATEST, 0), (EARLIEST, 0)])
 def test_a_topic_that_keeps_no_times(broker, target, code):
-    broker.cluster.alter_topic_configs({"t": {"message.format.version": "0.9.0"}})
+    at_once(broker.cluster.alter_topic_configs, {"t": {"message.format.version": "0.9.0"}})
     assert ask(broker, 7, target).error_code == code
 
 

@@ -9,6 +9,7 @@ from horolog.broker.new_topics import NewTopic
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from tests.support.at_once import at_once
 from tests.support.memory_broker import MemoryBroker
 from tests.unit.broker.handlers.stand_ins import StandIn
 
@@ -103,5 +104,5 @@ async def test_a_folder_that_fails_while_running_is_told_as_failed():
     async with MemoryBroker(storage, (A, B)) as broker:
         broker.topic("t", 2)
         storage.fail("make", f"{A}/new", times=ALL)
-        broker.broker.cluster.create_topics([NewTopic("new", 1)])
+        at_once(broker.broker.cluster.create_topics, [NewTopic("new", 1)])
         assert await folders_of(broker, 4) == {A: (FAILED, {}), B: (0, {"t": [1]})}

@@ -2,9 +2,10 @@
 
 import pytest
 
+from horolog.broker.cluster_state import Lead, LeadsChanged
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.java_hash import partition_for
-from horolog.broker.placement import NOBODY, Endpoint, Lead
+from horolog.broker.placement import NOBODY, Endpoint
 from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
@@ -29,6 +30,7 @@ from horolog.protocol.messages.transactions import (
 )
 from horolog.protocol.messages.transactions import TopicRequest as ProducersTopic
 from tests.support import raw_records as raw
+from tests.support.at_once import at_once, delete_topic
 from tests.support.memory_broker import NOW_MS, MemoryBroker
 from tests.unit.broker.handlers.stand_ins import StandIn
 
@@ -170,6 +172,42 @@ ASKED = {
 }
 
 
+def led_by(cluster, topic, index, lead):
+    assert at_once(cluster.changes.make, lambda _: LeadsChanged((((topic.id, index), lead),))) == {}
+
+
+async def test_who_leads_again_does_so_in_a_new_epoch():
+    async with MemoryBroker() as memory:
+        topic, client = memory.topic(partitions=2), memory.connect()
+        assert (await client.ask(produce(topic, 9), 9)).responses[0].partition_responses[0].error_code == 0
+        led_by(memory.broker.cluster, topic, 1, Lead(OTHER, 4))
+        assert memory.broker.placement.lead(topic.id, 1) == Lead(OTHER, 4)
+        led_by(memory.broker.cluster, topic, 1, Lead(ME, 5))
+        assert (await client.ask(produce(topic, 9), 9)).responses[0].partition_responses[0].error_code == 0
+        partition = topic.find(1)
+        assert (partition.leader_epoch, partition.epoch_at(0), partition.epoch_at(1)) == (5, 0, 5)
+        assert partition.end_offset_for_epoch(0) == (0, 1)
+
+
+async def test_settings_changed_while_another_led_count_when_it_does_no_more():
+    async with MemoryBroker() as memory:
+        topic, cluster = memory.topic(partitions=2), memory.broker.cluster
+        led_by(cluster, topic, 1, Lead(OTHER, 4))
+        assert at_once(cluster.alter_topic_configs, {"t": {"retention.ms": "77"}}) is None
+        led_by(cluster, topic, 1, Lead(ME, 5))
+        assert topic.find(1).config.retention_ms == 77
+
+
+@pytest.mark.parametrize("index", [0, 1])
+async def test_a_deleted_topic_leaves_nothing_of_what_another_led(index):
+    async with MemoryBroker() as memory:
+        topic, cluster = memory.topic(partitions=2), memory.broker.cluster
+        led_by(cluster, topic, index, Lead(OTHER, 4))
+        delete_topic(cluster, "t")
+        assert not memory.broker.logs.partitions
+        assert not cluster.state.deleting
+
+
 @pytest.mark.parametrize("key", ASKED)
 async def test_every_version_is_told_that_this_is_not_the_leader(key):
     request, answers = ASKED[key]
@@ -177,10 +215,11 @@ async def test_every_version_is_told_that_this_is_not_the_leader(key):
     async with MemoryBroker() as memory:
         topic, client = memory.topic(partitions=2), memory.connect()
         there = topic.find(1)
-        topic.put(1, None)
+        led_by(memory.broker.cluster, topic, 1, Lead(OTHER, 4))
         for version in range(handler.min_version, handler.max_version + 1):
             (answer,) = answers(await client.ask(request(topic, version), version))
             assert answer.error_code == 6, version  # an old client knows it as NotLeaderForPartition
         assert (topic.partition_count, topic.led_here) == (2, [topic.find(0)])
         assert there.log_end_offset == 0
-        topic.put(1, there)
+        led_by(memory.broker.cluster, topic, 1, Lead(ME, 5))
+        assert topic.find(1) is there

@@ -13,6 +13,7 @@ from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.new_topics import NewPartitions, NewTopic
 from horolog.broker.settings import Settings
 from tests.support import kraft
+from tests.support.at_once import at_once, delete_topic
 from tests.support.log_model import NEW, NOW_MS, encode
 
 A, B, C = "/disks/a", "/disks/b", "/disks/c"
@@ -137,7 +138,7 @@ def test_new_partitions_go_where_there_are_fewest(machine):
     assert machine.places("t") == [A, B, A]
     cluster.create_topic("u", 1)
     assert machine.places("u") == [B]
-    cluster.add_partitions([NewPartitions("t", 6)])
+    at_once(cluster.add_partitions, [NewPartitions("t", 6)])
     assert machine.places("t") == [A, B, A, A, B, A]
     machine.restart(C, B, A)
     assert machine.places("t") == [A, B, A, A, B, A]
@@ -163,7 +164,7 @@ def test_one_folder_says_nothing_of_places(machine):
 def test_a_deleted_partition_goes_from_its_own_folder(machine):
     cluster = machine.start(A, B)
     cluster.create_topic("t", 2)
-    cluster.delete_topic("t")
+    delete_topic(cluster, "t")
     for folder in (A, B):
         (left,) = [one for one in machine.storage.list_dir(folder) if one.endswith("-delete")]
         assert left.startswith("t-")
@@ -271,7 +272,7 @@ def test_without_any_folder_there_is_no_start(machine):
 def test_a_folder_in_which_nothing_can_be_made_is_passed_over_the_next_time(machine):
     cluster = machine.start(A, B)
     machine.storage.fail("make", f"{A}/t", times=ALL)
-    assert [one.code.name for one in cluster.create_topics([NewTopic("t", 1)])] == ["KAFKA_STORAGE_ERROR"]
+    assert [one.code.name for one in at_once(cluster.create_topics, [NewTopic("t", 1)])] == ["KAFKA_STORAGE_ERROR"]
     cluster.create_topic("t", 1)
     assert machine.places("t") == [B]
     machine.storage.heal()

@@ -7,10 +7,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from horolog.broker.cluster import NewTopic
 from horolog.broker.log.partition import SERVING
+from horolog.broker.new_topics import NewTopic
 from horolog.broker.observability import http
 from horolog.broker.observability.watched import Phase
+from tests.support.at_once import at_once
 from tests.support.memory_broker import MemoryBroker
 
 
@@ -71,7 +72,7 @@ async def test_not_ready_says_why():
 
 async def test_an_offline_internal_partition_keeps_clients_away_and_another_warns():
     async with running() as broker:
-        broker.cluster.create_topics([NewTopic("t", 1, 1, {})])
+        at_once(broker.cluster.create_topics, [NewTopic("t", 1, 1, {})])
         broker.cluster.topics["t"].find(0).go_offline("no disk")
         status, _, body = await get(broker, "/ready")
         assert status == 200
@@ -86,7 +87,7 @@ async def test_an_offline_internal_partition_keeps_clients_away_and_another_warn
 
 async def test_a_stopped_partition_is_told_likewise():
     async with running() as broker:
-        broker.cluster.create_topics([NewTopic("t", 1, 1, {})])
+        at_once(broker.cluster.create_topics, [NewTopic("t", 1, 1, {})])
         partition = broker.cluster.topics["t"].find(0)
         partition.stop("a sync has failed")
         status, _, body = await get(broker, "/ready")
@@ -167,7 +168,7 @@ async def test_without_an_address_there_is_no_server():
 async def test_a_long_answer_is_written_in_pieces(monkeypatch):
     monkeypatch.setattr("horolog.broker.observability.exposition.SAMPLES_PER_PIECE", 10)
     async with running() as broker:
-        broker.cluster.create_topics([NewTopic("t", 50, 1, {})])
+        at_once(broker.cluster.create_topics, [NewTopic("t", 50, 1, {})])
         status, _, body = await get(broker, "/metrics")
         assert status == 200
         assert 'horolog_partition_end_offset{topic="t",partition="49"} 0' in body

@@ -7,6 +7,7 @@ import pytest
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer, State
 from horolog.protocol.errors import ErrorCode
+from tests.support.at_once import delete_topic
 from tests.support.transaction_world import TransactionWorld
 from tests.support.transactional import batch
 
@@ -136,7 +137,7 @@ def test_a_decided_transaction_is_finished_when_the_disk_takes_its_markers(
 
 
 def test_a_partition_whose_topic_is_gone_needs_no_marker(world: TransactionWorld, producer: Producer) -> None:
-    world.cluster.delete_topic("t")
+    delete_topic(world.cluster, "t")
     assert end(world, producer).code == ErrorCode.NONE
     assert state(world) == State.COMPLETE_COMMIT
 

@@ -1,0 +1,70 @@
+"""The broker's settings as they are now, and the configurations that topics have by them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+
+from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.setting_types import SettingsError
+from horolog.broker.settings import Settings
+from horolog.broker.topic_settings import TopicConfig, resolve, usable
+from horolog.protocol.errors import ErrorCode
+
+log = logging.getLogger(__name__)
+
+MAX_SHARED_CONFIGS = 1_000
+"""Resolved configurations that are kept to be shared by topics with equal overrides."""
+
+DynamicConfigs = Mapping[str, Mapping[str, str]]
+"""What was changed while running, by the broker's number, or by an empty name for all."""
+
+
+class ClusterConfigs:
+    """Static settings under those that were changed while running."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._topics: dict[tuple[tuple[str, str], ...], TopicConfig] = {}
+
+    def __repr__(self) -> str:
+        return f"<ClusterConfigs with {len(self._topics)} of topics>"
+
+    def topic(self, overrides: Mapping[str, str]) -> TopicConfig:
+        """The configuration that overrides give; topics with equal ones share it. Raises ClusterError."""
+        key = tuple(sorted(overrides.items()))
+        config = self._topics.get(key)
+        if config is None:
+            try:
+                config = resolve(overrides, self.settings)
+            except SettingsError as error:
+                raise ClusterError(ErrorCode.INVALID_CONFIG, str(error)) from error
+            if len(self._topics) >= MAX_SHARED_CONFIGS:
+                self._topics.clear()
+            self._topics[key] = config
+        return config
+
+    def usable(self, name: str, overrides: Mapping[str, str]) -> dict[str, str]:
+        """The overrides that this release takes."""
+        kept, left_out = usable(overrides, self.settings)
+        for error in left_out:
+            log.warning("topic %s: %s; it is left out", name, error)
+        return kept
+
+    def with_dynamic(self, configs: DynamicConfigs) -> Settings:
+        """The settings that a change would give. Raises SettingsError."""
+        return self.settings.with_dynamic(configs.get("", {}), configs.get(str(self.settings.node_id), {}))
+
+    def check(self, configs: DynamicConfigs, topics: Iterable[Mapping[str, str]]) -> Settings:
+        """The settings that a change would give, if all topics can live with them. Raises ClusterError."""
+        try:
+            settings = self.with_dynamic(configs)
+            for overrides in {tuple(sorted(one.items())) for one in topics} | {()}:
+                resolve(dict(overrides), settings)
+        except SettingsError as error:
+            raise ClusterError(ErrorCode.INVALID_REQUEST, str(error)) from error
+        return settings
+
+    def take(self, settings: Settings) -> None:
+        self.settings = settings
+        self._topics.clear()

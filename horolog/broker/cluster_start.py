@@ -1,0 +1,228 @@
+"""What a start makes of the cluster file and the folders: topics that agree with both.
+
+What the file does not know is adopted as `broker.adoption.takeover` decides.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from horolog.broker.adoption import adopted_file, takeover
+from horolog.broker.adoption.folders import Renaming, count_and_foreign
+from horolog.broker.adoption.report import UNKNOWN_MEANS, summary
+from horolog.broker.adoption.takeover import Takeover
+from horolog.broker.cluster_configs import ClusterConfigs
+from horolog.broker.cluster_file import ClusterFile, StoredCluster, StoredTopic
+from horolog.broker.cluster_state import ClusterState
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.setting_types import SettingsError
+from horolog.broker.settings import Settings
+from horolog.broker.topic import Topic
+from horolog.broker.topic_settings import as_unknown
+
+log = logging.getLogger(__name__)
+
+NOT_TAKEN = as_unknown({})
+"""For folders that no topic was made of: nothing of them may go."""
+
+
+def next_producer_id_of(stored: StoredCluster, now_ms: int, *, has_topics: bool) -> int:
+    """Without the file nobody knows which ids were given out: with data here, go on where no counter has been."""
+    if stored.next_producer_id is not None:
+        return stored.next_producer_id
+    return now_ms if has_topics else 0
+
+
+def _is_deleted(partition: Partition, stored: StoredCluster, taken: Takeover) -> bool:
+    """Whether a folder belongs to a topic that was being deleted. Where it does not say so, `taken` knows."""
+    ids = stored.deleting.get(partition.topic, ())
+    if partition.topic_id is None:
+        return bool(ids) and partition.topic not in taken.topics
+    return partition.topic_id in ids
+
+
+def _may_have_id(found: Iterable[Partition]) -> bool:
+    """Whether a folder that nobody can read now may say whose it is."""
+    return any(one.fault is not None for one in found) and all(one.topic_id is None for one in found)
+
+
+def record_of(logs: LogManager, topic: Topic) -> StoredTopic:
+    """A topic as the file is to have it."""
+    places = logs.places_of(topic.led_here)
+    return StoredTopic(topic.name, topic.id, topic.partition_count, dict(topic.overrides), places)
+
+
+def identify(logs: LogManager, partition: Partition, topic_id: bytes) -> None:
+    """A full disk does not keep a partition from being served: its folder gets the id at the next start."""
+    try:
+        logs.identify(partition, topic_id)
+    except StorageFault as fault:
+        log.error("%r: the topic's id could not be written into its folder: %s", partition, fault)
+
+
+class Start:
+    """One start: `run`, and what it has found."""
+
+    def __init__(
+        self, logs: LogManager, file: ClusterFile, configs: ClusterConfigs, new_topic_id: Callable[[], bytes]
+    ) -> None:
+        self._logs = logs
+        self._file = file
+        self._configs = configs
+        self._new_topic_id = new_topic_id
+        self.topics: dict[str, Topic] = {}
+        self.records: dict[str, StoredTopic] = {}
+        self.broker_configs: dict[str, dict[str, str]] = {}
+        self.foreign: set[str] = set()
+        """Names of which there are folders that are no partitions."""
+        self.unidentified: set[str] = set()
+        self.is_news = False
+        """Whether the file has to say something else than it did."""
+        self._ids: set[bytes] = set()
+        self._taken: Takeover | None = None
+
+    def __repr__(self) -> str:
+        return f"<Start with {len(self.topics)} topics>"
+
+    def run(self, now_ms: int, settings_changed: Callable[[Settings], None]) -> ClusterState:
+        """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
+        stored = self._file.load()
+        taken = takeover.plan(
+            self._logs.resources.storage,
+            [one.path for one in self._logs.folders.usable()],
+            stored,
+            self._configs.settings,
+            self._new_topic_id,
+        )
+        self._rename_folders(taken.renamings)
+        self._take_broker_configs(taken.broker_configs)
+        if self.broker_configs:
+            settings_changed(self._configs.settings)
+        overrides = {name: self._configs.usable(name, topic.overrides) for name, topic in taken.topics.items()}
+        self._logs.open(lambda name: self._configs.topic(overrides.get(name, NOT_TAKEN)))
+        changed = self._finish_deletions(stored, taken)
+        away = self._logs.folders.may_lack(one for topic in stored.topics.values() for one in topic.folders)
+        changed |= self._adopt(stored, taken, overrides)
+        state = ClusterState.of(
+            self.records.values(),
+            broker_configs=self.broker_configs,
+            next_producer_id=next_producer_id_of(stored, now_ms, has_topics=bool(self.topics)),
+            deleting={name: frozenset(ids) for name, ids in stored.deleting.items()} if away else {},
+            unidentified=frozenset(self.unidentified),
+        )
+        self._report(stored, taken, now_ms)
+        self.is_news = changed or bool(stored.damages) or self.broker_configs != stored.broker_configs
+        self._taken = taken
+        return state
+
+    def _report(self, stored: StoredCluster, taken: Takeover, now_ms: int) -> None:
+        for damage in stored.damages:
+            log.warning("%r is damaged: %s", self._file, damage)
+        if taken.is_record_lost and self.topics:
+            log.warning("%r is missing: %d topics were found by their folders", self._file, len(self.topics))
+        for line in summary(taken, self._logs.partitions.values(), now_ms):
+            log.warning("%s", line)
+        for topic in self.topics.values():
+            if topic.settings_unknown:
+                log.warning("topic %s: %s", topic.name, UNKNOWN_MEANS)
+
+    def _rename_folders(self, renamings: Iterable[Renaming]) -> None:
+        """A folder that keeps its name is served as before, or not at all: nothing of it is lost."""
+        for renaming in renamings:
+            log.warning("%s becomes %s: %s", renaming.folder.path, renaming.name, renaming.reason)
+            try:
+                renaming.carry_out(self._logs.resources.storage)
+            except StorageFault as fault:
+                log.error("%s could not be renamed: %s", renaming.folder.path, fault)
+
+    def remember(self) -> None:
+        """Keep what a Kafka's metadata said; without this note, the next start does the same again."""
+        taken = self._taken
+        if taken is None or not taken.is_news or taken.kraft is None:
+            return
+        try:
+            for folder in self._logs.folders.usable():
+                adopted_file.save(self._logs.resources.storage, folder.path, taken.kraft, taken.written)
+        except StorageFault as fault:
+            log.error("the metadata of the folder's Kafka could not be kept: %s", fault)
+
+    def _take_broker_configs(self, stored: Mapping[str, Mapping[str, str]]) -> None:
+        """Apply what was changed while running; a key that this release does not take is left out."""
+        for node, configs in stored.items():
+            for key, value in configs.items():
+                changed = {**self.broker_configs, node: {**self.broker_configs.get(node, {}), key: value}}
+                try:
+                    self._configs.settings = self._configs.with_dynamic(changed)
+                    self.broker_configs = changed
+                except SettingsError as error:
+                    log.warning("%r: %s; it is left out", self._file, error)
+
+    def _finish_deletions(self, stored: StoredCluster, taken: Takeover) -> bool:
+        """Remove the folders that a crash left of deleted topics."""
+        doomed = [partition for partition in self._logs.partitions.values() if _is_deleted(partition, stored, taken)]
+        for partition in doomed:
+            try:
+                self._logs.delete(partition)
+            except StorageFault as fault:
+                log.error("%r is deleted and cannot be removed: %s", partition, fault)
+                self._logs.forget(partition)
+        return bool(stored.deleting)
+
+    def _adopt(self, stored: StoredCluster, taken: Takeover, overrides: Mapping[str, dict[str, str]]) -> bool:
+        """Make topics of what was decided and the folders that are there; True if the file has to say more than it did."""
+        found: dict[str, dict[int, Partition]] = {}
+        for (name, index), partition in self._logs.partitions.items():
+            found.setdefault(name, {})[index] = partition
+        for name, topic in taken.topics.items():
+            partitions = found.pop(name, {})
+            if name not in stored.topics and not taken.is_known_there(name):
+                if not partitions:
+                    continue  # its folders said only when they were opened that it was being deleted
+                topic = self._as_folders_say(topic, partitions)
+            self._adopt_topic(topic, partitions, overrides[name])
+        for name, others in found.items():
+            self._adopted_count(name, 0, others)
+        return self.records != stored.topics
+
+    def _as_folders_say(self, planned: StoredTopic, found: Mapping[int, Partition]) -> StoredTopic:
+        """With the id that a folder has, also where it could not be read when this was planned."""
+        if _may_have_id(found.values()):
+            self.unidentified.add(planned.name)
+        ids = (found[index].topic_id for index in sorted(found))
+        return replace(planned, id=next((one for one in ids if one and one not in self._ids), planned.id), line="")
+
+    def _adopt_topic(self, planned: StoredTopic, found: dict[int, Partition], overrides: dict[str, str]) -> None:
+        name, topic_id = planned.name, planned.id
+        count = self._adopted_count(name, planned.partition_count, found)
+        if not count:
+            return
+        if topic_id in self._ids:
+            topic_id = self._new_topic_id()
+        config = self._configs.topic(overrides)
+        topic = Topic(name, topic_id, (), overrides, config)
+        missing = [index for index in range(count) if index not in found]
+        if missing:
+            log.warning("topic %s: partitions %s have no folder and start empty", name, missing[:20])
+        recorded = {index: one for one, indexes in planned.folders.items() for index in indexes}
+        for index in range(count):
+            partition = found.get(index) or self._logs.create_or_offline(
+                name, index, config, topic_id, recorded.get(index)
+            )
+            if partition.topic_id is None and partition.fault is None:
+                identify(self._logs, partition, topic_id)
+            topic.put(index, partition)
+        self.topics[name] = topic
+        self._ids.add(topic_id)
+        self.records[name] = record_of(self._logs, topic)
+
+    def _adopted_count(self, name: str, stored_count: int, found: Iterable[int]) -> int:
+        """How many partitions a topic has by the file and its folders, without folders that cannot be its partitions."""
+        count, foreign = count_and_foreign(stored_count, found)
+        if foreign:
+            log.warning("folders %s-%s are not taken for partitions and left alone", name, foreign[:20])
+            self.foreign.add(name)
+        return count

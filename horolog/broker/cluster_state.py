@@ -1,0 +1,319 @@
+"""What a cluster is, as a value: topics, settings changed while running, producer ids and leaders, and the entries that change them.
+
+All of it is pure. A state that the same entries were applied to is the same everywhere; what an entry asks of this broker
+follows from the states before and after it: `transitions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol, Self
+
+from horolog.broker.cluster_file import StoredTopic
+from horolog.broker.topic_names import collision_key
+
+PRODUCER_ID_BLOCK_SIZE = 1_000
+"""Producer ids reserved by one entry; those left of a block are lost at a restart."""
+
+
+class Lead(NamedTuple):
+    """The broker that leads a partition, and since which leader epoch."""
+
+    node: int
+    epoch: int
+
+
+Place = tuple[bytes, int]
+"""A partition, by its topic's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """The cluster after `number` entries; `next_producer_id` is the lowest that was never reserved.
+
+    Who leads is not in the cluster file: a broker alone leads every partition, and `leads` has those that changed hands since.
+    """
+
+    number: int = 0
+    topics: Mapping[str, StoredTopic] = field(default_factory=dict)
+    broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    next_producer_id: int = 0
+    deleting: Mapping[str, frozenset[bytes]] = field(default_factory=dict)
+    """Topics whose folders are still to be removed."""
+    unidentified: frozenset[str] = frozenset()
+    """Topics whose id lies in folders that cannot be read yet: the one they have is for now, and never on record."""
+    leads: Mapping[Place, Lead] = field(default_factory=dict)
+    collision_keys: Mapping[str, str] = field(default_factory=dict)
+    partition_count: int = 0
+
+    @classmethod
+    def of(cls, topics: Iterable[StoredTopic], **others: object) -> Self:
+        """A state with these topics and what follows from them."""
+        return cls(**others).with_topics(topics)  # type: ignore[arg-type]
+
+    def apply(self, entry: Entry) -> ClusterState:
+        """The state after an entry. What an entry names and is not there is left out."""
+        return replace(entry.applied(self), number=self.number + 1)
+
+    def leads_here(self, topic: StoredTopic, index: int, me: int) -> bool:
+        lead = self.leads.get((topic.id, index))
+        return lead is None or lead.node == me
+
+    def with_topics(self, topics: Iterable[StoredTopic]) -> Self:
+        """With topics more, or others of the same names."""
+        added = {topic.name: topic for topic in topics}
+        count = sum(topic.partition_count - self._count_of(name) for name, topic in added.items())
+        return replace(
+            self,
+            topics={**self.topics, **added},
+            collision_keys={**self.collision_keys, **{collision_key(name): name for name in added}},
+            partition_count=self.partition_count + count,
+        )
+
+    def _count_of(self, name: str) -> int:
+        known = self.topics.get(name)
+        return 0 if known is None else known.partition_count
+
+    def without_topics(self, names: Iterable[str]) -> Self:
+        gone = {name for name in names if name in self.topics}
+        ids = {self.topics[name].id for name in gone}
+        return replace(
+            self,
+            topics={name: topic for name, topic in self.topics.items() if name not in gone},
+            collision_keys={key: name for key, name in self.collision_keys.items() if name not in gone},
+            partition_count=self.partition_count - sum(map(self._count_of, gone)),
+            unidentified=self.unidentified - gone,
+            leads={place: lead for place, lead in self.leads.items() if place[0] not in ids}
+            if self.leads
+            else self.leads,
+        )
+
+
+class Entry(Protocol):
+    """One change of the cluster."""
+
+    def applied(self, state: ClusterState) -> ClusterState: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsCreated:
+    """Topics that are new."""
+
+    topics: tuple[StoredTopic, ...]
+
+    def applied(self, state: ClusterState) -> ClusterState:
+        return state.with_topics(topic for topic in self.topics if topic.name not in state.topics)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsWithdrawn:
+    """Topics whose folders could not be made: they are not there, and leave nothing to be removed."""
+
+    names: frozenset[str]
+
+    def applied(self, state: ClusterState) -> ClusterState:
+        return state.without_topics(self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsDeleted:
+    """Topics that are gone; their folders are to be removed."""
+
+    names: tuple[str, ...]
+
+    def applied(self, state: ClusterState) -> ClusterState:
+        deleting = dict(state.deleting)
+        for topic in (state.topics[name] for name in self.names if name in state.topics):
+            deleting[topic.name] = deleting.get(topic.name, frozenset()) | {topic.id}
+        return replace(state.without_topics(self.names), deleting=deleting)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldersRemoved:
+    """Deleted topics, by name and id, of which nothing is left on the disk."""
+
+    topics: frozenset[tuple[str, bytes]]
+
+    def applied(self, state: ClusterState) -> ClusterState:
+        left = {
+            name: frozenset(one for one in ids if (name, one) not in self.topics)
+            for name, ids in state.deleting.items()
+        }
+        return replace(state, deleting={name: ids for name, ids in left.items() if ids})
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsAdded:
+    """Topics with more partitions than before."""
+
+    topics: tuple[StoredTopic, ...]
+
+    def applied(self, state: ClusterState) -> ClusterState:
+        return state.with_topics(_changed(state, self.topics))
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsFound:
+    """Topics as they turned out to be: with fewer partitions than were added, or with the id that lies in a folder."""
+
+    topics: tuple[StoredTopic, ...]
+
+    def applied(self, state: ClusterState) -> ClusterState:
+        found = list(_changed(state, self.topics))
+        return replace(state.with_topics(found), unidentified=state.unidentified - {one.name for one in found})
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfigsChanged:
+    """The whole set of overrides of each topic."""
+
+    overrides: Mapping[str, Mapping[str, str]]
+
+    def applied(self, state: ClusterState) -> ClusterState:
+        changed = {
+            name: replace(state.topics[name], overrides=dict(overrides), line="")
+            for name, overrides in self.overrides.items()
+            if name in state.topics
+        }
+        return replace(state.with_topics(changed.values()), unidentified=state.unidentified - changed.keys())
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfigsChanged:
+    """The whole dynamic configuration of one broker, or with an empty name of all."""
+
+    node: str
+    configs: Mapping[str, str]
+
+    def applied(self, state: ClusterState) -> ClusterState:
+        return replace(state, broker_configs={**state.broker_configs, self.node: dict(self.configs)})
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerIdsReserved:
+    """A block of producer ids that nobody else gives out."""
+
+    first: int
+
+    def applied(self, state: ClusterState) -> ClusterState:
+        return replace(state, next_producer_id=max(state.next_producer_id, self.first + PRODUCER_ID_BLOCK_SIZE))
+
+
+@dataclass(frozen=True, slots=True)
+class LeadsChanged:
+    """Partitions that another broker leads from now on, each in a new epoch."""
+
+    leads: tuple[tuple[Place, Lead], ...]
+
+    def applied(self, state: ClusterState) -> ClusterState:
+        return replace(state, leads={**state.leads, **dict(self.leads)})
+
+
+def _changed(state: ClusterState, topics: Iterable[StoredTopic]) -> Iterator[StoredTopic]:
+    return (topic for topic in topics if topic.name in state.topics)
+
+
+# -- what an entry asks of a broker
+
+
+class Make(NamedTuple):
+    """Make the folders of new partitions, of a topic that is new unless the first of them is not its first one."""
+
+    topic: StoredTopic
+    indexes: tuple[int, ...]
+
+
+class Delete(NamedTuple):
+    """Take a topic out of service and remove its folders."""
+
+    name: str
+    id: bytes
+
+
+class Identify(NamedTuple):
+    """Know a topic by another id."""
+
+    name: str
+    id: bytes
+
+
+class Configure(NamedTuple):
+    """Give a topic other overrides."""
+
+    name: str
+    overrides: Mapping[str, str]
+
+
+class ConfigureBrokers(NamedTuple):
+    """Take up other dynamic configurations of brokers."""
+
+    configs: Mapping[str, Mapping[str, str]]
+
+
+class Open(NamedTuple):
+    """Lead a partition, in this epoch."""
+
+    topic: str
+    partition: int
+    epoch: int
+
+
+class Close(NamedTuple):
+    """Lead a partition no more."""
+
+    topic: str
+    partition: int
+
+
+Step = Make | Delete | Identify | Configure | ConfigureBrokers | Open | Close
+
+
+def transitions(before: ClusterState, after: ClusterState, me: int) -> list[Step]:
+    """What the broker `me` has to do where the cluster has become another."""
+    steps: list[Step] = []
+    if before.topics is not after.topics:
+        steps += _departures(before, after)
+        for name, topic in after.topics.items():
+            known = before.topics.get(name)
+            if topic is not known:
+                steps += _arrivals(None if known is None or _is_deleted(known, after) else known, topic, after, me)
+    if before.leads is not after.leads:
+        steps += _changes_of_leads(before, after, me)
+    if before.broker_configs is not after.broker_configs:
+        steps.append(ConfigureBrokers(after.broker_configs))
+    return steps
+
+
+def _is_deleted(topic: StoredTopic, after: ClusterState) -> bool:
+    return topic.id in after.deleting.get(topic.name, ())
+
+
+def _departures(before: ClusterState, after: ClusterState) -> Iterator[Step]:
+    for name, topic in before.topics.items():
+        now = after.topics.get(name)
+        if now is not topic and (now is None or _is_deleted(topic, after)):
+            yield Delete(name, topic.id)
+
+
+def _arrivals(known: StoredTopic | None, topic: StoredTopic, after: ClusterState, me: int) -> Iterator[Step]:
+    if known is not None and known.id != topic.id:
+        yield Identify(topic.name, topic.id)
+    count = 0 if known is None else known.partition_count
+    if topic.partition_count > count:
+        added = range(count, topic.partition_count)
+        yield Make(topic, tuple(index for index in added if after.leads_here(topic, index, me)))
+    if known is not None and known.overrides != topic.overrides:
+        yield Configure(topic.name, topic.overrides)
+
+
+def _changes_of_leads(before: ClusterState, after: ClusterState, me: int) -> Iterator[Step]:
+    names = {topic.id: name for name, topic in before.topics.items() if after.topics.get(name) is topic}
+    for (topic_id, index), lead in after.leads.items():
+        name, was = names.get(topic_id), before.leads.get((topic_id, index))
+        if name is None or was == lead or index >= before.topics[name].partition_count:
+            continue
+        if lead.node == me:
+            yield Open(name, index, lead.epoch)
+        elif was is None or was.node == me:
+            yield Close(name, index)

@@ -1,0 +1,72 @@
+"""Where the entries that change a cluster are kept: the journal decides which of two changes came first.
+
+`WholeFile` is the journal of a broker alone: nobody else writes, and with every entry the cluster file has the whole state.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Protocol
+
+from horolog.broker.cluster_file import ClusterFile
+from horolog.broker.cluster_state import ClusterState, Entry
+from horolog.broker.log.storage import StorageFault
+
+log = logging.getLogger(__name__)
+
+
+class Appended(Enum):
+    """The outcome of an append."""
+
+    WRITTEN = "written"
+    TAKEN = "taken"
+    """Another entry has this number: read it, and decide again."""
+    FAILED = "failed"
+
+
+class Journal(Protocol):
+    """A sequence of numbered entries, each durable before anybody acts on it."""
+
+    def append(self, entry: Entry, becomes: ClusterState, done: Callable[[Appended], None]) -> None:
+        """Have an entry kept under the number of the state that the cluster becomes by it."""
+        ...
+
+    def keep(self, state: ClusterState) -> bool:
+        """Have a whole state on the disk, as a start has found it; False if the disk does not take it."""
+        ...
+
+    def tail(self, after: int) -> Sequence[Entry]:
+        """The entries of others behind this number."""
+        ...
+
+
+class WholeFile:
+    """The cluster file as a journal."""
+
+    def __init__(self, file: ClusterFile) -> None:
+        self._file = file
+        self.written_count = 0
+        """How often the file was written since the start."""
+
+    def __repr__(self) -> str:
+        return f"<WholeFile {self._file!r}>"
+
+    def append(self, entry: Entry, becomes: ClusterState, done: Callable[[Appended], None]) -> None:  # noqa: ARG002
+        done(Appended.WRITTEN if self.keep(becomes) else Appended.FAILED)
+
+    def tail(self, after: int) -> Sequence[Entry]:  # noqa: ARG002
+        """Nobody else writes."""
+        return ()
+
+    def keep(self, state: ClusterState) -> bool:
+        """Have the whole state on the disk; False if the disk does not take it."""
+        known = [one for one in state.topics.values() if one.name not in state.unidentified]
+        try:
+            self._file.save(known, state.broker_configs, state.next_producer_id, state.deleting)
+        except StorageFault as fault:
+            log.error("%r: could not write: %s", self._file, fault)
+            return False
+        self.written_count += 1
+        return True
