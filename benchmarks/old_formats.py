@@ -19,7 +19,7 @@ from horolog.broker.topic_settings import resolve
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.convert import encode
-from horolog.protocol.records.entries import iter_entries
+from horolog.protocol.records.head import heads_in
 from horolog.protocol.records.record import Record
 
 SET_RECORDS = 500
@@ -47,7 +47,7 @@ def read_through(partition: Partition, *, upconvert: bool) -> float:
     while offset < partition.high_watermark:
         data = partition.read(offset, SLICE_BYTES, upconvert=Allowance() if upconvert else None)
         last = 0
-        for entry in iter_entries(data):
+        for entry in heads_in(data):
             last = entry.last_offset
         offset = last + 1
     return (time.process_time() - began) * 1e6 / partition.high_watermark

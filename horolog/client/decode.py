@@ -14,7 +14,12 @@ from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.primitives import Buffer
 from horolog.protocol.records import batch
 from horolog.protocol.records.control import ControlType, control_type
-from horolog.protocol.records.entries import Entry, check_crc, iter_entries, records_of_entry
+from horolog.protocol.records.entries import check_crc, records_of_entry
+from horolog.protocol.records.head import (
+    TRANSACTIONAL_BIT,
+    Head,
+    heads_in,
+)
 from horolog.protocol.records.record import Record
 
 _new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
@@ -38,7 +43,7 @@ class Chunk:
         self._data: Buffer = raw.records
         self._check_crcs = check_crcs
         self._aborted = AbortedProducers(raw.aborted) if committed_only else None
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[Head] = deque()
         self._fault: DecodeError | None = None
         self._decoded: list[ConsumerRecord] = []
         self._taken = 0
@@ -48,7 +53,7 @@ class Chunk:
 
     def _find_entries(self) -> None:
         try:
-            for entry in iter_entries(self._data):
+            for entry in heads_in(self._data):
                 if entry.last_offset >= self.position:
                     self._entries.append(entry)
         except DecodeError as error:
@@ -98,7 +103,7 @@ class Chunk:
             ErrorCode.CORRUPT_MESSAGE, f"{self.partition} at offset {self.position}: {error}", retriable=False
         )
 
-    def _decode(self, entry: Entry) -> list[ConsumerRecord]:
+    def _decode(self, entry: Head) -> list[ConsumerRecord]:
         data = self._data
         if self._check_crcs and not check_crc(data, entry.position, entry.size_bytes, entry.magic):
             raise DecodeError("the checksum is wrong")
@@ -124,11 +129,11 @@ class AbortedProducers:
         self._coming = deque(sorted(aborted, key=lambda each: each[1]))
         self._now: set[int] = set()
 
-    def hides(self, data: Buffer, entry: Entry) -> bool:
+    def hides(self, data: Buffer, entry: Head) -> bool:
         """Whether the entry belongs to an aborted transaction; entries have to be shown in their order."""
         while self._coming and self._coming[0][1] <= entry.last_offset:
             self._now.add(self._coming.popleft()[0])
-        if entry.magic != 2 or not entry.attributes & batch.TRANSACTIONAL_BIT:
+        if entry.magic != 2 or not entry.attributes & TRANSACTIONAL_BIT:
             return False
         producer_id = batch.read_header(data, entry.position).producer_id
         if entry.is_control:
@@ -138,7 +143,7 @@ class AbortedProducers:
         return producer_id in self._now
 
     @staticmethod
-    def _is_abort(data: Buffer, entry: Entry) -> bool:
+    def _is_abort(data: Buffer, entry: Head) -> bool:
         records: Iterator[Record] = records_of_entry(data, entry)
         first = next(records, None)
         return first is not None and control_type(first.key) == ControlType.ABORT

@@ -7,8 +7,9 @@ from horolog.client.errors import KafkaError
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from horolog.protocol.primitives import Buffer
-from horolog.protocol.records.batch import NO_PRODUCER, TRANSACTIONAL_BIT, encode_batch
+from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.head import NO_PRODUCER, TRANSACTIONAL_BIT
 from horolog.protocol.records.message_set import encode_set, encode_wrapper
 from horolog.protocol.records.record import Record
 

@@ -24,7 +24,8 @@ from horolog.protocol.primitives import Buffer
 from horolog.protocol.records import batch as v2
 from horolog.protocol.records import control, head, message_set
 from horolog.protocol.records.compression import codec_of, decompress
-from horolog.protocol.records.entries import Entry, check_crc, iter_entries, records_of_entry
+from horolog.protocol.records.entries import check_crc, records_of_entry
+from horolog.protocol.records.head import Head, heads_in
 from horolog.protocol.records.record import Record
 
 log = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class _Stretch:
     compressed: bool
     places: list[BatchPlace | SetPlace] = field(default_factory=list)
     parts: list[bytes] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[Head] = field(default_factory=list)
     size_bytes: int = 0
 
 
@@ -98,7 +99,7 @@ def decode(
 
 def _stretches(chunk: bytes, bounds: Bounds, aborted: Aborted | None) -> Iterator[_Stretch]:
     stretch = _Stretch(2, compressed=False)
-    for entry in iter_entries(chunk):
+    for entry in heads_in(chunk):
         if entry.last_offset < bounds.start and aborted is None:
             continue
         if entry.base_offset >= max(0, bounds.end):
@@ -119,12 +120,12 @@ def _stretches(chunk: bytes, bounds: Bounds, aborted: Aborted | None) -> Iterato
         yield stretch
 
 
-def _is_hidden(chunk: bytes, entry: Entry, aborted: Aborted | None) -> bool:
+def _is_hidden(chunk: bytes, entry: Head, aborted: Aborted | None) -> bool:
     hidden = aborted is not None and aborted.hides(v2.read_header(chunk, entry.position), chunk, entry.position)
     return hidden or entry.is_control
 
 
-def _add(stretch: _Stretch, chunk: bytes, entry: Entry) -> None:
+def _add(stretch: _Stretch, chunk: bytes, entry: Head) -> None:
     """Add an entry's content to a stretch."""
     place = _batch_place(stretch, chunk, entry) if entry.magic == 2 else _set_place(stretch, chunk, entry)
     if place is not None:
@@ -132,7 +133,7 @@ def _add(stretch: _Stretch, chunk: bytes, entry: Entry) -> None:
         stretch.entries.append(entry)
 
 
-def _batch_place(stretch: _Stretch, chunk: bytes, entry: Entry) -> BatchPlace | None:
+def _batch_place(stretch: _Stretch, chunk: bytes, entry: Head) -> BatchPlace | None:
     header = v2.read_header(chunk, entry.position)
     if header.count == 0:
         return None
@@ -148,7 +149,7 @@ def _batch_place(stretch: _Stretch, chunk: bytes, entry: Entry) -> BatchPlace | 
     return BatchPlace(start, end, header.count, header.base_offset, *times, header.attributes)
 
 
-def _set_place(stretch: _Stretch, chunk: bytes, entry: Entry) -> SetPlace:
+def _set_place(stretch: _Stretch, chunk: bytes, entry: Head) -> SetPlace:
     if not stretch.compressed:
         stretch.size_bytes += entry.size_bytes
         return SetPlace(entry.position, entry.position + entry.size_bytes, None, 0, 0)
@@ -185,7 +186,7 @@ def _columns(data: bytes, stretch: _Stretch) -> Columns:
     return decode_messages(data, [place for place in stretch.places if isinstance(place, SetPlace)], stretch.magic)
 
 
-def _plain_records(chunk: bytes, entries: Iterable[Entry], bounds: Bounds) -> Iterator[Record]:
+def _plain_records(chunk: bytes, entries: Iterable[Head], bounds: Bounds) -> Iterator[Record]:
     for entry in entries:
         for record in records_of_entry(chunk, entry):
             if bounds.start <= record.offset < bounds.end:

@@ -28,8 +28,7 @@ from horolog.pipeline.options import ReadOptions, parse_read
 from horolog.pipeline.positions import EARLIEST, DataLoss, OffsetRange, OptionError, resolve, split
 from horolog.pipeline.read_only import Patch, ReadOnlyStorage
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.records.entries import iter_entries
-from horolog.protocol.records.head import LENGTH, LENGTH_AT, LENGTH_ENDS_AT
+from horolog.protocol.records.head import LENGTH_ENDS_AT, heads_in, size_of_entry, whole_bytes
 
 log = logging.getLogger(__name__)
 
@@ -251,7 +250,7 @@ def _cut(segment: Segment, start: int, end: int, task_bytes: int) -> Iterator[tu
 
 
 def _with_aborted(piece: Piece, segment: Segment, partition: Partition) -> Piece:
-    (entry, *_) = iter_entries(segment.log.pread(reader.batch_size(segment, piece.start), piece.start))
+    (entry, *_) = heads_in(segment.log.pread(reader.batch_size(segment, piece.start), piece.start))
     first = max(0, entry.base_offset)
     return piece._replace(aborted=tuple(partition.aborted_transactions(first, piece.end_offset)))
 
@@ -299,7 +298,7 @@ def _read_piece(storage: ReadOnlyStorage, piece: Piece, source: Source) -> Itera
     wanted = READ_BYTES
     while position < piece.end:
         data = file.pread(min(wanted, piece.end - position), position)
-        whole = _whole_bytes(data)
+        whole = whole_bytes(data)
         if not whole:
             wanted = _needed(piece, data, position)
             continue
@@ -309,22 +308,9 @@ def _read_piece(storage: ReadOnlyStorage, piece: Piece, source: Source) -> Itera
     file.close()
 
 
-def _whole_bytes(data: bytes) -> int:
-    """Where the last whole entry ends."""
-    position = 0
-    size = len(data)
-    while position + LENGTH_ENDS_AT <= size:
-        (length,) = LENGTH.unpack_from(data, position + LENGTH_AT)
-        if not 0 <= length <= size - position - LENGTH_ENDS_AT:
-            break
-        position += LENGTH_ENDS_AT + length
-    return position
-
-
 def _needed(piece: Piece, data: bytes, position: int) -> int:
     """How much the batch at the start of `data` needs to be whole."""
-    whole = len(data) >= LENGTH_ENDS_AT
-    needed = LENGTH_ENDS_AT + LENGTH.unpack_from(data, LENGTH_AT)[0] if whole else _LARGEST_BATCH_BYTES
+    needed = size_of_entry(data) if len(data) >= LENGTH_ENDS_AT else _LARGEST_BATCH_BYTES
     if not LENGTH_ENDS_AT < needed <= piece.end - position or needed > _LARGEST_BATCH_BYTES:
         raise DecodeError(f"{piece.path}: no whole batch at {position}")
     return needed

@@ -20,7 +20,7 @@ from horolog.pipeline.options import ReadOptions
 from horolog.pipeline.positions import EARLIEST, LATEST, DataLoss, OffsetRange, resolve, split
 from horolog.pipeline.topic_ids import made_anew
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.records.entries import iter_entries
+from horolog.protocol.records.head import heads_in
 
 log = logging.getLogger(__name__)
 
@@ -150,6 +150,6 @@ class _Reading:
 
 def _last_offset(data: bytes) -> int | None:
     last = None
-    for entry in iter_entries(data):
+    for entry in heads_in(data):
         last = entry
     return None if last is None else last.last_offset

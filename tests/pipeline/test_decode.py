@@ -9,9 +9,10 @@ from horolog.pipeline.columns import Source
 from horolog.pipeline.decode import Aborted, Bounds, decode, decode_plain
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records import control
-from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch, write_crc
+from horolog.protocol.records.batch import encode_batch, write_crc
 from horolog.protocol.records.compression import Codec
-from horolog.protocol.records.entries import iter_entries, iter_records
+from horolog.protocol.records.entries import iter_records
+from horolog.protocol.records.head import TRANSACTIONAL_BIT, heads_in
 from horolog.protocol.records.record import Record
 from tests.pipeline import samples
 
@@ -123,4 +124,4 @@ def test_large_chunks_are_taken_in_stretches():
     found = list(decode(b"".join(batches), SOURCE, EVERYTHING))
     assert len(found) > 1
     assert [row[4] for row in samples.rows_in(found)] == list(range(400))
-    assert sum(1 for _ in iter_entries(b"".join(batches))) == 400
+    assert sum(1 for _ in heads_in(b"".join(batches))) == 400

@@ -5,7 +5,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from horolog.protocol.records.entries import iter_entries
+from horolog.protocol.records.head import heads_in
 from tests.support.log_model import CODECS, DIRECTORY, Model, small_config
 
 appends = st.lists(
@@ -94,7 +94,7 @@ def test_the_start_and_the_end_of_the_log_hide_records_from_look_ups(history, in
     partition = model.partition
     partition.delete_records_before(int(start * partition.high_watermark))
     log = partition.read(partition.log_start_offset, 1 << 20)
-    boundaries = [partition.log_start_offset, *(entry.last_offset + 1 for entry in iter_entries(log))]
+    boundaries = [partition.log_start_offset, *(entry.last_offset + 1 for entry in heads_in(log))]
     upto = boundaries[int(end * (len(boundaries) - 1))]
     rows = [row for row in model.rows if partition.log_start_offset <= row[0]]
     for target in sorted({row[1] for row in rows if row[1] >= 0} | {0, 61}):

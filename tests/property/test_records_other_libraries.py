@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from horolog.protocol.records import batch, entries
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.convert import encode
+from horolog.protocol.records.head import heads_in
 from horolog.protocol.records.record import Record
 
 # What aiokafka compresses with is optional there; these come with what this project needs anyway.
@@ -70,7 +71,7 @@ def test_our_message_sets_are_read_by_them(magic, rows, codec):
     records = as_records(rows, 1)
     found = []
     data = bytes(encode(records, magic, codec))
-    for entry in entries.iter_entries(data):
+    for entry in heads_in(data):
         theirs = LegacyRecordBatch(data[entry.position : entry.position + entry.size_bytes], magic)
         assert theirs.validate_crc()
         found += [(one.offset, one.timestamp, one.key, one.value) for one in theirs]

@@ -15,8 +15,11 @@ from horolog.protocol.records import message_set
 from horolog.protocol.records.batch import encode_batch, read_header
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.convert_up import iter_up
-from horolog.protocol.records.entries import check_crc, iter_entries, iter_records
-from horolog.protocol.records.head import HEADER_BYTES
+from horolog.protocol.records.entries import check_crc, iter_records
+from horolog.protocol.records.head import (
+    HEADER_BYTES,
+    heads_in,
+)
 from horolog.protocol.records.record import Record
 from horolog.protocol.records.timestamps import TimestampType
 from tests.property.test_records_formats import record_lists
@@ -72,7 +75,7 @@ def test_batches_say_what_the_log_says(data, batch_bytes):
     converted = b"".join(one.data for one in batches)
     assert list(iter_records(converted)) == [as_v2(one) for one in iter_records(data)]
     assert batches[-1].end == len(data)
-    stored = {entry.position: entry for entry in iter_entries(data)}
+    stored = {entry.position: entry for entry in heads_in(data)}
     begin = 0
     for one in batches:
         entry = stored[begin]
@@ -157,7 +160,7 @@ async def fetch_all(memory, client, version, start, max_bytes):
         request = FetchRequest(max_wait_ms=0, min_bytes=1, topics=[FetchTopic(partitions=[part], **place)])
         answer = (await client.ask(request, version)).responses[0].partitions[0]
         data = bytes(answer.records)
-        whole = list(iter_entries(data))
+        whole = list(heads_in(data))
         assert answer.error_code == 0
         assert whole, "a reader must get on"
         assert len(data) <= max_bytes or whole[0].size_bytes == len(data)

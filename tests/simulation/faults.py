@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.protocol.errors import ProtocolError
-from horolog.protocol.records.entries import base_offset_of, check_crc, iter_entries, records_of_entry
+from horolog.protocol.records.entries import base_offset_of, check_crc, records_of_entry
+from horolog.protocol.records.head import heads_in
 from tests.simulation.admin import NAMES
 from tests.simulation.model import PartitionModel
 from tests.simulation.world import DATA
@@ -120,7 +121,7 @@ class Chaos:
         if partition is None or path.count("-delete/"):
             return False
         try:
-            for entry in iter_entries(data):
+            for entry in heads_in(data):
                 if not check_crc(data, entry.position, entry.size_bytes, entry.magic):
                     return False
                 if entry.position <= position < entry.position + entry.size_bytes:

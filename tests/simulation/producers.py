@@ -9,8 +9,9 @@ from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from horolog.protocol.messages.transactions import InitProducerIdRequest
 from horolog.protocol.records import message_set
-from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
+from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.head import TRANSACTIONAL_BIT
 from horolog.protocol.records.record import Record
 from tests.simulation.model import Attempt, Level, PartitionModel, Sent
 from tests.simulation.world import Client

@@ -10,7 +10,8 @@ from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchT
 from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from horolog.protocol.messages.offsets import OffsetFetchRequest, OffsetFetchRequestTopic
 from horolog.protocol.records.batch import read_header
-from horolog.protocol.records.entries import Entry, check_crc, iter_entries, records_of_entry
+from horolog.protocol.records.entries import check_crc, records_of_entry
+from horolog.protocol.records.head import Head, heads_in
 from tests.simulation.model import Level, Outcome, PartitionModel, Row, TopicModel, first_at_or_after
 from tests.simulation.offsets import NOTHING, TRANSACTIONAL_GROUP, OffsetKey
 
@@ -133,15 +134,15 @@ class Reader:
             behind = entry.last_offset + 1
         return rows, behind
 
-    def _entries(self, partition: PartitionModel, data: bytes, offset: int) -> Iterator[Entry]:
+    def _entries(self, partition: PartitionModel, data: bytes, offset: int) -> Iterator[Head]:
         try:
-            yield from iter_entries(data)
+            yield from heads_in(data)
         except ProtocolError as error:
             if not partition.damaged:
                 self._simulation.fail(f"{partition}: what a fetch of {offset} gives makes no sense: {error}")
 
     @staticmethod
-    def _is_shown(data: bytes, entry: Entry, leaving_out: set[int]) -> bool:
+    def _is_shown(data: bytes, entry: Head, leaving_out: set[int]) -> bool:
         if entry.magic < 2:
             return True
         header = read_header(data, entry.position)

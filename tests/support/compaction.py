@@ -59,7 +59,7 @@ class Folder:
 
     def _facts(self, base_offset: int, next_offset: int) -> SegmentFacts:
         size_bytes, modified_ns = self.storage.stat(self.path(base_offset))
-        largest = max((batch.timestamp for batch in self.batches(base_offset)), default=-1)
+        largest = max((batch.max_timestamp for batch in self.batches(base_offset)), default=-1)
         return SegmentFacts(
             base_offset, next_offset, size_bytes, largest_timestamp=largest, modified_ms=modified_ns // 1_000_000
         )

@@ -6,7 +6,8 @@ from horolog.protocol.compile import encode
 from horolog.protocol.messages import metadata_records as records
 from horolog.protocol.messages.metadata_records import RECORDS
 from horolog.protocol.primitives import encode_unsigned_varint
-from horolog.protocol.records.batch import CONTROL_BIT, encode_batch
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.head import CONTROL_BIT
 from horolog.protocol.records.record import Record
 from horolog.protocol.wire import Message
 

@@ -14,7 +14,8 @@ from horolog.broker.topic_settings import TopicConfig, resolve
 from horolog.protocol.records import message_set
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.compression import Codec
-from horolog.protocol.records.entries import iter_entries, iter_records
+from horolog.protocol.records.entries import iter_records
+from horolog.protocol.records.head import heads_in
 from horolog.protocol.records.record import Record
 
 NOW_MS = 1_700_000_000_000
@@ -167,5 +168,5 @@ def read_all(partition: Partition, max_bytes: int = 1 << 20, start: int | None =
         if not data:
             break
         rows += [(one.offset, one.timestamp, one.value) for one in iter_records(data) if one.offset >= offset]
-        offset = list(iter_entries(data))[-1].last_offset + 1
+        offset = list(heads_in(data))[-1].last_offset + 1
     return rows

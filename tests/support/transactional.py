@@ -13,7 +13,8 @@ from horolog.protocol.messages.transactions import (
     EndTxnRequest,
     InitProducerIdRequest,
 )
-from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch, iter_batch, read_header
+from horolog.protocol.records.batch import encode_batch, iter_batch, read_header
+from horolog.protocol.records.head import TRANSACTIONAL_BIT
 from horolog.protocol.records.record import Record
 from horolog.protocol.records.timestamps import TimestampType
 from tests.support.memory_broker import NOW_MS, Wire

@@ -16,8 +16,13 @@ from horolog.broker.log.storage import Storage, StorageFault
 from horolog.protocol.errors import ProtocolError
 from horolog.protocol.records import head
 from horolog.protocol.records.control import control_type, decode_leader_change
-from horolog.protocol.records.entries import check_crc, iter_entries, records_of_entry
-from horolog.protocol.records.head import LENGTH_ENDS_AT, MAGIC_AT, PREFIX
+from horolog.protocol.records.entries import check_crc, records_of_entry
+from horolog.protocol.records.head import (
+    LENGTH_ENDS_AT,
+    MAGIC_AT,
+    PREFIX,
+    heads_in,
+)
 from horolog.protocol.records.record import Record
 
 FOLDER = "__cluster_metadata-0"
@@ -116,7 +121,7 @@ def _snapshot_records(data: bytes) -> list[Record]:
     records: list[Record] = []
     kinds: list[int] = []
     end = 0
-    for entry in iter_entries(data):
+    for entry in heads_in(data):
         if entry.magic != _MAGIC or not check_crc(data, entry.position, entry.size_bytes, entry.magic):
             raise MetadataDamaged(f"the checksum of the batch at {entry.position} is wrong")
         content = list(records_of_entry(data, entry))
@@ -175,7 +180,7 @@ def _tell_tail(path: str, data: bytes, position: int, found: MetadataLog, *, is_
 
 def _take_batch(data: bytes, position: int, size_bytes: int, offset: int, found: MetadataLog) -> int:
     """Take what a snapshot has not said already; the offset of the next batch."""
-    entry = next(iter_entries(memoryview(data)[: position + size_bytes], position))
+    entry = next(heads_in(memoryview(data)[: position + size_bytes], position))
     following = offset + entry.last_offset - entry.base_offset + 1
     if following <= found.end_offset:
         return following

@@ -25,8 +25,9 @@ from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import Refused, check
 from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.protocol.errors import DecodeError, ErrorCode
-from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
+from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.control import decode_marker
+from horolog.protocol.records.head import TRANSACTIONAL_BIT
 from horolog.protocol.records.record import Record
 
 log = logging.getLogger(__name__)

@@ -38,7 +38,7 @@ from horolog.protocol.messages.fetch import (
     PartitionData,
 )
 from horolog.protocol.records.convert import ConversionError, convert_down
-from horolog.protocol.records.entries import iter_entries
+from horolog.protocol.records.head import heads_in
 
 log = logging.getLogger(__name__)
 
@@ -269,7 +269,7 @@ def _read_for_old(partition: Partition, offset: int, max_bytes: int, magic: int,
     """
     while True:
         records = partition.read(offset, max_bytes, at_least_one=whole, upto=upto)
-        entries = list(iter_entries(records))
+        entries = list(heads_in(records))
         if all(entry.magic <= magic for entry in entries):
             return records
         if not partition.config.down_conversion:

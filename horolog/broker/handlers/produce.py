@@ -32,13 +32,13 @@ from horolog.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from horolog.protocol.records.head import ATTRIBUTES_LOW_AT
+from horolog.protocol.records.head import ATTRIBUTES_LOW_AT, TRANSACTIONAL_BIT
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 LAST_VERSION_WITH_NAMES = 12
 LAST_VERSION_WITH_OLD_FORMATS = 2
 FIRST_VERSION_WITH_STORAGE_ERROR = 4
-TRANSACTIONAL_BIT = 0x10
+
 REFUSED_RECORDS = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP})
 """Refusals of records, not of a batch or of the partition: Kafka gives a text for these only."""
 

@@ -11,13 +11,13 @@ from horolog.broker.handlers.context import BrokerView
 from horolog.broker.log.partition import Partition
 from horolog.broker.transactions.states import VERSION_2, Producer
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.records.batch import TRANSACTIONAL_BIT
 from horolog.protocol.records.head import (
     ATTRIBUTES_LOW_AT,
     HEADER_BYTES,
     MAGIC_AT,
     PRODUCER,
     PRODUCER_AT,
+    TRANSACTIONAL_BIT,
 )
 
 FIRST_VERSION_WITH_ABORTABLE = 11

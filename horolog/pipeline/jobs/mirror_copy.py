@@ -26,7 +26,7 @@ from horolog.client.producer import Producer
 from horolog.client.types import Committed, ConsumerRecord, TopicPartition
 from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.records.compression import CODEC_MASK, CODEC_NAMES, Codec
-from horolog.protocol.records.entries import iter_entries
+from horolog.protocol.records.head import heads_in
 
 ISOLATION = "read_committed"
 CLIENT_ID = "horolog-mirror"
@@ -141,7 +141,7 @@ async def codec_at(client: Client, place: TopicPartition, offset: int) -> str:
     names = {codec: name for name, codec in CODEC_NAMES.items()}
     fetched = await client.fetch_raw(place, offset, LOOK_BYTES, ISOLATION, max_wait_ms=0)
     try:
-        entry = next(iter_entries(fetched.records), None)
+        entry = next(heads_in(fetched.records), None)
     except DecodeError as error:
         raise MirrorFailed(f"{place} at offset {offset}: {error}") from error
     return names[Codec(entry.attributes & CODEC_MASK)] if entry is not None else names[Codec.NONE]

@@ -19,6 +19,7 @@ from horolog.protocol.primitives import MAX_VARINT_BYTES, MAX_VARLONG_BYTES, Buf
 from horolog.protocol.records.compression import DECOMPRESSED_LIMIT_BYTES, Codec, codec_of, compress, decompress
 from horolog.protocol.records.head import (
     ATTRIBUTES_AT,
+    CONTROL_BIT,
     CRC,
     CRC_AT,
     HEADER,
@@ -26,16 +27,14 @@ from horolog.protocol.records.head import (
     LENGTH,
     LENGTH_AT,
     LENGTH_ENDS_AT,
+    NO_PRODUCER,
+    TRANSACTIONAL_BIT,
 )
 from horolog.protocol.records.record import MAX_INT64, MIN_INT64, Header, Record
 from horolog.protocol.records.timestamps import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, TimestampType
 
 SMALLEST_RECORD_BYTES = 7
 
-TRANSACTIONAL_BIT = 0x10
-CONTROL_BIT = 0x20
-
-NO_PRODUCER = -1
 
 _NULL = b"\x01"  # the length of a null
 # Lengths and small deltas come again and again.

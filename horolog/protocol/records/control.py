@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.primitives import Buffer, decode_unsigned_varint, encode_unsigned_varint, skip_tags
-from horolog.protocol.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, encode_batch
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.head import CONTROL_BIT, TRANSACTIONAL_BIT
 from horolog.protocol.records.record import Record
 from horolog.protocol.records.timestamps import TimestampType
 

@@ -11,7 +11,8 @@ from horolog.protocol.errors import ErrorCode, ProtocolError
 from horolog.protocol.primitives import Buffer
 from horolog.protocol.records import batch, message_set
 from horolog.protocol.records.compression import DECOMPRESSED_LIMIT_BYTES, Codec, codec_of
-from horolog.protocol.records.entries import iter_entries, records_of_entry
+from horolog.protocol.records.entries import records_of_entry
+from horolog.protocol.records.head import heads_in
 from horolog.protocol.records.record import Record
 from horolog.protocol.records.timestamps import TimestampType
 
@@ -31,7 +32,7 @@ def convert_down(data: Buffer, magic: int, first_offset: int = 0, limit_bytes: i
     ConversionError only when that comes first, so that a reader gets all that it can read.
     """
     parts: list[Buffer] = []
-    for entry in iter_entries(data):
+    for entry in heads_in(data):
         if entry.magic <= magic:
             parts.append(memoryview(data)[entry.position : entry.position + entry.size_bytes])
             continue

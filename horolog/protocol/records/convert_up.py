@@ -13,7 +13,8 @@ from typing import NamedTuple
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records import batch, head
 from horolog.protocol.records.compression import DECOMPRESSED_LIMIT_BYTES, Codec, decompress
-from horolog.protocol.records.entries import check_crc, iter_entries
+from horolog.protocol.records.entries import check_crc
+from horolog.protocol.records.head import heads_in
 from horolog.protocol.records.message_set import Message, iter_message, read_message
 from horolog.protocol.records.plain_messages import Walked, walk_plain
 from horolog.protocol.records.record import MAX_INT64, MIN_INT64, Record
@@ -56,7 +57,7 @@ def iter_up(
     batches made of plain messages are no larger than `batch_bytes`, unless one message is.
     """
     position = 0
-    while (entry := next(iter_entries(data, position), None)) is not None:
+    while (entry := next(heads_in(data, position), None)) is not None:
         start, position = position, position + entry.size_bytes
         if entry.magic == _NEWEST_MAGIC:
             yield UpBatch(data[start:position], position, entry.last_offset + 1, 0)

@@ -9,9 +9,10 @@ from horolog.client.errors import KafkaError
 from horolog.client.fetch import RawFetch
 from horolog.client.types import TopicPartition
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
+from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.control import Marker, encode_marker
+from horolog.protocol.records.head import TRANSACTIONAL_BIT
 from horolog.protocol.records.message_set import encode_set, encode_wrapper
 from horolog.protocol.records.record import Record
 

@@ -9,7 +9,8 @@ from horolog.client.types import TopicPartition
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import read_header
 from horolog.protocol.records.compression import Codec
-from horolog.protocol.records.entries import iter_entries, iter_records
+from horolog.protocol.records.entries import iter_records
+from horolog.protocol.records.head import heads_in
 
 A = TopicPartition("t", 3)
 
@@ -25,7 +26,7 @@ def batch(headers=()):
 @pytest.mark.parametrize(("version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 2), (11, 2)])
 def test_formats(version, magic, codec):
     data = encode_records(batch(), codec, version)
-    assert {each.magic for each in iter_entries(data)} == {magic}
+    assert {each.magic for each in heads_in(data)} == {magic}
     got = list(iter_records(data))
     assert [(each.offset, each.key, each.value) for each in got] == [(0, b"k", b"0"), (1, b"k", b"1"), (2, b"k", b"2")]
     assert [each.timestamp for each in got] == ([100, 99, 98] if magic else [-1] * 3)

@@ -24,21 +24,21 @@ from dataclasses import dataclass
 from crc32c import crc32c
 
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.records.batch import CONTROL_BIT
-from horolog.protocol.records.compression import CODEC_MASK
 from horolog.protocol.records.head import (
     ATTRIBUTES_AT,
-    HEADER,
+    BATCH_MAGIC,
+    CRC,
+    CRC_AT,
     HEADER_BYTES,
     LENGTH,
     LENGTH_AT,
     LENGTH_ENDS_AT,
-    MESSAGE_ATTRIBUTES_AT,
+    MAGIC_AT,
     MESSAGE_COVERED_FROM,
     MESSAGE_START,
-    MESSAGE_TIMESTAMP_AT,
     SMALLEST_ENTRY_BYTES,
-    TIMESTAMP,
+    Head,
+    read_head,
 )
 from horolog.protocol.records.message_set import offsets_in_wrapper, read_message
 
@@ -50,31 +50,15 @@ _LARGEST_CHECKED_FACTOR = 16
 Read = Callable[[int, int], bytes]
 """(size, position) -> exactly so many bytes."""
 
+_NO_DATA = memoryview(b"")
+
 
 @dataclass(slots=True)
-class Batch:
-    """A good batch or message. `data` is valid until the next one is asked for."""
+class Batch(Head):
+    """A good batch or message, whose first offset is known even where it is a wrapper."""
 
-    position: int
-    size_bytes: int
-    base_offset: int
-    last_offset: int
-    magic: int
-    attributes: int
-    timestamp: int
-    """The largest of its records; -1 if it has none that carry time."""
-    leader_epoch: int
-    count: int
-    producer_id: int
-    data: memoryview
-
-    @property
-    def end(self) -> int:
-        return self.position + self.size_bytes
-
-    @property
-    def is_control(self) -> bool:
-        return self.magic >= 2 and bool(self.attributes & CONTROL_BIT)
+    data: memoryview = _NO_DATA
+    """All of it; valid until the next one is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,21 +142,18 @@ def _fits(window: Window, batch: Batch, end_offset: int) -> bool:
 def _quick_check(window: Window, position: int, first_offset: int, end_offset: int) -> Batch | None:
     """The v2 batch at `position` if it is in memory and good, as nearly all are; otherwise `check` tells what is there."""
     data, at = window.data, position - window.start
-    if at < 0 or at + HEADER_BYTES > len(data):
+    if at < 0 or at + HEADER_BYTES > len(data) or data[at + MAGIC_AT] != BATCH_MAGIC:
         return None
-    base, length, epoch, magic, crc, attributes, delta, _, largest, producer_id, _, _, count = HEADER.unpack_from(
-        data, at
-    )
-    size = LENGTH_ENDS_AT + length
-    if magic != 2 or size < HEADER_BYTES or at + size > len(data) or delta < 0 or count < 0:
+    batch = read_head(data, at, position, Batch)
+    end = at + batch.size_bytes
+    if batch.size_bytes < HEADER_BYTES or end > len(data) or batch.last_offset < batch.base_offset or batch.count < 0:
         return None
-    last = base + delta
-    if base < first_offset or last >= end_offset or crc32c(data[at + ATTRIBUTES_AT : at + size]) != crc:
+    if batch.base_offset < first_offset or batch.last_offset >= end_offset:
         return None
-    if not count or attributes & CONTROL_BIT:
-        largest = -1
-    whole = data[at : at + size]
-    return Batch(position, size, base, last, 2, attributes, largest, epoch, count, producer_id, whole)
+    if crc32c(data[at + ATTRIBUTES_AT : end]) != CRC.unpack_from(data, at + CRC_AT)[0]:
+        return None
+    batch.data = data[at:end]
+    return batch
 
 
 def check(window: Window, position: int, first_offset: int, end_offset: int) -> Batch | str:
@@ -193,7 +174,7 @@ def check(window: Window, position: int, first_offset: int, end_offset: int) -> 
     if not first_offset <= offset < end_offset:
         return f"offset {offset} is not in {first_offset} to {end_offset}"
     data = window.get(position, size)
-    batch = _check_v2(data, position) if magic == 2 else _check_message(data, position, offset, crc, magic)
+    batch = _check_v2(data, position) if magic == 2 else _check_message(data, position, offset, crc)
     if isinstance(batch, Batch) and batch.last_offset >= end_offset:
         return f"last offset {batch.last_offset} is not below {end_offset}"
     if isinstance(batch, Batch) and batch.base_offset < first_offset:
@@ -202,38 +183,26 @@ def check(window: Window, position: int, first_offset: int, end_offset: int) -> 
 
 
 def _check_v2(data: memoryview, position: int) -> Batch | str:
-    base, _, epoch, _, crc, attributes, delta, _, largest, producer_id, _, _, count = HEADER.unpack_from(data)
-    if crc32c(data[ATTRIBUTES_AT:]) != crc:
+    if crc32c(data[ATTRIBUTES_AT:]) != CRC.unpack_from(data, CRC_AT)[0]:
         return "the checksum is wrong"
-    if delta < 0 or count < 0:
-        return f"last offset delta {delta}, {count} records"
-    timed = count > 0 and not attributes & CONTROL_BIT
-    return Batch(
-        position,
-        len(data),
-        base,
-        base + delta,
-        2,
-        attributes,
-        largest if timed else -1,
-        epoch,
-        count,
-        producer_id,
-        data,
-    )
+    batch = read_head(data, 0, position, Batch)
+    if batch.last_offset < batch.base_offset or batch.count < 0:
+        return f"last offset delta {batch.last_offset - batch.base_offset}, {batch.count} records"
+    batch.data = data
+    return batch
 
 
-def _check_message(data: memoryview, position: int, offset: int, crc: int, magic: int) -> Batch | str:
+def _check_message(data: memoryview, position: int, offset: int, crc: int) -> Batch | str:
     if zlib.crc32(data[MESSAGE_COVERED_FROM:]) != crc:
         return "the checksum is wrong"
-    timestamp = TIMESTAMP.unpack_from(data, MESSAGE_TIMESTAMP_AT)[0] if magic else -1
-    first = last = offset
-    if data[MESSAGE_ATTRIBUTES_AT] & CODEC_MASK:  # what is inside tells what no checksum covers: the wrapper's offset
+    batch = read_head(data, 0, position, Batch)
+    batch.base_offset, batch.data = offset, data
+    if batch.is_compressed:  # what is inside tells what no checksum covers: the wrapper's offset
         with suppress(DecodeError):
-            first, last = offsets_in_wrapper(read_message(data))
-    if last != offset:
-        return f"offset {offset} of a set that ends with {last}"
-    return Batch(position, len(data), first, last, magic, data[MESSAGE_ATTRIBUTES_AT], timestamp, -1, 1, -1, data)
+            batch.base_offset, batch.last_offset = offsets_in_wrapper(read_message(data))
+    if batch.last_offset != offset:
+        return f"offset {offset} of a set that ends with {batch.last_offset}"
+    return batch
 
 
 def _next_good(window: Window, position: int, first_offset: int, end_offset: int) -> int:

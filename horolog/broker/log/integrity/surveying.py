@@ -185,8 +185,8 @@ class _Survey:
         if right is not None:
             self._hold(right)
             return
-        held, time_after = self._held, -1 if behind is None else behind.timestamp
-        time_before = -1 if held is None else held.timestamp
+        held, time_after = self._held, -1 if behind is None else behind.max_timestamp
+        time_before = -1 if held is None else held.max_timestamp
         self.found.losses.append(
             Loss(damage.position, damage.end, damage.reason, self._expected, following, time_before, time_after)
         )

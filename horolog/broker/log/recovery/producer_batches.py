@@ -3,8 +3,9 @@
 from horolog.broker.log.integrity import Batch
 from horolog.broker.log.producers import LARGEST_SEQUENCE, ProducerBatch
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.records.batch import TRANSACTIONAL_BIT, iter_batch, read_header
+from horolog.protocol.records.batch import iter_batch, read_header
 from horolog.protocol.records.control import ControlType, Marker, control_type, decode_marker
+from horolog.protocol.records.head import TRANSACTIONAL_BIT
 
 
 def producer_batch(batch: Batch) -> ProducerBatch | None:

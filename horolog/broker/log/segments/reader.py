@@ -5,31 +5,54 @@ the file, until the wanted batch or boundary. Damaged ranges (`Segment.holes`) a
 Only what has been written is looked at.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from horolog.broker.log.indexes import offset_index
 from horolog.broker.log.segments.segment import Segment
 from horolog.broker.log.storage import StorageFault
-from horolog.protocol.records.head import ENTRY, LENGTH_ENDS_AT, SMALLEST_MESSAGE_LENGTH, START
-
-WALK_BYTES = 8192
-"""Read at once while walking over headers."""
-
-_SMALLEST_LENGTH = SMALLEST_MESSAGE_LENGTH[0]
-_START_BYTES = START.size
-_read_start = START.unpack_from
-_read_length = ENTRY.unpack_from
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.records.head import LENGTH_ENDS_AT, SMALLEST_ENTRY_BYTES, Head, heads, seek, size_of_entry
 
 
 def find(segment: Segment, offset: int) -> int | None:
     """The position of the first batch that ends at or behind an offset; None if there is none in this segment."""
     offsets, _ = segment.indexes()
     position = offset_index.lookup(offsets.entries, offset - segment.base_offset)
-    for start, end in good_ranges(segment, position):
-        found = _walk_to(segment, start, end, offset)
-        if found is not None:
-            return found
+    read = _reads_of(segment)
+    try:
+        for start, end in good_ranges(segment, position):
+            found = seek(read, start, end, offset=offset)
+            if found is not None:
+                return found[0]
+    except DecodeError as error:
+        raise _suspected(segment, error) from error
     return None
+
+
+def heads_from(segment: Segment, position: int) -> Iterator[Head]:
+    """The heads of all batches that have been written, from a position on."""
+    read = _reads_of(segment)
+    try:
+        for start, end in good_ranges(segment, position):
+            yield from heads(read, start, end)
+    except DecodeError as error:
+        raise _suspected(segment, error) from error
+
+
+def _reads_of(segment: Segment) -> Callable[[int, int], bytes]:
+    """What reads a log for a walk over heads: a size that is wrong would lead past some, so it is verified first."""
+    if segment.unverified is None:
+        return segment.log.pread
+
+    def read(size_bytes: int, position: int) -> bytes:
+        segment.verify(position, position + size_bytes)
+        return segment.log.pread(size_bytes, position)
+
+    return read
+
+
+def _suspected(segment: Segment, error: DecodeError) -> StorageFault:
+    return segment.suspected(f"damaged: {error}")
 
 
 def good_ranges(segment: Segment, position: int) -> Iterator[tuple[int, int]]:
@@ -47,37 +70,6 @@ def good_end(segment: Segment, position: int) -> int:
     return next((start for start, _ in segment.holes if start > position), segment.size_bytes)
 
 
-def _walk_to(segment: Segment, position: int, end: int, offset: int) -> int | None:
-    pread = segment.log.pread
-    while position < end:
-        size = min(WALK_BYTES, end - position)
-        if segment.unverified is not None:
-            segment.verify(position, position + size)  # a size that is wrong would lead past what is looked for
-        chunk = _piece(pread(size, position), end - position)
-        limit = len(chunk) - _START_BYTES
-        at = 0
-        while at <= limit:
-            last, length, _, magic, _, _, delta = _read_start(chunk, at)
-            if magic >= 2:
-                last += delta
-            if last >= offset:
-                return position + at
-            if length < _SMALLEST_LENGTH:
-                raise misfit(segment, position + at)
-            at += LENGTH_ENDS_AT + length
-        position += at
-    return None
-
-
-def _piece(chunk: bytes, left: int) -> bytes:
-    """The last piece of a file, made one byte longer: the smallest message is a byte shorter than what is unpacked."""
-    return chunk + b"\0" if len(chunk) == left else chunk
-
-
-def misfit(segment: Segment, position: int) -> StorageFault:
-    return segment.suspected(f"damaged at {position}: no batch begins there")
-
-
 def boundary(segment: Segment, position: int, limit: int, end: int) -> tuple[int, int]:
     """Where to cut what is read from `position` on: the last batch boundary not behind `limit`, which is before `end`.
 
@@ -85,27 +77,22 @@ def boundary(segment: Segment, position: int, limit: int, end: int) -> tuple[int
     """
     offsets, _ = segment.indexes()
     start = max(position, offset_index.last_position_up_to(offsets.entries, limit))
-    pread = segment.log.pread
-    following = -1
-    while True:
-        chunk = _piece(pread(min(WALK_BYTES, end - start), start), end - start)
-        last_at = len(chunk) - _START_BYTES
-        at = 0
-        while at <= last_at:
-            base, length, _, magic, _, _, delta = _read_start(chunk, at)
-            if length < _SMALLEST_LENGTH:
-                raise misfit(segment, start + at)
-            size = LENGTH_ENDS_AT + length
-            if start + at + size > limit:
-                return start + at, base if following < 0 else following
-            following = base + 1 + delta if magic >= 2 else base + 1
-            at += size
-        start += at
+    try:
+        found = seek(segment.log.pread, start, end, limit=limit)
+    except DecodeError as error:
+        raise _suspected(segment, error) from error
+    if found is None:
+        raise misfit(segment, end)
+    return found
 
 
 def batch_size(segment: Segment, position: int) -> int:
     """The size of the batch at a position."""
-    _, length = _read_length(segment.log.pread(LENGTH_ENDS_AT, position))
-    if length < _SMALLEST_LENGTH or position + LENGTH_ENDS_AT + length > segment.size_bytes:
+    size_bytes = size_of_entry(segment.log.pread(LENGTH_ENDS_AT, position))
+    if size_bytes < SMALLEST_ENTRY_BYTES or position + size_bytes > segment.size_bytes:
         raise misfit(segment, position)
-    return LENGTH_ENDS_AT + length  # type: ignore[no-any-return]
+    return size_bytes
+
+
+def misfit(segment: Segment, position: int) -> StorageFault:
+    return segment.suspected(f"damaged at {position}: no batch begins there")

@@ -563,11 +563,11 @@ class Segment:
 
     def _absorb(self, batch: Batch) -> None:
         if not self.magics:
-            self.first_timestamp = batch.timestamp
+            self.first_timestamp = batch.max_timestamp
         offset = batch.last_offset
         if batch.magic < 2 and self.bytes_since_entry > self.index_interval_bytes:
             offset = batch.base_offset
-        self.note(batch.position, batch.size_bytes, offset, batch.timestamp, batch.last_offset)
+        self.note(batch.position, batch.size_bytes, offset, batch.max_timestamp, batch.last_offset)
         self.next_offset = batch.last_offset + 1
         self.magics |= 1 << batch.magic
         if batch.producer_id >= 0:

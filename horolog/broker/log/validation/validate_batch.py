@@ -21,7 +21,6 @@ from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.primitives import Buffer
 from horolog.protocol.records.batch import (
-    CONTROL_BIT,
     BatchHeader,
     assemble,
     check_count,
@@ -33,6 +32,7 @@ from horolog.protocol.records.compression import CODEC_MASK, CODEC_NAMES, Codec,
 from horolog.protocol.records.head import (
     ATTRIBUTES,
     ATTRIBUTES_AT,
+    CONTROL_BIT,
     HEADER,
     HEADER_BYTES,
     LENGTH_ENDS_AT,

@@ -105,8 +105,8 @@ class TimesCheck:
     def add(self, found: Batch) -> Iterator[Item]:
         before = self._latest_record
         marker = batch.read_header(found.data).max_timestamp if found.is_control else -1
-        self._latest_record = max(before, found.timestamp)
-        self._latest = max(self._latest, found.timestamp, marker)
+        self._latest_record = max(before, found.max_timestamp)
+        self._latest = max(self._latest, found.max_timestamp, marker)
         self._last_offset = found.last_offset
         self._has_untimed = self._has_untimed or found.magic == 0
         while self._number < len(self._entries):

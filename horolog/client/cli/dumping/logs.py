@@ -44,9 +44,9 @@ class Summary:
         if self.first_offset is None:
             self.first_offset = found.base_offset
         self.last_offset = found.last_offset
-        if found.timestamp >= 0:
-            self.earliest = found.timestamp if self.earliest is None else min(self.earliest, found.timestamp)
-            self.latest = found.timestamp if self.latest is None else max(self.latest, found.timestamp)
+        if found.max_timestamp >= 0:
+            self.earliest = found.max_timestamp if self.earliest is None else min(self.earliest, found.max_timestamp)
+            self.latest = found.max_timestamp if self.latest is None else max(self.latest, found.max_timestamp)
 
     def item(self, *, deep: bool) -> Item:
         return {

@@ -9,7 +9,8 @@ from horolog.client.cli.dumping.items import Item, put_bytes
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records import batch, control, message_set
 from horolog.protocol.records.compression import UnknownCodecError, codec_of
-from horolog.protocol.records.entries import iter_entries, records_of_entry
+from horolog.protocol.records.entries import records_of_entry
+from horolog.protocol.records.head import heads_in
 from horolog.protocol.records.record import Record
 from horolog.protocol.records.timestamps import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT
 from horolog.protocol.wire import Struct
@@ -94,7 +95,7 @@ def size_of(data: bytes | None) -> int:
 
 def record_items(found: Batch, decode: Decode | None, *, with_data: bool) -> Iterator[Item]:
     """The records of a good batch or message. Raises DecodeError where a checksum is right and the contents are not."""
-    (entry,) = iter_entries(found.data)
+    (entry,) = heads_in(found.data)
     header = batch.read_header(found.data) if found.magic == 2 else None
     kind = type_name(found.magic, found.attributes)
     for record in records_of_entry(found.data, entry):

@@ -97,11 +97,11 @@ class _SegmentCheck:
         self._settle(batch)
         report = self.report
         report.next_offset = batch.last_offset + 1
-        self._time = batch.timestamp
+        self._time = batch.max_timestamp
         if batch.leader_epoch >= 0 and (not report.epochs or batch.leader_epoch > report.epochs[-1][0]):
             report.epochs.append((batch.leader_epoch, batch.base_offset))
-        if batch.timestamp > report.latest:
-            report.latest, report.latest_offset = batch.timestamp, batch.last_offset
+        if batch.max_timestamp > report.latest:
+            report.latest, report.latest_offset = batch.max_timestamp, batch.last_offset
         for kind, check in checks:
             self._problems(kind, check.add(batch))
 
@@ -120,7 +120,7 @@ class _SegmentCheck:
                     "first_offset": self.report.next_offset,
                     "last_offset": None if is_tail else last,
                     "time_before": _time_or_none(self._time),
-                    "time_after": None if following is None else _time_or_none(following.timestamp),
+                    "time_after": None if following is None else _time_or_none(following.max_timestamp),
                     "problem": one.reason,
                 }
             )

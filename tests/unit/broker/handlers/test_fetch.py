@@ -12,7 +12,8 @@ from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from horolog.protocol.messages.topics import DeleteTopicsRequest
-from horolog.protocol.records.entries import iter_entries, iter_records
+from horolog.protocol.records.entries import iter_records
+from horolog.protocol.records.head import heads_in
 from tests.support import raw_records as raw
 from tests.support.at_once import at_once
 from tests.support.memory_broker import NOW_MS, MemoryBroker, Wire
@@ -63,9 +64,9 @@ async def test_every_version_reads_what_newer_and_older_producers_wrote(version:
         assert (answer.error_code, answer.high_watermark) == (0, 3)
         assert values(answer) == [b"old", b"new", b"newer"]
         most = 0 if version < 2 else 1 if version < 4 else 2
-        assert max(entry.magic for entry in iter_entries(answer.records)) == most
+        assert max(entry.magic for entry in heads_in(answer.records)) == most
         if version >= 4:
-            assert {entry.magic for entry in iter_entries(answer.records)} == {2}
+            assert {entry.magic for entry in heads_in(answer.records)} == {2}
             assert (answer.last_stable_offset, answer.aborted_transactions) == (3, None)
 
 
@@ -88,7 +89,7 @@ async def test_a_topic_can_ask_for_what_is_stored() -> None:
         for name in ("t", "u"):
             await put(client, raw.message(b"old", timestamp=NOW_MS), name=name, version=2)
         assert bytes(only(await client.ask(fetch(("t", 0, 0)), 4)).records) == raw.message(b"old", timestamp=NOW_MS)
-        (entry,) = iter_entries(only(await client.ask(fetch(("u", 0, 0)), 4)).records)
+        (entry,) = heads_in(only(await client.ask(fetch(("u", 0, 0)), 4)).records)
         assert (entry.magic, entry.max_timestamp) == (2, NOW_MS)
         at_once(memory.broker.cluster.alter_broker_configs, "", {"horolog.log.message.upconversion.enable": "false"})
         assert bytes(only(await client.ask(fetch(("u", 0, 0)), 4)).records) == raw.message(b"old", timestamp=NOW_MS)

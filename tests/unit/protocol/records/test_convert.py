@@ -6,6 +6,7 @@ from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records import batch, control, entries, message_set
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.convert import ConversionError, convert_down, encode
+from horolog.protocol.records.head import heads_in
 from horolog.protocol.records.record import Record
 from tests.support import raw_records as raw
 
@@ -25,10 +26,10 @@ def test_records_survive_without_headers(source, magic, codec):
     data = bytes(encode(RECORDS, source, codec))
     converted = convert_down(data, magic)
     assert list(entries.iter_records(converted)) == expected(magic)
-    assert {one.magic for one in entries.iter_entries(converted)} == {magic}
+    assert {one.magic for one in heads_in(converted)} == {magic}
     assert {message_set.read_message(converted).codec} == {codec}
-    assert len(list(entries.iter_entries(converted))) == (len(RECORDS) if codec == Codec.NONE else 1)
-    for one in entries.iter_entries(converted):
+    assert len(list(heads_in(converted))) == (len(RECORDS) if codec == Codec.NONE else 1)
+    for one in heads_in(converted):
         assert entries.check_crc(converted, one.position, one.size_bytes, one.magic)
 
 

@@ -5,6 +5,7 @@ import pytest
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records import batch, control, entries, message_set
 from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.head import heads_in
 from horolog.protocol.records.record import Record
 from tests.support import raw_records as raw
 
@@ -20,14 +21,14 @@ MIXTURE = [
     (message_set.encode_wrapper(records(2, 3), 1, Codec.GZIP), (-1, 4, 1, 1002)),
     (message_set.encode_wrapper(records(5, 2), 0, Codec.SNAPPY), (-1, 6, 0, -1)),
     (bytes(batch.encode_batch(records(7, 2), Codec.ZSTD, leader_epoch=5)), (7, 8, 2, 1001)),
-    (MARKER, (9, 9, 2, 5555)),
+    (MARKER, (9, 9, 2, -1)),
     (bytes(batch.encode_batch(records(10, 1), append_time=7777)), (10, 10, 2, 7777)),
 ]
 LOG = b"".join(data for data, _ in MIXTURE)
 
 
 def test_entries_of_a_mixture():
-    found = list(entries.iter_entries(LOG))
+    found = list(heads_in(LOG))
     assert [(one.base_offset, one.last_offset, one.magic, one.max_timestamp) for one in found] == [
         expected for _, expected in MIXTURE
     ]
@@ -43,21 +44,21 @@ def test_entries_of_a_mixture():
 
 
 def test_the_walk_starts_anywhere_and_ends_where_an_entry_is_cut_short():
-    ends = [one.position + one.size_bytes for one in entries.iter_entries(LOG)]
+    ends = [one.position + one.size_bytes for one in heads_in(LOG)]
     for index, end in enumerate(ends):
-        assert list(entries.iter_entries(LOG, end)) == list(entries.iter_entries(LOG))[index + 1 :]
+        assert list(heads_in(LOG, end)) == list(heads_in(LOG))[index + 1 :]
     for cut in range(len(LOG)):
-        assert len(list(entries.iter_entries(LOG[:cut]))) == sum(end <= cut for end in ends)
+        assert len(list(heads_in(LOG[:cut]))) == sum(end <= cut for end in ends)
 
 
 @pytest.mark.parametrize("junk", [bytes(100), b"\xff" * 100, raw.message(b"x", magic=3), raw.message(b"x", size=21)])
 def test_what_cannot_be_an_entry_is_told(junk):
     with pytest.raises(DecodeError):
-        list(entries.iter_entries(LOG + junk, len(LOG)))
+        list(heads_in(LOG + junk, len(LOG)))
 
 
 def test_every_changed_byte_that_counts_is_found():
-    for one in entries.iter_entries(LOG):
+    for one in heads_in(LOG):
         changed = bytearray(LOG)
         changed[one.position + one.size_bytes - 1] ^= 1
         assert not entries.check_crc(changed, one.position, one.size_bytes, one.magic)
@@ -73,6 +74,6 @@ def test_records_of_a_mixture():
 def test_an_empty_batch_has_no_time():
     """The cleaner leaves batches without records behind; what time they had says nothing any more."""
     data = raw.batch([], count=0, last_delta=4, base_offset=20, max_timestamp=99)
-    (entry,) = entries.iter_entries(data)
+    (entry,) = heads_in(data)
     assert (entry.base_offset, entry.last_offset, entry.max_timestamp) == (20, 24, -1)
     assert list(entries.iter_records(data)) == []

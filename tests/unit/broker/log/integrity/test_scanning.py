@@ -44,7 +44,7 @@ def test_batches_of_all_formats_follow_each_other():
     assert bad(found) == []
     assert [one.magic for one in found] == [2, 1, 1, 0, 2]
     assert [one.last_offset for one in found] == [1, 2, 5, 6, 8]
-    assert [one.timestamp for one in found] == [101, 100, 102, -1, 101]
+    assert [one.max_timestamp for one in found] == [101, 100, 102, -1, 101]
     assert [bytes(one.data) for one in found] == parts
     assert [one.base_offset for one in found] == [0, 2, 3, 6, 7]
 
@@ -140,7 +140,7 @@ def test_markers_and_emptied_batches_carry_no_time():
     )
     (found,) = spans(marker)
     assert found.is_control
-    assert (found.timestamp, found.producer_id) == (-1, 1)
+    assert (found.max_timestamp, found.producer_id) == (-1, 1)
 
 
 def test_checksums_of_look_alikes_are_bounded():

@@ -4,8 +4,9 @@ import pytest
 
 from horolog.broker.log.integrity import Batch, scan
 from horolog.broker.log.recovery.producer_batches import last_sequence, producer_batch
-from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
+from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.control import LeaderChange, Marker, encode_leader_change, encode_marker
+from horolog.protocol.records.head import TRANSACTIONAL_BIT
 from horolog.protocol.records.record import Record
 
 

@@ -9,9 +9,9 @@ from horolog.broker.log.integrity import seals
 from horolog.broker.log.recovery import is_segment_file
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
-from horolog.protocol.records.batch import TRANSACTIONAL_BIT, encode_batch
+from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.control import Marker, encode_marker
-from horolog.protocol.records.entries import iter_entries
+from horolog.protocol.records.head import TRANSACTIONAL_BIT, heads_in
 from horolog.protocol.records.record import Record
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, read_all, small_config
 
@@ -193,7 +193,7 @@ def test_an_offset_that_flipped_is_put_right_wherever_its_batch_lies(count, is_s
             if is_synced:
                 model.sync()
             rows = read_all(model.partition)
-            entry = list(iter_entries(model.storage.read_all(log_path(0))))[which]
+            entry = list(heads_in(model.storage.read_all(log_path(0))))[which]
             model.storage.corrupt(log_path(0), entry.position + 7 - bit // 8, 1 << bit % 8)
             model.reopen(was_clean=False)
             assert read_all(model.partition) == rows
@@ -227,7 +227,7 @@ def test_a_closed_log_file_that_nobody_has_sealed_begins_as_its_name_says(magic,
         while len(model.partition.segments) < 3:
             model.append(magic, 0, [10], [b"v" * 80])
         model.flush()
-        entries = list(iter_entries(model.storage.read_all(log_path(base))))
+        entries = list(heads_in(model.storage.read_all(log_path(base))))
         rows = read_all(model.partition)
         model.storage.open(log_path(base)).truncate(entries[count].position)
         model.storage.corrupt(log_path(base), 7 - bit // 8, 1 << bit % 8)
@@ -246,7 +246,7 @@ def test_an_offset_that_flipped_is_put_right_beside_sets_of_several_records(magi
                 model.append(magic, codec, [10, 20, 30], [b"a", b"b", b"c"])
             model.flush()
             rows = read_all(model.partition)
-            entry = list(iter_entries(model.storage.read_all(log_path(0))))[which]
+            entry = list(heads_in(model.storage.read_all(log_path(0))))[which]
             model.storage.corrupt(log_path(0), entry.position + 7 - bit // 8, 1 << bit % 8)
             model.reopen(was_clean=False)
             assert read_all(model.partition) == rows, (which, bit)

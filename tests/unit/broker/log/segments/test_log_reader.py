@@ -2,7 +2,8 @@
 
 from horolog.broker.log.segments import LogReader
 from horolog.broker.log.segments.log_reader import READ_HINTS
-from horolog.protocol.records.entries import iter_entries, iter_records
+from horolog.protocol.records.entries import iter_records
+from horolog.protocol.records.head import heads_in
 from tests.support.log_model import Model, small_config
 
 
@@ -19,7 +20,7 @@ def read_through(model, log, max_bytes):
     offset, end, got = 0, model.partition.high_watermark, []
     while offset < end:
         data = log.read(offset, end, end, max_bytes, at_least_one=True)
-        whole = list(iter_entries(data))
+        whole = list(heads_in(data))
         got += [one.base_offset for one in whole]
         offset = whole[-1].last_offset + 1
     return got
@@ -37,7 +38,7 @@ def test_going_on_costs_one_read():
     model = filled(segment_bytes=1 << 20, segment_index_bytes=1 << 16)
     partition = model.partition
     first = partition.read(0, 400)
-    offset = list(iter_entries(first))[-1].last_offset + 1
+    offset = list(heads_in(first))[-1].last_offset + 1
     before = model.storage.operations["read"]
     partition.read(offset, 1 << 20)
     assert model.storage.operations["read"] == before + 1
@@ -69,7 +70,7 @@ def test_a_reader_behind_a_gap_is_not_led_into_it():
     """What ends at a hole must not make the next read begin in it."""
     model = filled(segment_bytes=1 << 20, segment_index_bytes=1 << 16)
     (segment,) = model.partition.segments
-    entries = list(iter_entries(segment.log.pread(segment.size_bytes, 0)))
+    entries = list(heads_in(segment.log.pread(segment.size_bytes, 0)))
     segment.holes = ((entries[5].position, entries[9].position),)
     for _ in range(2):
         assert read_through(model, LogReader(model.partition.segments), 1 << 20) == [*range(5), *range(9, 40)]

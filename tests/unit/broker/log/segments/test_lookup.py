@@ -7,13 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from horolog.broker.log.integrity import Known
-from horolog.broker.log.segments import TimesCache, lookup
+from horolog.broker.log.segments import TimesCache
 from horolog.broker.log.segments.batch_times import SMALL_BATCH_BYTES
-from horolog.broker.log.segments.lookup import first_in_segment, heads, largest_in_segment, start_position
+from horolog.broker.log.segments.lookup import first_in_segment, largest_in_segment, start_position
+from horolog.broker.log.segments.reader import heads_from
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.control import Marker, encode_marker
-from horolog.protocol.records.head import HEADER
+from horolog.protocol.records.head import HEADER, WALK_BYTES
 from horolog.protocol.records.record import Record
 from tests.support.log_model import Model, small_config
 
@@ -42,7 +43,7 @@ def test_the_walk_begins_before_the_answer_and_not_far_before(times, interval, t
     offsets, entries = segment.indexes()
     start = start_position(offsets.entries, entries.entries, target)
     answer = next((n for n, time in enumerate(times) if time >= target), None)
-    positions = [head.position for head in heads(segment, 0)]
+    positions = [head.position for head in heads_from(segment, 0)]
     if answer is not None:
         size = segment.size_bytes // len(times)
         assert start <= positions[answer]
@@ -63,10 +64,10 @@ def test_heads_tell_what_matters():
     segment = segment_with(batch(0, 5, 9, 7), batch(3, 8))
     segment.log.pwritev([bytes(marker), bytes(empty)], segment.size_bytes)
     segment.size_bytes += len(marker) + len(empty)
-    found = list(heads(segment, 0))
+    found = list(heads_from(segment, 0))
     assert [one.base_offset for one in found] == [0, 3, 5, 6]
     assert [one.last_offset for one in found] == [2, 3, 5, 6]
-    assert [one.timestamp for one in found] == [9, 8, -1, -1]
+    assert [one.max_timestamp for one in found] == [9, 8, -1, -1]
     assert first_in_segment(segment, 100, 0, END, TimesCache()) is None, "neither markers nor emptied batches answer"
     assert largest_in_segment(segment, 0, END) == 9
 
@@ -102,7 +103,7 @@ def test_a_large_batch_is_read_whole_only_once(monkeypatch):
     sizes.clear()
     for target in (0, 1, 63, 64, 65, 1999):
         assert first_in_segment(segment, target, 0, END, cache).offset == target
-    assert max(sizes) <= lookup.WALK_BYTES
+    assert max(sizes) <= WALK_BYTES
 
 
 def test_a_batch_that_can_not_be_read_is_a_fault_with_its_place():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from horolog.broker.log.segments import reader
 from horolog.broker.log.storage import StorageFault
-from horolog.protocol.records.entries import iter_entries
+from horolog.protocol.records.head import heads_in
 from tests.support.log_model import CODECS, Model, small_config
 
 appends = st.lists(
@@ -26,7 +26,7 @@ def segment_of(history, interval):
         model.append(magic, codec, [5] * count, [b"v" * size] * count)
     model.flush()
     (segment,) = model.partition.segments
-    entries = list(iter_entries(segment.log.pread(segment.size_bytes, 0)))
+    entries = list(heads_in(segment.log.pread(segment.size_bytes, 0)))
     return segment, entries
 
 

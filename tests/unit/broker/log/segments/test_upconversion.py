@@ -6,7 +6,8 @@ from horolog.broker.log.segments import Allowance, upconversion
 from horolog.broker.log.segments.upconversion import AT_ONCE_BYTES, CHUNK_BYTES
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.convert_up import iter_up
-from horolog.protocol.records.entries import iter_entries, iter_records
+from horolog.protocol.records.entries import iter_records
+from horolog.protocol.records.head import heads_in
 from tests.support import raw_records as raw
 from tests.support.log_model import DIRECTORY, NOW_MS, OLD, Model, small_config
 
@@ -46,7 +47,7 @@ def read_all(model, max_bytes, start=0):
     partition, offset, rows, sizes = model.partition, start, [], []
     while offset < partition.high_watermark:
         data = partition.read(offset, max_bytes, upconvert=Allowance())
-        entries = list(iter_entries(data))
+        entries = list(heads_in(data))
         assert entries, offset
         assert all(entry.magic == 2 for entry in entries)
         rows += [one.offset for one in iter_records(data) if one.offset >= offset]
@@ -117,7 +118,7 @@ def test_one_request_has_so_much_converted(counted):
     data = model.partition.read(0, 1 << 24, upconvert=allowance)
     assert AT_ONCE_BYTES <= counted.bytes < AT_ONCE_BYTES + CHUNK_BYTES
     assert allowance.left_bytes <= 0
-    end = list(iter_entries(data))[-1].last_offset + 1
+    end = list(heads_in(data))[-1].last_offset + 1
     assert model.partition.read(end, 1 << 20, at_least_one=False, upconvert=allowance) == b""
     assert next(iter_records(model.partition.read(end, 1 << 20, upconvert=allowance))).offset == end
 
@@ -134,9 +135,9 @@ def test_batches_between_old_messages_stay_as_they_are():
     for magic in (1, 2, 1, 2, 2, 1):
         fill(model, 50, magic=magic)
     stored = model.partition.read(0, 1 << 20)
-    batches = [stored[e.position : e.position + e.size_bytes] for e in iter_entries(stored) if e.magic == 2]
+    batches = [stored[e.position : e.position + e.size_bytes] for e in heads_in(stored) if e.magic == 2]
     data = model.partition.read(0, 1 << 20, upconvert=Allowance())
-    found = {data[e.position : e.position + e.size_bytes] for e in iter_entries(data)}
+    found = {data[e.position : e.position + e.size_bytes] for e in heads_in(data)}
     assert len(batches) == 3
     assert found.issuperset(batches)
     assert [one.offset for one in iter_records(data)] == list(range(300))
@@ -177,7 +178,7 @@ def test_a_stopped_partition_converts_what_is_sound():
     model.partition.stop("for the test")
     data = model.partition.read(40, 1 << 20, upconvert=Allowance())
     assert [one.offset for one in iter_records(data)] == list(range(40, 100))
-    assert {entry.magic for entry in iter_entries(data)} == {2}
+    assert {entry.magic for entry in heads_in(data)} == {2}
 
 
 @pytest.mark.parametrize("magic", [0, 1])

@@ -13,6 +13,7 @@ from horolog.broker.log.validation.validate import Mark, Refused
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records import batch, control, entries, message_set
 from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.head import heads_in
 from horolog.protocol.records.record import Record
 from tests.support import raw_records as raw
 from tests.support.logs import topic_config
@@ -83,7 +84,7 @@ def batched(timestamps, codec=Codec.NONE, *, attributes=0, base=None, max_timest
 
 
 def records_of(data):
-    for entry in entries.iter_entries(data):
+    for entry in heads_in(data):
         assert entries.check_crc(data, entry.position, entry.size_bytes, entry.magic)
     return list(entries.iter_records(data))
 
@@ -154,7 +155,7 @@ class TestOffsetsAndMarks:
         interval = 1000
         checked = verdict(sent, replace(OPEN, index_interval_bytes=interval))
         positions = [mark.position for mark in checked.marks]
-        starts = [entry.position for entry in entries.iter_entries(b"".join(checked.buffers))]
+        starts = [entry.position for entry in heads_in(b"".join(checked.buffers))]
         assert set(positions) <= set(starts)
         assert all(interval < after - before <= interval + 200 for before, after in pairwise(positions))
         expected = NEXT
@@ -604,9 +605,9 @@ class TestCodecOfTheTopic:
         checked = verdict(sent, replace(config, compression=name))
         kept = b"".join(checked.buffers)
         codec = Codec.NONE if name == "uncompressed" else Codec[name.upper()]
-        assert {entry.attributes & 7 for entry in entries.iter_entries(kept)} == {codec}
+        assert {entry.attributes & 7 for entry in heads_in(kept)} == {codec}
         # Messages cannot carry zstd: a batch is what comes of it.
-        assert {entry.magic for entry in entries.iter_entries(kept)} == {2 if name == "zstd" or sent[16] == 2 else 1}
+        assert {entry.magic for entry in heads_in(kept)} == {2 if name == "zstd" or sent[16] == 2 else 1}
         times = [NOW] * 3 if config.log_append_time else [5, 9, 7]
         found = records_of(kept)
         assert [(record.offset, record.timestamp) for record in found] == list(
@@ -633,7 +634,7 @@ class TestFormatOfTheTopic:
     def test_records_are_stored_in_it(self, make, magic, config):
         checked = verdict(make([5, 9, 7]), replace(config, stored_magic=magic))
         kept = b"".join(checked.buffers)
-        assert {entry.magic for entry in entries.iter_entries(kept)} == {magic}
+        assert {entry.magic for entry in heads_in(kept)} == {magic}
         assert checked.stored_magic == magic
         times = [NOW] * 3 if config.log_append_time else [5, 9, 7]
         times = times if magic else [-1] * 3
