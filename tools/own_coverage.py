@@ -74,7 +74,7 @@ class Figures:
 
 def read_rules(path: Path = RULES) -> Rules:
     tables = tomllib.loads(path.read_text("utf-8"))
-    return Rules(tables.get("shared", {}), tables.get("exceptions", {}))
+    return Rules({name: one["by"] for name, one in tables.get("shared", {}).items()}, tables.get("exceptions", {}))
 
 
 def own_test(module: str) -> str:

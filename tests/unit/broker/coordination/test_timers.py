@@ -1,12 +1,13 @@
 """The heap of timers: everything happens once, at its time, and what is postponed or stopped costs no memory for long."""
 
+import asyncio
 from math import inf
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.broker.clock import ManualClock
-from horolog.broker.coordination.timers import Timer, Timers
+from horolog.broker.clock import ManualClock, SystemClock
+from horolog.broker.coordination.timers import LoopTimers, Timer, Timers
 
 
 def test_due_timers_run_once_in_order():
@@ -92,3 +93,33 @@ def test_it_asks_to_be_woken_for_the_first():
     clock.advance(100)
     timers.run_due()
     assert wakes[-1] == 0.4
+
+
+def test_timers_say_what_they_are_about():
+    timers, timer = Timers(ManualClock(monotonic=2.0)), Timer(print)
+    assert repr(timer).endswith("off>")
+    timers.start(timer, 500)
+    assert repr(timer).endswith("at 2.500>")
+    assert repr(timers) == "<Timers: 1 running, 1 queued>"
+
+
+def test_a_timer_that_was_brought_forward_is_not_run_at_its_old_time():
+    clock, said = ManualClock(), []
+    timers, timer = Timers(clock), Timer(lambda: said.append(1))
+    timers.start(timer, 20)
+    timers.start(timer, 10)
+    clock.advance(30)
+    timers.run_due()
+    timers.run_due()
+    assert said == [1]
+
+
+async def test_an_event_loop_runs_what_is_due():
+    done = asyncio.Event()
+    timers = LoopTimers(SystemClock(), asyncio.get_running_loop())
+    timers.start(Timer(done.set), 60_000)
+    timers.start(Timer(done.set), 1)
+    async with asyncio.timeout(5):
+        await done.wait()
+    timers.close()
+    timers.close()

@@ -1,324 +1,398 @@
-"""The rules of the classic protocol: who is let in, what a rebalance waits for, and what late or wrong members are told."""
+"""`classic.decide` alone: what every event does in every state, as data, with nothing around it."""
+
+from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.groups.classic_group import COMES_FROM, State
-from horolog.broker.groups.subscription import write_assignment
+from horolog.broker.groups import classic
+from horolog.broker.groups.classic import decide
+from horolog.broker.groups.classic_events import (
+    AssignmentsStored,
+    Client,
+    Downgraded,
+    EmptinessStored,
+    FirstWaitOver,
+    JoinGroup,
+    JoinOver,
+    Killed,
+    LeaveGroup,
+    Loaded,
+    NewIdStored,
+    PendingOver,
+    SessionOver,
+    SyncGroup,
+    SyncOver,
+    Timeouts,
+)
+from horolog.broker.groups.classic_group import COMES_FROM, ClassicGroup, State
+from horolog.broker.groups.offsets import GroupOffsets
 from horolog.protocol.errors import ErrorCode
-from tests.support.at_once import at_once
-from tests.support.group_members import ClassicClient, stabilise, subscription
-from tests.support.group_world import GroupWorld
+from horolog.protocol.messages.groups import HeartbeatRequest, MemberIdentity
+
+NOW_MS = 1_000_000
+TIMEOUTS = Timeouts(session_ms=10_000, rebalance_ms=20_000)
+SETTINGS = SimpleNamespace(group_max_size=1000, group_initial_rebalance_delay_ms=0)
+WAITS = SimpleNamespace(group_max_size=1000, group_initial_rebalance_delay_ms=3000)
+OK = ErrorCode.NONE
 
 
-def group_of(world, group_id="g"):
-    return world.coordinator.registry.groups[group_id]
+def join(member_id="", *, instance_id=None, version=3, protocols=(("range", b"r"),), name="new"):
+    """The answer goes nowhere: what counts is that the decision has it."""
+    client = Client(name, "/127.0.0.1")
+    return JoinGroup(
+        member_id,
+        instance_id,
+        "consumer",
+        protocols,
+        TIMEOUTS,
+        client,
+        version,
+        lambda: f"{name}-1",
+        f"join of {member_id or name}",
+    )
 
 
-@pytest.fixture
-def pair(world):
-    a, b = ClassicClient(world), ClassicClient(world)
-    a.join()
-    a.sync({a.id: b"all"})
-    b.send_join()
-    a.send_join()
-    world.tick()
-    given = {a.id: b"pa", b.id: b"pb"}
-    a.send_sync(given if a.leads else None)
-    b.send_sync(given if b.leads else None)
-    world.tick()
-    return a, b
+def sync(member_id, generation=2, assignments=None):
+    given = assignments or {}
+    return SyncGroup(member_id, None, generation, "consumer", "range", given, f"sync of {member_id}")
 
 
-def test_a_member_alone_leads_and_gets_what_it_brings(world):
-    a = ClassicClient(world)
-    assert a.join().error_code == 0
-    assert a.leads
-    assert [one.member_id for one in a.joined.members] == [a.id]
-    assert a.sync({a.id: b"mine"}).assignment == b"mine"
-    assert a.heartbeat() == 0
+def step(group, event, settings=SETTINGS):
+    return decide(group, event, settings, NOW_MS)
 
 
-def test_only_the_leader_sees_the_members(pair):
-    a, b = pair
-    assert (len(a.joined.members), len(b.joined.members)) == (2, 0)
-    assert (a.synced.assignment, b.synced.assignment) == (b"pa", b"pb")
+def group_in(state):
+    """A group of two, a-1 that leads and the static b-1, in generation 2, in this state; EMPTY has had them."""
+    group = ClassicGroup("g", 0, GroupOffsets(), 0)
+    step(group, join(name="a"))
+    step(group, join(name="b", instance_id="i"))
+    step(group, join("a-1"))
+    assert (group.state, group.generation) == (State.COMPLETING, 2)
+    if state is State.COMPLETING:
+        return group
+    written = step(group, sync("a-1", assignments={"a-1": b"pa", "b-1": b"pb"}))
+    step(group, written.then(OK))
+    if state is State.PREPARING:
+        step(group, join("a-1"))
+    elif state is State.EMPTY:
+        step(group, LeaveGroup([MemberIdentity(member_id="a-1"), MemberIdentity(group_instance_id="i")]))
+    elif state is State.DEAD:
+        step(group, Killed())
+    assert group.state is state
+    return group
 
 
-@pytest.mark.parametrize("version", [4, 9])
-def test_from_v4_on_a_member_comes_back_with_its_id(world, version):
-    a = ClassicClient(world, version=version)
-    a.send_join()
-    assert a.joined.error_code == ErrorCode.MEMBER_ID_REQUIRED
-    assert a.id.startswith("client-")
-    a.send_join()
-    assert a.joined.error_code == 0
-    assert a.joined.member_id == a.id
+def codes(decision):
+    """Who is told what, in order."""
+    return [(str(answer.to), int(answer.response.error_code)) for answer in decision.answers]
 
 
-def test_an_id_that_nobody_comes_back_with_is_forgotten(world):
-    a = ClassicClient(world, version=4)
-    a.send_join()
-    world.advance(10_001)
-    a.send_join()
-    assert a.joined.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+def timers(group, decision):
+    """Which timers are set to what, by the names that they have in the group."""
+    named = {id(member.session): f"session {member.id}" for member in group.members.values()}
+    named |= {id(timer): f"pending {member_id}" for member_id, timer in group.pending.items()}
+    named |= {id(group.join_timer): "join", id(group.sync_timer): "sync"}
+    return [(named.get(id(timer), "gone"), after_ms) for timer, after_ms, _ in decision.timers]
 
 
-def test_a_pending_member_holds_up_a_rebalance_only_for_its_session(world):
-    a, b = ClassicClient(world), ClassicClient(world, version=4)
-    stabilise(a)
-    b.send_join()
-    a.send_join()
-    assert a.joined is None
-    world.advance(10_001)
-    assert a.joined.error_code == 0
+S, P, C, E, D = State.STABLE, State.PREPARING, State.COMPLETING, State.EMPTY, State.DEAD
+UNKNOWN, AGAIN, GONE = (
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.REBALANCE_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+)
+LEADER, FOLLOWER, STRANGER, NEW = join("a-1"), join("b-1"), join("c-1"), join(name="c")
+CHANGED = join("b-1", protocols=(("range", b"other"),))
+
+JOINS = [
+    # state, event, the state after it, answers
+    (E, NEW, C, [("join of c", OK)]),
+    (E, STRANGER, E, [("join of c-1", UNKNOWN)]),
+    (P, LEADER, P, []),
+    (P, FOLLOWER, C, [("join of a-1", OK), ("join of b-1", OK)]),
+    (P, NEW, P, []),
+    (P, STRANGER, P, [("join of c-1", UNKNOWN)]),
+    (C, LEADER, C, [("join of a-1", OK)]),
+    (C, FOLLOWER, C, [("join of b-1", OK)]),
+    (C, CHANGED, P, []),
+    (C, NEW, P, []),
+    (S, LEADER, P, []),
+    (S, FOLLOWER, S, [("join of b-1", OK)]),
+    (S, CHANGED, P, []),
+    (S, NEW, P, []),
+    (S, STRANGER, S, [("join of c-1", UNKNOWN)]),
+    (D, NEW, D, [("join of c", GONE)]),
+]
 
 
-def test_during_a_rebalance_members_are_told_to_join_again(pair, world):
-    a, b = pair
-    c = ClassicClient(world)
-    c.send_join()
-    assert a.heartbeat() == b.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
-    assert a.sync().error_code == ErrorCode.REBALANCE_IN_PROGRESS
-    assert c.joined is None
-    stabilise(a, b)
-    assert c.joined.error_code == 0
-    assert {a.generation, b.generation, c.generation} == {3}
+@pytest.mark.parametrize(("state", "event", "after", "told"), JOINS)
+def test_joining(state, event, after, told):
+    group = group_in(state)
+    decision = step(group, event)
+    assert (group.state, codes(decision)) == (after, told)
 
 
-def test_who_does_not_join_again_in_time_is_out(pair, world):
-    a, b = pair
-    c = ClassicClient(world)
-    c.send_join()
-    a.send_join()
-    for _ in range(4):
-        world.advance(5_000)
-        b.heartbeat()
-    assert a.joined.error_code == c.joined.error_code == 0
-    assert b.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
-    assert len(a.joined.members if a.leads else c.joined.members) == 2
+SYNCS = [
+    (E, "a-1", 2, E, UNKNOWN),
+    (P, "a-1", 2, P, AGAIN),
+    (C, "b-1", 2, C, None),  # waits for the leader
+    (C, "b-1", 1, C, ErrorCode.ILLEGAL_GENERATION),
+    (C, "x", 2, C, UNKNOWN),
+    (S, "b-1", 2, S, OK),
+    (D, "b-1", 2, D, GONE),
+]
 
 
-def test_a_leader_that_stays_away_is_replaced(pair, world):
-    a, b = pair
-    assert a.leads
-    b.fields["protocols"] = [("range", subscription("u"))]
-    b.send_join()
-    for _ in range(4):
-        world.advance(5_000)
-        a.heartbeat()
-    assert b.leads
-    assert [one.member_id for one in b.joined.members] == [b.id]
+@pytest.mark.parametrize(("state", "member_id", "generation", "after", "code"), SYNCS)
+def test_syncing(state, member_id, generation, after, code):
+    group = group_in(state)
+    decision = step(group, sync(member_id, generation))
+    assert group.state is after
+    assert codes(decision) == ([] if code is None else [(f"sync of {member_id}", code)])
+    assert not decision.entries
 
 
-def test_silence_ends_a_membership(pair, world):
-    a, b = pair
-    for _ in range(3):
-        world.advance(4_000)
-        a.heartbeat()
-    assert b.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
-    assert a.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+HEARTBEATS = {E: UNKNOWN, P: AGAIN, C: OK, S: OK, D: GONE}
 
 
-def test_who_joins_and_does_not_sync_is_out(world):
-    a, b = ClassicClient(world), ClassicClient(world)
-    stabilise(a)
-    b.send_join()
-    a.send_join()
-    world.tick()
-    a.sync({a.id: b"", b.id: b""})
-    for _ in range(3):
-        world.advance(7_000)
-        a.heartbeat()
-        b.heartbeat()
-    assert b.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+@pytest.mark.parametrize("state", State)
+def test_a_heartbeat_changes_nothing_and_begins_a_session_again(state):
+    group = group_in(state)
+    member = group.members.get("a-1")
+    code, alive = classic.heartbeat(group, HeartbeatRequest(member_id="a-1", generation_id=2))
+    assert (group.state, code) == (state, HEARTBEATS[state])
+    assert alive is (member if state in {P, C, S} else None)
+    assert classic.heartbeat(group, HeartbeatRequest(member_id="a-1", generation_id=1))[1] is None
+    assert classic.committing(group, "a-1") is (member if state is not D else None)
 
 
-def test_leaving_begins_a_rebalance(pair):
-    a, b = pair
-    assert b.leave() == 0
-    assert b.leave() == ErrorCode.UNKNOWN_MEMBER_ID
-    assert a.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
-    assert a.join().generation_id == 3
+LEAVES = [(E, E, UNKNOWN, 0), (P, C, OK, 0), (C, P, OK, 0), (S, P, OK, 0), (D, D, GONE, 0)]
 
 
-def test_the_leaders_rejoin_begins_a_rebalance_a_followers_does_not(pair):
-    a, b = pair
-    b.send_join()
-    assert b.joined.generation_id == 2
-    assert group_of(b.world).state is State.STABLE
-    a.send_join()
-    assert a.joined is None
-    assert group_of(a.world).state is State.PREPARING
+@pytest.mark.parametrize(("state", "after", "code", "written"), LEAVES)
+def test_leaving(state, after, code, written):
+    """In PREPARING a-1 has joined already, so nobody is missing once b-1 is gone."""
+    group = group_in(state)
+    decision = step(group, LeaveGroup([MemberIdentity(member_id="b-1", group_instance_id="i")]))
+    assert (group.state, decision.result, len(decision.entries)) == (after, [code], written)
 
 
-@pytest.mark.parametrize("fields", [{"protocol_type": "connect"}, {"protocols": [("sticky", b"")]}, {"protocols": []}])
-def test_who_speaks_another_language_is_not_let_in(pair, world, fields):
-    c = ClassicClient(world, **fields)
-    assert c.join().error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    assert pair[0].heartbeat() == 0
+def test_the_last_one_to_leave_has_an_empty_group_written():
+    group = group_in(S)
+    decision = step(group, LeaveGroup([MemberIdentity(group_instance_id="i"), MemberIdentity(member_id="a-1")]))
+    assert (group.state, decision.result, len(decision.entries)) == (E, [OK, OK], 1)
+    assert decision.then(OK) == EmptinessStored(OK)
+    assert not step(group, EmptinessStored(OK)).notes
+    assert len(step(group, EmptinessStored(GONE)).notes) == 1
 
 
-def test_most_votes_choose_the_protocol(world):
-    both = [("range", b"r"), ("sticky", b"s")]
-    clients = [ClassicClient(world, protocols=both), *(ClassicClient(world, protocols=both[::-1]) for _ in range(2))]
-    clients[0].join()
-    for client in reversed(clients):
-        client.send_join()
-    assert {client.joined.protocol_name for client in clients} == {"sticky"}
-    only_range = ClassicClient(world, protocols=[("range", b"r"), ("other", b"o")])
-    for client in [only_range, *clients]:
-        client.send_join()
-    assert only_range.joined.protocol_name == "range"
+# -- writes
+
+
+def test_assignments_are_told_once_they_are_written():
+    group = group_in(C)
+    step(group, sync("b-1"))
+    decision = step(group, sync("a-1", assignments={"a-1": b"pa", "b-1": b"pb", "x": b"px"}))
+    assert (len(decision.entries), decision.answers, group.state) == (1, [], C)
+    assert decision.then(OK) == AssignmentsStored(2, {"a-1": b"pa", "b-1": b"pb"}, OK)
+    told = step(group, decision.then(OK))
+    assert (group.state, codes(told)) == (S, [("sync of a-1", OK), ("sync of b-1", OK)])
+    assert [answer.response.assignment for answer in told.answers] == [b"pa", b"pb"]
+    assert timers(group, told) == [("session a-1", 10_000), ("session b-1", 10_000)]
 
 
 @pytest.mark.parametrize(
-    ("fields", "code"),
-    [
-        ({"generation_id": 7}, ErrorCode.ILLEGAL_GENERATION),
-        ({"member_id": "stranger"}, ErrorCode.UNKNOWN_MEMBER_ID),
-        ({"protocol_name": "sticky"}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
-        ({"protocol_type": "connect"}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
-    ],
+    ("failure", "told"),
+    [(GONE, GONE), (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR)],
 )
-def test_wrong_syncs_are_refused(pair, fields, code):
-    assert pair[0].sync(**fields).error_code == code
-    assert pair[0].heartbeat() == 0
+def test_assignments_that_are_not_written_are_not_told_and_a_rebalance_begins(failure, told):
+    group = group_in(C)
+    decision = step(group, sync("a-1", assignments={"a-1": b"pa"}))
+    after = step(group, decision.then(failure))
+    assert (group.state, codes(after)) == (P, [("sync of a-1", told)])
+    assert [member.assignment for member in group.members.values()] == [b"", b""]
 
 
-def test_bounds_of_sessions_and_empty_names(world):
-    assert ClassicClient(world, session_timeout_ms=5_999).join().error_code == ErrorCode.INVALID_SESSION_TIMEOUT
-    assert ClassicClient(world, session_timeout_ms=1_800_001).join().error_code == ErrorCode.INVALID_SESSION_TIMEOUT
-    assert ClassicClient(world, "").join().error_code == ErrorCode.INVALID_GROUP_ID
-    assert not world.coordinator.registry.groups
+def test_assignments_of_a_generation_that_is_over_do_nothing():
+    group = group_in(C)
+    decision = step(group, sync("a-1", assignments={"a-1": b"pa"}))
+    assert codes(step(group, NEW)) == [("sync of a-1", AGAIN)]
+    late = step(group, decision.then(OK))
+    assert (group.state, late.answers, late.timers, late.entries) == (P, [], [], [])
 
 
-def test_a_full_group_takes_nobody_but_its_members():
-    world = GroupWorld({"group.max.size": 2})
-    a, b, c = (ClassicClient(world) for _ in range(3))
-    a.join()
-    b.send_join()
-    assert c.join().error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
-    a.send_join()
-    assert a.joined.error_code == b.joined.error_code == 0
+def test_a_static_member_that_is_back_is_told_so_once_its_new_id_is_written():
+    group = group_in(S)
+    decision = step(group, join(name="b2", instance_id="i", version=9))
+    assert (group.state, decision.answers, len(decision.entries)) == (S, [], 1)
+    assert list(group.members) == ["a-1", "b2-1"]
+    (answer,) = step(group, decision.then(OK)).answers
+    assert (answer.response.member_id, answer.response.generation_id) == ("b2-1", 2)
 
 
-def test_the_first_rebalance_waits_for_more_and_not_forever():
-    world = GroupWorld({"group.initial.rebalance.delay.ms": 3000})
-    clients = [ClassicClient(world) for _ in range(10)]
-    for client in clients:
-        client.send_join()
-        world.advance(2_500)
-    answered = [client for client in clients if client.joined is not None]
-    assert len(answered) >= 8  # 20 s is their rebalance timeout
-    assert {client.joined.generation_id for client in answered} == {1}
+def test_a_new_id_that_is_not_written_is_taken_back():
+    group = group_in(S)
+    decision = step(group, join(name="b2", instance_id="i", version=9))
+    stored = decision.then(GONE)
+    assert isinstance(stored, NewIdStored)
+    after = step(group, stored)
+    assert (codes(after), list(group.members), group.statics) == ([("join of b2", GONE)], ["a-1", "b-1"], {"i": "b-1"})
+    assert after.notes
 
 
-# -- static members
+@pytest.mark.parametrize(
+    ("version", "skipped", "leader", "members"), [(9, True, "a2-1", 1), (5, False, "a-1", 0)], ids=["v9", "v5"]
+)
+def test_a_static_leader_that_is_back_leaves_the_assignment_alone(version, skipped, leader, members):
+    group = ClassicGroup("g", 0, GroupOffsets(), 0)
+    step(group, join(name="a", instance_id="i"))
+    step(group, step(group, sync("a-1", 1, {"a-1": b"pa"})).then(OK))
+    (answer,) = step(group, step(group, join(name="a2", instance_id="i", version=version)).then(OK)).answers
+    told = answer.response
+    assert (told.skip_assignment, told.leader, len(told.members)) == (skipped, leader, members)
 
 
-def static(world, instance_id="i", **fields):
-    return ClassicClient(world, version=9, instance_id=instance_id, **fields)
+# -- timers
 
 
-def test_a_static_member_that_restarts_keeps_its_place(world):
-    a, b = static(world, "a"), static(world, "b")
-    a.join()
-    b.send_join()
-    stabilise(a, b)
-    old_id, old_generation = b.id, b.generation
-    b.id = ""
-    assert b.join().generation_id == old_generation
-    assert b.id != old_id
-    assert b.sync().assignment == write_assignment(0, {"t": [1]})
-    assert a.heartbeat() == 0
-    assert a.heartbeat(member_id=old_id, group_instance_id="b") == ErrorCode.FENCED_INSTANCE_ID
+def test_a_new_member_is_told_its_id_and_waited_for():
+    group = group_in(S)
+    decision = step(group, join(name="c", version=4))
+    assert (codes(decision), group.state) == ([("join of c", ErrorCode.MEMBER_ID_REQUIRED)], S)
+    assert timers(group, decision) == [("pending c-1", 10_000)]
+    assert group.pending["c-1"].event == PendingOver("c-1")
+    back = step(group, join("c-1", version=4))
+    assert timers(group, back)[:2] == [("gone", None), ("session c-1", classic.NEW_MEMBER_TIMEOUT_MS)]
+    assert (group.state, "c-1" in group.members, group.pending) == (P, True, {})
 
 
-def test_a_static_leader_that_restarts_does_not_assign_again(world):
-    a = static(world)
-    stabilise(a)
-    a.id = ""
-    assert a.join().skip_assignment
-    assert a.leads
-    a.id, a.version = "", 5
-    joined = a.join()
-    assert (joined.skip_assignment, joined.leader == a.id) == (False, False)
+def test_a_rebalance_ends_without_one_that_never_comes_back():
+    group = group_in(S)
+    for event in (join(name="c", version=4), LEADER, FOLLOWER):
+        step(group, event)
+    assert group.state is P
+    assert codes(step(group, PendingOver("c-1"))) == [("join of a-1", OK), ("join of b-1", OK)]
+    assert group.state is C
+    assert not step(group, PendingOver("c-1")).answers
 
 
-def test_a_static_member_that_waits_is_fenced_by_its_successor(world):
-    a, b = static(world, "a"), static(world, "b")
-    stabilise(a)
-    b.send_join()
-    successor = static(world, "b")
-    successor.send_join()
-    assert b.joined.error_code == ErrorCode.FENCED_INSTANCE_ID
-    a.send_join()
-    assert successor.joined.error_code == 0
+SILENCES = [(P, "b-1", C), (C, "a-1", P), (S, "a-1", P)]
 
 
-def test_who_uses_the_instance_id_of_another_is_fenced(world):
-    a = static(world)
-    stabilise(a)
-    assert a.heartbeat(member_id="other") == ErrorCode.FENCED_INSTANCE_ID
-    assert a.heartbeat(group_instance_id="unknown") == ErrorCode.UNKNOWN_MEMBER_ID
+@pytest.mark.parametrize(("state", "member_id", "after"), SILENCES)
+def test_a_session_that_is_over_takes_a_member_out(state, member_id, after):
+    group = group_in(state)
+    event = group.members[member_id].session.event
+    assert event == SessionOver(group.members[member_id])
+    decision = step(group, event)
+    assert (group.state, member_id in group.members, len(decision.notes)) == (after, False, 1)
+    assert not step(group, event).timers, "a member that is out already"
 
 
-# -- the log
+def test_a_member_that_waits_is_not_silent():
+    group = group_in(P)
+    assert not step(group, SessionOver(group.members["a-1"])).timers
+    assert "a-1" in group.members
 
 
-def test_a_stable_group_outlives_a_restart(pair, world):
-    a, b = pair
-    world.restart()
-    assert a.heartbeat() == b.heartbeat() == 0
-    assert a.sync().assignment == b"pa"
-    world.advance(10_001)
-    assert a.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+def test_the_time_to_join_is_over_for_dynamic_members_and_static_ones_keep_their_place():
+    group = group_in(S)
+    step(group, NEW)
+    assert group.join_timer.event == JoinOver()
+    decision = step(group, JoinOver())
+    assert (group.state, list(group.members), group.leader_id) == (C, ["b-1", "c-1"], "c-1")
+    assert codes(decision) == [("join of c", OK)]
+    assert timers(group, decision) == [
+        ("join", None), ("gone", None), ("sync", 20_000), ("session b-1", 10_000), ("session c-1", 10_000)
+    ]  # fmt: skip
 
 
-def test_assignments_that_cannot_be_written_are_not_told(world):
-    a = ClassicClient(world)
-    a.join()
-    world.storage.fail("write", "__consumer_offsets", times=2)
-    assert a.sync({a.id: b"mine"}).error_code in {
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.REBALANCE_IN_PROGRESS,
-    }
-    world.storage.heal()
-    stabilise(a)
-    assert a.synced.error_code == 0
+def test_nobody_is_back_yet():
+    group = group_in(S)
+    step(group, Downgraded())
+    step(group, LeaveGroup([MemberIdentity(member_id="a-1")]))
+    decision = step(group, JoinOver())
+    assert (group.state, timers(group, decision)) == (P, [("join", None), ("join", 20_000)])
 
 
-def test_only_the_ways_of_the_table_are_gone(world):
-    for state in State:
-        for to in State:
-            a = ClassicClient(world)
-            a.join()
-            group = group_of(world)
-            group.state = state
-            if state in COMES_FROM[to]:
-                group.go_to(to, 0)
-                assert group.state is to
-            else:
-                with pytest.raises(AssertionError):
-                    group.go_to(to, 0)
-            world.coordinator.registry.groups.clear()
+def test_the_time_to_sync_is_over():
+    group = group_in(C)
+    step(group, sync("a-1", assignments={"a-1": b"pa"}))
+    assert group.sync_timer.event == SyncOver(2)
+    assert not step(group, SyncOver(1)).timers
+    decision = step(group, SyncOver(2))
+    assert (group.state, list(group.members)) == (P, ["a-1"])
+    assert codes(decision) == [("sync of a-1", AGAIN)]
+    assert not step(group_in(P), SyncOver(2)).timers
 
 
-def test_the_state_of_a_group_has_a_bound_above_that_of_its_topic():
-    world = GroupWorld({"horolog.group.state.max.bytes": 4096})
-    world.topic()
-    world.cluster.settings = world.settings
-    partition = world.coordinator.offsets_partition("g")
-    at_once(
-        world.cluster.alter_topic_configs,
-        {"__consumer_offsets": {"max.message.bytes": "200", "cleanup.policy": "compact"}},
-    )
-    fits = ClassicClient(world)
-    fits.join()
-    assert fits.sync({fits.id: bytes(2000)}).error_code == 0, "more than the topic takes from others"
-    end = partition.log_end_offset
-    fits.join()
-    assert fits.sync({fits.id: bytes(8000)}).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert partition.log_end_offset == end, "nothing of it is written"
-    fits.join()
-    assert fits.sync({fits.id: bytes(100)}).error_code == 0
+def test_the_first_rebalance_waits_as_long_as_members_come_up_to_their_timeout():
+    group = ClassicGroup("g", 0, GroupOffsets(), 0)
+    decision = step(group, join(name="a"), WAITS)
+    assert timers(group, decision) == [("session a-1", classic.NEW_MEMBER_TIMEOUT_MS), ("join", 3000)]
+    waited = [3000]
+    while group.state is P:
+        step(group, join(name=f"m{len(waited)}"), WAITS)
+        event = group.join_timer.event
+        assert isinstance(event, FirstWaitOver)
+        decision = step(group, event, WAITS)
+        waited += [after_ms for timer, after_ms, _ in decision.timers if timer is group.join_timer and after_ms]
+    assert (group.state, sum(waited)) == (C, 20_000)
+    assert len(decision.answers) == len(group.members)
+
+
+# -- the group as a whole
+
+
+def test_a_group_that_was_read_has_its_sessions_before_it():
+    group = group_in(S)
+    decision = step(group, Loaded())
+    assert (group.state, timers(group, decision)) == (S, [("session a-1", 10_000), ("session b-1", 10_000)])
+
+
+def test_a_group_that_comes_from_the_newer_protocol_is_to_join_again():
+    group = group_in(S)
+    decision = step(group, Downgraded())
+    assert group.state is P
+    assert timers(group, decision)[-1] == ("join", 20_000)
+
+
+@pytest.mark.parametrize("state", State)
+def test_who_waits_in_a_group_that_is_no_more_is_told_so(state):
+    group = group_in(state)
+    if state is C:
+        step(group, sync("b-1"))
+    decision = step(group, Killed(AGAIN))
+    waited = {P: [("join of a-1", AGAIN)], C: [("sync of b-1", AGAIN)]}
+    assert (group.state, codes(decision)) == (D, waited.get(state, []))
+    assert all(after_ms is None for _, after_ms, _ in decision.timers)
+
+
+def test_full_groups_and_other_languages():
+    full = SimpleNamespace(group_max_size=2, group_initial_rebalance_delay_ms=0)
+    group = group_in(S)
+    assert codes(step(group, NEW, full)) == [("join of c", ErrorCode.GROUP_MAX_SIZE_REACHED)]
+    assert codes(step(group, FOLLOWER, full)) == [("join of b-1", OK)]
+    other = join(name="c", protocols=(("sticky", b""),))
+    assert codes(step(group, other)) == [("join of c", ErrorCode.INCONSISTENT_GROUP_PROTOCOL)]
+
+
+EVENTS = [NEW, LEADER, FOLLOWER, CHANGED, STRANGER, sync("a-1"), sync("b-1"), JoinOver(), SyncOver(2), Killed()]
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("state", State)
+def test_every_step_is_one_of_the_table(state, event, monkeypatch):
+    """Each transition on the way is checked where it is made, and its time is that of the decision."""
+    group = group_in(state)
+    ways = []
+    original = ClassicGroup.go_to
+
+    def go_to(group, to, now_ms):
+        ways.append((group.state, to))
+        original(group, to, now_ms)
+
+    monkeypatch.setattr(ClassicGroup, "go_to", go_to)
+    step(group, event)
+    assert all(before in COMES_FROM[to] for before, to in ways)
+    assert not ways or group.state_since_ms == NOW_MS

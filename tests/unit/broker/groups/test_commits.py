@@ -200,57 +200,6 @@ def test_a_group_is_deleted_with_its_offsets_unless_somebody_is_in_it(world):
     assert not world.coordinator.registry.groups
 
 
-def test_offsets_of_nobody_expire_from_their_commit(world):
-    commit(world, 1)
-    expire(world, 10_079)
-    assert committed(world).committed_offset == 1
-    expire(world, 1)
-    assert committed(world).committed_offset == NO_OFFSET
-    assert not world.coordinator.registry.groups
-    world.restart()
-    assert not world.coordinator.registry.groups
-
-
-def test_offsets_of_a_group_expire_from_when_it_was_left(world):
-    a = ClassicClient(world, session_timeout_ms=1_800_000)
-    stabilise(a)
-    commit(world, 1, member_id=a.id, generation_id_or_member_epoch=a.generation)
-    for _ in range(600):
-        world.advance(20 * MINUTE_MS)
-        a.heartbeat()
-    expire(world, 0)
-    assert committed(world).committed_offset == 1
-    a.leave()
-    expire(world, 10_079)
-    assert committed(world).committed_offset == 1
-    expire(world, 1)
-    assert committed(world).committed_offset == NO_OFFSET
-
-
-def test_a_live_group_loses_only_what_it_does_not_read(world):
-    world.topic("u")
-    commit(world, 1)
-    commit(world, 1, topic="u")
-    a = ClassicClient(world, session_timeout_ms=1_800_000)
-    stabilise(a)
-    for _ in range(505):
-        world.advance(20 * MINUTE_MS)
-        a.heartbeat()
-    expire(world, 0)
-    assert committed(world).committed_offset == 1
-    assert committed(world, topic="u").committed_offset == NO_OFFSET
-
-
-def test_a_commit_may_bring_its_own_retention(world):
-    commit(world, 1, version=2, retention_time_ms=5 * MINUTE_MS)
-    commit(world, 1, version=2, retention_time_ms=20_000 * MINUTE_MS, group_id="h")
-    world.restart()
-    expire(world, 5)
-    assert committed(world).committed_offset == NO_OFFSET
-    expire(world, 12_000)
-    assert committed(world, group_id="h").committed_offset == 1
-
-
 # -- transactions
 
 

@@ -10,11 +10,9 @@ from horolog.protocol.messages.configs import (
     DescribeConfigsResource,
 )
 from horolog.protocol.messages.consumer_groups import ConsumerGroupDescribeRequest
-from horolog.protocol.messages.groups import FindCoordinatorRequest, SyncGroupRequest
+from horolog.protocol.messages.groups import SyncGroupRequest
 from horolog.protocol.messages.log_dirs import AlterReplicaLogDir, AlterReplicaLogDirsRequest, AlterReplicaLogDirTopic
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from horolog.protocol.messages.quorum import DescribeQuorumRequest, PartitionData, TopicData
-from horolog.protocol.messages.quotas import ComponentData, DescribeClientQuotasRequest
 from horolog.protocol.messages.topics import CreatePartitionsRequest, CreatePartitionsTopic
 from horolog.protocol.messages.transactions import DescribeProducersRequest, TopicRequest
 from tests.support import raw_records as raw
@@ -26,17 +24,10 @@ TEXT = "a text"
 
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 BAD = ErrorCode.INVALID_REQUEST
-METADATA = "__cluster_metadata"
 
 
 def kind(text):
     return TEXT if text else text
-
-
-def quota(*components):
-    return DescribeClientQuotasRequest(
-        components=[ComponentData(entity_type=kind, match_type=how, match=name) for kind, how, name in components]
-    )
 
 
 def one_config(kind, name):
@@ -69,14 +60,6 @@ def whole(answer):
 
 
 REFUSALS = {
-    "quotas of no type": (quota(("", 2, None)), 1, whole, (BAD, TEXT)),
-    "quotas of a foreign type": (quota(("nobody", 2, None)), 1, whole, (ErrorCode.UNSUPPORTED_VERSION, TEXT)),
-    "quotas by no match": (quota(("user", 7, None)), 0, whole, (BAD, TEXT)),
-    "quotas of one without a name": (quota(("user", 0, None)), 0, whole, (BAD, TEXT)),
-    "quotas of the default with a name": (quota(("user", 1, "u")), 0, whole, (BAD, TEXT)),
-    "quotas of a type twice": (quota(("user", 2, None), ("user", 0, "u")), 1, whole, (BAD, TEXT)),
-    "quotas of ip and user": (quota(("user", 2, None), ("ip", 2, None)), 1, whole, (BAD, TEXT)),
-    "quotas of user and client": (quota(("user", 2, None), ("client-id", 1, None)), 1, whole, (0, "")),
     "configs of an unknown topic": (one_config(2, "nowhere"), 4, described, (UNKNOWN, "")),
     "configs of no topic name": (one_config(2, "a b"), 4, described, (ErrorCode.INVALID_TOPIC_EXCEPTION, TEXT)),
     "configs of another broker": (one_config(4, "77"), 1, described, (BAD, TEXT)),
@@ -174,30 +157,6 @@ async def test_only_refused_records_have_a_text(records, code, text):
 # Groups
 
 
-@pytest.mark.parametrize(("key_type", "topic"), [(0, "__consumer_offsets"), (1, "__transaction_state")])
-async def test_asking_for_a_coordinator_makes_its_topic(key_type, topic):
-    async with MemoryBroker(offsets_topic_num_partitions=2, transaction_state_log_num_partitions=2) as memory:
-        assert topic not in memory.broker.cluster.topics
-        answer = await memory.connect().ask(FindCoordinatorRequest(coordinator_keys=["x"], key_type=key_type), 4)
-        assert [one.error_code for one in answer.coordinators] == [0]
-        assert memory.broker.cluster.topics[topic].partition_count == 2
-
-
-@pytest.mark.parametrize("key_type", [0, 1])
-async def test_a_coordinator_whose_topic_cannot_be_made_is_not_available(key_type):
-    async with MemoryBroker() as memory:
-        memory.storage.fail("rename", "horolog-cluster", times=5)
-        answer = await memory.connect().ask(FindCoordinatorRequest(key="x", key_type=key_type), 3)
-        assert (answer.error_code, answer.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
-
-
-@pytest.mark.parametrize("version", [4, 5, 6])
-async def test_share_partitions_have_no_coordinator_and_no_text(version):
-    async with MemoryBroker() as memory:
-        answer = await memory.connect().ask(FindCoordinatorRequest(coordinator_keys=["x"], key_type=2), version)
-        assert [(one.error_code, one.error_message) for one in answer.coordinators] == [(BAD, "")]
-
-
 @pytest.mark.parametrize(("kind_of", "name"), [(None, None), ("consumer", None), (None, "range")])
 async def test_a_sync_names_the_protocol_from_version_5_on(kind_of, name):
     async with MemoryBroker() as memory:
@@ -210,40 +169,6 @@ async def test_a_sync_names_the_protocol_from_version_5_on(kind_of, name):
 
 
 # The quorum and the data folders
-
-
-def quorum(*wanted):
-    names = dict.fromkeys(name for name, _ in wanted)
-    return DescribeQuorumRequest(
-        topics=[
-            TopicData(topic_name=name, partitions=[PartitionData(partition_index=i) for n, i in wanted if n == name])
-            for name in names
-        ]
-    )
-
-
-@pytest.mark.parametrize("version", range(3))
-async def test_the_only_broker_is_the_only_voter(version):
-    async with MemoryBroker() as memory:
-        memory.topic()
-        answer = await memory.connect().ask(quorum((METADATA, 0)), version)
-        found = of_partition(answer)
-        (voter,) = found.current_voters
-        assert (answer.error_code, found.error_code, found.leader_id, found.observers) == (0, 0, 1, [])
-        assert found.high_watermark == voter.log_end_offset > 0
-        assert voter.last_caught_up_timestamp == (NOW_MS if version else -1)
-        if version == 2:
-            assert [one.node_id for one in answer.nodes] == [1]
-            assert voter.replica_directory_id != bytes(16)
-
-
-@pytest.mark.parametrize("wanted", [[("t", 0)], [(METADATA, 1)], [(METADATA, 0), (METADATA, 1)]])
-async def test_other_partitions_have_no_quorum(wanted):
-    async with MemoryBroker() as memory:
-        memory.topic()
-        answer = await memory.connect().ask(quorum(*wanted), 2)
-        partitions = [each for topic in answer.topics for each in topic.partitions]
-        assert [(each.error_code, kind(each.error_message)) for each in partitions] == [(UNKNOWN, TEXT)] * len(wanted)
 
 
 @pytest.mark.parametrize("version", range(3))

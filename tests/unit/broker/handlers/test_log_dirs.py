@@ -8,7 +8,13 @@ from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.new_topics import NewTopic
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.messages.log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from horolog.protocol.messages.log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+)
 from tests.support.at_once import at_once
 from tests.support.memory_broker import MemoryBroker
 from tests.unit.broker.handlers.stand_ins import StandIn
@@ -106,3 +112,35 @@ async def test_a_folder_that_fails_while_running_is_told_as_failed():
         storage.fail("make", f"{A}/new", times=ALL)
         at_once(broker.broker.cluster.create_topics, [NewTopic("new", 1)])
         assert await folders_of(broker, 4) == {A: (FAILED, {}), B: (0, {"t": [1]})}
+
+
+# Moving a partition to another folder
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "index", "code"),
+    [
+        (A, "t", 0, ErrorCode.NONE),
+        (B, "t", 0, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (A, "t", 9, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("/elsewhere", "t", 0, ErrorCode.LOG_DIR_NOT_FOUND),
+    ],
+)
+@pytest.mark.parametrize("version", range(3))
+async def test_a_partition_stays_where_it_is(version, path, name, index, code):
+    async with MemoryBroker(folders=(A, B)) as broker:
+        broker.topic("t", 2)
+        wanted = AlterReplicaLogDir(path=path, topics=[AlterReplicaLogDirTopic(name=name, partitions=[index])])
+        (topic,) = (await broker.connect().ask(AlterReplicaLogDirsRequest(dirs=[wanted]), version)).results
+        assert [(one.partition_index, one.error_code) for one in topic.partitions] == [(index, code)]
+
+
+async def test_nothing_is_moved_into_a_folder_that_has_failed():
+    storage = MemoryStorage()
+    async with MemoryBroker(storage, (A, B)) as broker:
+        broker.topic("t", 2)
+        storage.fail("make", f"{A}/new", times=ALL)
+        at_once(broker.broker.cluster.create_topics, [NewTopic("new", 1)])
+        wanted = AlterReplicaLogDir(path=A, topics=[AlterReplicaLogDirTopic(name="t", partitions=[1])])
+        (topic,) = (await broker.connect().ask(AlterReplicaLogDirsRequest(dirs=[wanted]), 2)).results
+        assert topic.partitions[0].error_code == FAILED

@@ -17,6 +17,7 @@ from horolog.protocol.messages.offsets import (
     OffsetCommitRequestTopic,
 )
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.messages.transactions import InitProducerIdRequest
 from tests.support.log_model import encode
 from tests.support.memory_broker import NOW_MS, MemoryBroker
 
@@ -125,3 +126,13 @@ def test_a_group_lives_in_memory_and_cannot_commit():
         assert contents(storage) == before
 
     asyncio.run(run())
+
+
+async def test_a_transactional_producer_is_refused_in_the_words_of_transactions():
+    async with MemoryBroker(await populated(), horolog_read_only="true") as broker:
+        for name, code in (
+            (None, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+            ("x", ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+        ):
+            request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=1000)
+            assert (await broker.connect().ask(request, 4)).error_code == code

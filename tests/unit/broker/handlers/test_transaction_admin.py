@@ -6,10 +6,8 @@ import pytest
 
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
-    DescribeProducersRequest,
     DescribeTransactionsRequest,
     ListTransactionsRequest,
-    TopicRequest,
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
@@ -147,25 +145,3 @@ async def test_markers_of_the_past_are_refused_and_fence_nobody_for_good() -> No
         assert await write(wire, marker(producer, 0, coordinator=6)) == [[ErrorCode.TRANSACTION_COORDINATOR_FENCED]]
         assert await producer.end(commit=True, version=5) == 0  # our coordinator is the only one there is
         assert memory.broker.transactions.get("x").state.title == "CompleteCommit"
-
-
-async def test_producers_are_described() -> None:
-    async with MemoryBroker(**SETTINGS) as memory:
-        memory.topic()
-        producer, wire = await begin(memory), memory.connect()
-        request = DescribeProducersRequest(
-            topics=[TopicRequest(name="t", partition_indexes=[0, 1]), TopicRequest(name="u", partition_indexes=[0])]
-        )
-
-        async def describe():
-            answer = await wire.ask(request, 0)
-            found, *unknown = [one for topic in answer.topics for one in topic.partitions]
-            assert [one.error_code for one in unknown] == [UNKNOWN, UNKNOWN]
-            (one,) = found.active_producers
-            assert (one.producer_id, one.last_timestamp) == (producer.id, NOW_MS)
-            return one.producer_epoch, one.last_sequence, one.coordinator_epoch, one.current_txn_start_offset
-
-        assert await producer.send("t", 0, b"a", b"b", version=12) == 0
-        assert await describe() == (0, 1, -1, 0)
-        assert await producer.end(commit=True, version=5) == 0
-        assert await describe() == (1, -1, 0, -1)

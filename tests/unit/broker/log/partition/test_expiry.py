@@ -7,7 +7,7 @@ import pytest
 
 from horolog.broker.log.segments import LOG_SUFFIX
 from horolog.broker.log.storage.memory_disk import ALL
-from tests.support.log_model import DIRECTORY, NOW_MS, Model, send, small_config
+from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, send, small_config
 
 RETENTION_MS = 1000
 LATER_MS = NOW_MS + RETENTION_MS + 1
@@ -179,3 +179,20 @@ def test_who_is_known_from_a_snapshot_only_is_known_when_aborted_transactions_ar
     assert send(model, 0) == places[0]
     assert send(model, 0, producer_id=8) == 2
     assert {producer_id for producer_id, _ in model.partition.producers()} == {7, 8}
+
+
+def test_nothing_waits_that_was_not_found():
+    model, _ = filled()
+    assert repr(model.partition.expiry) == "<Expiry: waiting up to None>"
+    assert not model.partition.expiry.is_due
+
+
+def test_what_the_clock_of_a_producer_keeps_is_counted_once():
+    """A record from a year ahead keeps its segment."""
+    model, _ = filled()
+    partition = model.partition
+    partition.append(encode(2, 0, [NOW_MS + 366 * 86_400_000], [b"v"]), NOW_MS, produce_version=NEW)
+    counters = partition.folder.counters
+    for _ in range(2):
+        partition.expiry.find(partition, LATER_MS)
+    assert counters.segments_kept_by_future.value == 1

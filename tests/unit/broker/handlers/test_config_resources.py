@@ -1,29 +1,10 @@
-"""Handlers that have little to say: quotas, configuration resources, SASL where there is none."""
+"""ListConfigResources: what DescribeConfigs can be asked about."""
 
 import pytest
 
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from tests.unit.broker.handlers.stand_ins import StandIn
-
-
-@pytest.mark.parametrize("version", [0, 1])
-def test_there_are_no_quotas(version):
-    answer = StandIn().ask(ApiKey.DESCRIBE_CLIENT_QUOTAS, version, components=[], strict=False)
-    assert (answer.error_code, answer.entries) == (0, [])
-
-
-@pytest.mark.parametrize(
-    ("key", "version", "fields"),
-    [
-        *[(ApiKey.SASL_HANDSHAKE, version, {"mechanism": "PLAIN"}) for version in range(2)],
-        *[(ApiKey.SASL_AUTHENTICATE, version, {"auth_bytes": b"x"}) for version in range(3)],
-    ],
-)
-def test_nobody_is_asked_to_authenticate(key, version, fields):
-    answer = StandIn().ask(key, version, **fields)
-    assert answer.error_code == ErrorCode.ILLEGAL_SASL_STATE
-    assert not getattr(answer, "mechanisms", [])
 
 
 @pytest.mark.parametrize(

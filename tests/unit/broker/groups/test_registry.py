@@ -1,0 +1,28 @@
+"""The groups that there are, by the shard that they are kept in."""
+
+from types import SimpleNamespace
+
+from horolog.broker.groups.registry import Registry
+from horolog.protocol.errors import ErrorCode
+
+
+def test_groups_are_found_by_their_shard():
+    registry = Registry()
+    registry.groups = {name: SimpleNamespace(id=name, shard=shard) for name, shard in (("a", 0), ("b", 1), ("c", 0))}
+    assert [group.id for group in registry.of_shard(0)] == ["a", "c"]
+
+
+def test_groups_may_go_while_they_are_walked_over():
+    registry = Registry()
+    registry.groups = {name: SimpleNamespace(id=name, shard=0) for name in "abc"}
+    for group in registry.of_shard(0):
+        del registry.groups[group.id]
+    assert not registry.groups
+
+
+def test_a_shard_that_is_still_read_says_so():
+    registry = Registry()
+    registry.loading = {2}
+    assert registry.load_error(2) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert registry.load_error(1) == ErrorCode.NONE
+    assert repr(registry) == "<Registry of 0 groups, 1 shards still loading>"

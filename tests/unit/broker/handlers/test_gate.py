@@ -1,0 +1,42 @@
+"""The gate is that of the settings, and an answer that is amended is changed before it is encoded."""
+
+from types import SimpleNamespace
+
+from horolog.broker.handlers import read_only
+from horolog.broker.handlers.gate import amend, gate_of, open_gate
+from horolog.protocol.apis import ApiKey
+from tests.support.conversations import NoMeter
+
+
+def broker(*, read_only):
+    return SimpleNamespace(settings=SimpleNamespace(horolog_read_only=read_only))
+
+
+def handle(broker, request, context):
+    raise AssertionError("not called by a gate")
+
+
+def test_an_open_gate_leads_to_the_handler_itself():
+    gate = gate_of(broker(read_only=False))
+    assert gate is open_gate
+    assert gate(ApiKey.PRODUCE, handle) is handle
+
+
+def test_a_broker_that_only_reads_has_a_gate_of_its_own():
+    assert gate_of(broker(read_only=True)) is read_only.gate
+
+
+def test_an_amended_answer_is_changed_before_it_is_encoded():
+    route = SimpleNamespace(
+        version=3,
+        response_header_version=1,
+        meter=NoMeter(),
+        holds_frame=True,
+        encode=lambda response, parts: parts.append(bytes(response)),
+    )
+    context = SimpleNamespace(route=route)
+    amend(context, lambda response: response.reverse())
+    parts = []
+    context.route.encode([1, 2, 3], parts)
+    assert parts == [b"\3\2\1"]
+    assert (context.route.version, context.route.response_header_version, context.route.holds_frame) == (3, 1, True)
