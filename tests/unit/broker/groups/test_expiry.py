@@ -3,6 +3,7 @@
 from horolog.broker.groups import expiry
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.offsets import OffsetFetchRequest, OffsetFetchRequestTopic
+from tests.support.at_once import delete_topic
 from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed, stabilise
 
 MINUTE_MS = 60_000
@@ -89,7 +90,7 @@ def test_offsets_of_the_oldest_clients_expire_in_their_own_store(world):
 
 def test_offsets_go_with_their_topic(world):
     commit(world, 5)
-    world.cluster.delete_topic("t")
+    delete_topic(world.cluster, "t")
     expire(world, 0)
     assert not world.coordinator.registry.groups
 

@@ -4,6 +4,7 @@ import pytest
 
 from horolog.broker.groups import topic_patterns
 from horolog.broker.groups.topic_patterns import PatternError, TopicPatterns
+from tests.support.at_once import delete_topic
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def test_the_whole_name_has_to_match(patterns):
 def test_topics_that_come_and_go_are_noticed_within_a_second(patterns, world):
     assert patterns.matching("or.*") == {"orders", "orders-old"}
     world.topic("oranges")
-    world.cluster.delete_topic("orders-old")
+    delete_topic(world.cluster, "orders-old")
     assert patterns.matching("or.*") == {"orders", "orders-old"}
     world.clock.advance(1000)
     assert patterns.matching("or.*") == {"orders", "oranges"}
