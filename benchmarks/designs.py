@@ -40,7 +40,7 @@ class Design(ABC):
 
 
 class AppendTimeMinutes(Design):
-    """Minutes of arrival, per segment; the bytes of the file are what is searched."""
+    """Minutes of arrival, per segment; the search is over the bytes of the file."""
 
     def __init__(self, day: Day) -> None:
         self.title = "draft 1: LogAppendTime by the minute, a file per segment"

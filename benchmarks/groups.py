@@ -45,7 +45,7 @@ KIB_PER_MIB = 1024
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One row: what is measured, how, and whether more is better."""
+    """One row: the quantity, how it is measured, and whether more is better."""
 
     title: str
     run: Callable[[Running], float]
@@ -70,7 +70,7 @@ def member(address: str, group: str, protocol: str) -> Consumer:
 
 
 def rebalance(broker: Running, protocol: str) -> float:
-    """Seconds from the second member's subscription until both have read from what is theirs; the median of several."""
+    """Seconds from the second member's subscription until both have read from their own partitions; the median of several."""
     topic = fresh_name("rebalance")
     with Peer(broker.address) as peer:
         peer.create_topics([topic], 2, {})

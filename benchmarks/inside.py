@@ -51,7 +51,7 @@ class Ticks:
 
 
 class Peer(Onlooker):
-    """The other end of a conversation: takes what is answered at once, and counts it."""
+    """The other end of a conversation: takes answers at once, and counts them."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation

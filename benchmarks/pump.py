@@ -39,7 +39,7 @@ class Outcome:
 
 
 class Link:
-    """One connection: what is left to send of a frame, and when each unanswered request was sent."""
+    """One connection: the unsent rest of a frame, and when each unanswered request was sent."""
 
     __slots__ = ("at", "credit", "partial", "socket", "turn", "unsent", "waiting", "watched")
 

@@ -23,7 +23,7 @@ Results = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]
 
 
 def medians(runs: Sequence[Mapping[str, Any]]) -> Metrics:
-    """Each metric's median over the rounds; what is not a number is left out."""
+    """Each metric's median over the rounds; values that are no numbers are left out."""
     names = {name for run in runs for name, value in run.items() if isinstance(value, int | float)}
     return {name: statistics.median(run[name] for run in runs if name in run) for name in names}
 

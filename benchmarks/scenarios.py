@@ -1,4 +1,4 @@
-"""What is compared and what is aimed at: one table of loads with their targets beside a Kafka release."""
+"""The loads that are compared, in one table with their targets beside a Kafka release."""
 
 from dataclasses import dataclass
 

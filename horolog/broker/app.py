@@ -187,7 +187,7 @@ class Broker:
         await asyncio.gather(*(listener.part() for listener in self.listeners))
 
     def _open_transactions(self) -> None:
-        """Damage found on the way is mended at once: nothing else has begun, and nothing may begin without this."""
+        """Segments found damaged on the way are rescanned at once: nothing else has begun, and nothing may begin without this."""
         for _ in range(MOST_MENDED_AT_START):
             try:
                 self.transactions.open()
@@ -195,7 +195,7 @@ class Broker:
             except BeingRescanned as damage:
                 log.warning("%s", damage)
                 self.upkeep.mend_now()
-        raise DataFolderError(f"{TRANSACTION_STATE} cannot be read, and mending it did not help: see the log")
+        raise DataFolderError(f"{TRANSACTION_STATE} cannot be read, and rescanning it did not help: see the log")
 
     def _settings_changed(self, settings: Settings) -> None:
         self.settings = settings

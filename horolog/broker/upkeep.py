@@ -1,6 +1,6 @@
-"""The broker's periodic jobs: retention, syncs, compaction, revival, rescans and scrubs, expiry and checkpoints.
+"""The broker's periodic jobs: retention, syncs, compaction, retries, rescans and scrubs, expiry and checkpoints.
 
-Jobs come by monotonic time. What touches the disk for long runs in a worker; one that compacts or mends is alone in the segments.
+Jobs come by monotonic time. What touches the disk for long runs in a worker; one that compacts or rescans is alone in the segments.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Upkeep:
         self._jobs: list[Periodic] = []
         self._compaction_job: Periodic | None = None
         self._segments_busy = False
-        """A worker compacts or mends: the two keep out of each other's segments."""
+        """A worker compacts or rescans: the two keep out of each other's segments."""
         self._scrubbing = False
 
     def __repr__(self) -> str:
@@ -87,7 +87,7 @@ class Upkeep:
         self._jobs = [
             Periodic(loop, self.apply_retention, settings.log_retention_check_interval_ms, first_ms),
             Periodic(loop, self.sync_and_remove, min(settings.log_flush_scheduler_interval_ms, HOUSEKEEPING_MS)),
-            Periodic(loop, self._revive, REVIVAL_MS),
+            Periodic(loop, self._retry_stopped, REVIVAL_MS),
             Periodic(loop, self._look_after, HOUSEKEEPING_MS),
             Periodic(loop, self._look_for_files, HOUSEKEEPING_MS),
             Periodic(loop, self._write_checkpoints, settings.log_flush_offset_checkpoint_interval_ms),
@@ -123,7 +123,7 @@ class Upkeep:
             self._compaction_job.set_interval(_compaction_interval_ms(settings))
 
     def mend_now(self) -> None:
-        """Mend all that was found damaged, at a start, before any worker is there."""
+        """Rescan all that was found damaged, at a start, before any worker is there."""
         while (task := self._rescanner.next_task(self._broker.clock.wall_ms())) is not None:
             seal = self._rescanner.run(task)
             if seal is not None:
@@ -140,16 +140,16 @@ class Upkeep:
         for job in (*jobs, *self._broker.logs.removal_jobs(now_ms)):
             self._in_background(job)
 
-    def _revive(self) -> None:
+    def _retry_stopped(self) -> None:
         """Partitions that a fault of the disk has stopped come back when it has passed; state kept in them is read again."""
-        reopened, repairs = self._broker.logs.revive()
+        reopened, jobs = self._broker.logs.retry_stopped()
         for partition in reopened:
             self._broker.cluster.reopened(partition)
             if partition.topic == GROUP_OFFSETS:
                 self._broker.groups.reopened(partition.index)
             self._broker.transactions.reopened(partition)
         self._broker.waiting.changed(reopened)
-        for job in repairs:
+        for job in jobs:
             self._in_background(job)
 
     def _write_checkpoints(self) -> None:
@@ -182,12 +182,12 @@ class Upkeep:
             self.compact()
 
     def _look_after(self) -> None:
-        """Mend what was found damaged, else look for damage."""
+        """Rescan what was found damaged, else look for damage."""
         task = None if self._segments_busy else self._rescanner.next_task(self._broker.clock.wall_ms())
         if task is not None:
             self._segments_busy = True
-            mending = self._loop.run_in_executor(self._broker.workers, self._rescanner.run, task)
-            mending.add_done_callback(partial(self._mended, task))
+            rescanning = self._loop.run_in_executor(self._broker.workers, self._rescanner.run, task)
+            rescanning.add_done_callback(partial(self._rescanned, task))
         elif not self._scrubbing:
             settings = self._broker.settings
             limits = settings.horolog_scrub_interval_ms, settings.horolog_scrub_bytes_per_second
@@ -199,13 +199,13 @@ class Upkeep:
     def _look_for_files(self) -> None:
         self._in_background(self._presence.step(self._broker.logs.partitions.values()))
 
-    def _mended(self, task: Task, done: asyncio.Future[Seal | None]) -> None:
+    def _rescanned(self, task: Task, done: asyncio.Future[Seal | None]) -> None:
         self._segments_busy = False
         seal = None if done.cancelled() else done.result()
         if seal is not None and self._rescanner.finish(task, seal):
             self._broker.waiting.changed([task.partition])
             if task.partition.topic == GROUP_OFFSETS:
-                self._broker.groups.mended(task.partition.index)
+                self._broker.groups.rescanned(task.partition.index)
 
     def _scrubbed(self, done: asyncio.Future[None]) -> None:
         self._scrubbing = False

@@ -39,7 +39,7 @@ class Finder:
         return f"<Finder in {self._view!r}>"
 
     def learn_from(self, error: KafkaError) -> None:
-        """Doubt what is known, where the error gives reason to."""
+        """Doubt the view of the cluster, where the error gives reason to."""
         if error.code in STALE_LEADERS:
             self._leaders_stale = True
         if error.code in STALE_COORDINATOR:

@@ -48,7 +48,7 @@ class Piece(NamedTuple):
     first_offset: int
     end_offset: int
     aborted: tuple[tuple[int, int], ...] | None = None  # None: aborted transactions are shown
-    patches: tuple[Patch, ...] = ()  # what opening the partition has put right
+    patches: tuple[Patch, ...] = ()  # what opening the partition has corrected
 
     @property
     def size_bytes(self) -> int:
@@ -126,7 +126,7 @@ def make_plan(options: ReadOptions, not_before_ms: int | None = None) -> Plan:
             part[:] = [one._replace(patches=tuple(storage.patches.get(one.path, ()))) for one in part]
     except FileMissing as error:
         raise DataLoss(f"{options.path}: {error}; a broker has removed it meanwhile, so try again") from error
-    made.looked_at_bytes = storage.lookings.bytes
+    made.looked_at_bytes = storage.bytes_read.bytes
     _check_damage(options, made)
     return made
 

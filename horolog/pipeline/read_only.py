@@ -1,6 +1,6 @@
 """A storage for looking at a log that may be somebody else's: reads come from the files, writes stay in memory.
 
-Opening a partition mends it: a torn tail is cut, index files are made anew, leftovers removed. Over this storage all of that is
+Opening a partition recovers it: a torn tail is cut, index files are made anew, leftovers removed. Over this storage all of that is
 done exactly as the broker does it, and nothing of it reaches the disk; files are opened for reading only. So a
 folder can be read while its broker writes to it, from a read-only mount, or in a copy that is to stay as it is.
 """
@@ -38,7 +38,7 @@ def with_patches(data: bytes, position: int, patches: Iterable[Patch]) -> bytes:
     return data if patched is None else bytes(patched)
 
 
-class Lookings:
+class BytesRead:
     """How much has been read from the files."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class ReadOnlyFile:
         except OSError as error:
             raise fault("read", self.path, error) from error
         data = parts[0] if len(parts) == 1 else b"".join(parts)
-        self._storage.lookings.bytes += len(data)
+        self._storage.bytes_read.bytes += len(data)
         return data
 
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
@@ -136,7 +136,7 @@ class ReadOnlyStorage(DiskLooks):
         self.patches: dict[str, list[Patch]] = {}
         self.cut_at: dict[str, int] = {}
         self.gone: set[str] = set()
-        self.lookings = Lookings()
+        self.bytes_read = BytesRead()
         self._sizes: dict[str, tuple[int, int]] = {}
 
     def own_copy(self, path: str) -> bytearray:
@@ -204,7 +204,7 @@ class ReadOnlyStorage(DiskLooks):
         if path in self.gone:
             raise FileMissing(f"read {path}: it is gone", path=path)
         data = super().read_all(path)
-        self.lookings.bytes += len(data)
+        self.bytes_read.bytes += len(data)
         return with_patches(data[: self.cut_at.get(path)], 0, self.patches.get(path, ()))
 
     def write_atomically(self, path: str, data: bytes) -> None:

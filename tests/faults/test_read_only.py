@@ -69,7 +69,7 @@ def test_a_mount_that_is_only_read(
     link.symlink_to(disk.root / "data")
     ordinary = brokers(link)
     with pytest.raises(
-        BrokerNotReadyError, match=r"Read-only file system; horolog\.read\.only=true serves what is in it"
+        BrokerNotReadyError, match=r"Read-only file system; horolog\.read\.only=true serves its partitions"
     ):
         ordinary.start()
     broker = brokers(link, horolog_read_only="true", horolog_http_listen=f"127.0.0.1:{port}").start()

@@ -75,7 +75,7 @@ HEAD = """# Which clients run on horolog
 
 Unmodified clients against a broker process; written by `python -m tests.interop.table` from a run
 of `tests/interop`, not by hand. "yes": every test of this passed; a number is how many of the
-client's codecs did; "no": a test failed, or is expected to until a fault of the broker is mended;
+client's codecs did; "no": a test failed, or is expected to until the broker is corrected;
 "not run": the toolchain was not there; "-": nothing the client can do, or not tested. The
 high-level consumer of 0.8 keeps its groups in ZooKeeper and cannot run on a broker alone: of 0.8
 its producer and its SimpleConsumer are tested.

@@ -67,7 +67,7 @@ def test_a_file_that_grows_is_the_size_that_it_was(storage, tmp_path_factory):
 def test_what_was_read_is_counted(storage, folder):
     storage.open(f"{folder}/log").pread(30, 5)
     storage.read_all(f"{folder}/log")
-    assert storage.lookings.bytes == 130
+    assert storage.bytes_read.bytes == 130
 
 
 @pytest.mark.parametrize(("position", "size"), [(0, 10), (2, 3), (5, 1), (3, 2), (0, 4), (6, 4)])

@@ -107,7 +107,7 @@ def _give_back_surplus(kept: dict[str, set[Place]], partition_count: int) -> Non
 def _hand_out_alike(
     kept: dict[str, set[Place]], loads: dict[str, int], free: Sequence[Place], wanted: frozenset[bytes]
 ) -> None:
-    """Everybody wants the same topics: what is free goes to whoever has the least."""
+    """Everybody wants the same topics: free partitions go to whoever has the fewest."""
     heap = [(load, place, member_id) for place, (member_id, load) in enumerate(loads.items())]
     heapify(heap)
     for partition in free:
@@ -119,7 +119,7 @@ def _hand_out_alike(
 
 
 def _hand_out(members: Members, kept: dict[str, set[Place]], loads: dict[str, int], free: Sequence[Place]) -> None:
-    """What is free goes to whoever has the least of those who want it; what few want goes first."""
+    """A free partition goes to the member with the fewest of those that want it; partitions that few want go first."""
     readers: dict[bytes, list[str]] = {}
     for member_id, subscriber in members.items():
         for topic_id in subscriber.topics:

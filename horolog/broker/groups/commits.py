@@ -237,7 +237,7 @@ class Commits:
     # -- reading
 
     def find(self, offsets: GroupOffsets | None, partition: TopicPartition) -> Committed | None:
-        """What is committed for a partition, unless it was for another topic that had the same name."""
+        """The committed offset of a partition, unless it was for another topic of the same name."""
         committed = offsets.get(partition) if offsets is not None else None
         if committed is None or not self._is_current(partition, committed):
             return None

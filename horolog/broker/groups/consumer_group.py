@@ -90,7 +90,7 @@ class ConsumerMember:
 
     @property
     def description(self) -> tuple[object, ...]:
-        """What is kept of it in the log, to see whether it has changed."""
+        """Its fields that are kept in the log, to see whether they have changed."""
         protocols = None if self.classic is None else (self.classic.session_timeout_ms, self.classic.protocols)
         return (
             self.instance_id,

@@ -99,9 +99,9 @@ class GroupCoordinator:
         """A partition of the log is back that could not be read before."""
         self._shards.reopened(shard)
 
-    def mended(self, shard: int) -> None:
+    def rescanned(self, shard: int) -> None:
         """A partition of the log that was found damaged while it was loaded can be read now."""
-        self._shards.mended(shard)
+        self._shards.rescanned(shard)
 
     # -- the classic protocol
 

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 MINUTE_MS = 60_000
 MAX_TOMBSTONES = 1_000
-"""In one batch; what is left goes with the next look."""
+"""In one batch; the rest goes with the next look."""
 
 
 class Expiry:

@@ -110,7 +110,7 @@ class Journal(TopicJournal):
         self.submit((partition,), written, durable=durable)
 
     def when_written(self, shards: Iterable[int], action: Callable[[], None]) -> None:
-        """Do something once what is on its way to these partitions is written, or has failed; at once if nothing is."""
+        """Do something once the records on their way to these partitions are written, or have failed; at once if there are none."""
         writing = (self.find(shard) for shard in shards if self._writing[shard])
         waiting = [one for one in writing if not isinstance(one, ErrorCode)]
         if not waiting:

@@ -3,7 +3,7 @@ r"""Regular expressions in time linear in the text: the part of RE2's language t
     .  [abc] [^a-z] [[:alpha:]]  \d \D \w \W \s \S  \. and other escaped signs  ^ $
     ab  a|b  (a)  (?:a)  a* a+ a?  a{2} a{2,} a{2,5}  and each of these with a ? behind it, which changes nothing here
 
-A pattern becomes a list of instructions; matching keeps the set of instructions that are reached, so no pattern makes it slow. What is not
+A pattern becomes a list of instructions; matching keeps the set of instructions that are reached, so no pattern makes it slow. Syntax that is not
 in the language, back references above all, is refused.
 """
 

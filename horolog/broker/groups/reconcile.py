@@ -1,6 +1,6 @@
 """How a member of a KIP-848 group comes from what it has to what it should have, one heartbeat after another, as a pure function.
 
-A member first gives back what is not its any more and says so; only then it comes into the new epoch. It gets what it should have as
+A member first gives back partitions that are no longer its own and says so; only then it comes into the new epoch. It gets what it should have as
 soon as nobody else has it. So no partition has two owners, whatever is lost on the way.
 """
 

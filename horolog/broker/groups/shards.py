@@ -54,7 +54,7 @@ class Shards:
                 folded.take(piece)
                 yield
         except BeingRescanned as damage:
-            log.warning("partition %s of the group topic is read once it is mended: %s", shard, damage)
+            log.warning("partition %s of the group topic is read once it is rescanned: %s", shard, damage)
             return
         except StorageFault as fault:
             self._journal.put_offline(shard, fault)
@@ -90,7 +90,7 @@ class Shards:
         elif not any(True for _ in self._registry.of_shard(shard)):
             self.reload(shard)
 
-    def mended(self, shard: int) -> None:
+    def rescanned(self, shard: int) -> None:
         """A partition that was found damaged while it was loaded can be read now."""
         if shard in self._registry.loading:
             self._read_on(self._load(shard))

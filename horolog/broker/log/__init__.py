@@ -10,7 +10,7 @@ Its rooms, each of which may import from those below it:
     integrity     checks, seals, damage: how bytes are known to be those that were written
     counters      what the log counts
     validation    whether a record set is taken
-    producers     what is known of idempotent and transactional producers
+    producers     the state of idempotent and transactional producers
     indexes       files of offsets, times, aborted transactions
     files         small files without records
     storage       the disk, memory, an overlay: the only file calls

@@ -310,7 +310,7 @@ class Conversation:
             self._pause()
 
     def answered(self) -> None:
-        """A request that had to wait has its answer: what is complete now may leave, in order."""
+        """A request that had to wait has its answer: answers that are complete now may leave, in order."""
         unanswered = self.unanswered
         held_back_bytes = unanswered.held_back_bytes
         released_bytes = unanswered.release([] if self.closing else self._output)

@@ -13,7 +13,7 @@ from horolog.broker.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """Bounds, and what is counted against them over all connections."""
+    """Bounds, and the counts over all connections that they bound."""
 
     max_idle_ms: int
     max_read_ms: int

@@ -1,4 +1,4 @@
-"""What is counted of every request: how many, how long, how many bytes, and the errors in the answers.
+"""The counters of requests: how many, how long, how many bytes, and the errors in the answers.
 
 An answer's errors are found by a function that is written out per response class from its declaration, so that an answer
 without errors costs one comparison per place where one could stand.

@@ -95,7 +95,7 @@ class SocketTransport(asyncio.Protocol):
     def part(self) -> None:
         """Say that no more answers come, and wait for the peer to close: what it still sends is taken and dropped.
 
-        What is left unread in a socket that is closed resets its connection.
+        Bytes left unread in a socket that is closed reset its connection.
         """
         self._is_parting = True
         self.conversation.close()

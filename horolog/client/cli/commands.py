@@ -35,7 +35,7 @@ COMMANDS = (
     ),
     Command("dump", "horolog.client.cli.dump", "show the content of files of a data folder, and their faults"),
     Command(
-        "doctor", "horolog.client.cli.doctor", "check a data folder that no broker runs on, and mend it if asked to"
+        "doctor", "horolog.client.cli.doctor", "check a data folder that no broker runs on, and repair it if asked to"
     ),
     Command(
         "adopt", "horolog.client.cli.adopt", "take a folder of Kafka over, see first what retention would do to it"

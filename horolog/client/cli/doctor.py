@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "what recovery would do about it. Nothing is changed without --repair; with it, recovery does what was said.\n"
         "Damaged bytes are copied aside before anything is cut, and stay where they are inside of a log.\n"
         "While a broker runs on the folder it is only looked at, and batches just being written may look torn.\n\n"
-        "exit codes: 0 nothing is wrong (or all of it is mended), 3 damage was found, 1 it could not be mended",
+        "exit codes: 0 nothing is wrong (or all of it is repaired), 3 damage was found, 1 it could not be repaired",
         "horolog doctor /var/lib/horolog",
         "horolog doctor /var/lib/horolog --topic orders -o json",
         "horolog doctor /var/lib/horolog --repair",
@@ -32,7 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--topic", action="append", default=[], metavar="NAME", help="look at this topic only; may be repeated"
     )
-    parser.add_argument("--repair", action="store_true", help="let recovery mend the damage; no broker may be running")
+    parser.add_argument(
+        "--repair", action="store_true", help="let recovery repair the damage; no broker may be running"
+    )
     add_output(parser)
     add_zone(parser)
 
@@ -45,7 +47,8 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     in_use = is_in_use(folder)
     if in_use and arguments.repair:
         raise CommandError(
-            f"{folder} is in use by a running broker", "stop it before --repair, it mends what it finds itself"
+            f"{folder} is in use by a running broker",
+            "stop it before --repair: it rescans damage that it finds by itself",
         )
     if in_use:
         console.note("a broker runs on this folder: it is only looked at, and batches just being written may look torn")
@@ -121,14 +124,14 @@ def _repair(
     stamp: str,
     console: Console,
 ) -> dict[str, Any]:
-    """Mend, look again, and report the state before and after."""
+    """Repair, look again, and report the state before and after."""
     from horolog.broker.log.storage import StorageFault
     from horolog.client.cli.examining.rehearsal import repair
 
     try:
         repair(folder, reports, others, stamp)
     except StorageFault as error:
-        raise CommandError(f"{folder} could not be mended: {error}") from error
+        raise CommandError(f"{folder} could not be repaired: {error}") from error
     again, others = _examine(folder, topics, console)
     after = _document(folder, False, again, others)
     for document in after["partitions"]:

@@ -166,7 +166,7 @@ class Lock:
 
 @contextmanager
 def writing(table: "Table", wait_ms: int = 0) -> Iterator[Lock]:
-    """Hold the table's lock, with what a crash has left put right."""
+    """Hold the table's lock, once what a crash has left is recovered."""
     with table.lock.held(wait_ms) as lock:
         table.recover()
         yield lock

@@ -43,7 +43,7 @@ EPOCH_AT = 12
 EPOCH_ENDS_AT = 16
 MAGIC_AT = 16
 UNCOVERED_BYTES = 17
-"""What may have to be put right in a batch: all that lies before its crc."""
+"""The part of a head that may have to be corrected: all that lies before the crc."""
 
 # -- v2
 
@@ -230,7 +230,7 @@ def seek(
     while position < end:
         data = read(min(WALK_BYTES, end - position), position)
         if len(data) == end - position:
-            data += b"\0"  # the smallest message is a byte shorter than what is unpacked
+            data += b"\0"  # the smallest message is a byte shorter than the head that is unpacked
         room = len(data) - _START_BYTES
         at = 0
         while at <= room:

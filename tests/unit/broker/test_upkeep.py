@@ -33,7 +33,7 @@ async def test_every_job_comes_as_often_as_its_setting_says():
         "_look_after": 1,
         "_look_for_files": 1,
         "finish_prepared": 1,
-        "_revive": 0.25,
+        "_retry_stopped": 0.25,
     }
 
 

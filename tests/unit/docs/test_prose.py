@@ -1,17 +1,27 @@
-"""The pages that people read: lines that fit, links that lead somewhere, files that are there, and none of the words that hide a noun."""
+"""Pages and texts in code: lines that fit, links that lead somewhere, files that are there, and no words that hide a noun."""
 
+import io
 import re
+import textwrap
+import tokenize
 from collections.abc import Iterator
 
 import pytest
 
 from tests.support.pages import PAGES
-from tests.support.style import PROJECT
+from tests.support.style import PROJECT, python_files
 
 WIDTH = 100
 PROSE = [*PAGES, PROJECT / "CHANGELOG.md"]
-BANNED = re.compile(r"\b(?:can not|what is|that which|likewise)\b", re.IGNORECASE)
-"""`cannot` is one word; for the others there is a noun, or a plainer clause."""
+BANNED = re.compile(
+    r"\b(?:can not|what is|that which|likewise|mend(?:s|ed|ing)?|reviv\w+|puts? right)\b", re.IGNORECASE
+)
+"""`cannot` is one word; for the other phrases there is a noun, or a plainer clause. The log recovers (at a start), rescans (damage),
+rewrites (after a failed sync), retries and corrects, and `doctor` repairs.
+"""
+NAMES_OF_FORMATS = re.compile(r"segments_mended_total|`mended: \{findings, actions\}`|\"mended\"")
+"""A metric, and a key of the document that `doctor --json` prints."""
+FSTRING_MIDDLE = getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)  # before Python 3.12 an f-string was one string
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n(?:[ \t]*\n(?= {4}))*)+")
 GENERATED = re.compile(r"<!-- (?!end)[a-z: -]+ -->\n.*?<!-- (?:end|[a-z-]+:end) -->", re.DOTALL)
@@ -70,8 +80,51 @@ def test_lines_fit(path):
 @pytest.mark.parametrize("path", PROSE, ids=names)
 def test_words_say_what_they_mean(path):
     text = without(path.read_text("utf-8"), GENERATED, FENCE, INDENTED)
-    lines = [f"line {n}: {one}" for n, one in enumerate(text.splitlines(), 1) if BANNED.search(one)]
-    assert lines == []
+    assert hidden(enumerate(text.splitlines(), 1)) == []
+
+
+def hidden(lines):
+    return [f"line {n}: {one}" for n, one in lines if BANNED.search(NAMES_OF_FORMATS.sub("", one))]
+
+
+def texts(source: str) -> Iterator[tuple[int, str]]:
+    """What a module says to people, with line numbers: comments, docstrings, messages."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in {tokenize.COMMENT, tokenize.STRING, FSTRING_MIDDLE}:
+            yield from enumerate(token.string.splitlines(), token.start[0])
+
+
+def test_words_in_code_say_what_they_mean():
+    packages = [PROJECT / name for name in ("horolog", "pyspark_horolog", "benchmarks", "tools")]
+    paths = [path for path in python_files() if any(package in path.parents for package in packages)]
+    found = [f"{path.relative_to(PROJECT)}: {one}" for path in paths for one in hidden(texts(path.read_text("utf-8")))]
+    assert not found, "\n" + "\n".join(found)
+    assert len(paths) > 300
+
+
+@pytest.mark.parametrize("name", ["Makefile", "pyproject.toml", ".ci/run", "config/server.properties"])
+def test_words_beside_code_say_what_they_mean(name):
+    assert hidden(enumerate((PROJECT / name).read_text("utf-8").splitlines(), 1)) == []
+
+
+def test_texts_of_a_module_are_found():
+    source = '''
+        # What is this?
+        def mend(revive):
+            "Can not"
+            """
+            be likewise."""
+            log.info(f"{revive} is mended", "put right")
+    '''
+    found = [one.partition(":")[0] for one in hidden(texts(textwrap.dedent(source)))]
+    assert found == ["line 2", "line 4", "line 6", *["line 7"] * 2]
+
+
+def test_the_log_repairs_nothing():
+    """It has a verb for each of the ways in which it does."""
+    folder = PROJECT / "horolog" / "broker" / "log"
+    found = [path for path in python_files() if folder in path.parents and "repair" in path.read_text("utf-8")]
+    assert found == []
 
 
 @pytest.mark.parametrize("path", PROSE, ids=names)

@@ -1,7 +1,7 @@
 """Decides what compaction leaves of one v2 batch, and makes the bytes of it.
 
 A record stays if it is the last one of its key as far as the map knows, and if it is no tombstone whose time is up. Records without
-a key go: they should not be there. What is left keeps its offsets, its timestamps and the batch's frame:
+a key go: they should not be there. The remaining records keep their offsets, its timestamps and the batch's frame:
 
 - Nothing removed: the same bytes.
 - Something removed: a batch with the same base offset, last offset, producer, sequence and codec, so that a producer's next
@@ -46,7 +46,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is left of a batch or message."""
+    """The remains of a batch or message."""
 
     data: bytes | bytearray | memoryview
     count: int
@@ -66,7 +66,7 @@ def keeps(record_offset: int, key: bytes | None, offsets: OffsetMap) -> bool:
 def clean_batch(
     data: memoryview, rules: Rules, transactions: CleanedTransactions, reindex: list[AbortedTransaction]
 ) -> Kept | None:
-    """What is left of the batch that is all of `data`. An aborted transaction whose marker stays is added to `reindex`."""
+    """The remains of the batch that is all of `data`. An aborted transaction whose marker stays is added to `reindex`."""
     header = read_header(data)
     if header.is_control:
         return _clean_marker(data, header, rules, transactions, reindex)

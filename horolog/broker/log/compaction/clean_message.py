@@ -11,7 +11,7 @@ from horolog.protocol.records.message_set import encode_wrapper, iter_message, r
 
 
 def clean_message(data: memoryview, offsets: OffsetMap, *, keeps_tombstones: bool) -> Kept | None:
-    """What is left of the message that is all of `data`."""
+    """The remains of the message that is all of `data`."""
     message = read_message(data)
     records = list(iter_message(message))
     kept = [

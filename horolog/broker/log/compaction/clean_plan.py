@@ -3,7 +3,7 @@
 A partition is a clean part, in which each key occurs once, and behind it a dirty part. The offset between them is kept in
 `cleaner-offset-checkpoint`. A pass learns the keys of the dirty part and rewrites both parts. It is due when the dirty
 part is more than `min.cleanable.dirty.ratio` of both, or when its oldest record has waited for `max.compaction.lag.ms`.
-Never taken: the active segment, what lies at or behind the last stable offset, and what is younger than
+Never taken: the active segment, segments at or behind the last stable offset, and the first one that is younger than
 `min.compaction.lag.ms`, with everything behind it.
 """
 

@@ -17,11 +17,11 @@ class CleanedTransactions:
     __slots__ = ("_aborted", "_committed", "_pending", "_seen")
 
     def __init__(self, aborted: Iterable[AbortedTransaction] = ()) -> None:
-        """`aborted` are those with records or markers in what is going to be walked; others do no harm."""
+        """`aborted` names the transactions with records or markers in the segments to be walked; others do no harm."""
         self._pending = deque(sorted(aborted, key=lambda one: one.first_offset))
         self._aborted: dict[int, AbortedTransaction] = {}  # by producer, from first record to marker
         self._seen: set[int] = set()  # producers whose open aborted transaction still has batches
-        self._committed: set[int] = set()  # likewise, committed
+        self._committed: set[int] = set()  # the same, committed
 
     def is_aborted(self, producer_id: int, last_offset: int, *, transactional: bool) -> bool:
         """Whether a data batch belongs to an aborted transaction and so can be removed."""

@@ -156,7 +156,7 @@ class _Pass:
         self._transactions = CleanedTransactions(inputs.aborted)
 
     def clean_group(self, members: Sequence[SegmentFacts]) -> CleanedSegment:
-        """Write what is left of some segments into a new one."""
+        """Write the remaining records of some segments into a new one."""
         base_offset = members[0].base_offset
         target = Segment.create(
             self._folder, base_offset, self._inputs.config, self._inputs.now_ms, suffix=swap_files.CLEANED
@@ -205,7 +205,7 @@ class _Pass:
 
 
 def _append(target: Segment, kept: Kept, batch: Batch) -> None:
-    """Add what is left of a batch to the new segment, with the index entries that are due."""
+    """Add the remains of a batch to the new segment, with the index entries that are due."""
     if not target.end_bytes:
         target.first_timestamp = kept.max_timestamp
     offset = kept.last_offset if batch.magic >= 2 else kept.first_offset

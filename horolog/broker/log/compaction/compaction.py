@@ -30,7 +30,7 @@ UNKNOWN_ID = b""
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One partition to be cleaned, and what is known for that."""
+    """One partition to be cleaned, and the facts that this needs."""
 
     partition: Partition
     inputs: Inputs

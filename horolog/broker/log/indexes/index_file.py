@@ -56,7 +56,7 @@ class IndexFile:
             self._written = len(self.entries)
 
     def trim(self) -> None:
-        """Write what is missing and cut the file to its entries."""
+        """Write the missing entries and cut the file behind them."""
         self.flush()
         self._opened().truncate(len(self.entries))
 

@@ -5,7 +5,7 @@ File `<base offset, 20 digits>.timeindex`, entries of 12 bytes, big-endian, time
     timestamp         int64   the largest timestamp in the segment so far, in milliseconds since the epoch
     relative offset   int32   offset of the record that holds it, - base offset of the segment
 
-An entry is considered whenever an offset index entry is written, after it, and includes what is being appended just
+An entry is considered whenever an offset index entry is written, after it, and includes the bytes being appended just
 then; it is added only if its timestamp is greater than the last one's. On roll and on close the largest timestamp is
 added in the same way, so that the last entry of a closed segment tells it. The offset is that of the record itself in
 plain v0 and v1 sets (the first one among equals), of a compressed set or a v2 batch its last offset. Records without a time,

@@ -1,7 +1,7 @@
 """Checksums of a log file, block by block, so that a part of it can be held against what was written without reading all of it.
 
 A log is divided into blocks of 1 MiB, the last one shorter. The sum of a block is the crc32c of its bytes, whatever they hold:
-so it also tells of what no batch's own checksum covers. Sums grow with what is written and are kept in seals.
+so it also tells of what no batch's own checksum covers. Sums grow with the log and are kept in seals.
 """
 
 from crc32c import crc32c

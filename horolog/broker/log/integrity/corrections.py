@@ -1,9 +1,9 @@
-"""Puts right what no checksum covers: the offset, the size and the magic of a batch whose own checksum is right.
+"""Corrects fields that no checksum covers: the offset, the size and the magic of a batch whose own checksum is right.
 
 A batch's checksum tells nothing about where the batch lies and how long it is; its neighbours do. A damaged range is *one batch* if
 the checksum inside of it fits all that follows up to the range's end. Then its size is that of the range, and its offset is
 its own if that fits between the neighbours; else the one that the batch before it leaves, if the next one begins right behind.
-Where nothing follows, in a log without gaps, an offset that is one bit off is put right too. Everything else is damage.
+Where nothing follows, in a log without gaps, an offset that is one bit off is corrected too. Everything else is damage.
 """
 
 import zlib
@@ -42,7 +42,7 @@ MAX_BATCH_BYTES = 128 * 1024 * 1024
 _FAR = 1 << 62
 
 
-def put_right(
+def corrected(
     data: bytes,
     expected: int,
     following: int | None,
@@ -51,7 +51,7 @@ def put_right(
     end_offset: int = _FAR,
     as_named: bool = False,
 ) -> bytes | None:
-    """The batch that a damaged range is when its offset, size and magic are put right; None if that cannot be told.
+    """The batch that a damaged range is when its offset, size and magic are corrected; None if that cannot be told.
 
     `expected` is the offset behind the batch before, `following` the first one of the batch behind, None if there is nothing.
     In a log that is not `dense` the end says itself where it belongs, unless it says a place at or behind `end_offset`.

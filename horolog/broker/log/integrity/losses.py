@@ -29,7 +29,7 @@ def correct(file: File, corrections: Iterable[Correction], counters: LogCounters
 def keep_damage(
     storage: Storage, directory: str, file: File, base_offset: int, losses: Iterable[Loss], counters: LogCounters
 ) -> None:
-    """Set ranges aside that good batches or known records follow, and say what is missing because of them."""
+    """Set ranges aside that good batches or known records follow, and log which offsets are missing because of them."""
     for loss in losses:
         last_offset = max(loss.first_offset, (loss.following_offset or 0) - 1)
         what = Range(base_offset, loss.start, loss.end, loss.first_offset, last_offset)
@@ -54,7 +54,7 @@ def keep_damage(
 def keep_torn(
     storage: Storage, directory: str, file: File, base_offset: int, loss: Loss, counters: LogCounters
 ) -> None:
-    """Set aside, within bounds, what is about to be cut off the end of a log. Raises StorageFault if it cannot be read."""
+    """Set aside, within bounds, the torn tail that is about to be cut off a log. Raises StorageFault if it cannot be read."""
     name = set_aside.keep(
         storage, directory, file.pread, Range(base_offset, loss.start, loss.end, loss.first_offset, None)
     )

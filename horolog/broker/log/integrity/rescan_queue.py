@@ -7,7 +7,7 @@ from horolog.broker.log.storage import StorageFault
 
 
 class BeingRescanned(StorageFault):
-    """The segment is damaged and is about to be mended; asking again helps."""
+    """The segment is damaged and is about to be rescanned; asking again helps."""
 
 
 class RescanQueue:

@@ -2,7 +2,7 @@
 
 `scan` is pure but for the reads it is given: it yields `Batch` for every batch or message whose checksum is right and
 whose place fits its neighbours, and `Damage` for every stretch between such. Memory is bounded by one chunk or one
-batch. What is checked, because a checksum alone does not tell:
+batch. These are checked too, because a checksum alone does not tell:
 
 - the size, which no checksum covers: at least a header, not beyond the end of the file;
 - the checksum (crc32 for v0 and v1, crc32c for v2) and the magic;
@@ -140,7 +140,7 @@ def _fits(window: Window, batch: Batch, end_offset: int) -> bool:
 
 
 def _quick_check(window: Window, position: int, first_offset: int, end_offset: int) -> Batch | None:
-    """The v2 batch at `position` if it is in memory and good, as nearly all are; otherwise `check` tells what is there."""
+    """The v2 batch at `position` if it is in memory and good, as nearly all are; otherwise `check` tells."""
     data, at = window.data, position - window.start
     if at < 0 or at + HEADER_BYTES > len(data) or data[at + MAGIC_AT] != BATCH_MAGIC:
         return None
@@ -157,7 +157,7 @@ def _quick_check(window: Window, position: int, first_offset: int, end_offset: i
 
 
 def check(window: Window, position: int, first_offset: int, end_offset: int) -> Batch | str:
-    """The batch at `position`, or what is wrong with it."""
+    """The batch at `position`, or its damage."""
     start = window.get(position, HEADER_BYTES)
     left = window.size_bytes - position
     if len(start) < SMALLEST_ENTRY_BYTES:
@@ -197,7 +197,7 @@ def _check_message(data: memoryview, position: int, offset: int, crc: int) -> Ba
         return "the checksum is wrong"
     batch = read_head(data, 0, position, Batch)
     batch.base_offset, batch.data = offset, data
-    if batch.is_compressed:  # what is inside tells what no checksum covers: the wrapper's offset
+    if batch.is_compressed:  # the messages inside tell the wrapper's offset, which no checksum covers
         with suppress(DecodeError):
             batch.base_offset, batch.last_offset = offsets_in_wrapper(read_message(data))
     if batch.last_offset != offset:

@@ -23,7 +23,7 @@ A segment's line has these 18 fields:
 grows the active segment is sealed *up to where it has been synced* with every checkpoint, if it has grown by some megabytes. Always
 aside, synced and renamed. A seal never gets ahead of the data: what it describes is on the disk before it is.
 
-**What is believed.** On opening, a segment whose log has the sealed size is not read. If its mtime is the sealed one too
+**Trust.** On opening, a segment whose log has the sealed size is not read. If its mtime is the sealed one too
 nothing more is looked at; after a copy, when every mtime is new, the ends of the log are checked against the
 fingerprint. If the log is longer than its seal says and begins as it was sealed, only what was added is read: what a seal describes
 never changes in place. A seal that was made while the log grew (its mtime is -1) is read like that even if nothing was added. If it is shorter, the seal still tells up to where offsets have been given out. The index files are held
@@ -84,7 +84,7 @@ class IndexSum:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """What is known of one complete segment."""
+    """All that is recorded of one complete segment."""
 
     base_offset: int
     contents: Contents

@@ -1,7 +1,7 @@
-"""The policy about damage: what a scan found is kept, put right, cut or set aside.
+"""The policy about damage: what a scan found is kept, corrected, cut or set aside.
 
 - A batch of which only something outside its checksum is wrong (offset, size, magic, leader epoch), and whose neighbours tell what
-  it must be, is put right (`corrections.put_right`); the file is to be corrected with what `Survey.corrections` says.
+  it must be, is corrected (`corrections.corrected`); the file is to be corrected with what `Survey.corrections` says.
 - A torn tail is damage with nothing good behind it: what a crash leaves of the last write. It may be cut.
 - Damage with good batches behind it is a hole: it is left where it is, copied aside (`set_aside`), never deleted with what
   follows, and readers pass over it as over a gap that the cleaner has left.
@@ -13,7 +13,7 @@ all epochs that are on record, is none: the batch gets that of the one before.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from horolog.broker.log.integrity.corrections import MAX_BATCH_BYTES, as_batch, moved, put_right, with_epoch
+from horolog.broker.log.integrity.corrections import MAX_BATCH_BYTES, as_batch, corrected, moved, with_epoch
 from horolog.broker.log.integrity.scanning import Batch, Damage, Read, scan
 from horolog.broker.log.integrity.seals import Hole
 from horolog.protocol.records.head import EPOCH_AT, EPOCH_ENDS_AT, OFFSET_BYTES, UNCOVERED_BYTES
@@ -44,7 +44,7 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known about a log file besides its bytes."""
+    """Facts about a log file that its bytes do not tell."""
 
     first_offset: int
     """Of the first batch at `start` at the earliest."""
@@ -197,12 +197,12 @@ class _Survey:
             return None
         known, data = self._known, self._read(size_bytes, damage.position)
         as_named = known.begins_as_named and not damage.position
-        right = put_right(
+        right = corrected(
             data, self._expected, following, dense=known.dense, end_offset=known.end_offset, as_named=as_named
         )
         batch = None if right is None else as_batch(right, damage.position)
         if right is not None and batch is not None:
-            reason = f"{damage.reason}; put right: offsets {batch.base_offset} to {batch.last_offset}"
+            reason = f"{damage.reason}; corrected: offsets {batch.base_offset} to {batch.last_offset}"
             self.found.corrections.append(Correction(damage.position, right[:UNCOVERED_BYTES], reason))
         return batch
 
@@ -219,7 +219,7 @@ class _Survey:
         right = None if data is None else as_batch(data, batch.position)
         if data is None or right is None:
             return batch
-        reason = f"last offset {batch.last_offset} is one bit off; put right: {right.last_offset}"
+        reason = f"last offset {batch.last_offset} is one bit off; corrected: {right.last_offset}"
         self.found.corrections.append(Correction(batch.position, data[:OFFSET_BYTES], reason))
         return right
 
@@ -249,6 +249,6 @@ class _Survey:
         fixed = as_batch(data, batch.position)
         if fixed is None:
             return batch
-        reason = f"leader epoch {batch.leader_epoch} at offset {batch.base_offset} put right: {right}"
+        reason = f"leader epoch {batch.leader_epoch} at offset {batch.base_offset} corrected: {right}"
         self.found.corrections.append(Correction(batch.position + EPOCH_AT, data[EPOCH_AT:EPOCH_ENDS_AT], reason))
         return fixed

@@ -3,7 +3,7 @@
 A data folder holds one folder per partition, named `topic-N`, and these files: `.lock`, `meta.properties`, the offset
 checkpoints and, only between a clean stop and the next start, `.kafka_cleanshutdown` (see `identity`, `folder_checkpoints`). Whoever
 wrote the folders, they are taken over as they are. Names that are nothing of this are left alone; `<topic>-N.<id>-delete` is
-what is left of a deleted partition and removed. A partition that cannot be opened is offline, alone, with the reason.
+the rest of a deleted partition and removed. A partition that cannot be opened is offline, alone, with the reason.
 
 Everything but the jobs that `checkpoints.job` and `removal_jobs` return belongs to one thread.
 """
@@ -82,7 +82,7 @@ class DataFolder:
         except FolderInUse as error:
             raise DataFolderError(f"{self.path} is in use by another broker: {error}") from error
         except StorageFault as error:
-            advice = "; horolog.read.only=true serves what is in it" if error.code in NOT_WRITABLE else ""
+            advice = "; horolog.read.only=true serves its partitions" if error.code in NOT_WRITABLE else ""
             raise FolderUnusable(f"{self.path} cannot be used: {error}{advice}") from error
         try:
             self.identity.load(node_id)

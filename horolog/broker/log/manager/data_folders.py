@@ -1,4 +1,4 @@
-"""The data folders of a broker together: which of them are there, that they belong together, and which one takes what is new.
+"""The data folders of a broker together: which of them are there, that they belong together, and which one takes a new partition.
 
 Of several folders some may be away: their disk does not work. They are looked at again now and then.
 """

@@ -121,7 +121,7 @@ class FolderCheckpoints:
         }
 
     def write(self, name: str, data: bytes, number: int) -> None:
-        """A worker that comes late must not put what is older over what has been answered for."""
+        """A worker that comes late must not overwrite newer offsets, which clients may have been told."""
         with self._guard:
             written_number, written = self._written.get(name, (0, None))
             if number < written_number:

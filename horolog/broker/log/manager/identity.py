@@ -31,7 +31,7 @@ class FolderIdentity:
         return f"<FolderIdentity of {self._path}: {self._meta}>"
 
     def load(self, node_id: int) -> None:
-        """What the folder says about itself; `complete` adds what is missing."""
+        """What the folder says about itself; `complete` adds the rest."""
         path = f"{self._path}/{meta_properties.FILE_NAME}"
         damaged = False
         try:

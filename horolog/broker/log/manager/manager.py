@@ -1,6 +1,6 @@
-"""Opens the data folders and keeps what is in them: the partitions of all, where new ones go, and which wait for their disk.
+"""All partitions of a broker: opened from the data folders, created, deleted, and opened again once their disk works.
 
-What lies in one folder, and what is written there, is `data_folder`'s. Of several folders some may be away: their disk does not work. The
+One folder and its files are `data_folder`'s. Of several folders some may be away: their disk does not work. The
 partitions that lie there are offline until it does; the others are served. Who lies where is on record by the folders' ids (`places_of`).
 
 Everything but the jobs that `checkpoint_job` and `removal_jobs` return belongs to one thread.
@@ -96,7 +96,7 @@ class LogManager:
         return partition
 
     def open_again(self, partition: Partition) -> bool:
-        """Try to have an offline partition back as its folder is now, or one in memory back on the disk. It takes appends once repaired."""
+        """Try to have an offline partition back as its folder is now, or one in memory back on the disk. It takes appends once rewritten."""
         key = partition.topic, partition.index
         if key in self._away:
             return False
@@ -175,11 +175,11 @@ class LogManager:
     # -- work that comes again and again
 
     def apply_retention(self, now_ms: int) -> list[Partition]:
-        """Let every partition expire what is too old or too much; the partitions whose log start has moved."""
+        """Let every partition expire segments by time and size; the partitions whose log start has moved."""
         return self._expire(self.partitions.values(), Partition.apply_retention, now_ms)
 
     def finish_retention(self, now_ms: int) -> list[Partition]:
-        """Likewise those where something that had expired was to wait for a sync, which has been made."""
+        """Do the same for partitions whose expired segments waited for a sync that has been made."""
         due = [one for one in self.partitions.values() if one.expiry.is_due]
         return self._expire(due, Partition.finish_retention, now_ms) if due else []
 
@@ -204,7 +204,7 @@ class LogManager:
         """Those for which `flush.ms` has passed, or that have seals or snapshots to write: give each `sync` to a worker."""
         return [one for one in self.partitions.values() if one.takes_appends and one.sync_is_due(now_ms)]
 
-    def revive(self) -> tuple[list[Partition], list[Callable[[], None]]]:
+    def retry_stopped(self) -> tuple[list[Partition], list[Callable[[], None]]]:
         """Try to have back what a fault of the disk has stopped: partitions that are back online, and jobs for workers."""
         reopened, jobs = self._retries.step(self.partitions.values())
         return reopened, jobs + self.folders.due_checks(self._have_back)

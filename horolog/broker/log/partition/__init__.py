@@ -1,4 +1,4 @@
-"""One partition: its segments, when it rolls, what expires, what is on the disk."""
+"""One partition: its segments, when they roll and expire, and how much of them is on the disk."""
 
 from horolog.broker.log.partition import rewrite
 from horolog.broker.log.partition.condition import DELETED, SERVING

@@ -1,6 +1,6 @@
 """How what a partition has written gets onto the disk: the work of one worker at a time, while the partition goes on.
 
-What is to be done is in the partition's `SyncState`, and so is what came of it. The order within a sync: log files (and the
+The work to do is in the partition's `SyncState`, and so are its results. The order within a sync: log files (and the
 indexes of complete segments), the folder, producer snapshots, seals: nothing on the disk describes data that is not there. A new
 folder and its small files are synced with the first data that needs it.
 """
@@ -106,13 +106,13 @@ class Durability:
             log.warning("%s: snapshots or seals cannot be written, which is tried again: %s", self._directory, fault)
         self._files_fail = True
 
-    def repair_job(self, segments: Sequence[Segment], active: Segment, end_offset: int) -> Callable[[], None]:
+    def rewrite_job(self, segments: Sequence[Segment], active: Segment, end_offset: int) -> Callable[[], None]:
         """What writes everything again that no successful sync has covered; raises StorageFault or Unreadable."""
         here = tuple(segments)
         unsynced = [(one, one.size_bytes) for one in here if one is active or one.sync.synced_bytes < one.size_bytes]
-        return lambda: self._repair(here, unsynced, active, end_offset)
+        return lambda: self._rewrite(here, unsynced, active, end_offset)
 
-    def _repair(
+    def _rewrite(
         self, here: Iterable[Segment], unsynced: Iterable[tuple[Segment, int]], active: Segment, end_offset: int
     ) -> None:
         with self._guard:

@@ -49,7 +49,7 @@ class Opened:
     unsealed: bool = False
     """Something was read from the logs themselves: the seals have to be written anew."""
     names_unsynced: bool = False
-    """A power cut may still change what is in the folder."""
+    """A power cut may still change the names in the folder."""
     recovery_point: int | None = None
     """Up to where the log is known to be on the disk, if that is not its end."""
     snapshot_offset: int = -1

@@ -2,9 +2,9 @@
 
 One thread calls everything but `sync`; nothing waits, so nothing is locked. The life of an append: `append` checks and
 queues it, `flush` writes all that is queued with one write, `sync` (in a worker thread) has it on the disk. `log_end_offset` counts
-what is queued, `high_watermark` what is written: readers see the log up to there. When a write fails, everything since the
+queued records, `high_watermark` written ones: readers see the log up to there. When a write fails, everything since the
 last flush is taken back, from the files as from memory, and the partition goes on. If that fails too, or a sync does, the
-partition is read only: it takes no appends until the job of `repair_job` has gone well. One that is offline serves nothing
+partition is read only: it takes no appends until the job of `rewrite_job` has gone well. One that is offline serves nothing
 until its folder has been opened again (`replace_log`). See `condition`.
 """
 
@@ -141,7 +141,7 @@ class Partition:
 
     @property
     def _is_believed(self) -> bool:
-        """Whether what is read is what lies on the disk: nothing has failed there, or nothing is written to it."""
+        """Whether a read shows the bytes on the disk: no sync has failed there, or nothing is written to it."""
         return self._sync_state.condition.stopped is None or isinstance(self._resources.storage, OverlayStorage)
 
     @property
@@ -296,7 +296,7 @@ class Partition:
             raise
 
     def flush(self) -> None:
-        """Write what is queued. Raises StorageFault, after everything since the last flush has been taken back."""
+        """Write the queued appends. Raises StorageFault, after everything since the last flush has been taken back."""
         if self._failed is not None:
             fault, self._failed = self._failed, None
             raise fault
@@ -331,7 +331,7 @@ class Partition:
         self._completed.clear()
 
     def stop(self, reason: str) -> None:
-        """Take no appends, and be read, until `repair_job` has gone well."""
+        """Take no appends, and be read, until `rewrite_job` has gone well."""
         self._sync_state.stop(reason)
         log.error("%s-%s takes no appends until its disk works again: %s", self.topic, self.index, reason)
 
@@ -391,11 +391,11 @@ class Partition:
     def has_unsynced(self) -> bool:
         return self._sync_state.waiting_since_ms >= 0
 
-    def repair_job(self) -> Callable[[], None]:
+    def rewrite_job(self) -> Callable[[], None]:
         """What has a stopped partition take appends again once its disk works; raises StorageFault; may run in a worker."""
-        job = self._durability.repair_job(self.segments, self._active, self.high_watermark)
+        job = self._durability.rewrite_job(self.segments, self._active, self.high_watermark)
 
-        def repair() -> None:
+        def rewrite_log() -> None:
             try:
                 job()
             except Unreadable as damage:
@@ -404,7 +404,7 @@ class Partition:
             else:
                 self._sync_state.resume()
 
-        return repair
+        return rewrite_log
 
     def replace_log(self, opened: Opened) -> None:
         """Go on with what a fresh opening has found; no appends are taken until unsynced bytes are rewritten."""
@@ -628,7 +628,7 @@ class Partition:
             path = f"{self.directory}/{base_offset:020d}{transaction_index.SUFFIX}"
             self._aborted[base_offset] = TransactionIndex(self._resources.storage, path, base_offset, cleaned.aborted)
 
-    # -- mending
+    # -- rescanning
 
     def set_active_apart(self, now_ms: int) -> None:
         """Go on in a new segment: the active one, which has records, is to be read again. Raises StorageFault."""

@@ -89,7 +89,7 @@ def sound(data: bytes, end_offset: int) -> bytes:
 
 
 def make_dirty(file: File, start: int, end: int) -> None:
-    """Write again what is there, unchanged, so that the next sync has it on the disk whatever became of the last one.
+    """Write the bytes again, unchanged, so that the next sync has them on the disk whatever became of the last one.
 
     At a start after a process that was killed: a sync of its may have failed, and the pages that it left count as clean.
     """

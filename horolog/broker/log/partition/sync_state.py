@@ -1,9 +1,9 @@
-"""What a partition's thread and its workers tell each other: whether appends are taken, what is to be synced, what is on the disk.
+"""What a partition's thread and its workers tell each other: whether appends are taken, which files are to be synced, how much is on the disk.
 
 This is the only object of a partition that more than one thread writes (beside the `SegmentSync` of each of its segments), and
 its methods are grouped by the thread that calls them. Nothing waits here:
 
-- work is asked for by a queue or a flag, and a flag is cleared *before* the work: what is written meanwhile asks again;
+- work is asked for by a queue or a flag, and a flag is cleared *before* the work: a write meanwhile asks again;
 - a count has one writer: the changes of names are counted by the partition's thread, those that are synced by the worker;
 - a condition follows from the one before, so it is changed under a lock: a deleted partition stays deleted.
 

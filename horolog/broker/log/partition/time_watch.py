@@ -1,6 +1,6 @@
 """Notices records whose time surprises retention when they are appended, and not only when retention meets them.
 
-What is already behind the edge of `retention.ms` may be deleted at once; what lies in the future keeps itself and everything
+A record already behind the edge of `retention.ms` may be deleted at once; one that lies in the future keeps itself and everything
 behind it. Both are counted by append, going by its largest time; people are told of the first of a topic in an hour.
 """
 

@@ -50,7 +50,7 @@ class ProducerBatch(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """What is known of one producer. Replaced as a whole by every change, so that a change can be taken back."""
+    """The state of one producer. Replaced as a whole by every change, so that a change can be taken back."""
 
     epoch: int
     batches: tuple[Appended, ...]  # oldest first; empty when only markers of this epoch are known
@@ -322,7 +322,7 @@ def _check_coordinator(producer: Producer, marker: Marker) -> Rejected | None:
 
 
 def _after(before: Producer, batch: ProducerBatch, now_ms: int) -> Producer:
-    """What is known of a producer once this batch is in the log."""
+    """The producer's state once this batch is in the log."""
     kept = before.batches if batch.producer_epoch == before.epoch else ()
     if batch.marker is not None:
         return Producer(batch.producer_epoch, kept, batch.max_timestamp, batch.marker.coordinator_epoch, -1, now_ms)

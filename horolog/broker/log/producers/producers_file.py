@@ -21,9 +21,9 @@ Version 1, big-endian; a folder has one such file, and a Kafka leaves it alone:
 **When it is written.** Before every snapshot (a roll, a checkpoint of a growing segment, a clean stop), with what was known then;
 removed when there is nothing to keep. Like a snapshot it never describes data that is not on the disk.
 
-**What is believed.** Only what fits: a batch counts if the file has, for the same producer and epoch, the oldest batch that is known
+**Trust.** A batch counts if the file has, for the same producer and epoch, the oldest batch that is known
 from the snapshot and the log, with the same sequences and offsets, and the batch comes before it. A file that is missing, damaged or
-from another time says nothing, and what is known is what Kafka would know.
+from another time says nothing, and the partition knows as much as Kafka would.
 """
 
 import struct

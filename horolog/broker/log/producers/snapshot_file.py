@@ -9,7 +9,7 @@ Version 1, big-endian:
         producer id               int64
         producer epoch            int16
         last sequence             int32   -1 when only markers are known
-        last offset               int64   of the producer's last data batch, -1 likewise
+        last offset               int64   of the producer's last data batch, or -1
         offset delta              int32   last offset minus first offset of that batch
         timestamp                 int64   of the last batch or marker
         coordinator epoch         int32   of the last marker, -1 when there was none

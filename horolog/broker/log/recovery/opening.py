@@ -1,6 +1,6 @@
 """Opens a partition for reading where it cannot be written: its disk is full, or its files are only to be read.
 
-Opening mends what a crash has left, and that writes: indexes, set-aside damage, a shorter log. Where nothing can be written all of it
+Opening recovers what a crash has left, and that writes: indexes, set-aside damage, a shorter log. Where nothing can be written all of it
 is kept in memory (`overlay`), so that everything is served; the partition takes no appends until its folder can be written to and has
 been opened again (`retries`). What only frees room (retention, leftovers) is done on the disk all the same.
 """

@@ -1,4 +1,4 @@
-"""Notices that log files were removed or replaced under the running broker: what is written to them has no name and goes with the process.
+"""Notices that log files were removed or replaced under the running broker: bytes written to them have no name and go with the process.
 
 Every sync looks whether the log that it has synced still has its name. Partitions that nobody syncs are looked at here: each second those
 that were written to since their last sync, and of the others so many that a round takes `ROUND_STEPS` seconds. A partition that has lost a
@@ -44,6 +44,6 @@ def _look_at(partitions: Iterable[Partition]) -> None:
                 segment.check_in_place()
         except FileMissing as missing:
             if partition.takes_appends:
-                partition.stop(f"what is written would be lost: {missing}")
+                partition.stop(f"appends would be lost: {missing}")
         except StorageFault as fault:
             log.warning("%r: its files cannot be looked for: %s", partition, fault)

@@ -1,6 +1,6 @@
 """Opens one partition's folder, whatever was left in it: a clean stop, a crash, a copy, or another broker's work.
 
-What is done, in order:
+The steps, in order:
 
 1. Leftovers go: `.deleted`, `.cleaned`, `.tmp`, index files without a log; an interrupted swap is finished (`swap_files`).
 2. Each segment is either vouched for by its seal (`seals`), or scanned from where its seal ends: its indexes are made anew and what
@@ -8,7 +8,7 @@ What is done, in order:
    is set aside, stays where it is and is passed over. Empty logs between others are nothing.
    Where the log ended when that was last put on record (seals; after a clean stop also the recovery point) no offset is given out
    again: if the end is damaged, a new segment begins there.
-   After a stop that was not clean, what is scanned is written again as it is (`rewrite.make_dirty`): the first sync has it on the disk
+   After a stop that was not clean, scanned bytes are written again as they are (`rewrite.make_dirty`): the first sync has it on the disk
    even if a sync of the last process has failed, and the names in the folder are synced with it.
 3. Leader epochs come from their checkpoint, cut to the log. After a stop that was not clean the epoch goes up by one: records that
    clients have seen may be gone, and that is how they can tell.
@@ -56,14 +56,14 @@ STRAY_SUFFIX = ".stray"
 def open_partition(
     topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, known: Circumstances
 ) -> Partition:
-    """Open the partition in a folder that is there. Raises StorageFault if its files cannot be read or mended."""
+    """Open the partition in a folder that is there. Raises StorageFault if its files cannot be read or recovered."""
     return Partition(open_log(topic, index, directory, config, resources, known))
 
 
 def open_log(
     topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, known: Circumstances
 ) -> Opened:
-    """What a partition begins with, as its folder is. Raises StorageFault if its files cannot be read or mended."""
+    """What a partition begins with, as its folder is. Raises StorageFault if its files cannot be read or recovered."""
     return _Opening(topic, index, directory, config, resources, known).open()
 
 
@@ -242,7 +242,7 @@ class _Opening:
         goes_on = following > end_offset and self._first_in(named, end_offset, following) is not None
         old = self._path(named)
         new = self._path(end_offset) if goes_on else f"{old}{STRAY_SUFFIX}"
-        log.error("%s: %s repeats what is in the log before it and becomes %s", self.name, old, new)
+        log.error("%s: %s repeats records of the log before it and becomes %s", self.name, old, new)
         self.storage.rename(old, new)
         for suffix in leftovers.COMPANION_SUFFIXES:
             if self.storage.exists(f"{self.directory}/{named:020d}{suffix}"):
@@ -411,7 +411,7 @@ def _topic_id_in(storage: Storage, directory: str) -> bytes | None:
 
 
 def _topic_id_if_readable(storage: Storage, directory: str) -> bytes | None:
-    """Likewise of a folder that something is wrong with."""
+    """The same for a folder that may not be readable: then None."""
     try:
         return _topic_id_in(storage, directory)
     except StorageFault:

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A closed segment that is to be read again, and what is known of it."""
+    """A closed segment that is to be read again, and its offsets as they were known."""
 
     partition: Partition
     segment: Segment
@@ -68,7 +68,7 @@ class Rescanner:
             seal = fresh.complete()
             fresh.datasync()
         except StorageFault as fault:
-            log.error("%s cannot be mended: %s", fresh.log.path, fault)
+            log.error("%s cannot be rescanned: %s", fresh.log.path, fault)
             return None
         finally:
             fresh.close()
@@ -77,11 +77,11 @@ class Rescanner:
 
     def finish(self, task: Task, seal: Seal) -> bool:
         """Go on with what was found; False if the segment has gone meanwhile. Belongs to the loop's thread."""
-        mended = task.partition.take_rescanned(task.segment, seal)
-        if mended:
+        rescanned = task.partition.take_rescanned(task.segment, seal)
+        if rescanned:
             task.partition.folder.counters.segments_mended.value += 1
-            log.info("%r: segment %s is mended", task.partition, task.segment.base_offset)
-        return mended
+            log.info("%r: segment %s is rescanned", task.partition, task.segment.base_offset)
+        return rescanned
 
 
 def _task(partition: Partition, base_offset: int, now_ms: int) -> Task | None:

@@ -1,6 +1,6 @@
 """Has partitions that a fault of the disk has stopped come back by themselves: tried at once, then less and less often.
 
-A stopped partition is repaired in a worker (see `partition.rewrite`). One whose changes are kept in memory (see `opening`) is tried there until
+A stopped partition is written again in a worker (see `partition.rewrite`). One whose changes are kept in memory (see `opening`) is tried there until
 its folder can be written to, and opened again then. An offline one has its folder opened again, on the loop's thread and
 one at a time, because that may mean to read its last segment whole: so it is tried more seldom.
 """
@@ -32,7 +32,7 @@ class _Attempts:
     count: int = 0
     running: bool = False
     writable: bool = False
-    """What is kept in memory can be on the disk: the folder is to be opened again."""
+    """Changes kept in memory can be made on the disk: the folder is to be opened again."""
 
 
 class Retries:
@@ -61,7 +61,7 @@ class Retries:
             if partition.fault is None and not attempts.writable:
                 self._put_off(attempts, LONGEST_REPAIR_PAUSE_S)
                 attempts.running = True
-                jobs.append(self._repair(partition, attempts))
+                jobs.append(self._rewrite(partition, attempts))
             elif not reopened:
                 self._put_off(attempts, LONGEST_REOPENING_PAUSE_S)
                 attempts.writable = False
@@ -82,13 +82,13 @@ class Retries:
         attempts.pause_s = min(attempts.pause_s * 2, longest_s)
 
     @staticmethod
-    def _repair(partition: Partition, attempts: _Attempts) -> Job:
+    def _rewrite(partition: Partition, attempts: _Attempts) -> Job:
         below = storage_below(partition)
-        repair = partition.repair_job() if below is None else partial(probe_below, partition, below)
+        rewrite_log = partition.rewrite_job() if below is None else partial(probe_below, partition, below)
 
         def job() -> None:
             try:
-                repair()
+                rewrite_log()
                 attempts.writable = below is not None
             except StorageFault as fault:
                 level = logging.WARNING if attempts.count == 1 else logging.DEBUG

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from horolog.protocol.records.convert_up import UpBatch
 
 CONVERTED_BYTES = 32 * 1024 * 1024
-"""The bound on what is remembered, unless the settings say otherwise."""
+"""The bound on remembered bytes, unless the settings say otherwise."""
 
 
 class Chunk(NamedTuple):

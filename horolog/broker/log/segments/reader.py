@@ -1,4 +1,4 @@
-"""Finds batches in a segment's log file and cuts what is read at a batch boundary.
+"""Finds batches in a segment's log file and cuts reads at a batch boundary.
 
 The offset index gives a position to begin at; from there the walk goes from header to header, reading small pieces of
 the file, until the wanted batch or boundary. Damaged ranges (`Segment.holes`) are passed over and never handed out.
@@ -71,7 +71,7 @@ def good_end(segment: Segment, position: int) -> int:
 
 
 def boundary(segment: Segment, position: int, limit: int, end: int) -> tuple[int, int]:
-    """Where to cut what is read from `position` on: the last batch boundary not behind `limit`, which is before `end`.
+    """Where to cut a read from `position` on: the last batch boundary not behind `limit`, which is before `end`.
 
     Also the offset with which the next read will probably come: one that lies in the batch at that boundary and not before it.
     """

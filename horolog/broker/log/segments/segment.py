@@ -1,9 +1,9 @@
-"""One segment: a log file, its two indexes, and what is known of them; appends are queued and written by `flush`.
+"""One segment: a log file, its two indexes, and the largest time and offsets in them; appends are queued and written by `flush`.
 
 Files, named by the offset of the first record that the segment may hold, in 20 digits: `.log` holds batches and messages as
 they travel, one after the other and nothing else; `.index` and `.timeindex` are specified in `offset_index` and `time_index`.
 
-`append` takes bytes that are ready to be stored, adds the index entries they are due and changes what is known at once;
+`append` takes bytes that are ready to be stored, adds the index entries they are due and changes times and offsets at once;
 nothing is written before `flush`, which takes one write for the log and at most one for each index. `roll_back` returns to
 what the last flush left. `size_bytes` is what has been written, `end_bytes` what it will be.
 
@@ -277,7 +277,7 @@ class Segment:
         )
 
     def flush(self) -> None:
-        """Write what is queued."""
+        """Write the queued bytes and index entries."""
         self.log.pwritev(self.pending, self.size_bytes)
         if self._has_new_entries:
             offsets, times = self.indexes()
@@ -533,7 +533,7 @@ class Segment:
         return found
 
     def _read_and_sum(self, size_bytes: int, position: int) -> bytes:
-        """Read while scanning: what is read for the first time goes into the sums."""
+        """Read while scanning: bytes that are read for the first time go into the sums."""
         data = self.log.pread(size_bytes, position)
         at = self.sums.size_bytes - position
         if 0 <= at < size_bytes:
@@ -614,7 +614,7 @@ class Segment:
             self.log.check_in_place()
         except FileMissing as missing:
             if not self.removed:
-                advice = "put the very file back, or start the broker again to go on with what is there"
+                advice = "put the very file back, or start the broker again to go on without it"
                 raise FileMissing(f"{missing}; {advice}", path=missing.path) from missing
 
     def close(self) -> None:

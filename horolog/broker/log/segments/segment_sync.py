@@ -1,7 +1,7 @@
 """How much of a segment is on the disk, and whether a sync of it is due: all of a segment that more than one thread writes.
 
 The partition's thread says what there is to be synced, a worker takes that up and says what came of it. A flag is cleared *before*
-the work it asks for, so that what is written meanwhile asks again; `synced_bytes` has one writer at a time.
+the work it asks for, so that a write meanwhile asks again; `synced_bytes` has one writer at a time.
 """
 
 

@@ -2,7 +2,7 @@
 
 File names, as Kafka has them, `<base offset, 20 digits>` and then:
 
-    .log.cleaned    being written; worth nothing after a crash (likewise .index, .timeindex, .txnindex)
+    .log.cleaned    being written; worth nothing after a crash (so are .index, .timeindex, .txnindex)
     .log.swap       complete and on the disk; takes its place even after a crash
     .log            in place
     .log.deleted    out of use, removed after file.delete.delay.ms

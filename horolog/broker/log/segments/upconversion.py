@@ -2,7 +2,7 @@
 
 A log is converted in chunks, which begin where a reader begins and end with the message that reaches over the next multiple of
 `CHUNK_BYTES`: readers that begin at different places soon share them. Readers that ask for less than a chunk get batches made
-for them. No batch is ever cut, and what is v2 already stays as it is.
+for them. No batch is ever cut, and v2 batches stay as they are.
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def read_converted(
 ) -> ConvertedSlice:
     """Batches made of what lies between two batch boundaries, no more than `max_bytes`, unless the first alone is and must be.
 
-    Raises BeingRescanned for damage, and DecodeError for what is whole and cannot be read, if that comes first.
+    Raises BeingRescanned for damage, and DecodeError for a whole batch that cannot be read, whichever comes first.
     """
     taken: list[UpBatch] = []
     at, room = position, max_bytes

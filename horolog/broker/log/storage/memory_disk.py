@@ -4,7 +4,7 @@ Faults are asked for with `fail`: the next operations of a kind, on paths that c
 a failed write may leave a part of its bytes behind, a failed sync forgets what it should have synced (as a kernel
 does, which marks the pages clean): readers see it until they are `evicted`, a later sync succeeds and does not have it on the disk. `capacity_bytes` makes a full disk, `unwritable` files and folders that are only read. `power_off_after` ends the world at the n-th
 operation that changes anything: from then on everything raises `PowerCut`. `die` is the milder end: the process is gone and
-what it had written is there. `corrupt` damages what is at rest, and `while_syncing` is what goes on while a sync waits for the disk.
+what it had written is there. `corrupt` damages bytes at rest, and `while_syncing` runs while a sync waits for the disk.
 """
 
 import errno
@@ -102,7 +102,7 @@ class MemoryDisk:
         self.locks.clear()
 
     def corrupt(self, path: str, position: int, mask: int) -> None:
-        """Flip bits of a byte at rest, in what is still on its way to the disk too; nothing tells that this has happened."""
+        """Flip bits of a byte at rest, also where it is still on its way to the disk; nothing tells that this has happened."""
         node = self.file_node(path)
         node.data.extend(bytes(max(0, position + 1 - len(node.data))))
         node.data[position] ^= mask

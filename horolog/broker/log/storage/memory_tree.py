@@ -1,4 +1,4 @@
-"""The tree of a disk in memory: of each file and folder what a reader sees, what is on the disk, and the changes between the two."""
+"""The tree of a disk in memory: of each file and folder the state that a reader sees, the one on the disk, and the changes between the two."""
 
 import random
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Node:
-    """A file: what a reader sees, what is on the disk, and the changes between the two in order.
+    """A file: the bytes that a reader sees, those on the disk, and the changes between the two in order.
 
     `data` may be shorter than the file, which then goes on with zeros that take no space.
     """

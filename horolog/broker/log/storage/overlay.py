@@ -1,10 +1,10 @@
 """A storage over another one: it reads what lies there, and keeps every change in memory.
 
 Recovery can be tried out on it and seen at work, a folder that nobody may write to is served through it, and a partition
-whose disk is full is read over it until there is room. What is written again as it is changes nothing and takes no memory; what is
-copied aside (files whose names `aside_names` knows) is kept as a size only, so that memory does not depend on the damage.
+whose disk is full is read over it until there is room. Bytes written again as they are take no memory;
+files that recovery sets aside (`aside_names` knows their names) are kept as sizes only, so that memory does not depend on the damage.
 
-Files are named by their paths: a file that was opened sees what is done under its path later, also through another overlay that
+Files are named by their paths: a file that was opened sees later changes under its path, also through another overlay that
 shares the changes (`over`).
 """
 
@@ -127,7 +127,7 @@ class OverlayFile:
 
 
 class OverlayStorage:
-    """See the module's docstring. With `frees`, what is removed or renamed goes below as well, if that lets it."""
+    """See the module's docstring. With `frees`, removals and renames are made below as well, where that is possible."""
 
     def __init__(self, below: Storage, changed: Changes | None = None, *, frees: bool = False) -> None:
         self.below = below

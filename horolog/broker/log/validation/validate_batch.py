@@ -166,7 +166,7 @@ def _producer_batch(header: BatchHeader, first_offset: int, max_timestamp: int) 
 
 
 def _no_batch(view: memoryview) -> Refused:
-    """The refusal of what is too short for a batch, or of another format."""
+    """The refusal of bytes that are too short for a batch, or of another format."""
     if len(view) >= PREFIX_BYTES:
         _, length, magic = PREFIX.unpack_from(view)
         if not 0 <= magic <= _MAGIC:
@@ -194,7 +194,7 @@ def _size_of_only_batch(view: memoryview, magic: int, length: int) -> int:
 
 
 def _check_header(header: BatchHeader, view: memoryview, config: TopicConfig, *, zstd_is_known: bool) -> None:
-    """The header's rules one by one, in the order in which Kafka names what is broken first."""
+    """The header's rules one by one, in Kafka's order: the first that is broken is the one that it names."""
     if header.attributes & CODEC_MASK == Codec.ZSTD and not zstd_is_known:
         raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7 or newer")
     if header.base_offset != 0:
@@ -237,7 +237,7 @@ def _with_own_times(header: BatchHeader) -> BatchHeader:
 
 
 def _store_changed(batch: bytearray, payload: bytes, header: BatchHeader, scan: Scan, config: TopicConfig) -> Validated:
-    """Store the batch with other bytes than came: another codec or format, or offsets put right.
+    """Store the batch with other bytes than came: another codec or format, or corrected offsets.
 
     Offsets out of order are refused in compressed batches, and kept in plain ones where nothing else makes it necessary to write
     the records anew, as Kafka does, but only inside of the range that the batch claims.

@@ -286,7 +286,7 @@ def _store_plain(records: list[Record], magic: int, append_time: int | None, con
 def _stored_whole(
     data: Buffer, first_offset: int, last_offset: int, timestamp: int, append_time: int | None, *, magic: int
 ) -> Validated:
-    """The verdict on what is stored as one wrapper or batch."""
+    """The verdict on records that are stored as one wrapper or batch."""
     return Validated(
         [data],
         len(data),
@@ -313,7 +313,7 @@ def _stored(
     *,
     magic: int = 1,
 ) -> Validated:
-    """The verdict on what is stored as plain messages, which begin at `starts` and have these times."""
+    """The verdict on records that are stored as plain messages, which begin at `starts` and have these times."""
     marks = _marks(starts, timestamps, first_offset, config.index_interval_bytes)
     largest = max(marks, key=attrgetter("max_timestamp")) if len(marks) > 1 else marks[0]
     return Validated(

@@ -10,7 +10,7 @@ from horolog.protocol.records.timestamps import NO_TIMESTAMP
 # How many offending records are named one by one; producers show a handful.
 MOST_RECORD_ERRORS = 1000
 
-RecordError = tuple[int, str]  # the record's place in its set, and what is wrong with it
+RecordError = tuple[int, str]  # the record's place in its set, and its fault
 
 
 class Refused(Exception):

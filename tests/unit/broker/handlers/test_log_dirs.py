@@ -101,7 +101,7 @@ async def test_a_folder_that_is_away_at_the_start_is_told_as_failed(version):
         assert await folders_of(broker, version) == {A: (0, {"t": [0, 2]}), B: (FAILED, {})}
         storage.heal()
         broker.clock.advance(int(FOLDER_LOOK_S * 1000) + 1)
-        broker.broker.logs.revive()
+        broker.broker.logs.retry_stopped()
         assert await folders_of(broker, version) == {A: (0, {"t": [0, 2]}), B: (0, {"t": [1]})}
 
 

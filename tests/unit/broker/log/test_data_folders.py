@@ -46,7 +46,7 @@ class Machine:
         """Let the manager look at its folders, and open again what it can."""
         for _ in range(20):
             self.clock.advance(int(FOLDER_LOOK_S * 1000) + 1)
-            for job in self.logs.revive()[1]:
+            for job in self.logs.retry_stopped()[1]:
                 job()
 
     def places(self, topic):

@@ -207,7 +207,7 @@ def test_what_is_open_in_a_partition_that_comes_back_later_joins_its_transaction
     assert partition.fault
     world.storage.heal()
     assert world.logs.open_again(partition)
-    partition.repair_job()()
+    partition.rewrite_job()()
     world.coordinator.reopened(partition)
     world.settle()
     assert end(world, producer).code == ErrorCode.NONE

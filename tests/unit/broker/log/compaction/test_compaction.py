@@ -211,7 +211,7 @@ def test_a_swap_that_failed_is_finished_while_running(world):
     world.storage.fail("rename", ".swap", times=1)
     assert not world.compactor.finish(task, cleaned, world.clock.wall_ms())
     for _ in range(10):
-        for job in world.logs.revive()[1]:
+        for job in world.logs.retry_stopped()[1]:
             job()
         world.clock.advance(1_000)
     assert world.partition.takes_appends

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from horolog.broker.log.integrity.corrections import as_batch, moved, put_right, with_epoch
+from horolog.broker.log.integrity.corrections import as_batch, corrected, moved, with_epoch
 from tests.unit.broker.log.integrity.test_scanning import batch
 
 KINDS = [(2, 0, 3), (2, 4, 3), (1, 0, 1), (1, 1, 3), (0, 0, 1), (0, 1, 3)]
@@ -23,8 +23,8 @@ def test_any_bit_of_offset_size_and_magic_is_put_right(kind, data):
     magic, codec, count = kind
     good = batch(100, count, magic, codec)
     bad = flipped(good, data.draw(st.sampled_from(UNCOVERED_BITS[magic])))
-    assert put_right(bad, 100, 100 + count) == good, "between neighbours"
-    assert put_right(bad, 100, None) == good, "at the end of a log without gaps"
+    assert corrected(bad, 100, 100 + count) == good, "between neighbours"
+    assert corrected(bad, 100, None) == good, "at the end of a log without gaps"
 
 
 @settings(max_examples=200)
@@ -34,34 +34,34 @@ def test_what_the_checksum_covers_is_not_put_right(kind, data):
     good = batch(100, count, magic, codec)
     first = 17 * 8 if magic == 2 else 12 * 8
     bad = flipped(good, data.draw(st.integers(first, 8 * len(good) - 1)))
-    assert put_right(bad, 100, 100 + count) is None
+    assert corrected(bad, 100, 100 + count) is None
 
 
 def test_in_a_log_with_gaps_an_offset_that_fits_stays():
     good = batch(100, 2)
-    assert put_right(good, 90, 110) == good
+    assert corrected(good, 90, 110) == good
 
 
 def test_where_the_neighbours_leave_a_choice_nothing_is_put_right():
     bad = flipped(batch(100, 2), 40 + 7)
-    assert put_right(bad, 90, 110) is None
-    assert put_right(bad, 90, 102) is None, "12 offsets are free, the batch takes 2"
+    assert corrected(bad, 90, 110) is None
+    assert corrected(bad, 90, 102) is None, "12 offsets are free, the batch takes 2"
 
 
 def test_at_the_end_more_than_one_wrong_bit_is_left():
-    assert put_right(flipped(flipped(batch(100, 2), 40), 50), 100, None) is None
+    assert corrected(flipped(flipped(batch(100, 2), 40), 50), 100, None) is None
 
 
 def test_at_the_end_of_a_log_with_gaps_only_an_offset_that_goes_back_is_wrong():
     ahead, back = flipped(batch(100, 2), 56), flipped(batch(100, 2), 58)
-    assert put_right(ahead, 100, None, dense=False) == ahead
-    assert put_right(back, 100, None, dense=False) is None
+    assert corrected(ahead, 100, None, dense=False) == ahead
+    assert corrected(back, 100, None, dense=False) is None
 
 
 def test_at_the_end_of_a_log_with_gaps_an_offset_that_no_segment_can_hold_is_put_right():
     good, end_offset = batch(100, 2), 2**31
-    assert put_right(flipped(good, 3 * 8 + 2), 100, None, dense=False, end_offset=end_offset) == good
-    assert put_right(flipped(batch(103, 2), 3 * 8 + 2), 100, None, dense=False, end_offset=end_offset) is None
+    assert corrected(flipped(good, 3 * 8 + 2), 100, None, dense=False, end_offset=end_offset) == good
+    assert corrected(flipped(batch(103, 2), 3 * 8 + 2), 100, None, dense=False, end_offset=end_offset) is None
 
 
 @pytest.mark.parametrize(("magic", "codec", "count"), KINDS)
@@ -83,4 +83,4 @@ def test_an_epoch_is_no_part_of_the_checksum():
 
 def test_rubbish_is_nothing():
     for data in (b"", b"x", bytes(100), b"\xff" * 61):
-        assert put_right(data, 0, None) is None
+        assert corrected(data, 0, None) is None

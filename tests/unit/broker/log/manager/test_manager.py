@@ -168,7 +168,7 @@ def revive(machine, logs, seconds=700):
     """Let time pass, and have done what comes up; the partitions that were opened again."""
     reopened = []
     for _ in range(seconds):
-        back, jobs = logs.revive()
+        back, jobs = logs.retry_stopped()
         reopened += back
         for job in jobs:
             job()

@@ -583,7 +583,7 @@ def test_a_partition_whose_log_is_replaced_is_the_fresh_opening_and_takes_no_app
     assert "not known to be on the disk" in partition.stopped
     assert (fresh.stopped, fresh.fault) == (None, None)
     assert partition.leader_epoch == max(epoch, opened.leader_epoch) > epoch
-    partition.repair_job()()
+    partition.rewrite_job()()
     assert partition.takes_appends
     fresh.leader_epoch = partition.leader_epoch + 1
     fresh.replace_log(replace(opened, stopped="no room"))

@@ -60,7 +60,7 @@ def test_repair_has_everything_on_the_disk_and_appends_go_on(model):
     stopped(model)
     before = read_all(model.partition)
     assert len(before) == 6, "reading goes on"
-    model.partition.repair_job()()
+    model.partition.rewrite_job()()
     assert model.partition.takes_appends
     assert model.partition.recovery_point == 6
     written(model, 1)
@@ -79,11 +79,11 @@ def test_repair_reaches_over_segments():
     with pytest.raises(StorageFault):
         model.partition.sync()
     with pytest.raises(StorageFault):
-        model.partition.repair_job()()
+        model.partition.rewrite_job()()
     assert model.partition.stopped
     before = read_all(model.partition)
     model.storage.heal()
-    model.partition.repair_job()()
+    model.partition.rewrite_job()()
     assert after_power_cut(model) == before
 
 
@@ -94,12 +94,12 @@ def test_while_the_disk_fails_a_repair_changes_nothing(model, operation, code):
     model.storage.fail(operation, times=ALL, code=code)
     for _ in range(3):
         with pytest.raises(StorageFault):
-            model.partition.repair_job()()
+            model.partition.rewrite_job()()
         with pytest.raises(StorageFault):
             append(model)
         assert len(read_all(model.partition)) == 6
     model.storage.heal()
-    model.partition.repair_job()()
+    model.partition.rewrite_job()()
     assert model.partition.takes_appends
     assert len(after_power_cut(model)) == 6
 
@@ -110,7 +110,7 @@ def test_power_may_fail_at_any_moment_of_a_repair():
         model = stopped(Model(small_config(segment_bytes=100_000)), count=5)
         model.storage.power_off_after(seed % 8 + 1)
         with suppress(PowerCut):
-            model.partition.repair_job()()
+            model.partition.rewrite_job()()
         model.storage.crash(random.Random(seed))
         model.reopen(was_clean=False)
         rows = read_all(model.partition)
@@ -126,7 +126,7 @@ def test_what_a_failed_write_has_left_is_cut_off(model):
     with pytest.raises(StorageFault):
         model.flush()
     assert model.partition.stopped
-    model.partition.repair_job()()
+    model.partition.rewrite_job()()
     written(model, 1)
     model.partition.sync()
     assert [row[0] for row in after_power_cut(model)] == [0, 1, 2]
@@ -135,7 +135,7 @@ def test_what_a_failed_write_has_left_is_cut_off(model):
 def test_what_the_cache_has_given_up_is_not_made_up(model):
     """The unsynced records are nowhere any more: the partition is opened again as after a crash, and their offsets come anew."""
     stopped(model, evicting=True)
-    model.partition.repair_job()()
+    model.partition.rewrite_job()()
     assert model.partition.fault is not None
     assert not model.partition.takes_appends
 
@@ -156,7 +156,7 @@ def test_small_files_of_a_new_folder_are_written_again(model):
     model.storage.fail("sync", "leader-epoch")
     with pytest.raises(StorageFault):
         model.partition.sync()
-    model.partition.repair_job()()
+    model.partition.rewrite_job()()
     model.storage.crash()
     assert model.storage.read_all(f"{DIRECTORY}/leader-epoch-checkpoint")
 
@@ -171,7 +171,7 @@ def test_producers_are_told_of_what_was_repaired(model):
         model.partition.sync()
     with pytest.raises(StorageFault):
         model.partition.append(batch, NOW_MS, produce_version=NEW)
-    model.partition.repair_job()()
+    model.partition.rewrite_job()()
     assert model.partition.append(batch, NOW_MS, produce_version=NEW).base_offset == first.base_offset
     assert len(after_power_cut(model)) == 1
 
@@ -191,7 +191,7 @@ def test_seals_that_can_not_be_written_stop_nothing_and_come_later():
 
 def test_nothing_is_left_of_the_probe(model):
     stopped(model)
-    model.partition.repair_job()()
+    model.partition.rewrite_job()()
     assert not [name for name in model.storage.list_dir(DIRECTORY) if PROBE in name]
 
 

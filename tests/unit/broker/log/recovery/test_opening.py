@@ -43,7 +43,7 @@ class Machine:
 
     def revive(self, logs, seconds=20):
         for _ in range(seconds * 4):
-            _, jobs = logs.revive()
+            _, jobs = logs.retry_stopped()
             for job in jobs:
                 job()
             self.clock.advance(250)

@@ -25,7 +25,7 @@ class Stand:
     def takes_appends(self):
         return self.fault is None and self.stopped is None
 
-    def repair_job(self):
+    def rewrite_job(self):
         def job():
             self.repairs += 1
             if self.broken:

@@ -27,7 +27,7 @@ def test_offsets_are_not_taken_for_missing_while_their_partition_is_mended(monke
         world.restart()
     shard = partition.index
     assert world.coordinator.registry.load_error(shard) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    world.coordinator.mended(shard)
+    world.coordinator.rescanned(shard)
     assert committed(world).committed_offset == 5
 
 
