@@ -65,7 +65,7 @@ class Changes:
         self._queue(_Change(decide, done, is_so=False))
 
     def note(self, entry: Entry) -> None:
-        """Keep what is so already. If it cannot be written now it is with the next entry, or the next start finds it."""
+        """Keep an entry that holds already. If it cannot be written now, the next entry writes it, or the next start finds it."""
         self._queue(_Change(lambda _: entry, _nobody_waits, is_so=True))
 
     def _queue(self, change: _Change) -> None:
