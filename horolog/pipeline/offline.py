@@ -19,14 +19,13 @@ from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.partition import Partition, Resources
 from horolog.broker.log.recovery import Rescanner
 from horolog.broker.log.segments import LOG_SUFFIX, Segment, reader
-from horolog.broker.log.storage import FileMissing, StorageFault
+from horolog.broker.log.storage import FileMissing, OverlayStorage, ReadOnlyStorage, StorageFault
 from horolog.client.types import TopicPartition
 from horolog.pipeline.columns import Source
 from horolog.pipeline.decode import Aborted, Bounds, decode
 from horolog.pipeline.folders import open_partitions
 from horolog.pipeline.options import ReadOptions, parse_read
 from horolog.pipeline.positions import EARLIEST, DataLoss, OffsetRange, OptionError, resolve, split
-from horolog.pipeline.read_only import Patch, ReadOnlyStorage
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.head import LENGTH_ENDS_AT, heads_in, size_of_entry, whole_bytes
 
@@ -48,7 +47,7 @@ class Piece(NamedTuple):
     first_offset: int
     end_offset: int
     aborted: tuple[tuple[int, int], ...] | None = None  # None: aborted transactions are shown
-    patches: tuple[Patch, ...] = ()  # what opening the partition has corrected
+    patches: tuple[tuple[int, bytes], ...] = ()  # what opening the partition has corrected
 
     @property
     def size_bytes(self) -> int:
@@ -117,16 +116,17 @@ def plan(path: str, since: str | int | None = None, until: str | int | None = No
 def make_plan(options: ReadOptions, not_before_ms: int | None = None) -> Plan:
     """The pieces to read, for what the options ask; `not_before_ms` leaves out what ends before the first record so late."""
     assert options.path is not None
-    storage = ReadOnlyStorage()
+    files = ReadOnlyStorage()
+    storage = OverlayStorage(files)
     try:
         resources = Resources(storage)
         partitions = open_partitions(options.path, options.selection, resources)
-        made = _plan_and_rescan(partitions, resources, options, not_before_ms)
+        made = _plan_and_rescan(partitions, resources, files, options, not_before_ms)
         for part in made.parts:
-            part[:] = [one._replace(patches=tuple(storage.patches.get(one.path, ()))) for one in part]
+            part[:] = [one._replace(patches=storage.patches(one.path)) for one in part]
     except FileMissing as error:
         raise DataLoss(f"{options.path}: {error}; a broker has removed it meanwhile, so try again") from error
-    made.looked_at_bytes = storage.bytes_read.bytes
+    made.looked_at_bytes = sum(files.bytes_read.values())
     _check_damage(options, made)
     return made
 
@@ -134,12 +134,13 @@ def make_plan(options: ReadOptions, not_before_ms: int | None = None) -> Plan:
 def _plan_and_rescan(
     partitions: Mapping[TopicPartition, Partition],
     resources: Resources,
+    files: ReadOnlyStorage,
     options: ReadOptions,
     not_before_ms: int | None,
 ) -> Plan:
     """Plan; each segment that turns out to be damaged is read again first, as a broker's worker does it, and nothing of that is written."""
     by_directory = {each.directory: each for each in partitions.values()}
-    rescanner = Rescanner(resources.rescan_queue, resources.storage, by_directory.get)
+    rescanner = Rescanner(resources.rescan_queue, files, by_directory.get)
     while True:
         try:
             return _plan_partitions(partitions, options, not_before_ms)
@@ -277,7 +278,7 @@ def tasks_of(pieces: Iterable[Piece], task_bytes: int) -> list[list[Piece]]:
 
 def read_pieces(pieces: Iterable[Piece], *, include_headers: bool, fail_on_data_loss: bool) -> Iterator[pa.RecordBatch]:
     """The records of a task's pieces, in their order."""
-    storage = ReadOnlyStorage()
+    storage = OverlayStorage(ReadOnlyStorage())
     for piece in pieces:
         source = Source(*piece.partition, include_headers, from_files=True)
         try:
@@ -289,9 +290,10 @@ def read_pieces(pieces: Iterable[Piece], *, include_headers: bool, fail_on_data_
             log.warning("%s, and passed over", said)
 
 
-def _read_piece(storage: ReadOnlyStorage, piece: Piece, source: Source) -> Iterator[pa.RecordBatch]:
-    storage.patches[piece.path] = list(piece.patches)
+def _read_piece(storage: OverlayStorage, piece: Piece, source: Source) -> Iterator[pa.RecordBatch]:
     file = storage.open(piece.path)
+    for at, patch in piece.patches:
+        file.pwritev([patch], at)
     aborted = None if piece.aborted is None else Aborted(piece.aborted)
     bounds = Bounds(piece.first_offset, piece.end_offset)
     position = piece.start

@@ -253,7 +253,7 @@ def test_what_is_no_data_folder(horolog, tmp_path, golden_root):
 
 def test_partitions_that_are_empty_cost_next_to_nothing(start_broker, horolog, monkeypatch):
     """Each has 20 MiB of room for indexes, of which no byte was written: it was a tenth of a second for each."""
-    from horolog.client.cli.common.read_only import ReadOnlyStorage
+    from horolog.broker.log.storage import ReadOnlyStorage
 
     count, read = 200, []
     broker = start_broker()

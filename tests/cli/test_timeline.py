@@ -5,7 +5,7 @@ import json
 import pytest
 
 from horolog.broker.log.indexes import time_index
-from horolog.client.cli.common.read_only import ReadOnlyStorage
+from horolog.broker.log.storage import ReadOnlyStorage
 from tests.support import golden
 
 T0 = 1_600_000_000_000
@@ -43,7 +43,7 @@ def test_no_log_is_read(golden_root, tmp_path, horolog, monkeypatch):
             super().__init__()
             storages.append(self)
 
-    monkeypatch.setattr("horolog.client.cli.common.read_only.ReadOnlyStorage", Counting)
+    monkeypatch.setattr("horolog.broker.log.storage.ReadOnlyStorage", Counting)
     data = folder(golden_root, tmp_path, "v2-multiseg")
     document = timeline(horolog, data)
     (storage,) = storages

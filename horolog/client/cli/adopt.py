@@ -44,8 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.broker.adoption.giving import RefusedSettings
     from horolog.broker.log.manager import DataFolderError
-    from horolog.broker.log.storage import FolderInUse, OverlayStorage, StorageFault
-    from horolog.client.cli.common.read_only import ReadOnlyStorage
+    from horolog.broker.log.storage import FolderInUse, OverlayStorage, ReadOnlyStorage, StorageFault
     from horolog.client.cli.examining import adopting
 
     folders = [one.rstrip("/") or "/" for one in arguments.data_folders]
@@ -75,7 +74,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _check_folders(folders: list[str], console: Console, *, dry_run: bool) -> None:
-    from horolog.client.cli.common.read_only import ReadOnlyStorage
+    from horolog.broker.log.storage import ReadOnlyStorage
     from horolog.client.cli.examining.folder_check import is_in_use, partitions_in
 
     storage = ReadOnlyStorage()
@@ -92,9 +91,9 @@ def _check_folders(folders: list[str], console: Console, *, dry_run: bool) -> No
 
 def _broker_settings(arguments: argparse.Namespace, folder: str, console: Console) -> "Settings":
     """As `serve` would have them; who the broker is, the folder says where the arguments do not."""
+    from horolog.broker.log.storage import ReadOnlyStorage
     from horolog.broker.setting_types import SettingsError
     from horolog.broker.settings import load
-    from horolog.client.cli.common.read_only import ReadOnlyStorage
     from horolog.client.cli.examining.adopting import node_id_of
 
     flags: dict[str, str] = {}

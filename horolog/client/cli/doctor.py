@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _check_is_folder(folder: str) -> None:
-    from horolog.client.cli.common.read_only import ReadOnlyStorage
+    from horolog.broker.log.storage import ReadOnlyStorage
     from horolog.client.cli.examining.folder_check import partitions_in
 
     storage = ReadOnlyStorage()
@@ -78,7 +78,7 @@ def _check_is_folder(folder: str) -> None:
 
 
 def _examine(folder: str, topics: list[str], console: Console) -> "tuple[list[PartitionReport], list[Item]]":
-    from horolog.client.cli.common.read_only import ReadOnlyStorage
+    from horolog.broker.log.storage import ReadOnlyStorage
     from horolog.client.cli.examining.folder_check import check_partition, check_small_files, partitions_in
 
     storage = ReadOnlyStorage()
@@ -101,7 +101,7 @@ def _examine(folder: str, topics: list[str], console: Console) -> "tuple[list[Pa
 
 
 def _rehearse(folder: str, reports: "list[PartitionReport]", stamp: str) -> None:
-    from horolog.client.cli.common.read_only import ReadOnlyStorage
+    from horolog.broker.log.storage import ReadOnlyStorage
     from horolog.client.cli.examining.rehearsal import circumstances, configurations, rehearse
 
     storage = ReadOnlyStorage()

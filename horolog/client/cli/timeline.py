@@ -75,8 +75,8 @@ def _finish(arguments: argparse.Namespace, console: Console, document: dict[str,
 
 
 def _from_folder(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from horolog.broker.log.storage import ReadOnlyStorage
     from horolog.client.cli.charting.buckets import fill, future, last_until, span
-    from horolog.client.cli.common.read_only import ReadOnlyStorage
 
     storage = ReadOnlyStorage()
     found = _read_folder(storage, arguments)

@@ -8,6 +8,7 @@ from horolog.broker.log.storage import aside_names
 from horolog.broker.log.storage.aside_names import DAMAGED, TORN, SetAside, parse_name
 from horolog.broker.log.storage.memory_storage import MemoryStorage
 from horolog.broker.log.storage.overlay import Changed, OverlayStorage
+from horolog.broker.log.storage.read_only import ReadOnlyStorage
 from horolog.broker.log.storage.storage import (
     CANNOT_WRITE,
     NO_DESCRIPTORS,
@@ -41,6 +42,7 @@ __all__ = [
     "Lock",
     "MemoryStorage",
     "OverlayStorage",
+    "ReadOnlyStorage",
     "RealStorage",
     "SetAside",
     "Storage",

@@ -6,8 +6,7 @@ from pathlib import Path, PurePath
 
 from crc32c import crc32c
 
-from horolog.broker.log.storage import FileMissing, StorageFault, aside_names
-from horolog.client.cli.common.read_only import ReadOnlyStorage
+from horolog.broker.log.storage import FileMissing, ReadOnlyStorage, StorageFault, aside_names
 from horolog.client.cli.dumping import indexes, logs, records, small_files
 from horolog.client.cli.dumping.items import Item
 from horolog.client.cli.dumping.kinds import base_offset_of, decoder_of, kind_of

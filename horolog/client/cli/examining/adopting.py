@@ -19,11 +19,10 @@ from horolog.broker.log.files import CheckpointError, meta_properties
 from horolog.broker.log.manager import LOCK_FILE
 from horolog.broker.log.partition import Partition, Resources
 from horolog.broker.log.recovery import open_partition
-from horolog.broker.log.storage import OverlayStorage, RealStorage, Storage, StorageFault
+from horolog.broker.log.storage import OverlayStorage, ReadOnlyStorage, RealStorage, Storage, StorageFault
 from horolog.broker.setting_types import ConfigType
 from horolog.broker.settings import SPECS, Settings
 from horolog.broker.topic_settings import describe, is_unknown, resolve, usable
-from horolog.client.cli.common.read_only import ReadOnlyStorage
 from horolog.client.cli.examining.rehearsal import circumstances, listening
 
 _SHOWN = ("cleanup.policy", "retention.ms", "retention.bytes")

@@ -14,11 +14,18 @@ from horolog.broker.log.integrity import SEALS, SealsDamaged, seals
 from horolog.broker.log.manager import LOCK_FILE
 from horolog.broker.log.partition import Resources
 from horolog.broker.log.recovery import Circumstances, open_partition
-from horolog.broker.log.storage import Changed, OverlayStorage, RealStorage, Storage, StorageFault, aside_names
+from horolog.broker.log.storage import (
+    Changed,
+    OverlayStorage,
+    ReadOnlyStorage,
+    RealStorage,
+    Storage,
+    StorageFault,
+    aside_names,
+)
 from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import TopicConfig, resolve
 from horolog.client.cli.common.errors import CommandError
-from horolog.client.cli.common.read_only import ReadOnlyStorage
 from horolog.client.cli.dumping.items import Item
 from horolog.client.cli.dumping.kinds import BY_NAME, kind_of
 from horolog.client.cli.examining.folder_check import PartitionReport, check_small_files

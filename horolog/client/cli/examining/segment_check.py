@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from horolog.broker.log.integrity import Batch, Damage, IndexSum, Seal, scan
-from horolog.broker.log.storage import FileMissing, aside_names
-from horolog.client.cli.common.read_only import ReadOnlyStorage
+from horolog.broker.log.storage import FileMissing, ReadOnlyStorage, aside_names
 from horolog.client.cli.dumping.indexes import CHECK_OF, ENTRY_OF, OffsetsCheck, TimesCheck, sanity_items, split
 from horolog.client.cli.dumping.items import Item
 from horolog.client.cli.dumping.logs import all_zeros

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.broker.log.storage import FileMissing, OverlayStorage, RealStorage, StorageFault
-from horolog.client.cli.common.read_only import ReadOnlyStorage
+from horolog.broker.log.storage import FileMissing, OverlayStorage, ReadOnlyStorage, RealStorage, StorageFault
 
 NAMES = st.sampled_from(["a.log", "b.index", "c"])
 STEPS = st.lists(

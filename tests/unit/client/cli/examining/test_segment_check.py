@@ -6,7 +6,7 @@ import os
 import pytest
 
 from horolog.broker.log.indexes import offset_index
-from horolog.client.cli.common.read_only import ReadOnlyStorage
+from horolog.broker.log.storage import ReadOnlyStorage
 from horolog.client.cli.examining.segment_check import read_index
 
 ENTRY = offset_index.ENTRY

@@ -1,18 +1,19 @@
-"""The storage of tools that only look: it opens files for reading, so that it needs no more rights, and refuses everything else.
+"""The storage of who only looks: it opens files for reading, so that it needs no more rights, and refuses everything else.
 
-`broker.log` asks for `Storage`; whatever of it would change something raises StorageFault here.
+What would change something raises StorageFault; with an overlay over it changes stay in memory. A broker may write the files
+meanwhile: each is as large as it was when that was first asked.
 """
 
-# Paths are plain strings here, as in `broker.log.storage`.
+# Paths are plain strings here, as in `storage`.
 import errno
 import os
 from collections.abc import Sequence
 
-from horolog.broker.log.storage import Buffer, DiskLooks, File, Lock, StorageFault, fault
+from horolog.broker.log.storage.storage import Buffer, DiskLooks, File, Lock, StorageFault, fault
 
 
 class ReadOnlyFile:
-    """A file that is open from its first read until `close`; counts the bytes read."""
+    """A file that is open from its first read until `close`, or until nobody has it any more; counts the bytes read."""
 
     __slots__ = ("_descriptor", "_storage", "path")
 
@@ -50,6 +51,9 @@ class ReadOnlyFile:
             os.close(self._descriptor)
             self._descriptor = -1
 
+    def __del__(self) -> None:
+        self.close()
+
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:  # noqa: ARG002
         raise refused("write", self.path)
 
@@ -68,6 +72,13 @@ class ReadOnlyStorage(DiskLooks):
 
     def __init__(self) -> None:
         self.bytes_read: dict[str, int] = {}
+        self._looks: dict[str, tuple[int, int]] = {}
+
+    def stat(self, path: str) -> tuple[int, int]:
+        look = self._looks.get(path)
+        if look is None:
+            look = self._looks[path] = super().stat(path)
+        return look
 
     def count(self, path: str, size_bytes: int) -> None:
         self.bytes_read[path] = self.bytes_read.get(path, 0) + size_bytes
