@@ -26,7 +26,6 @@ their folders. A line of a topic is encoded once and kept: writing 3,500 topics 
 
 from __future__ import annotations
 
-import base64
 import binascii
 import json
 import logging
@@ -37,6 +36,7 @@ from typing import Any
 
 from horolog.broker.log.manager import DataFolderError
 from horolog.broker.log.storage import FileMissing, Storage, StorageFault
+from horolog.protocol.uuids import parse_uuid, show_uuid
 
 log = logging.getLogger(__name__)
 
@@ -50,17 +50,6 @@ MAX_REPORTED_DAMAGES = 10
 
 class NewerClusterFile(DataFolderError):
     """The file was written by a later release: nobody guesses what it means, and nothing is made anew in its place."""
-
-
-def encode_topic_id(topic_id: bytes) -> str:
-    return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode("ascii")
-
-
-def decode_topic_id(text: str) -> bytes:
-    topic_id = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    if len(topic_id) != TOPIC_ID_SIZE_BYTES:
-        raise ValueError(f"topic id {text!r} has {len(topic_id)} bytes")
-    return topic_id
 
 
 def encode_line(content: Mapping[str, Any]) -> str:
@@ -86,7 +75,7 @@ class StoredTopic:
             return
         content = {
             "name": self.name,
-            "id": encode_topic_id(self.id),
+            "id": show_uuid(self.id),
             "partitions": self.partition_count,
             "configs": dict(self.overrides),
         }
@@ -165,7 +154,7 @@ class ClusterFile:
             "topics": len(lines),
             "next_producer_id": next_producer_id,
             "broker_configs": {node: dict(configs) for node, configs in broker_configs.items()},
-            "deleting": {name: sorted(map(encode_topic_id, ids)) for name, ids in deleting.items()},
+            "deleting": {name: sorted(map(show_uuid, ids)) for name, ids in deleting.items()},
         }
         lines.insert(0, encode_line(head))
         data = "".join(lines).encode("ascii")
@@ -223,7 +212,7 @@ def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> int:
         raise NewerClusterFile(
             f"{FILE_NAME} has version {content['version']}, this release knows versions up to {VERSION}; {advice}"
         )
-    stored.deleting = {name: set(map(decode_topic_id, texts)) for name, texts in content["deleting"].items()}
+    stored.deleting = {name: set(map(parse_uuid, texts)) for name, texts in content["deleting"].items()}
     stored.broker_configs = {node: dict(configs) for node, configs in content["broker_configs"].items()}
     stored.number = int(content.get("number", 0))
     stored.next_producer_id = int(content["next_producer_id"])
@@ -234,7 +223,7 @@ def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> int:
 def _read_topic(content: Mapping[str, Any], line: str) -> StoredTopic:
     return StoredTopic(
         name=str(content["name"]),
-        id=decode_topic_id(content["id"]),
+        id=parse_uuid(content["id"]),
         partition_count=int(content["partitions"]),
         overrides=dict(content["configs"]),
         folders={str(one): [int(index) for index in indexes] for one, indexes in content.get("folders", {}).items()},

@@ -5,22 +5,18 @@ the batches of aborted transactions: a fetch tells their producers and where eac
 """
 
 from collections import deque
-from collections.abc import Iterator
 
 from horolog.client.errors import KafkaError
 from horolog.client.fetch import RawFetch
 from horolog.client.types import ConsumerRecord, TopicPartition
 from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.primitives import Buffer
-from horolog.protocol.records import batch
-from horolog.protocol.records.control import ControlType, control_type
+from horolog.protocol.records.aborted import AbortedProducers
 from horolog.protocol.records.entries import check_crc, records_of_entry
 from horolog.protocol.records.head import (
-    TRANSACTIONAL_BIT,
     Head,
     heads_in,
 )
-from horolog.protocol.records.record import Record
 
 _new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
@@ -120,30 +116,3 @@ class Chunk:
             for offset, timestamp, timestamp_type, key, value, headers in records_of_entry(data, entry)
             if offset >= position
         ]
-
-
-class AbortedProducers:
-    """Whose transactional batches are aborted at this point of the log."""
-
-    def __init__(self, aborted: list[tuple[int, int]]) -> None:
-        self._coming = deque(sorted(aborted, key=lambda each: each[1]))
-        self._now: set[int] = set()
-
-    def hides(self, data: Buffer, entry: Head) -> bool:
-        """Whether the entry belongs to an aborted transaction; entries have to be shown in their order."""
-        while self._coming and self._coming[0][1] <= entry.last_offset:
-            self._now.add(self._coming.popleft()[0])
-        if entry.magic != 2 or not entry.attributes & TRANSACTIONAL_BIT:
-            return False
-        producer_id = batch.read_header(data, entry.position).producer_id
-        if entry.is_control:
-            if self._is_abort(data, entry):
-                self._now.discard(producer_id)
-            return True
-        return producer_id in self._now
-
-    @staticmethod
-    def _is_abort(data: Buffer, entry: Head) -> bool:
-        records: Iterator[Record] = records_of_entry(data, entry)
-        first = next(records, None)
-        return first is not None and control_type(first.key) == ControlType.ABORT

@@ -22,7 +22,8 @@ from horolog.pipeline.varints import Irregular
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.primitives import Buffer
 from horolog.protocol.records import batch as v2
-from horolog.protocol.records import control, head, message_set
+from horolog.protocol.records import head, message_set
+from horolog.protocol.records.aborted import AbortedProducers
 from horolog.protocol.records.compression import codec_of, decompress
 from horolog.protocol.records.entries import check_crc, records_of_entry
 from horolog.protocol.records.head import Head, heads_in
@@ -43,26 +44,6 @@ class Bounds(NamedTuple):
     end: int = MAX_OFFSET
 
 
-class Aborted:
-    """Which batches belong to aborted transactions: told by the broker as (producer id, first offset), ended by the markers."""
-
-    def __init__(self, transactions: Iterable[tuple[int, int]]) -> None:
-        self._coming = sorted(transactions, key=lambda one: one[1], reverse=True)
-        self._open: set[int] = set()
-
-    def hides(self, header: v2.BatchHeader, data: Buffer, position: int) -> bool:
-        """Whether the batch is to be left out; the batches must come in order."""
-        while self._coming and self._coming[-1][1] <= header.last_offset:
-            self._open.add(self._coming.pop()[0])
-        if not header.is_transactional or header.producer_id not in self._open:
-            return False
-        if header.is_control:
-            marker = next(v2.iter_batch(data, position), None)
-            if marker is not None and control.control_type(marker.key) == control.ControlType.ABORT:
-                self._open.discard(header.producer_id)
-        return True
-
-
 @dataclass(slots=True)
 class _Stretch:
     """Entries of one magic whose content lies in one buffer."""
@@ -80,7 +61,7 @@ def decode(
     source: Source,
     bounds: Bounds,
     *,
-    aborted: Aborted | None = None,
+    aborted: AbortedProducers | None = None,
     where: str = "",
 ) -> Iterator[pa.RecordBatch]:
     """The wanted records of a chunk that begins with a whole entry; a last entry that is cut off is left out.
@@ -97,7 +78,7 @@ def decode(
         raise DecodeError(f"{source.topic}-{source.partition}{where}: {error}") from error
 
 
-def _stretches(chunk: bytes, bounds: Bounds, aborted: Aborted | None) -> Iterator[_Stretch]:
+def _stretches(chunk: bytes, bounds: Bounds, aborted: AbortedProducers | None) -> Iterator[_Stretch]:
     stretch = _Stretch(2, compressed=False)
     for entry in heads_in(chunk):
         if entry.last_offset < bounds.start and aborted is None:
@@ -120,8 +101,8 @@ def _stretches(chunk: bytes, bounds: Bounds, aborted: Aborted | None) -> Iterato
         yield stretch
 
 
-def _is_hidden(chunk: bytes, entry: Head, aborted: Aborted | None) -> bool:
-    hidden = aborted is not None and aborted.hides(v2.read_header(chunk, entry.position), chunk, entry.position)
+def _is_hidden(chunk: bytes, entry: Head, aborted: AbortedProducers | None) -> bool:
+    hidden = aborted is not None and aborted.hides(chunk, entry)
     return hidden or entry.is_control
 
 
@@ -193,7 +174,9 @@ def _plain_records(chunk: bytes, entries: Iterable[Head], bounds: Bounds) -> Ite
                 yield record
 
 
-def decode_plain(data: Buffer, source: Source, bounds: Bounds, *, aborted: Aborted | None = None) -> pa.RecordBatch:
+def decode_plain(
+    data: Buffer, source: Source, bounds: Bounds, *, aborted: AbortedProducers | None = None
+) -> pa.RecordBatch:
     """What `decode` gives, record by record with nothing but the protocol's own readers; tests hold one against the other."""
     chunk = bytes(data)
     entries = [one for stretch in _stretches(chunk, bounds, aborted) for one in stretch.entries]

@@ -22,11 +22,12 @@ from horolog.broker.log.segments import LOG_SUFFIX, Segment, reader
 from horolog.broker.log.storage import FileMissing, OverlayStorage, ReadOnlyStorage, StorageFault
 from horolog.client.types import TopicPartition
 from horolog.pipeline.columns import Source
-from horolog.pipeline.decode import Aborted, Bounds, decode
+from horolog.pipeline.decode import Bounds, decode
 from horolog.pipeline.folders import open_partitions
 from horolog.pipeline.options import ReadOptions, parse_read
 from horolog.pipeline.positions import EARLIEST, DataLoss, OffsetRange, OptionError, resolve, split
 from horolog.protocol.errors import DecodeError
+from horolog.protocol.records.aborted import AbortedProducers
 from horolog.protocol.records.head import LENGTH_ENDS_AT, heads_in, size_of_entry, whole_bytes
 
 log = logging.getLogger(__name__)
@@ -123,12 +124,18 @@ def make_plan(options: ReadOptions, not_before_ms: int | None = None) -> Plan:
         partitions = open_partitions(options.path, options.selection, resources)
         made = _plan_and_rescan(partitions, resources, files, options, not_before_ms)
         for part in made.parts:
-            part[:] = [one._replace(patches=storage.patches(one.path)) for one in part]
+            part[:] = [one._replace(patches=_patches(storage, one.path)) for one in part]
     except FileMissing as error:
         raise DataLoss(f"{options.path}: {error}; a broker has removed it meanwhile, so try again") from error
     made.looked_at_bytes = sum(files.bytes_read.values())
     _check_damage(options, made)
     return made
+
+
+def _patches(storage: OverlayStorage, path: str) -> tuple[tuple[int, bytes], ...]:
+    """What was written over a file as it lies on the disk, by position."""
+    changed = storage.changed.get(path)
+    return () if changed is None else tuple((at, bytes(data)) for at, data in changed.patches)
 
 
 def _plan_and_rescan(
@@ -294,7 +301,7 @@ def _read_piece(storage: OverlayStorage, piece: Piece, source: Source) -> Iterat
     file = storage.open(piece.path)
     for at, patch in piece.patches:
         file.pwritev([patch], at)
-    aborted = None if piece.aborted is None else Aborted(piece.aborted)
+    aborted = None if piece.aborted is None else AbortedProducers(piece.aborted)
     bounds = Bounds(piece.first_offset, piece.end_offset)
     position = piece.start
     wanted = READ_BYTES

@@ -14,12 +14,13 @@ from horolog.client.errors import KafkaError
 from horolog.client.fetch import RawFetch
 from horolog.pipeline.broker_log import BrokerLog
 from horolog.pipeline.columns import Source
-from horolog.pipeline.decode import Aborted, Bounds, decode
+from horolog.pipeline.decode import Bounds, decode
 from horolog.pipeline.offline import within
 from horolog.pipeline.options import ReadOptions
 from horolog.pipeline.positions import EARLIEST, LATEST, DataLoss, OffsetRange, resolve, split
 from horolog.pipeline.topic_ids import made_anew
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.aborted import AbortedProducers
 from horolog.protocol.records.head import heads_in
 
 log = logging.getLogger(__name__)
@@ -112,7 +113,7 @@ class _Reading:
             data = bytes(fetched.records)
             following = self._following(data, position)
             coming = self._broker.start(self._fetch(following)) if following < end else None
-            aborted = Aborted(fetched.aborted) if self._options.isolation == "read_committed" else None
+            aborted = AbortedProducers(fetched.aborted) if self._options.isolation == "read_committed" else None
             yield from decode(data, self._source, Bounds(position, end), aborted=aborted)
             position = following
 

@@ -1,11 +1,11 @@
 """The ids of topics: what tells one from another of the same name that was made after it."""
 
-from base64 import urlsafe_b64encode
+from horolog.protocol.uuids import show_uuid
 
 
 def show_topic_id(topic_id: bytes) -> str | None:
     """In the form that Kafka's tools show; None where the broker is too old for ids."""
-    return urlsafe_b64encode(topic_id).decode().rstrip("=") if any(topic_id) else None
+    return show_uuid(topic_id) if any(topic_id) else None
 
 
 def made_anew(topic: str, known: str | None, there: str | None) -> str:

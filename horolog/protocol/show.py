@@ -1,10 +1,10 @@
 """Messages as people read them, in logs and tools: error codes by name, ids as Kafka prints them, long things cut short."""
 
-from base64 import urlsafe_b64encode
 from typing import Any, Final
 
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.primitives import Buffer, records_size
+from horolog.protocol.uuids import show_uuid
 from horolog.protocol.wire import ArrayType, Field, Struct, WireType, int16, record_set, uuid
 
 BYTES_SHOWN: Final = 32
@@ -33,11 +33,6 @@ def show_lines(message: Struct, *, everything: bool = False, indent: str = "") -
         else:
             lines.append(f"{indent}{name}: {_value(declared, value)}")
     return lines
-
-
-def show_uuid(value: Buffer) -> str:
-    """22 characters of URL-safe base64, as Kafka's tools print a topic id."""
-    return urlsafe_b64encode(value).rstrip(b"=").decode()
 
 
 def _item_lines(items: list[Struct], everything: bool, indent: str) -> list[str]:

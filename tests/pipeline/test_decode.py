@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from horolog.pipeline import decode as decode_module
 from horolog.pipeline.columns import Source
-from horolog.pipeline.decode import Aborted, Bounds, decode, decode_plain
+from horolog.pipeline.decode import Bounds, decode, decode_plain
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records import control
+from horolog.protocol.records.aborted import AbortedProducers
 from horolog.protocol.records.batch import encode_batch, write_crc
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.entries import iter_records
@@ -104,7 +105,7 @@ def test_an_aborted_transaction_that_began_before_the_chunk_is_known():
 
 
 def offsets(data, aborted, start=0):
-    known = None if aborted is None else Aborted(aborted)
+    known = None if aborted is None else AbortedProducers(aborted)
     return [row[4] for row in samples.rows_in(decode(data, SOURCE, Bounds(start), aborted=known))]
 
 

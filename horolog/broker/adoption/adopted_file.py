@@ -20,9 +20,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from horolog.broker.adoption.kraft_state import KraftState, KraftTopic
-from horolog.broker.cluster_file import decode_line, decode_topic_id, encode_line, encode_topic_id
+from horolog.broker.cluster_file import decode_line, encode_line
 from horolog.broker.log.storage import FileMissing, Storage
 from horolog.protocol.messages.metadata_records import AccessControlEntryRecord, UserScramCredentialRecord
+from horolog.protocol.uuids import parse_uuid, show_uuid
 
 FILE_NAME = "horolog-adopted"
 VERSION = 1
@@ -76,7 +77,7 @@ def _contents(state: KraftState) -> Iterator[dict[str, Any]]:
     for topic in state.topics.values():
         yield {
             "topic": topic.name,
-            "id": encode_topic_id(topic.id),
+            "id": show_uuid(topic.id),
             "partitions": topic.partition_count,
             "configs": topic.configs,
         }
@@ -86,7 +87,7 @@ def _contents(state: KraftState) -> Iterator[dict[str, Any]]:
         secrets = {key: base64.b64encode(getattr(user, key)).decode("ascii") for key in _SECRETS}
         yield {"scram": user.name, "mechanism": user.mechanism, **secrets, "iterations": user.iterations}
     for acl in state.acls.values():
-        yield {"acl": encode_topic_id(acl.id), **{key: getattr(acl, key) for key in _ACL_FIELDS}}
+        yield {"acl": show_uuid(acl.id), **{key: getattr(acl, key) for key in _ACL_FIELDS}}
     for entity, values in state.quotas.items():
         yield {"quota": [list(part) for part in entity], "values": values}
 
@@ -128,7 +129,7 @@ def _read_head(content: dict[str, Any], adopted: Adopted) -> int:
 
 def _read_line(content: dict[str, Any], state: KraftState) -> None:
     if "topic" in content:
-        topic = KraftTopic(str(content["topic"]), decode_topic_id(content["id"]), configs=dict(content["configs"]))
+        topic = KraftTopic(str(content["topic"]), parse_uuid(content["id"]), configs=dict(content["configs"]))
         topic.replicas = dict.fromkeys(range(int(content["partitions"])), ())
         state.topics[topic.name] = topic
     elif "broker" in content:
@@ -139,7 +140,7 @@ def _read_line(content: dict[str, Any], state: KraftState) -> None:
             name=content["scram"], mechanism=content["mechanism"], iterations=content["iterations"], **secrets
         )
     elif "acl" in content:
-        acl_id = decode_topic_id(content["acl"])
+        acl_id = parse_uuid(content["acl"])
         state.acls[acl_id] = AccessControlEntryRecord(id=acl_id, **{key: content[key] for key in _ACL_FIELDS})
     elif "quota" in content:
         entity = tuple((str(kind), name) for kind, name in content["quota"])

@@ -12,12 +12,12 @@ from typing import Any
 
 from horolog.broker.adoption import kraft_log
 from horolog.broker.adoption.kraft_log import MetadataLog
-from horolog.broker.log.files import encode_uuid
 from horolog.broker.log.storage import Storage
 from horolog.protocol.compile import decode
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.messages import metadata_records as records
 from horolog.protocol.primitives import decode_unsigned_varint
+from horolog.protocol.uuids import show_uuid
 from horolog.protocol.wire import Message
 
 FRAME_VERSION = 1
@@ -58,7 +58,7 @@ class KraftTopic:
         for index in self.partitions_of(node_id):
             for broker, directory in zip(self.replicas[index], self.directories.get(index, ()), strict=False):
                 if broker == node_id and not directory.startswith(NO_DIRECTORY):
-                    found.setdefault(encode_uuid(directory), []).append(index)
+                    found.setdefault(show_uuid(directory), []).append(index)
         return found
 
 

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import uuid
-from base64 import urlsafe_b64encode
 
 from horolog.broker.groups.assignors import Assignment
 from horolog.broker.groups.consumer_group import ConsumerGroup, ConsumerMember
@@ -24,6 +23,7 @@ from horolog.protocol.messages.consumer_groups import (
     DescribedGroup,
     Member,
 )
+from horolog.protocol.uuids import show_uuid
 
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 LAST_WITHOUT_OWN_ID = 0
@@ -32,7 +32,7 @@ LAST_WITHOUT_OWN_ID = 0
 def heartbeat(broker: BrokerView, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> None:
     """Not done: assignment by rack, where the broker assigns."""
     if context.version <= LAST_WITHOUT_OWN_ID and request.member_epoch == 0 and not request.member_id:
-        request.member_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        request.member_id = show_uuid(uuid.uuid4().bytes)
     broker.groups.consumer_heartbeat(request, context.version, client_of(context), context.reply)
 
 

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.log.files import decode_uuid
 from horolog.broker.topic_names import KRAFT_METADATA
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.quorum import (
@@ -20,6 +19,7 @@ from horolog.protocol.messages.quorum import (
     Node,
     ReplicaState,
 )
+from horolog.protocol.uuids import parse_uuid
 
 ONLY_EPOCH = 1
 """Nobody else was ever elected."""
@@ -45,7 +45,7 @@ def handle(broker: BrokerView, request: DescribeQuorumRequest, context: RequestC
             for one in broker.placement.brokers(context.listener)
         ]
         directory_id = broker.logs.folders[0].identity.directory_id
-        quorum.current_voters[0].replica_directory_id = decode_uuid(directory_id) if directory_id else NO_DIRECTORY
+        quorum.current_voters[0].replica_directory_id = parse_uuid(directory_id) if directory_id else NO_DIRECTORY
     return response
 
 

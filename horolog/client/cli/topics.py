@@ -168,6 +168,7 @@ async def _described(admin: "Admin", name: str) -> dict[str, Any]:
     from horolog.client.offsets import ends
     from horolog.client.types import EARLIEST, LATEST
     from horolog.protocol.apis import ApiKey
+    from horolog.protocol.uuids import show_uuid
 
     view = (await admin.client.metadata([name])).topics.get(name)
     if view is None or view.error_code:
@@ -182,7 +183,7 @@ async def _described(admin: "Admin", name: str) -> dict[str, Any]:
     largest = await _largest_timestamps(admin, name)
     return {
         "topic": name,
-        "id": _uuid(view.id) if any(view.id) else None,
+        "id": show_uuid(view.id) if any(view.id) else None,
         "internal": view.internal,
         "configs": {key: config.value for key, config in configs.items() if config.source == 1},
         "settings_unknown": UNKNOWN_KEY in configs and configs[UNKNOWN_KEY].value == "true",
@@ -216,12 +217,6 @@ async def _largest_timestamps(admin: "Admin", name: str) -> dict[Any, int | None
         place: answer.timestamp_ms if answer is not None and answer.timestamp_ms >= 0 else None
         for place, answer in found.items()
     }
-
-
-def _uuid(topic_id: bytes) -> str:
-    from base64 import urlsafe_b64encode
-
-    return urlsafe_b64encode(topic_id).decode().rstrip("=")
 
 
 def _partition_row(each: dict[str, Any], console: Console) -> tuple[str | int | None, ...]:

@@ -10,12 +10,11 @@ from horolog.broker.cluster_file import (
     ClusterFile,
     NewerClusterFile,
     StoredTopic,
-    decode_topic_id,
     encode_line,
-    encode_topic_id,
     parse,
 )
 from horolog.broker.log.storage import MemoryStorage, StorageFault
+from horolog.protocol.uuids import parse_uuid, show_uuid
 
 PATH = f"/data/{FILE_NAME}"
 TOPICS = [
@@ -109,8 +108,8 @@ def test_a_damaged_file_is_kept_aside(storage, file):
     [
         {"name": "x"},
         {"name": "x", "id": "short", "partitions": 1, "configs": {}},
-        {"name": "x", "id": encode_topic_id(bytes(16)), "partitions": "many", "configs": {}},
-        {"name": "x", "id": encode_topic_id(bytes(16)), "partitions": 1, "configs": 7},
+        {"name": "x", "id": show_uuid(bytes(16)), "partitions": "many", "configs": {}},
+        {"name": "x", "id": show_uuid(bytes(16)), "partitions": 1, "configs": 7},
         {"name": "x", "id": 5, "partitions": 1, "configs": {}},
     ],
 )
@@ -130,9 +129,9 @@ def test_the_file_of_a_later_release_is_not_touched(storage, file):
 
 def test_topic_ids_are_written_as_in_partition_metadata():
     topic_id = bytes(range(7, 23))
-    assert decode_topic_id(encode_topic_id(topic_id)) == topic_id
-    assert len(encode_topic_id(topic_id)) == 22
-    assert decode_topic_id("3QwsrJSIRfKzvCSObwhb_Q").hex() == "dd0c2cac948845f2b3bc248e6f085bfd"
+    assert parse_uuid(show_uuid(topic_id)) == topic_id
+    assert len(show_uuid(topic_id)) == 22
+    assert parse_uuid("3QwsrJSIRfKzvCSObwhb_Q").hex() == "dd0c2cac948845f2b3bc248e6f085bfd"
 
 
 @pytest.mark.parametrize(

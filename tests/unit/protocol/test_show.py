@@ -4,7 +4,8 @@ from horolog.protocol.messages.metadata import MetadataResponse, MetadataRespons
 from horolog.protocol.messages.offsets import OffsetFetchRequest
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from horolog.protocol.messages.sasl import SaslAuthenticateRequest
-from horolog.protocol.show import ITEMS_SHOWN, show, show_lines, show_uuid
+from horolog.protocol.show import ITEMS_SHOWN, show, show_lines
+from horolog.protocol.uuids import show_uuid
 
 TOPICS = [MetadataResponseTopic(error_code=3, name="a", topic_id=bytes(range(16)), topic_authorized_operations=0)]
 

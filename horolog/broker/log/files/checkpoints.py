@@ -23,13 +23,12 @@ second compaction), never a start. Hence `Loaded`: what could be read, and the f
 An empty file is no fault: Kafka creates offset checkpoints empty.
 """
 
-import base64
-import binascii
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from horolog.broker.log.storage import FileMissing, Storage
+from horolog.protocol.uuids import parse_uuid, show_uuid
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
@@ -123,7 +122,7 @@ def whole_numbers(text: str, count: int, line_number: int) -> list[int]:
 
 
 def encode_partition_metadata(topic_id: bytes) -> bytes:
-    return f"version: 0\ntopic_id: {encode_uuid(topic_id)}".encode()
+    return f"version: 0\ntopic_id: {show_uuid(topic_id)}".encode()
 
 
 def decode_partition_metadata(data: bytes) -> bytes:
@@ -131,22 +130,10 @@ def decode_partition_metadata(data: bytes) -> bytes:
     lines = data.split(b"\n")
     if len(lines) < 2 or lines[0] != b"version: 0" or not lines[1].startswith(b"topic_id: "):
         raise CheckpointError(f"{data[:60]!r} is no partition metadata")
-    return decode_uuid(lines[1].removeprefix(b"topic_id: ").decode("latin-1"))
-
-
-def encode_uuid(uuid: bytes) -> str:
-    """Topic and directory ids as Kafka writes them."""
-    return base64.urlsafe_b64encode(uuid).rstrip(b"=").decode()
-
-
-def decode_uuid(text: str) -> bytes:
     try:
-        uuid = base64.b64decode(text.strip() + "==", altchars="-_", validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise CheckpointError(f"{text[:60]!r} is no id") from error
-    if len(uuid) != TOPIC_ID_BYTES:
-        raise CheckpointError(f"{text[:60]!r} is no id of {TOPIC_ID_BYTES} bytes")
-    return uuid
+        return parse_uuid(lines[1].removeprefix(b"topic_id: ").decode("latin-1").strip())
+    except ValueError as error:
+        raise CheckpointError(str(error)) from error
 
 
 def load_topic_id(storage: Storage, directory: str) -> bytes | None:

@@ -4,8 +4,9 @@ import errno
 import logging
 import uuid
 
-from horolog.broker.log.files import CheckpointError, MetaDamaged, MetaProperties, checkpoints, meta_properties
+from horolog.broker.log.files import CheckpointError, MetaDamaged, MetaProperties, meta_properties
 from horolog.broker.log.storage import Storage, StorageFault
+from horolog.protocol.uuids import show_uuid
 
 log = logging.getLogger(__name__)
 
@@ -91,5 +92,5 @@ def new_id() -> str:
     """A random id as Kafka writes them: never one that begins with a dash, which command lines would take for an option."""
     text = "-"
     while text.startswith("-"):
-        text = checkpoints.encode_uuid(uuid.uuid4().bytes)
+        text = show_uuid(uuid.uuid4().bytes)
     return text

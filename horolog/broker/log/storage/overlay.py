@@ -275,11 +275,6 @@ class OverlayStorage:
 
     # -- what has become of it
 
-    def patches(self, path: str) -> tuple[tuple[int, bytes], ...]:
-        """What was written over a file as it lies below, by position."""
-        changed = self.changed.get(path)
-        return () if changed is None else tuple((at, bytes(data)) for at, data in changed.patches)
-
     def differences(self) -> Iterator[tuple[str, Changed | None]]:
         """Files that are not as they lie below, None for those that are gone. Files that came and went are left out."""
         for path, content in sorted(self.changed.items()):

@@ -8,6 +8,7 @@ from horolog.broker.log.indexes import transaction_index
 from horolog.broker.log.integrity import seals
 from horolog.broker.log.producers import producers_file, snapshot_file
 from horolog.client.cli.dumping.items import Item
+from horolog.protocol.uuids import show_uuid
 
 
 def dump_small(kind: str, data: bytes, base_offset: int | None) -> Iterator[Item]:
@@ -62,7 +63,7 @@ def _epochs(data: bytes, _: int) -> Iterator[Item]:
 
 
 def _partition_metadata(data: bytes, _: int) -> Iterator[Item]:
-    yield {"type": "entry", "topic_id": checkpoints.encode_uuid(checkpoints.decode_partition_metadata(data))}
+    yield {"type": "entry", "topic_id": show_uuid(checkpoints.decode_partition_metadata(data))}
 
 
 def _clean_shutdown(data: bytes, _: int) -> Iterator[Item]:
@@ -110,7 +111,7 @@ def _cluster(data: bytes, _: int) -> Iterator[Item]:
         "broker_configs": {str(node): dict(values) for node, values in stored.broker_configs.items()},
     }
     for topic in stored.topics.values():
-        topic_id = cluster_file.encode_topic_id(topic.id)
+        topic_id = show_uuid(topic.id)
         configs = dict(topic.overrides)
         yield {
             "type": "entry",

@@ -13,7 +13,7 @@ from horolog.broker.adoption.forecast import Expiring, expiring
 from horolog.broker.adoption.given import Given
 from horolog.broker.adoption.takeover import Takeover
 from horolog.broker.cluster import random_topic_id
-from horolog.broker.cluster_file import ClusterFile, StoredCluster, encode_topic_id
+from horolog.broker.cluster_file import ClusterFile, StoredCluster
 from horolog.broker.cluster_start import next_producer_id_of
 from horolog.broker.log.files import CheckpointError, meta_properties
 from horolog.broker.log.manager import LOCK_FILE
@@ -24,6 +24,7 @@ from horolog.broker.setting_types import ConfigType
 from horolog.broker.settings import SPECS, Settings
 from horolog.broker.topic_settings import describe, is_unknown, resolve, usable
 from horolog.client.cli.examining.rehearsal import circumstances, listening
+from horolog.protocol.uuids import show_uuid
 
 _SHOWN = ("cleanup.policy", "retention.ms", "retention.bytes")
 _HIDDEN = "(hidden)"
@@ -176,7 +177,7 @@ def _topic(name: str, taken: Takeover, one: Examined, settings: Settings) -> dic
     overrides, left_out = usable(topic.overrides, settings)
     return {
         "topic": name,
-        "id": encode_topic_id(topic.id),
+        "id": show_uuid(topic.id),
         "partitions": topic.partition_count,
         "folders": one.folders,
         "settings": dict(topic.overrides),

@@ -136,9 +136,9 @@ def _is_wanted(one: "PartitionView", arguments: argparse.Namespace, leaders: Map
 
 
 def _head(topic: "TopicView", configs: Mapping[str, str | None]) -> str:
-    from base64 import urlsafe_b64encode
+    from horolog.protocol.uuids import show_uuid
 
-    topic_id = urlsafe_b64encode(topic.id).decode().rstrip("=") if any(topic.id) else "-"
+    topic_id = show_uuid(topic.id) if any(topic.id) else "-"
     copies = max((len(one.replicas) for one in topic.partitions.values()), default=0)
     settings = ",".join(f"{key}={value}" for key, value in configs.items())
     return (

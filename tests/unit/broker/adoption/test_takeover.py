@@ -5,11 +5,12 @@ import pytest
 from horolog.broker.adoption import adopted_file, kraft_log, kraft_state, takeover
 from horolog.broker.adoption.takeover import Origin
 from horolog.broker.cluster_file import ClusterFile, StoredTopic, parse
-from horolog.broker.log.files import checkpoints, encode_uuid
+from horolog.broker.log.files import checkpoints
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import SETTINGS_UNKNOWN
 from horolog.protocol.messages.metadata_records import PartitionChangeRecord, RemoveTopicRecord
+from horolog.protocol.uuids import show_uuid
 from tests.support.kraft import FOLDER, config, frame, log, topic
 
 ID, OTHER, NEW = bytes(range(16)), bytes(range(16, 32)), bytes(range(32, 48))
@@ -242,8 +243,8 @@ def test_where_kafka_has_put_partitions_is_taken_over(machine):
     nowhere = bytes(16)
     machine.kafka(*lies_in(topic("a", ID, 4), HERE, AWAY, AWAY, nowhere)).folder("a-0", ID)
     taken = machine.take_over()
-    assert taken.topics["a"].folders == {encode_uuid(HERE): [0], encode_uuid(AWAY): [1, 2]}
+    assert taken.topics["a"].folders == {show_uuid(HERE): [0], show_uuid(AWAY): [1, 2]}
     moved = PartitionChangeRecord(partition_id=2, topic_id=ID, directories=[HERE])
     grown = lies_in(topic("a", ID, 5)[-1:], AWAY)
     machine.kafka(frame(moved, 1), *grown)
-    assert machine.plan().topics["a"].folders == {encode_uuid(HERE): [0], encode_uuid(AWAY): [1, 2, 4]}
+    assert machine.plan().topics["a"].folders == {show_uuid(HERE): [0], show_uuid(AWAY): [1, 2, 4]}

@@ -5,13 +5,14 @@ import pytest
 from horolog.broker.clock import ManualClock
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_file import FILE_NAME, ClusterFile, parse
-from horolog.broker.log.files import MetaProperties, checkpoints, log_starts, meta_properties
+from horolog.broker.log.files import MetaProperties, log_starts, meta_properties
 from horolog.broker.log.manager import DataFolderError, LogManager
 from horolog.broker.log.manager.data_folders import FOLDER_LOOK_S
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.new_topics import NewPartitions, NewTopic
 from horolog.broker.settings import Settings
+from horolog.protocol.uuids import parse_uuid
 from tests.support import kraft
 from tests.support.at_once import at_once, delete_topic
 from tests.support.log_model import NEW, NOW_MS, encode
@@ -288,7 +289,7 @@ def test_a_partition_of_a_kafka_whose_folder_is_not_named_is_not_made_anew(machi
     made = [one.topic_id for one in machine.start(A, B).create_topic("t", 2).led_here]
     records = kraft.topic("t", made[0], 2)
     for index, folder in enumerate((A, B)):
-        records[-2 + index].directories = [checkpoints.decode_uuid(id_of(machine, folder))]
+        records[-2 + index].directories = [parse_uuid(id_of(machine, folder))]
         append(machine.cluster.topics["t"].find(index))
     machine.logs.close()
     for folder in (A, B):
