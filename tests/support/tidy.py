@@ -1,11 +1,17 @@
-"""Measures what the style rules leave open: methods of a class, and who reads a clock."""
+"""Measures what the style rules leave open: methods of a class, who reads a clock, and what nobody uses."""
 
 import ast
-from collections.abc import Iterator
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MAX_METHODS = 25
+
+_DOTTED = re.compile(r"\w+(?:\.\w+)*(?::\w+)?")
+_WORD = re.compile(r"\w+")
 
 
 class Measured(NamedTuple):
@@ -49,3 +55,45 @@ def _last_name(node: ast.AST) -> str:
     while isinstance(node, ast.Call):
         node = node.func
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def module_name(path: Path) -> str:
+    """`horolog.broker.log` of `horolog/broker/log/__init__.py`."""
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def names_modules(tree: ast.AST) -> Iterator[str]:
+    """Modules that a file imports, and strings that may name one: tables of lazy imports hold them, dotted or not."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{one.name}" for one in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _DOTTED.fullmatch(node.value):
+            yield node.value.partition(":")[0]
+
+
+def dead_modules(trees: Mapping[Path, ast.AST], pages: str) -> Iterator[Path]:
+    """Modules that no other one imports or names, and that nobody is told to run (`python -m NAME`, an entry point)."""
+    run = set(re.findall(r"(?:-m |\")([\w.]+)", pages))
+    users: dict[str, set[Path]] = defaultdict(set)
+    for path, tree in trees.items():
+        for name in names_modules(tree):
+            users[name].add(path)
+    for path in trees:
+        name = module_name(path)
+        stem = name.rpartition(".")[2]
+        is_run = path.name in {"__init__.py", "__main__.py"} or name in run
+        if not is_run and not (users[name] | users[stem]) - {path}:
+            yield path
+
+
+def lone_definitions(sources: Mapping[Path, str], pages: str) -> Iterator[tuple[Path, str]]:
+    """Functions, methods and classes whose name stands nowhere but where they are defined: no code and no page knows them."""
+    counted = Counter(word for text in (*sources.values(), pages) for word in _WORD.findall(text))
+    for path, text in sources.items():
+        for node in ast.walk(ast.parse(text)):
+            is_defined = isinstance(node, (*FUNCTIONS, ast.ClassDef)) and not node.name.startswith("__")
+            if is_defined and counted[node.name] == 1:  # type: ignore[attr-defined]
+                yield path, node.name  # type: ignore[attr-defined]

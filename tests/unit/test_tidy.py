@@ -1,7 +1,9 @@
-"""The tree stays tidy: small classes, few arguments, and lists of exceptions that hold nothing that is none."""
+"""The tree stays tidy: small classes, clocks that are given, nothing that nobody uses, and lists of exceptions that hold nothing that is none."""
 
 import ast
+import re
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -111,3 +113,101 @@ def test_reads_of_a_clock_are_found(line):
 )
 def test_a_clock_that_was_given_is_no_read(line):
     assert not list(tidy.clock_reads(ast.parse(line)))
+
+
+TEXT = frozenset({".md", ".toml", ".yml", ".yaml", ".sh", ".json", ".service", ".py", ".csv", ".cfg", ""})
+
+
+@pytest.fixture(scope="module")
+def files():
+    """What git tracks, as text, by paths below the project; the changelog tells of what is gone, too."""
+    paths = [path for path in style.tracked_files() if path.suffix in TEXT and path.name != "CHANGELOG.md"]
+    return {path.relative_to(style.PROJECT): path.read_text("utf-8", "ignore") for path in paths}
+
+
+def product(files):
+    return {
+        path: text
+        for path, text in files.items()
+        if path.parts[0] in {"horolog", "pyspark_horolog"} and path.suffix == ".py"
+    }
+
+
+def beside_code(files):
+    """Pages, build and configuration files; not the reference, which is written from the code."""
+    named = [path for path in files if path.suffix != ".py" and path.name != "reference.md"]
+    return "\n".join(files[path] for path in named)
+
+
+def test_no_module_is_dead(modules, files):
+    trees = {Path("horolog", path): tree for path, tree in modules.items()}
+    assert list(tidy.dead_modules(trees, beside_code(files))) == []
+
+
+def test_dead_modules_are_found():
+    sources = {
+        "p/__init__.py": "TABLE = {'lazy': 'p.lazily', 'one': 'stem'}",
+        "p/__main__.py": "from p import used\nimport p.also",
+        "p/used.py": "", "p/also.py": "", "p/lazily.py": "", "p/stem.py": "", "p/script.py": "", "p/entry.py": "",
+        "p/alone.py": "import p.alone", "p/entry_not.py": "",
+    }  # fmt: skip
+    trees = {Path(path): ast.parse(text) for path, text in sources.items()}
+    pages = 'run `python -m p.script`\nscripts = "p.entry:main"'
+    assert [str(path) for path in tidy.dead_modules(trees, pages)] == ["p/alone.py", "p/entry_not.py"]
+
+
+def test_no_help_for_tests_is_dead(files):
+    text = "\n".join(files.values())
+    used = set(re.findall(r"tests\.support\.(\w+)", text))
+    for names in re.findall(r"from tests\.support import ([^\n(]+|\([^)]*\))", text):
+        used.update(re.findall(r"\w+", names))
+    helpers = [path for path in files if path.parts[:2] == ("tests", "support") and path.suffix == ".py"]
+    assert [path for path in helpers if path.stem not in used] == []
+    assert len(helpers) > 20
+
+
+def test_every_file_of_data_configuration_and_docs_is_named(files):
+    folders = ("docs", "config", "tests/data")
+    kept = [path.relative_to(style.PROJECT) for path in style.tracked_files()]
+    kept = [path for path in kept if str(path).startswith(folders)]
+    unnamed = [path for path in kept if not any(path.name in text for other, text in files.items() if other != path)]
+    assert unnamed == []
+    assert len(kept) > 20
+
+
+LONE = {
+    "broker/cluster_state.py: LeadsChanged": "where several processes share a cluster, leads will change",
+    "broker/coordination/timers.py: next_due": "a loop of somebody else's asks: the simulation's, a test's",
+    "broker/log/storage/storage.py: open_files": "tests hold the bound on descriptors against it",
+    "client/consumer.py: seek_to_end": "the consumer's public interface",
+    "pipeline/source.py: pushFilters": "Spark calls it",
+    "pipeline/source.py: streamReader": "Spark calls it",
+    "pipeline/source.py: streamWriter": "Spark calls it",
+    "pipeline/stream.py: getDefaultReadLimit": "Spark calls it",
+    "pipeline/stream.py: prepareForTriggerAvailableNow": "Spark calls it",
+    "pipeline/stream.py: reportLatestOffset": "Spark calls it",
+    "protocol/apis.py: request_header_version": "tests and benchmarks write headers as clients do",
+    "protocol/messages/headers.py: ResponseHeader": "the declaration beside the faster reader that serves",
+    "protocol/records/control.py: encode_leader_change": "tests make a Kafka's log with it",
+    "testing/plugin.py: pytest_addoption": "pytest calls it",
+    "testing/plugin.py: pytest_configure": "pytest calls it",
+}
+"""Definitions that no other code of the product and no page names. Messages are found by the names of their APIs."""
+
+
+def test_nothing_is_defined_for_nobody(files):
+    lone = tidy.lone_definitions(product(files), beside_code(files))
+    found = {
+        f"{'/'.join(path.parts[1:])}: {name}"
+        for path, name in lone
+        if path.parts[2] != "messages" or name == "ResponseHeader"
+    }
+    assert found == LONE.keys(), "remove it, or say who uses it; take what is used off the list"
+
+
+def test_lone_definitions_are_found():
+    sources = {
+        Path("a.py"): "def used(): ...\ndef lone(): ...\nclass C:\n    def shown(self): ...",
+        Path("b.py"): "used(C)",
+    }
+    assert list(tidy.lone_definitions(sources, "see `shown`")) == [(Path("a.py"), "lone")]

@@ -80,7 +80,7 @@ def test_tests_mirror_the_tree(module, tests):
 def test_a_shared_file_stands_for_the_modules_of_a_pattern():
     rules = Rules(shared={"horolog/protocol/messages/*.py": "tests/unit/protocol/test_kafka_schemas.py"})
     assert rules.tests_of("horolog/protocol/messages/fetch.py") == "tests/unit/protocol/test_kafka_schemas.py"
-    assert rules.tests_of("horolog/protocol/show.py") == "tests/unit/protocol/test_show.py"
+    assert rules.tests_of("horolog/protocol/wire.py") == "tests/unit/protocol/test_wire.py"
 
 
 @pytest.mark.parametrize(

@@ -54,10 +54,6 @@ class Timeline:
     bucket_ms: int
     counts: list[float] = field(default_factory=list)
 
-    @property
-    def end_ms(self) -> int:
-        return self.start_ms + self.bucket_ms * len(self.counts)
-
     def border(self, number: int) -> int:
         return self.start_ms + self.bucket_ms * number
 
