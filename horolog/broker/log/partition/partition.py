@@ -12,6 +12,7 @@ import logging
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 from horolog.broker.log.indexes import AbortedTransaction, TransactionIndex, transaction_index
 from horolog.broker.log.integrity import Seal, seals
@@ -121,8 +122,8 @@ class Partition:
     def __repr__(self) -> str:
         stopped = self.stopped and f", takes no appends: {self.stopped}"
         state = f", offline: {self.fault}" if self.fault else stopped or ""
-        what = f"{len(self.segments)} segments, offsets {self.log_start_offset} to {self.log_end_offset}"
-        return f"<Partition {self.topic}-{self.index}: {what}{state}>"
+        offsets = f"{self.log_start_offset} to {self.log_end_offset}"
+        return f"<Partition {self.topic}-{self.index}: {len(self.segments)} segments, offsets {offsets}{state}>"
 
     @property
     def config(self) -> TopicConfig:
@@ -214,9 +215,7 @@ class Partition:
     def check_takes_appends(self) -> None:
         """Raises StorageFault if nothing can be appended now."""
         if self._sync_state.condition is not SERVING:
-            if self.fault is not None:
-                raise StorageFault(f"{self.topic}-{self.index} is offline: {self.fault}", path=self.directory)
-            raise self._stopped_fault()
+            raise self._not_serving()
         if self._failed is not None:
             raise self._failed
 
@@ -239,8 +238,9 @@ class Partition:
     def takes_appends(self) -> bool:
         return self._sync_state.condition is SERVING
 
-    def _stopped_fault(self) -> StorageFault:
-        return StorageFault(f"{self.topic}-{self.index} takes no appends: {self.stopped}", path=self.directory)
+    def _not_serving(self) -> StorageFault:
+        state = f"takes no appends: {self.stopped}" if self.fault is None else f"is offline: {self.fault}"
+        return StorageFault(f"{self.topic}-{self.index} {state}", path=self.directory)
 
     def _check_producers(self, batches: Iterable[ProducerBatch]) -> Duplicate | None:
         """The place of a batch that is in the log already; raises Refused for one that must not be there."""
@@ -370,13 +370,9 @@ class Partition:
         return since_ms >= 0 and abs(now_ms - since_ms) >= self._config.flush_ms  # the clock may have been set back
 
     def sync(self) -> None:
-        """Have everything written so far on the disk. Safe in a worker thread; calls from several wait for each other.
-
-        When it fails the partition takes no more before all that was not synced is written again: the kernel forgets what it
-        could not write, so a sync that succeeds afterwards would prove nothing. Having no descriptor to sync by is no such failure.
-        """
+        """Have on the disk what was written so far. Safe in any thread. If it fails no appends are taken before a rewrite (`rewrite`)."""
         if self.stopped is not None:
-            raise self._stopped_fault()
+            raise self._not_serving()
         try:
             transaction_index.flush_all(tuple(self._aborted.values()))
             self._durability.sync(self.segments, self.high_watermark)
@@ -393,6 +389,10 @@ class Partition:
 
     def rewrite_job(self) -> Callable[[], None]:
         """What has a stopped partition take appends again once its disk works; raises StorageFault; may run in a worker."""
+        with suppress(
+            StorageFault
+        ):  # which the next flush tells; the job cuts off what was queued and is not written now
+            self.write_pending()
         job = self._durability.rewrite_job(self.segments, self._active, self.high_watermark)
 
         def rewrite_log() -> None:
@@ -457,7 +457,7 @@ class Partition:
             return data
         whole = rewrite.sound(data, end_offset)
         if at_least_one and data and not whole:
-            raise self._stopped_fault()
+            raise self._not_serving()
         return whole if upconvert is None else convert_whole(whole)
 
     # -- looking up
@@ -469,13 +469,13 @@ class Partition:
         known_offset = end_offset if self._is_believed else min(end_offset, self.recovery_point)
         found = self._times.first_at_or_after(timestamp, self.log_start_offset, known_offset)
         if found is None and known_offset < end_offset:
-            raise self._stopped_fault()  # it may lie where the page cache has lost what was written
+            raise self._not_serving()  # it may lie where the page cache has lost what was written
         return found
 
     def largest_timestamp(self) -> Found | None:
         """The first record with the largest timestamp of the log."""
         if not self._is_believed and self.recovery_point < self.high_watermark:
-            raise self._stopped_fault()
+            raise self._not_serving()
         return self._times.largest(self.log_start_offset, self.high_watermark)
 
     def offsets_before(self, timestamp: int, max_count: int, now_ms: int) -> list[int]:

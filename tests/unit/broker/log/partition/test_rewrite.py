@@ -56,6 +56,35 @@ def test_a_sync_after_a_failed_one_would_prove_nothing(model):
     assert len(after_power_cut(model)) == 3
 
 
+def test_what_was_queued_before_the_stop_is_not_cut_by_the_rewrite(model):
+    written(model, 3)
+    append(model)
+    model.storage.fail("sync", ".log")
+    with pytest.raises(StorageFault):
+        model.partition.sync()
+    job = model.partition.rewrite_job()
+    model.flush()
+    job()
+    model.partition.sync()
+    assert len(read_all(model.partition)) == 4
+    assert len(after_power_cut(model)) == 4
+
+
+def test_a_rewrite_goes_on_where_what_was_queued_cannot_be_written(model):
+    written(model, 3)
+    append(model)
+    model.storage.fail("sync", ".log")
+    with pytest.raises(StorageFault):
+        model.partition.sync()
+    model.storage.fail("write", ".log")
+    job = model.partition.rewrite_job()
+    with pytest.raises(StorageFault):
+        model.flush()
+    job()
+    assert model.partition.takes_appends
+    assert len(after_power_cut(model)) == 3
+
+
 def test_repair_has_everything_on_the_disk_and_appends_go_on(model):
     stopped(model)
     before = read_all(model.partition)
