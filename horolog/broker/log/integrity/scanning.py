@@ -129,7 +129,10 @@ def _without(held: Batch, expected: int, window: Window, position: int, end_offs
     if held.base_offset == expected:
         return None
     found = check(window, position, expected, end_offset)
-    return found if isinstance(found, Batch) and _fits(window, found, end_offset) else None
+    if not isinstance(found, Batch):
+        return None
+    goes_on = found.base_offset == expected + held.last_offset - held.base_offset + 1  # from where `held` belongs
+    return found if goes_on or _fits(window, found, end_offset) else None
 
 
 def _fits(window: Window, batch: Batch, end_offset: int) -> bool:

@@ -97,6 +97,23 @@ def test_what_belongs_to_the_next_segment_is_damage():
     assert good(spans(data, 5, 9)) == [(0, 5, 6), (len(batch(5)), 7, 8)]
 
 
+def test_an_offset_ahead_is_damage_where_a_torn_tail_follows_the_next_batch():
+    """The next batch goes on from where this one belongs, so that none behind it is needed to tell which of the two is wrong."""
+    whole, ahead = batch(0), batch(900)
+    found = spans(whole + ahead + batch(4) + bytes(40))
+    assert [one[1] for one in good(found)] == [0, 4]
+    assert bad(found) == [
+        (len(whole), len(whole) + len(ahead)),
+        (2 * len(whole) + len(ahead), 2 * len(whole) + len(ahead) + 40),
+    ]
+
+
+def test_an_offset_ahead_stays_where_the_next_batch_does_not_go_on_from_its_place():
+    whole, ahead = batch(0), batch(900)
+    found = spans(whole + ahead + batch(6) + bytes(40))
+    assert [one[1] for one in good(found)] == [0, 900]
+
+
 def test_an_offset_ahead_of_what_follows_is_damage():
     """damage.md: a bit in the base offset makes a batch claim offsets that its followers have."""
     ahead = batch(900)
