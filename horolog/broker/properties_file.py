@@ -5,6 +5,7 @@ whose leading blanks are dropped; `\t \n \r \f \uXXXX` stand for characters, a b
 character. Of two lines with one key the last counts. Bytes that are not UTF-8 are read as Latin-1, which Java does with all.
 """
 
+import re
 from collections.abc import Iterator
 
 _BLANKS = " \t\f"
@@ -21,7 +22,13 @@ def parse(data: bytes) -> dict[str, str]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("latin-1")
-    return dict(_split(line) for line in _logical_lines(text))
+    return parse_text(text)
+
+
+def parse_text(text: str, *, salvage: bool = False) -> dict[str, str]:
+    """Likewise; to `salvage` a damaged file, a broken escape stands for the character behind its backslash."""
+    unescape = _salvage if salvage else _unescape
+    return {unescape(key): unescape(value) for key, value in map(_split, _logical_lines(text))}
 
 
 def _logical_lines(text: str) -> Iterator[str]:
@@ -46,7 +53,7 @@ def _split(line: str) -> tuple[str, str]:
     rest = line[end:].lstrip(_BLANKS)
     if rest[:1] in {"=", ":"}:
         rest = rest[1:].lstrip(_BLANKS)
-    return _unescape(line[:end]), _unescape(rest)
+    return line[:end], rest
 
 
 def _unescape(text: str) -> str:
@@ -70,6 +77,13 @@ def _unescape(text: str) -> str:
     return "".join(out)
 
 
+def _salvage(text: str) -> str:
+    try:
+        return _unescape(text)
+    except PropertiesError:
+        return _unescape(text.replace("\\u", "u"))
+
+
 def _unicode(digits: str) -> str:
     try:
         if len(digits) != 4:
@@ -79,8 +93,16 @@ def _unicode(digits: str) -> str:
         raise PropertiesError(f"\\u{digits} is not \\u and four hexadecimal digits") from None
 
 
+def escape(text: str) -> str:
+    """A key or a value as Java writes it."""
+    text = re.sub(r"[\\=:#! ]", lambda found: f"\\{found.group()}", text)
+    for letter, character in _ESCAPES.items():
+        text = text.replace(character, f"\\{letter}")
+    return text
+
+
 def escape_value(value: str) -> str:
-    """A value as it may stand in a file."""
+    """A value as it may stand in a file for people, with no more backslashes than it needs."""
     escaped = (
         value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t").replace("\f", "\\f")
     )

@@ -1,23 +1,15 @@
-"""Messages between members of a classic consumer group: subscriptions and assignments, behind two bytes of version."""
+"""Subscriptions and assignments of a classic consumer group as the client's own values, see `protocol.group_metadata`."""
 
-import struct
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from horolog.client.types import TopicPartition
-from horolog.protocol.compile import decode, encode
-from horolog.protocol.errors import DecodeError
-from horolog.protocol.messages.consumer_protocol import (
-    ConsumerProtocolAssignment,
-    ConsumerProtocolAssignmentTopicPartition,
-    ConsumerProtocolSubscription,
-)
+from horolog.protocol import group_metadata
+from horolog.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
 from horolog.protocol.messages.consumer_protocol import TopicPartition as OwnedTopic
 
-NEWEST = 3
 WRITTEN_SUBSCRIPTION = 2  # names the owned partitions, and since which generation
 WRITTEN_ASSIGNMENT = 0
-_VERSION = struct.Struct(">h")
 
 
 class Subscription(NamedTuple):
@@ -36,41 +28,22 @@ def encode_subscription(subscription: Subscription) -> bytes:
         ],
         generation_id=subscription.generation,
     )
-    return _VERSION.pack(WRITTEN_SUBSCRIPTION) + encode(message, WRITTEN_SUBSCRIPTION)
+    return group_metadata.write_subscription(WRITTEN_SUBSCRIPTION, message)
 
 
 def decode_subscription(data: bytes) -> Subscription:
-    message = decode(ConsumerProtocolSubscription, _version(data), data, _VERSION.size)
+    message = group_metadata.read_subscription(data)
     owned = tuple(TopicPartition(each.topic, index) for each in message.owned_partitions for index in each.partitions)
     return Subscription(tuple(message.topics), owned, message.generation_id, message.user_data)
 
 
 def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
-    message = ConsumerProtocolAssignment(
-        assigned_partitions=[
-            ConsumerProtocolAssignmentTopicPartition(topic=topic, partitions=indexes)
-            for topic, indexes in by_topic(partitions).items()
-        ],
-        user_data=None,
-    )
-    return _VERSION.pack(WRITTEN_ASSIGNMENT) + encode(message, WRITTEN_ASSIGNMENT)
+    return group_metadata.write_assignment(WRITTEN_ASSIGNMENT, by_topic(partitions))
 
 
 def decode_assignment(data: bytes) -> list[TopicPartition]:
-    """An empty assignment is nothing at all: so it is handed out to members for which the leader had none."""
-    if not data:
-        return []
-    message = decode(ConsumerProtocolAssignment, _version(data), data, _VERSION.size)
-    return [TopicPartition(each.topic, index) for each in message.assigned_partitions for index in each.partitions]
-
-
-def _version(data: bytes) -> int:
-    if len(data) < _VERSION.size:
-        raise DecodeError("a subscription or assignment without a version")
-    version: int = _VERSION.unpack_from(data)[0]
-    if version < 0:
-        raise DecodeError(f"a subscription or assignment of version {version}")
-    return min(version, NEWEST)
+    assigned = group_metadata.read_assignment(data).assigned_partitions
+    return [TopicPartition(each.topic, index) for each in assigned for index in each.partitions]
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, list[int]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from horolog.broker.groups.subscription import write_assignment
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.group_metadata import write_assignment
 from horolog.protocol.messages.groups import (
     HeartbeatRequest,
     JoinGroupRequest,

@@ -8,8 +8,8 @@ import random
 
 import pytest
 
-from horolog.broker.groups.subscription import read_assignment, write_assignment
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.group_metadata import read_assignment, write_assignment
 from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed
 from tests.support.group_world import GroupWorld
 

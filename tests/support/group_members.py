@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from horolog.broker.groups.subscription import write_assignment
 from horolog.protocol.compile import encode
+from horolog.protocol.group_metadata import write_assignment
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from horolog.protocol.messages.consumer_groups import TopicPartitions as Owned
 from horolog.protocol.messages.consumer_protocol import ConsumerProtocolSubscription

@@ -14,8 +14,8 @@ from horolog.broker.groups.classic_events import AnswerJoin, AnswerSync, Client,
 from horolog.broker.groups.decision import GroupTimer
 from horolog.broker.groups.offsets import Committed, GroupOffsets, TopicPartition
 from horolog.broker.groups.records import Entry, entry
-from horolog.broker.groups.subscription import subscribed_topics
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.group_metadata import subscribed_topics
 from horolog.protocol.messages.coordinator_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 
 NO_GENERATION = -1

@@ -13,8 +13,8 @@ from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, Con
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.reconcile import Current
 from horolog.broker.groups.records import Entry
-from horolog.broker.groups.subscription import read_assignment, read_subscription, version_of, write_assignment
 from horolog.protocol.errors import DecodeError
+from horolog.protocol.group_metadata import read_assignment, read_subscription, version_of, write_assignment
 from horolog.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
 
 MAY_UPGRADE = frozenset({"bidirectional", "upgrade"})
@@ -59,8 +59,6 @@ def first_metadata(protocols: Protocols) -> bytes:
 
 def assigned_to(data: bytes, known: Known) -> Assignment:
     """What a leader has given a member, by topic id; topics that there are not are left out. Raises DecodeError."""
-    if not data:
-        return {}
     return by_id({one.topic: frozenset(one.partitions) for one in read_assignment(data).assigned_partitions}, known)
 
 

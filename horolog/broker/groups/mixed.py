@@ -25,8 +25,8 @@ from horolog.broker.groups.kip848_steps import (
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.migration import classic_assignment, owned_by
 from horolog.broker.groups.reconcile import MemberState
-from horolog.broker.groups.subscription import read_subscription
 from horolog.protocol.errors import DecodeError, ErrorCode
+from horolog.protocol.group_metadata import read_subscription
 from horolog.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
 from horolog.protocol.messages.groups import HeartbeatRequest, JoinGroupResponse, MemberIdentity, SyncGroupResponse
 

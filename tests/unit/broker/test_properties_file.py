@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.properties_file import PropertiesError, escape_value, parse
+from horolog.broker.properties_file import PropertiesError, escape, escape_value, parse, parse_text
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,14 @@ def test_broken_escapes_are_refused(text):
 @pytest.mark.parametrize("value", ["", " a", "a\\b", "a\tb\nc\r\f", "#", "=", "\\u0041"])
 def test_what_is_written_reads_the_same(value):
     assert parse(f"key={escape_value(value)}".encode()) == {"key": value}
+
+
+def test_a_damaged_file_is_salvaged():
+    assert parse_text("a=\\u00\nb=\\u0041c", salvage=True) == {"a": "u00", "b": "Ac"}
+    with pytest.raises(PropertiesError):
+        parse_text("a=\\u00")
+
+
+@pytest.mark.parametrize("text", ["a b", "=:#!", " \t\n\r\f", "\\u0041", "plain"])
+def test_what_java_writes_is_read_again(text):
+    assert parse_text(f"{escape(text)}={escape(text)}") == {text: text}

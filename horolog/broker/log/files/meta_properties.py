@@ -23,6 +23,7 @@ from types import MappingProxyType
 
 from horolog.broker.log.files.checkpoints import CheckpointError
 from horolog.broker.log.storage import FileMissing, Storage
+from horolog.broker.properties_file import escape, parse_text
 
 FILE_NAME = "meta.properties"
 DAMAGED_SUFFIX = ".damaged"
@@ -30,9 +31,6 @@ NODE_KEY = MappingProxyType({0: "broker.id", 1: "node.id"})
 LARGEST_NODE_ID = 2**31 - 1
 
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
-_SEPARATOR = re.compile(r"(?<!\\)(?:[ \t\f]*[=:][ \t\f]*|[ \t\f]+)")
-_ESCAPED_CHARACTERS = MappingProxyType({"t": "\t", "n": "\n", "r": "\r", "f": "\f"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ def encode(meta: MetaProperties, now_ms: int) -> bytes:
         "cluster.id": meta.cluster_id,
         **meta.others,
     }
-    lines = [f"{_escape(key)}={_escape(value)}" for key, value in values.items() if value is not None]
+    lines = [f"{escape(key)}={escape(value)}" for key, value in values.items() if value is not None]
     return "\n".join(["#", f"#{when:%a %b %d %H:%M:%S UTC %Y}", *lines, ""]).encode("latin-1", "backslashreplace")
 
 
@@ -66,7 +64,7 @@ class MetaDamaged(CheckpointError):
 
 def decode(data: bytes) -> MetaProperties:
     """The values; raises MetaDamaged where a version, a node id or, in version 1, a cluster id is not to be found."""
-    values = _properties(data.decode("latin-1"))
+    values = parse_text(data.decode("latin-1"), salvage=True)
     version = values.pop("version", "")
     if version.isascii() and version.isdigit() and version not in {"0", "1"}:
         raise CheckpointError(f"version {version!r} is neither 0 nor 1")
@@ -86,7 +84,7 @@ def decode(data: bytes) -> MetaProperties:
 
 def salvage(data: bytes) -> MetaProperties:
     """What can be read of a damaged file: ids that look like ids."""
-    values = _properties(data.decode("latin-1"))
+    values = parse_text(data.decode("latin-1"), salvage=True)
     try:
         node_id = _node_id(values.get(NODE_KEY[1], values.get(NODE_KEY[0])))
     except CheckpointError:
@@ -113,38 +111,3 @@ def _node_id(text: str | None) -> int | None:
     if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= LARGEST_NODE_ID):
         raise MetaDamaged(f"{text[:40]!r} is no node id")
     return int(text)
-
-
-def _properties(text: str) -> dict[str, str]:
-    values: dict[str, str] = {}
-    for line in re.split(r"\r\n|\r|\n", text):
-        line = line.lstrip(" \t\f")
-        if not line or line[0] in "#!":
-            continue
-        key, _, value = _split(line)
-        values[_unescape(key)] = _unescape(value)
-    return values
-
-
-def _split(line: str) -> tuple[str, str, str]:
-    found = _SEPARATOR.search(line)
-    if found is None:
-        return line, "", ""
-    return line[: found.start()], found.group(), line[found.end() :]
-
-
-def _unescape(text: str) -> str:
-    def plain(found: re.Match[str]) -> str:
-        what = found.group(1)
-        if len(what) == 5:
-            return chr(int(what[1:], 16))
-        return _ESCAPED_CHARACTERS.get(what, what)
-
-    return _ESCAPE.sub(plain, text)
-
-
-def _escape(text: str) -> str:
-    text = re.sub(r"[\\=:#! ]", lambda found: "\\" + found.group(), text)
-    for letter, character in _ESCAPED_CHARACTERS.items():
-        text = text.replace(character, f"\\{letter}")
-    return text

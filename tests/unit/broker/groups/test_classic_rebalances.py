@@ -3,8 +3,8 @@
 import pytest
 
 from horolog.broker.groups.classic_group import COMES_FROM, State
-from horolog.broker.groups.subscription import write_assignment
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.group_metadata import write_assignment
 from tests.support.at_once import at_once
 from tests.support.group_members import ClassicClient, stabilise, subscription
 from tests.support.group_world import GroupWorld

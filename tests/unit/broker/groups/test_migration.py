@@ -4,8 +4,8 @@ import pytest
 
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.consumer_group import ConsumerGroup
-from horolog.broker.groups.subscription import read_assignment
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.group_metadata import read_assignment
 from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed, stabilise, subscription
 from tests.support.group_world import GroupWorld
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from horolog.broker.groups.subscription import (
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.group_metadata import (
     NEWEST_VERSION,
     read_assignment,
     read_subscription,
@@ -10,7 +11,6 @@ from horolog.broker.groups.subscription import (
     version_of,
     write_assignment,
 )
-from horolog.protocol.errors import DecodeError
 from tests.support.group_members import subscription
 
 
@@ -39,3 +39,7 @@ def test_the_topics_of_a_group_are_those_of_all_members():
 
 def test_one_member_that_speaks_in_its_own_way_hides_what_the_group_reads():
     assert subscribed_topics([subscription("t"), b"mine"]) is None
+
+
+def test_a_member_without_an_assignment_has_no_partitions():
+    assert read_assignment(b"").assigned_partitions == []
