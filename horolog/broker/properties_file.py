@@ -26,7 +26,7 @@ def parse(data: bytes) -> dict[str, str]:
 
 
 def parse_text(text: str, *, salvage: bool = False) -> dict[str, str]:
-    """Likewise; to `salvage` a damaged file, a broken escape stands for the character behind its backslash."""
+    """Keys and values. To `salvage` a damaged file, a broken escape stands for the character behind its backslash."""
     unescape = _salvage if salvage else _unescape
     return {unescape(key): unescape(value) for key, value in map(_split, _logical_lines(text))}
 
