@@ -6,7 +6,7 @@ from pathlib import Path
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import partition_of
 from horolog.broker.log.partition import Partition, Resources
-from horolog.broker.log.recovery import Circumstances, open_partition
+from horolog.broker.log.recovery import Circumstances, Place, open_partition
 from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import resolve
 from horolog.client.types import TopicPartition
@@ -60,4 +60,4 @@ def _open(partition: TopicPartition, folder: Path, resources: Resources) -> Part
         was_clean=True, log_start_offset=starts.offsets.get(partition, 0), now_ms=time.time_ns() // 1_000_000
     )
     config = resolve({}, Settings())
-    return open_partition(*partition, str(folder), config, resources, known)
+    return open_partition(Place(*partition, str(folder)), config, resources, known)

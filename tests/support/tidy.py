@@ -1,4 +1,4 @@
-"""Measures what the style rules leave open: methods of a class, who reads a clock, and what nobody uses."""
+"""Measures what the style rules leave open: methods of a class, arguments of a function, who reads a clock, and what nobody uses."""
 
 import ast
 import re
@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MAX_METHODS = 25
+MAX_POSITIONAL = 6
+MAX_ARGUMENTS = 10
 
 _DOTTED = re.compile(r"\w+(?:\.\w+)*(?::\w+)?")
 _WORD = re.compile(r"\w+")
@@ -29,6 +31,17 @@ def methods(tree: ast.AST) -> Iterator[Measured]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             yield Measured(node.name, sum(isinstance(one, FUNCTIONS) for one in node.body))
+
+
+def arguments(tree: ast.AST) -> Iterator[tuple[str, int, int]]:
+    """Each function with its arguments: those that may be given by position, and all. `self`, `cls` and `*rest` do not count."""
+    for owner in ast.walk(tree):
+        for node in ast.iter_child_nodes(owner):
+            if isinstance(node, FUNCTIONS):
+                given = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
+                positional = len(given) - (given[:1] in (["self"], ["cls"]))
+                name = f"{owner.name}.{node.name}" if isinstance(owner, ast.ClassDef) else node.name
+                yield name, positional, positional + len(node.args.kwonlyargs)
 
 
 CLOCKS = {

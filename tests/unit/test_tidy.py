@@ -68,6 +68,43 @@ def test_every_def_of_a_class_counts():
     assert sorted(tidy.methods(tree)) == [("Inner", 1), ("Outer", 4)]
 
 
+MANY_ARGUMENTS = {
+    "broker/groups/offsets.py: Committed.__init__": "one for each field of the record that is kept",
+    "broker/handlers/fetch.py: _read": "once for each partition of each Fetch: a value to carry them would be made as often",
+    "broker/handlers/produce.py: _append": "once for each partition of each Produce: a value to carry them would be made as often",
+    "client/accumulator.py: Pending.__init__": "made for every record sent, and keywords would cost",
+    "client/consumer.py: Consumer.__init__": "the consumer's settings, by keyword",
+    "client/producer.py: Producer.__init__": "the producer's settings, by keyword",
+    "pipeline/jobs/archive.py: archive": "the job's options, by keyword",
+}
+
+
+def test_functions_have_few_arguments(modules):
+    found = [(path, one) for path, tree in modules.items() for one in tidy.arguments(tree)]
+    many = {
+        f"{path}: {name}"
+        for path, (name, positional, together) in found
+        if positional > tidy.MAX_POSITIONAL or together > tidy.MAX_ARGUMENTS
+    }
+    assert many == MANY_ARGUMENTS.keys(), (
+        "pass a value that has a name, or name them; take what is no exception any more off the list"
+    )
+
+
+def test_arguments_are_counted():
+    tree = parsed("""
+        class C:
+            def method(self, a, /, b, *rest, c=1, **others):
+                def inner(d, *, e): ...
+
+            @classmethod
+            async def made(cls, a): ...
+
+        def loose(self_like, b): ...
+    """)
+    assert sorted(tidy.arguments(tree)) == [("C.made", 1, 1), ("C.method", 2, 3), ("inner", 1, 2), ("loose", 2, 2)]
+
+
 CLOCK_OWNERS = {
     "broker/clock.py": "the clock that everything in the broker is given",
     "broker/log/storage/storage.py": "the file system dates files by the machine's clock",

@@ -72,7 +72,13 @@ async def measure(
     figures = []
     with console.progress("records", arguments.records) as progress:
         produced = await measuring.produce(
-            client, topic, arguments.records, arguments.size, codec, arguments.acks, progress.advance
+            client,
+            topic,
+            arguments.records,
+            size_bytes=arguments.size,
+            codec=codec,
+            acks=arguments.acks,
+            advance=progress.advance,
         )
     if "produce" in parts:
         figures.append(produced)

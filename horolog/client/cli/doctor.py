@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         _rehearse(folder, reports, stamp)
     document = _document(folder, in_use, reports, others)
     if arguments.repair and _is_damaged(reports, others):
-        document = _repair(folder, arguments.topic, reports, others, document, stamp, console)
+        document = _repair(folder, arguments.topic, (reports, others), document, stamp, console)
     if console.as_json:
         console.json(document)
     else:
@@ -118,8 +118,7 @@ def _is_damaged(reports: "list[PartitionReport]", others: "list[Item]") -> bool:
 def _repair(
     folder: str,
     topics: list[str],
-    reports: "list[PartitionReport]",
-    others: "list[Item]",
+    found: "tuple[list[PartitionReport], list[Item]]",
     before: dict[str, Any],
     stamp: str,
     console: Console,
@@ -128,6 +127,7 @@ def _repair(
     from horolog.broker.log.storage import StorageFault
     from horolog.client.cli.examining.rehearsal import repair
 
+    reports, others = found
     try:
         repair(folder, reports, others, stamp)
     except StorageFault as error:

@@ -276,7 +276,9 @@ def move(clusters: Clusters, group: str, slack_ms: int, moved_before: "Sequence[
     from horolog.pipeline.jobs.mirror_groups import move_group
 
     return clusters.ask(
-        lambda source, target: move_group(source, target, clusters.link, group, clusters.topic, slack_ms, moved_before)
+        lambda source, target: move_group(
+            source, target, clusters.link, group, clusters.topic, slack_ms=slack_ms, moved_before=moved_before
+        )
     )
 
 

@@ -247,6 +247,7 @@ async def move_group(
     link: Link,
     group: str,
     topic: str,
+    *,
     slack_ms: int,
     moved_before: Sequence[Moved] | None = None,
 ) -> list[Moved]:

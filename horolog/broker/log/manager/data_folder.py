@@ -20,7 +20,7 @@ from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints, TopicPartition
 from horolog.broker.log.manager.identity import DataFolderError, FolderIdentity, FolderUnusable
 from horolog.broker.log.partition import Partition, Resources
-from horolog.broker.log.recovery import Circumstances, create_partition, offline_partition, open_readable
+from horolog.broker.log.recovery import Circumstances, Place, create_partition, offline_partition, open_readable
 from horolog.broker.log.storage import NOT_WRITABLE, FolderInUse, Lock, Storage, StorageFault, parent_of
 from horolog.broker.topic_settings import TopicConfig
 
@@ -157,12 +157,12 @@ class DataFolder:
     def _open_partition(
         self, key: TopicPartition, name: str, config: TopicConfig, known: Circumstances, resources: Resources
     ) -> Partition:
-        directory = f"{self.path}/{name}"
+        place = Place(*key, f"{self.path}/{name}")
         try:
-            return Partition(open_readable(*key, directory, config, resources, known))
+            return Partition(open_readable(place, config, resources, known))
         except StorageFault as fault:
             log.error("%s cannot be opened and is offline: %s", name, fault)
-            return offline_partition(*key, directory, config, resources, str(fault), known.log_start_offset)
+            return offline_partition(place, config, resources, str(fault), known.log_start_offset)
 
     def come_back(self) -> dict[TopicPartition, int]:
         """Take part again after having been away: where logs start. What was deleted before is removed. Raises StorageFault."""
@@ -211,7 +211,9 @@ class DataFolder:
         directory = f"{self.path}/{topic}-{index}"
         self.checkpoints.make_room_for((topic, index))
         try:
-            partition = create_partition(topic, index, directory, topic_id, config, resources, self._clock.wall_ms())
+            partition = create_partition(
+                Place(topic, index, directory), topic_id, config, resources, self._clock.wall_ms()
+            )
         except StorageFault as fault:
             self._forget_folder(directory)
             self.fault = str(fault)
@@ -222,7 +224,7 @@ class DataFolder:
     def offline(self, topic: str, index: int, config: TopicConfig, reason: str, resources: Resources) -> Partition:
         """What stands for a partition of this folder that has none and for which none can be made."""
         directory = f"{self.path}/{topic}-{index}"
-        partition = offline_partition(topic, index, directory, config, resources, reason)
+        partition = offline_partition(Place(topic, index, directory), config, resources, reason)
         self.partitions[topic, index] = partition
         return partition
 

@@ -19,6 +19,7 @@ from horolog.broker.log.manager.folder_checkpoints import TopicPartition
 from horolog.broker.log.partition import Partition, Resources
 from horolog.broker.log.recovery import (
     Circumstances,
+    Place,
     Retries,
     offline_partition,
     open_readable,
@@ -90,7 +91,7 @@ class LogManager:
         reason = f"its data folder (directory.id={place or 'unknown'}) is away: {folder.fault or 'log.dirs does not name it'}"
         log.error("%s-%s is offline: %s", topic, index, reason)
         directory = f"{folder.path}/{topic}-{index}"
-        partition = offline_partition(topic, index, directory, config, self.resources, reason)
+        partition = offline_partition(Place(topic, index, directory), config, self.resources, reason)
         self._away[topic, index] = place
         self.partitions[topic, index] = partition
         return partition
@@ -110,7 +111,7 @@ class LogManager:
         in_memory = partition.fault is None and storage_below(partition) is not None
         open_it = open_writable if in_memory else open_readable
         try:
-            found = open_it(*key, partition.directory, partition.config, self.resources, known)
+            found = open_it(Place(*key, partition.directory), partition.config, self.resources, known)
         except StorageFault as fault:
             log.warning("%s-%s is still %s: %s", *key, "kept in memory" if in_memory else "offline", fault)
             if not in_memory:

@@ -1,6 +1,6 @@
 """Partitions are opened and recovered, and while they run looked after: rescanned, scrubbed, tried again."""
 
-from horolog.broker.log.recovery.findings import Circumstances
+from horolog.broker.log.recovery.findings import Circumstances, Place
 from horolog.broker.log.recovery.leftovers import is_segment_file
 from horolog.broker.log.recovery.opening import open_readable, open_writable, storage_below
 from horolog.broker.log.recovery.presence import Presence
@@ -16,6 +16,7 @@ from horolog.broker.log.recovery.scrub import Scrub
 
 __all__ = [
     "Circumstances",
+    "Place",
     "Presence",
     "Rescanner",
     "Retries",

@@ -1,10 +1,19 @@
 """What the steps of opening a partition tell each other."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from horolog.broker.log.integrity import Seal
 from horolog.broker.log.segments import Segment, reader
 from horolog.broker.log.storage import StorageFault
+
+
+class Place(NamedTuple):
+    """A partition, and the folder that it lies in."""
+
+    topic: str
+    number: int
+    directory: str
 
 
 @dataclass(frozen=True, slots=True)

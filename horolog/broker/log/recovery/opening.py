@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from horolog.broker.log.partition import Opened, Partition, Resources, rewrite
-from horolog.broker.log.recovery.findings import Circumstances
+from horolog.broker.log.recovery.findings import Circumstances, Place
 from horolog.broker.log.recovery.recovery import open_log
 from horolog.broker.log.segments import Segment
 from horolog.broker.log.storage import CANNOT_WRITE, OverlayStorage, Storage, StorageFault
@@ -19,29 +19,25 @@ from horolog.broker.topic_settings import TopicConfig
 log = logging.getLogger(__name__)
 
 
-def open_readable(
-    topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, known: Circumstances
-) -> Opened:
+def open_readable(place: Place, config: TopicConfig, resources: Resources, known: Circumstances) -> Opened:
     """Open the partition in a folder that is there. Raises StorageFault if its files cannot be read."""
     try:
-        return open_writable(topic, index, directory, config, resources, known)
+        return open_writable(place, config, resources, known)
     except StorageFault as fault:
         if fault.code not in CANNOT_WRITE:
             raise
         reason = str(fault)
     in_memory = replace(resources, storage=OverlayStorage(resources.storage, frees=True))
-    opened = open_log(topic, index, directory, config, in_memory, known)
+    opened = open_log(place, config, in_memory, known)
     _check_readable(resources.storage, opened.segments)
     return replace(opened, stopped=f"nothing can be written: {reason}")
 
 
-def open_writable(
-    topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, known: Circumstances
-) -> Opened:
+def open_writable(place: Place, config: TopicConfig, resources: Resources, known: Circumstances) -> Opened:
     """Open a partition that is to take appends. Raises StorageFault if its folder or its active log cannot be written."""
-    opened = open_log(topic, index, directory, config, resources, known)
+    opened = open_log(place, config, resources, known)
     try:
-        _check_writable(resources.storage, directory, opened.segments)
+        _check_writable(resources.storage, place.directory, opened.segments)
     except StorageFault:
         opened.close_files()
         raise

@@ -36,7 +36,7 @@ from horolog.broker.log.integrity import (
 from horolog.broker.log.partition import Opened, Partition, Resources, rewrite
 from horolog.broker.log.producers import ProducerStates
 from horolog.broker.log.recovery import leftovers
-from horolog.broker.log.recovery.findings import Circumstances, Findings, position_of
+from horolog.broker.log.recovery.findings import Circumstances, Findings, Place, position_of
 from horolog.broker.log.recovery.producer_batches import producer_batch
 from horolog.broker.log.recovery.producers_at_start import ProducersAtStart
 from horolog.broker.log.segments import (
@@ -53,30 +53,25 @@ STRAY_SUFFIX = ".stray"
 """What a log is called that is a copy of others' records under a wrong name."""
 
 
-def open_partition(
-    topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, known: Circumstances
-) -> Partition:
+def open_partition(place: Place, config: TopicConfig, resources: Resources, known: Circumstances) -> Partition:
     """Open the partition in a folder that is there. Raises StorageFault if its files cannot be read or recovered."""
-    return Partition(open_log(topic, index, directory, config, resources, known))
+    return Partition(open_log(place, config, resources, known))
 
 
-def open_log(
-    topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, known: Circumstances
-) -> Opened:
+def open_log(place: Place, config: TopicConfig, resources: Resources, known: Circumstances) -> Opened:
     """What a partition begins with, as its folder is. Raises StorageFault if its files cannot be read or recovered."""
-    return _Opening(topic, index, directory, config, resources, known).open()
+    return _Opening(place, config, resources, known).open()
 
 
 def create_partition(
-    topic: str,
-    index: int,
-    directory: str,
+    place: Place,
     topic_id: bytes | None,
     config: TopicConfig,
     resources: Resources,
     now_ms: int,
 ) -> Partition:
     """Make a new partition's folder. Whoever asks has on record that it exists; it is durable with the first data that is."""
+    topic, index, directory = place
     storage = resources.storage
     storage.make_dir(directory)
     epochs = LeaderEpochs([(0, 0)])
@@ -99,15 +94,14 @@ def create_partition(
 
 
 def offline_partition(
-    topic: str,
-    index: int,
-    directory: str,
+    place: Place,
     config: TopicConfig,
     resources: Resources,
     reason: str,
     log_start_offset: int = 0,
 ) -> Partition:
     """What stands for a partition that cannot be opened: it says why, and nothing of it is touched."""
+    topic, index, directory = place
     folder = folder_of(directory, resources)
     segment = Segment(folder, 0, Contents(0, 0), config, 0)
     producers = ProducerStates(resources.producer_expiration_ms)
@@ -134,18 +128,14 @@ def folder_of(directory: str, resources: Resources) -> SegmentFolder:
 class _Opening:
     """The steps of opening one partition, and what they have found so far."""
 
-    def __init__(
-        self, topic: str, index: int, directory: str, config: TopicConfig, resources: Resources, known: Circumstances
-    ) -> None:
-        self.name = f"{topic}-{index}"
-        self.topic = topic
-        self.index = index
-        self.directory = directory
+    def __init__(self, place: Place, config: TopicConfig, resources: Resources, known: Circumstances) -> None:
+        self.topic, self.index, self.directory = place
+        self.name = f"{self.topic}-{self.index}"
         self.config = config
         self.resources = resources
         self.storage: Storage = resources.storage
         self.known = known
-        self.folder = folder_of(directory, resources)
+        self.folder = folder_of(self.directory, resources)
         self.epochs_seen: list[tuple[int, int]] = []
         self.found = Findings()
         self.recorded_epochs: LeaderEpochs | None = None

@@ -18,7 +18,7 @@ from horolog.broker.cluster_start import next_producer_id_of
 from horolog.broker.log.files import CheckpointError, meta_properties
 from horolog.broker.log.manager import LOCK_FILE
 from horolog.broker.log.partition import Partition, Resources
-from horolog.broker.log.recovery import open_partition
+from horolog.broker.log.recovery import Place, open_partition
 from horolog.broker.log.storage import OverlayStorage, ReadOnlyStorage, RealStorage, Storage, StorageFault
 from horolog.broker.setting_types import ConfigType
 from horolog.broker.settings import SPECS, Settings
@@ -76,7 +76,7 @@ def examine(data_dirs: Sequence[str], taken: Takeover, settings: Settings, now_m
             circumstance = known[path.rpartition("/")[0]](topic, index)
             resources = Resources(OverlayStorage(below))
             try:
-                partition = open_partition(topic, index, path, config, resources, circumstance)
+                partition = open_partition(Place(topic, index, path), config, resources, circumstance)
             except StorageFault as fault:
                 one.unreadable.append({"partition": index, "reason": str(fault)})
                 continue

@@ -13,7 +13,7 @@ from horolog.broker.log.files import LeaderEpochs, checkpoints, log_starts
 from horolog.broker.log.integrity import SEALS, SealsDamaged, seals
 from horolog.broker.log.manager import LOCK_FILE
 from horolog.broker.log.partition import Resources
-from horolog.broker.log.recovery import Circumstances, open_partition
+from horolog.broker.log.recovery import Circumstances, Place, open_partition
 from horolog.broker.log.storage import (
     Changed,
     OverlayStorage,
@@ -176,7 +176,9 @@ def _recover(storage: Storage, report: PartitionReport, config: TopicConfig, kno
     distrust(storage, report)
     report.messages.clear()
     with listening(report.messages):
-        partition = open_partition(report.topic, report.index, report.directory, config, Resources(storage), known)
+        partition = open_partition(
+            Place(report.topic, report.index, report.directory), config, Resources(storage), known
+        )
         partition.close()
     for finding in check_small_files(storage, report.directory):
         path = finding["file"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from horolog.client.errors import KafkaError
 from horolog.client.offsets import ends, list_offsets
-from horolog.client.types import EARLIEST, LATEST, Committed, TopicPartition
+from horolog.client.types import EARLIEST, LATEST, TopicPartition
 from horolog.protocol.records.entries import iter_records
 
 if TYPE_CHECKING:
@@ -50,27 +50,19 @@ async def lag_of(admin: "Admin", group: str, now_ms: int, topics: Sequence[str] 
     first = await ends(client, dict.fromkeys(places, EARLIEST)) if places else {}
     positions = {place: max(found.offset, first[place]) for place in places if (found := committed.get(place))}
     times = await next_timestamps(client, positions, last)
-    return [
-        _lag(group, place, committed.get(place), last[place], positions, times, now_ms, member_of) for place in places
-    ]
+    lags = []
+    for place in places:
+        lag = Lag(group, place, None, last[place], None, None, None, member_of.get(place))
+        found = committed.get(place)
+        lags.append(lag if found is None else _measured(lag, found.offset, positions[place], times.get(place), now_ms))
+    return lags
 
 
-def _lag(
-    group: str,
-    place: TopicPartition,
-    committed: Committed | None,
-    end: int,
-    positions: Mapping[TopicPartition, int],
-    times: Mapping[TopicPartition, int | None],
-    now_ms: int,
-    member_of: Mapping[TopicPartition, str],
-) -> Lag:
-    if committed is None:
-        return Lag(group, place, None, end, None, None, None, member_of.get(place))
-    behind = max(0, end - positions[place])
-    time_ms = times.get(place)
+def _measured(lag: Lag, committed: int, position: int, time_ms: int | None, now_ms: int) -> Lag:
+    """How far behind a group is that has committed; `time_ms` is the time of the record at its position."""
+    behind = max(0, lag.end_offset - position)
     seconds = 0.0 if behind == 0 else None if time_ms is None else max(0, now_ms - time_ms) / 1000
-    return Lag(group, place, committed.offset, end, behind, time_ms, seconds, member_of.get(place))
+    return lag._replace(committed=committed, records=behind, next_timestamp_ms=time_ms, seconds=seconds)
 
 
 async def next_timestamps(

@@ -53,6 +53,7 @@ async def produce(
     client: "Client",
     topic: str,
     count: int,
+    *,
     size_bytes: int,
     codec: str | None,
     acks: str,

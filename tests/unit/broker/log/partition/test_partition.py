@@ -11,7 +11,7 @@ import pytest
 
 from horolog.broker.log.integrity import seals
 from horolog.broker.log.partition import OffsetOutOfRange, Partition, Resources, append_marker
-from horolog.broker.log.recovery import Circumstances, open_log
+from horolog.broker.log.recovery import Circumstances, Place, open_log
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.log.validation import Refused
@@ -574,7 +574,7 @@ def test_a_partition_whose_log_is_replaced_is_the_fresh_opening_and_takes_no_app
     partition, epoch = model.partition, model.partition.leader_epoch
     known = Circumstances(was_clean=False, log_start_offset=0, now_ms=NOW_MS, may_be_unsynced=True)
     partition.close_files()
-    opened = open_log("t", 0, DIRECTORY, model.config, Resources(model.storage), known)
+    opened = open_log(Place("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
     partition.replace_log(opened)
     fresh = Partition(replace(opened, leader_epoch=epoch - 5))
     for name in set(Partition.__slots__) - {"leader_epoch"}:
