@@ -22,7 +22,9 @@ async def test_thousands_of_batches_give_up_together(start_broker):
         client,
         Producer(client, batch_bytes=100, linger_ms=60_000, delivery_timeout_ms=DELIVERY_SECONDS * 1000) as producer,
     ):
-        await producer.send_and_wait(topic, b"written")
+        written = await producer.send(topic, b"written")
+        await producer.flush()
+        await written
         broker.kill()
         began = time.monotonic()
         futures = [await producer.send(topic, b"x" * 60) for _ in range(RECORDS)]

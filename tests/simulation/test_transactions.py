@@ -278,6 +278,7 @@ def run_until(changes: int, *, power: bool) -> tuple[int, int]:
     return ended, finished
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [False, True], ids=["kill", "power cut"])
 def test_an_end_at_every_write(power: bool) -> None:
     most_ended = changes = 0

@@ -24,7 +24,8 @@ def scored() -> set[str]:
     return {name for _, cases in oracles() for name, case in cases.items() if case["status"] == "ok"}
 
 
-JUDGED = [case for case in CASES if case.name in scored()]
+SCORED = scored()
+JUDGED = [case for case in CASES if case.name in SCORED]
 FAST = [case.name for case in JUDGED if not case.slow]
 SLOW = [case.name for case in JUDGED if case.slow]
 GROUPS_VERSION = "3.9"
