@@ -49,3 +49,9 @@ def test_families_are_imported_when_they_are_asked_for() -> None:
 
 def test_a_row_tells_what_it_is() -> None:
     assert repr(API[ApiKey.PRODUCE]) == "Api(PRODUCE, v0 to v13)"
+
+
+def test_messages_are_found_by_family_and_name() -> None:
+    fresh = Api(ApiKey.METADATA, "Metadata", "metadata", (0, 13), flexible_from=9)
+    assert fresh.request is fresh.request is API[ApiKey.METADATA].request
+    assert fresh.response is fresh.response is API[ApiKey.METADATA].response

@@ -1,5 +1,7 @@
 """Varints and tag sections, at their edges."""
 
+import re
+
 import pytest
 
 from horolog.protocol.errors import DecodeError, EncodeError
@@ -8,11 +10,13 @@ from horolog.protocol.primitives import (
     MAX_VARLONG_BYTES,
     Buffer,
     add_records,
+    check_tag_end,
     decode_unsigned_varint,
     decode_varint,
     encode_unsigned_varint,
     encode_varint,
     records_size,
+    refusal,
     skip_tags,
     tag_section,
 )
@@ -96,3 +100,17 @@ def test_small_records_are_copied_and_large_ones_are_not() -> None:
 
 def test_the_size_of_records() -> None:
     assert [records_size(each) for each in (None, b"", b"abc", [b"a", memoryview(b"bc")])] == [0, 0, 3, 3]
+
+
+def test_a_tag_whose_value_ends_elsewhere_is_refused() -> None:
+    check_tag_end("field", 7, 7)
+    with pytest.raises(DecodeError, match=r"field: its value ends \+2 bytes from"):
+        check_tag_end("field", 5, 7)
+
+
+@pytest.mark.parametrize(
+    ("size", "left", "objects_left", "words"),
+    [(5, 9, -1, "5 elements, too many"), (-1, 9, 0, "may not be null"), (50, 9, 0, r"claims 50 .*, 9 bytes are left")],
+)
+def test_a_length_that_cannot_be_is_refused_with_its_reason(size, left, objects_left, words) -> None:
+    assert re.search(words, str(refusal("field", size, left, objects_left)))

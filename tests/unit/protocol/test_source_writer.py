@@ -35,3 +35,9 @@ def test_constants_of_one_name_are_kept_apart() -> None:
 def test_layouts_are_big_endian_and_kept() -> None:
     assert layout("hi").pack(1, 2).hex() == "000100000002"
     assert layout("hi") is layout("hi")
+
+
+def test_a_layout_is_made_once() -> None:
+    codes = "hiqh?"
+    assert layout(codes) is layout(codes)
+    assert layout(codes).size == 17

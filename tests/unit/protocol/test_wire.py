@@ -6,6 +6,7 @@ import pytest
 
 from horolog.protocol.wire import (
     NONE,
+    UNSET,
     Message,
     Struct,
     Versions,
@@ -141,3 +142,49 @@ def test_tags_are_unique_within_a_struct() -> None:
     for cls in every_struct():
         tags = [declared.tag for declared in cls.FIELDS.values() if declared.tag is not None]
         assert len(tags) == len(set(tags)), cls
+
+
+def test_declarations_say_what_they_are() -> None:
+    declared = Outer.FIELDS["extra"]
+    assert repr(declared) == f"Field(extra: Inner, {declared.versions}, tag=0)"
+    assert repr(array(int32)) == "[]int32"
+    assert repr(UNSET) == "unset"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_fresh"),
+    [
+        ("name", "", False),
+        ("items", [], True),
+        ("late_note", "", False),
+        ("numbers", None, False),
+        ("extra", None, False),
+    ],
+)
+def test_a_default_is_what_the_schema_says_and_new_for_each_owner_where_it_may_change(name, value, is_fresh) -> None:
+    declared = Outer.FIELDS[name]
+    assert (declared.make_default(), declared.fresh) == (value, is_fresh)
+
+
+def test_a_struct_is_made_anew_for_each_owner() -> None:
+    declared = Outer.FIELDS["inner"]
+    assert declared.fresh
+    assert declared.make_default() == Inner()
+    assert declared.make_default() is not declared.make_default()
+
+
+@pytest.mark.parametrize(
+    ("type_", "nullable", "default"),
+    [(string, "0+", None), (int32, "0+", 0), (string, "2+", ""), (array(int32), "none", []), (Inner, "none", Inner())],
+)
+def test_a_declaration_without_a_default_gets_one_by_its_type(type_, nullable, default) -> None:
+    assert field(type_, nullable=nullable).make_default() == default
+
+
+def test_a_tagged_struct_is_absent_by_default() -> None:
+    assert field(Inner, "3+", tag=0).make_default() is None
+
+
+def test_a_message_knows_its_versions_and_a_struct_inside_of_one_has_none() -> None:
+    assert (versions_of("0-5"), versions_of("3+")) == (Outer.VERSIONS, Outer.FLEXIBLE)
+    assert not hasattr(Inner, "VERSIONS")

@@ -9,6 +9,7 @@ import lz4.frame
 import pytest
 
 from horolog.protocol.errors import DecodeError
+from horolog.protocol.records import compression
 from horolog.protocol.records.compression import (
     CODEC_NAMES,
     Codec,
@@ -142,3 +143,13 @@ def test_codecs_by_attributes_and_name():
             codec_of(attributes, magic)
     assert CODEC_NAMES["uncompressed"] == Codec.NONE
     assert "producer" not in CODEC_NAMES
+
+
+@pytest.mark.parametrize("codec", REAL_CODECS)
+def test_a_library_is_loaded_when_its_codec_is_first_used(codec):
+    """A broker whose clients compress nothing pays for none."""
+    for cached in (compression._library, compression._snappy, compression._snappy_fault):
+        cached.cache_clear()
+    assert decompress(codec, compress(codec, b"content")) == b"content"
+    with pytest.raises(DecodeError):
+        decompress(codec, b"not what a codec writes")

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horolog.broker.log.indexes import AbortedTransaction, TransactionIndex, TransactionIndexError, transaction_index
-from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.log.indexes.transaction_index import flush_all
+from horolog.broker.log.storage import MemoryStorage, StorageFault
 
 PATH = "/p/00000000000000000000.txnindex"
 
@@ -96,3 +97,37 @@ def test_entries_that_break_the_rules_are_refused(entries):
 def test_bytes_that_are_no_entries_are_refused(data):
     with pytest.raises(TransactionIndexError):
         transaction_index.decode(data, 0)
+
+
+def test_an_entry_comes_behind_the_one_before_it(storage):
+    index = TransactionIndex(storage, PATH, 0)
+    index.append(AbortedTransaction(1, 0, 5, 6))
+    with pytest.raises(ValueError, match="does not come after"):
+        index.append(AbortedTransaction(2, 1, 5, 6))
+    assert repr(index) == f"<TransactionIndex {PATH} of 1 aborted transactions>"
+
+
+def test_what_could_not_be_written_is_written_by_the_next_attempt(storage):
+    index = TransactionIndex(storage, PATH, 0)
+    index.append(AbortedTransaction(1, 0, 5, 6))
+    storage.fail("write", PATH)
+    with pytest.raises(StorageFault):
+        index.flush()
+    flush_all([index, index])
+    assert TransactionIndex.load(storage, PATH, 0).entries == index.entries
+
+
+def test_an_index_that_is_made_anew_is_gone_from_the_disk(storage):
+    index = TransactionIndex(storage, PATH, 0)
+    index.append(AbortedTransaction(1, 0, 5, 6))
+    index.flush()
+    for _ in range(2):
+        index.reset()
+        assert (index.entries, storage.exists(PATH)) == ([], False)
+
+
+def test_entries_that_were_never_written_are_cut_off_in_memory_alone(storage):
+    index = TransactionIndex(storage, PATH, 0)
+    index.append(AbortedTransaction(1, 0, 5, 6))
+    index.truncate(3)
+    assert (index.entries, storage.exists(PATH)) == ([], False)

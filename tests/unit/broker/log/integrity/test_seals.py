@@ -1,11 +1,12 @@
 """Seals come back as they were written, and nothing else does."""
 
 import pytest
+from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
 from horolog.broker.log.integrity import Contents, IndexSum, Seal, SealsDamaged, blocks_in, fingerprint
-from horolog.broker.log.integrity.seals import decode, encode, load, save
+from horolog.broker.log.integrity.seals import decode, encode, load, save, save_unsynced
 from horolog.broker.log.storage import MemoryStorage
 
 numbers = st.integers(-1, 2**63 - 1)
@@ -93,3 +94,31 @@ def test_a_fingerprint_changes_with_the_ends_and_the_size(size):
     if size:
         assert of(data) != of(b"\xff" + data[1:])
         assert of(data) != of(data[:-1] + b"\xff")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda text: text.replace("horolog-seals 2", "horolog-seals 3"), "is not"),
+        (lambda text: text.replace("7 100 ", "7 100 0 "), "has not 18 fields"),
+        (lambda text: text.replace(" 0000000a\n", " -\n"), "no sums of 100 bytes"),
+    ],
+)
+def test_lines_that_are_not_ours_are_refused_even_under_a_right_checksum(change, words):
+    body = change(encode([ONE]).decode().rpartition("checksum")[0]).encode()
+    with pytest.raises(SealsDamaged, match=words):
+        decode(body + f"checksum {crc32c(body):08x}\n".encode())
+
+
+def test_a_folder_without_the_file_has_no_seals():
+    storage = MemoryStorage()
+    storage.make_dir("/d")
+    assert load(storage, "/d") == {}
+    save_unsynced(storage, "/d", [ONE])
+    assert load(storage, "/d") == {7: ONE}
+
+
+def test_the_fingerprint_of_nothing_is_nothing():
+    storage = MemoryStorage()
+    storage.make_dir("/d")
+    assert fingerprint(storage.create("/d/log"), 0) == 0

@@ -98,3 +98,17 @@ def test_torn_tails_are_bounded_together(storage, monkeypatch):
     assert kept(storage, Range(0, 100, 200, 3, None))
     assert kept(storage, Range(0, 200, 300, 3, None)) is None
     assert kept(storage, Range(0, 200, 300, 3, 4)), "damage has no bound"
+
+
+def test_what_is_left_of_a_copy_that_failed_may_stay_if_it_cannot_be_removed(storage, caplog):
+    storage.fail("sync", ".damaged.tmp")
+    storage.fail("remove", ".damaged.tmp")
+    assert kept(storage, Range(0, 50, 60, 3, 9)) is None
+    assert "could not be set aside" in caplog.text
+    assert "cannot be removed" in caplog.text
+
+
+def test_a_copy_that_could_not_begin_leaves_nothing(storage):
+    storage.fail("create", ".damaged.tmp")
+    assert kept(storage, Range(0, 50, 60, 3, 9)) is None
+    assert storage.list_dir("/p") == ["log"]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from horolog.broker.log.producers import Remembered, RowFileError, producers_file
 from horolog.broker.log.producers.producers_file import FILE_NAME, Appended
+from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.validation import Refused
 from horolog.client.cli.dumping.kinds import kind_of
 from horolog.client.cli.dumping.small_files import dump_small
@@ -157,3 +158,14 @@ def test_dump_shows_it_and_doctor_finds_it_damaged():
     assert found["file"] == PATH
     model.reopen(was_clean=True)
     assert check_small_files(model.storage, DIRECTORY) == []
+
+
+def test_the_file_is_there_as_long_as_somebody_is_known():
+    storage = MemoryStorage()
+    storage.make_dir("/p")
+    producers_file.save(storage, "/p", [])
+    assert not storage.exists(f"/p/{FILE_NAME}")
+    producers_file.save(storage, "/p", SEVERAL)
+    assert producers_file.load(storage, "/p") == {7: SEVERAL[0]}
+    producers_file.save(storage, "/p", [])
+    assert not storage.exists(f"/p/{FILE_NAME}")

@@ -68,3 +68,25 @@ def test_snapshots_outside_of_the_log_are_removed(storage):
         snapshot_file.save(storage, "/p", offset, [])
     assert snapshot_file.remove_outside(storage, "/p", not_before=10, not_after=20) == [5, 30]
     assert snapshot_file.offsets_in(storage, "/p") == [10, 20]
+
+
+def test_a_snapshot_that_went_meanwhile_is_no_damage(storage, monkeypatch):
+    snapshot_file.save(storage, "/p", 15, ONE)
+    monkeypatch.setattr(snapshot_file, "offsets_in", lambda *_: [15, 20])
+    found = snapshot_file.load_newest(storage, "/p", not_before=0, not_after=25)
+    assert (found.offset, found.entries) == (15, ONE)
+    assert len(found.faults) == 1
+
+
+def test_snapshots_inside_of_segments_go_once_a_newer_one_is_there(storage):
+    for offset in (5, 10, 15, 20):
+        snapshot_file.save(storage, "/p", offset, [])
+    snapshot_file.remove_superseded(storage, "/p", 20, {10})
+    assert snapshot_file.offsets_in(storage, "/p") == [10, 20]
+
+
+def test_one_is_removed_if_it_is_there(storage):
+    snapshot_file.save(storage, "/p", 5, [])
+    for _ in range(2):
+        snapshot_file.remove(storage, "/p", 5)
+    assert snapshot_file.offsets_in(storage, "/p") == []

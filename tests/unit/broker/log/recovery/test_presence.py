@@ -80,3 +80,24 @@ def test_a_file_that_is_another_is_not_written_to_even_if_its_descriptor_was_clo
     else:
         append(partition)
         assert len(path.read_bytes()) > len(data)
+
+
+def test_files_that_cannot_be_looked_for_stop_nothing(logs, monkeypatch, caplog):
+    def fails(segment):
+        raise StorageFault("an input/output error")
+
+    monkeypatch.setattr("horolog.broker.log.segments.Segment.check_in_place", fails)
+    presence = Presence()
+    assert repr(presence) == "<Presence: 0 partitions left in this round>"
+    presence.step(logs.partitions.values())()
+    assert "cannot be looked for: an input/output error" in caplog.text
+    assert all(one.takes_appends for one in logs.partitions.values())
+
+
+def test_a_partition_that_is_stopped_already_keeps_its_reason(logs, tmp_path):
+    presence, partition = Presence(), logs.partitions["t", 0]
+    log_path(tmp_path, 0).unlink()
+    look = presence.step(logs.partitions.values())
+    partition.stop("a sync has failed")
+    look()
+    assert partition.stopped == "a sync has failed"

@@ -6,8 +6,10 @@ from horolog.broker.log.integrity import Batch, scan
 from horolog.broker.log.recovery.producer_batches import last_sequence, producer_batch
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.control import LeaderChange, Marker, encode_leader_change, encode_marker
-from horolog.protocol.records.head import TRANSACTIONAL_BIT
+from horolog.protocol.records.head import CONTROL_BIT, TRANSACTIONAL_BIT
 from horolog.protocol.records.record import Record
+
+CONTROL = CONTROL_BIT | TRANSACTIONAL_BIT
 
 
 def scanned(data):
@@ -52,3 +54,13 @@ def test_a_new_leader_says_nothing_about_producers():
 )
 def test_sequences_begin_again_behind_the_largest(base, delta, last):
     assert last_sequence(base, delta) == last
+
+
+def test_a_control_batch_that_says_nothing_we_know_is_passed_over():
+    data = encode_batch([Record(4, 100, 0, b"\0\0\0\x09", b"v")], producer_id=7, producer_epoch=0, attributes=CONTROL)
+    assert producer_batch(scanned(bytes(data))) is None
+
+
+def test_a_marker_that_cannot_be_read_is_none():
+    data = encode_batch([Record(4, 100, 0, b"", b"")], producer_id=7, producer_epoch=0, attributes=CONTROL)
+    assert producer_batch(scanned(bytes(data))) is None

@@ -2,6 +2,7 @@
 
 from horolog.broker.log.segments import LogReader
 from horolog.broker.log.segments.log_reader import READ_HINTS
+from horolog.broker.log.segments.upconversion import Allowance
 from horolog.protocol.records.entries import iter_records
 from horolog.protocol.records.head import heads_in
 from tests.support.log_model import Model, small_config
@@ -93,3 +94,42 @@ def test_a_reader_that_stops_early_leaves_no_trace_for_those_behind():
             model.partition.read(end - 1, 1 << 20, upto=end)
             offsets = [one.offset for one in iter_records(model.partition.read(start, 1))]
             assert offsets == [start]
+
+
+def test_nothing_at_or_behind_the_readers_end_is_given():
+    model = filled(segment_bytes=1 << 20, segment_index_bytes=1 << 16)
+    log, written = LogReader(model.partition.segments), model.partition.high_watermark
+    for end in (1, 5, 17, written):
+        got = list(heads_in(log.read(0, end, written, 1 << 20, at_least_one=True)))
+        assert got[-1].last_offset == end - 1
+        assert log.read(end, end, written, 1 << 20, at_least_one=True) == b""
+
+
+def test_a_reader_that_asks_for_too_little_gets_a_batch_only_if_it_must():
+    model = filled()
+    log, end = LogReader(model.partition.segments), model.partition.high_watermark
+    (whole,) = heads_in(log.read(0, end, end, 1, at_least_one=True))
+    assert whole.last_offset == 0
+    assert len(log.read(0, end, end, 1, at_least_one=False)) == 1
+    assert log.read(0, end, end, 0, at_least_one=False) == b""
+
+
+def test_what_was_converted_is_remembered_where_it_goes_on():
+    model = Model(small_config(segment_bytes=1 << 20, segment_index_bytes=1 << 16))
+    for n in range(6):
+        model.append(1, 0, [n], [b"v" * 20])
+    model.flush()
+    log, end, got, offset = LogReader(model.partition.segments), model.partition.high_watermark, [], 0
+    while offset < end:
+        data = log.read(offset, end, end, 60, at_least_one=True, upconvert=Allowance(1 << 20))
+        whole = list(heads_in(data))
+        assert all(one.magic == 2 for one in whole)
+        got += [record.offset for record in iter_records(data)]
+        offset = whole[-1].last_offset + 1
+    assert got == list(range(6))
+
+
+def test_behind_the_end_there_is_nothing():
+    model = filled(3)
+    log, end = LogReader(model.partition.segments), model.partition.high_watermark
+    assert log.read(end, end + 5, end, 1000, at_least_one=True) == b""

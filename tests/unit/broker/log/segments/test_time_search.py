@@ -53,3 +53,32 @@ def test_an_empty_log_has_no_times():
     partition = Model().partition
     assert partition.first_at_or_after(0) is None
     assert partition.largest_timestamp() is None
+
+
+def test_the_largest_time_is_that_of_what_may_be_seen():
+    partition = searched([5, 90], [70, 20], [80])
+    search = TimeSearch(partition.segments, TimesCache())
+    assert search.largest(0, 5)[:2] == (90, 1)
+    assert search.largest(2, 5)[:2] == (80, 4)
+    assert search.largest(2, 4)[:2] == (70, 2)
+    assert search.largest(3, 4)[:2] == (20, 3)
+    assert search.largest(5, 5) is None
+
+
+def test_the_search_ends_where_the_log_ends_for_its_reader():
+    partition = searched([5], [9], [12])
+    search = TimeSearch(partition.segments, TimesCache())
+    assert search.first_at_or_after(9, 0, 1) is None
+    assert search.first_at_or_after(10, 0, 2) is None
+
+
+def test_segments_are_named_by_when_they_were_last_written():
+    partition = searched([5], [9], [12])
+    search = TimeSearch(partition.segments, TimesCache())
+    (written_ms,) = {one.modified_ms() for one in partition.segments}
+    end = (3, written_ms + 50)
+    assert search.newest_before(-1, 10, 0, end) == [3, 2, 1, 0]
+    assert search.newest_before(-1, 2, 0, end) == [3, 2]
+    assert search.newest_before(-2, 10, 0, end) == [0]
+    assert search.newest_before(written_ms, 10, 1, end) == [2, 1, 1]
+    assert search.newest_before(written_ms - 1, 10, 0, None) == []

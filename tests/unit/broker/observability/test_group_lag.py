@@ -1,0 +1,87 @@
+"""How far behind a group is: in records, and in seconds since the first record that it has not read was made."""
+
+import pytest
+
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.observability.group_lag import NO_TIME, FirstUnread, batch_time, lag_records
+from horolog.protocol.records.head import TIMES_END_AT
+from tests.support import raw_records as raw
+from tests.support.log_model import Model, small_config
+
+NOW_MS = 100_000
+APPEND_TIME = 0x08
+
+
+@pytest.fixture
+def partition():
+    """Three records, each in a batch of its own, at 10, 20 and 30 seconds."""
+    model = Model(small_config())
+    for time_ms in (10_000, 20_000, 30_000):
+        model.append(2, 0, [time_ms], [b"v"])
+    model.flush()
+    return model.partition
+
+
+@pytest.mark.parametrize(("committed", "lag"), [(0, 3), (2, 1), (3, 0), (7, 0), (-1, 3)])
+def test_records_behind_are_those_up_to_the_end(partition, committed, lag):
+    assert lag_records(partition, committed) == lag
+
+
+def test_what_retention_has_taken_is_not_counted(partition):
+    partition.delete_records_before(2)
+    assert lag_records(partition, 0) == 1
+    assert FirstUnread(10).lag_seconds(partition, 0, NOW_MS) == 70.0
+
+
+@pytest.mark.parametrize(("committed", "seconds"), [(0, 90.0), (1, 80.0), (3, 0.0)])
+def test_seconds_behind_are_those_since_the_first_unread_record(partition, committed, seconds):
+    assert FirstUnread(10).lag_seconds(partition, committed, NOW_MS) == seconds
+
+
+def test_a_record_from_the_future_is_no_lag(partition):
+    assert FirstUnread(10).lag_seconds(partition, 0, 5_000) == 0.0
+
+
+def test_a_time_is_read_once_as_long_as_the_group_stays(partition, monkeypatch):
+    unread, read = FirstUnread(10), type(partition).read
+    reads = []
+    monkeypatch.setattr(type(partition), "read", lambda *a, **k: (reads.append(1), read(*a, **k))[1])
+    for _ in range(3):
+        unread.begin()
+        assert unread.lag_seconds(partition, 1, NOW_MS) == 80.0
+    assert len(reads) == 1
+    unread.begin()
+    unread.begin()
+    unread.lag_seconds(partition, 1, NOW_MS)
+    assert len(reads) == 2, "a group that was not asked for in a round is forgotten"
+
+
+def test_no_more_times_are_remembered_than_the_limit(partition):
+    unread = FirstUnread(1)
+    unread.begin()
+    for committed in (0, 1, 2):
+        unread.lag_seconds(partition, committed, NOW_MS)
+    assert len(unread._next) == 1
+
+
+def test_a_record_that_cannot_be_read_has_no_time(partition, monkeypatch):
+    def fails(*_, **__):
+        raise StorageFault("an input/output error")
+
+    monkeypatch.setattr(type(partition), "read", fails)
+    assert FirstUnread(10).lag_seconds(partition, 1, NOW_MS) is None
+
+
+@pytest.mark.parametrize(
+    ("head", "time_ms"),
+    [
+        (raw.batch([raw.record()], base_timestamp=5, max_timestamp=9)[:TIMES_END_AT], 5),
+        (raw.batch([raw.record()], base_timestamp=5, max_timestamp=9, attributes=APPEND_TIME)[:TIMES_END_AT], 9),
+        (raw.message(magic=1, timestamp=7), 7),
+        (raw.message(magic=0), NO_TIME),
+        (raw.batch([raw.record()], base_timestamp=5, max_timestamp=9)[: TIMES_END_AT - 1], NO_TIME),
+        (b"", NO_TIME),
+    ],
+)
+def test_the_time_is_read_from_the_head_alone(head, time_ms):
+    assert batch_time(head) == time_ms

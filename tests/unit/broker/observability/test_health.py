@@ -1,0 +1,68 @@
+"""Whether the broker is fit to take clients: what keeps them away, and what only some of them meet."""
+
+import pytest
+
+from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.observability import health
+from horolog.broker.observability.health import readiness
+from horolog.broker.observability.watched import Phase
+from tests.support.memory_broker import MemoryBroker
+
+
+async def test_a_broker_that_works_is_ready_and_has_nothing_to_say():
+    async with MemoryBroker() as memory:
+        memory.topic()
+        assert readiness(memory.broker) == health.Readiness(True, "ready")
+
+
+@pytest.mark.parametrize("phase", [one for one in Phase if one is not Phase.READY])
+async def test_a_broker_that_starts_or_stops_is_not(phase):
+    async with MemoryBroker() as memory:
+        memory.broker.phase = phase
+        found = readiness(memory.broker)
+        assert (found.ready, found.reasons) == (False, [f"the broker is {phase.value}"])
+
+
+async def test_committed_offsets_have_to_be_read_first():
+    async with MemoryBroker() as memory:
+        memory.broker.groups.registry.loading = {0, 1}
+        found = readiness(memory.broker)
+        memory.broker.groups.registry.loading = set()
+        assert (found.ready, found.reasons) == (False, ["2 partitions of committed offsets are still being read"])
+
+
+@pytest.mark.parametrize("internal", [False, True])
+async def test_a_fault_of_an_internal_topic_keeps_clients_away_and_another_is_a_warning(internal):
+    async with MemoryBroker() as memory:
+        topic = memory.topic("t", 2)
+        topic.internal = internal
+        topic.find(0).stop("a sync has failed")
+        topic.find(1).go_offline("the disk is gone")
+        found = readiness(memory.broker)
+        told = ["t-0 takes no appends: a sync has failed", "t-1 is offline: the disk is gone"]
+        assert (found.ready, found.reasons, found.warnings) == ((False, told, []) if internal else (True, [], told))
+
+
+async def test_a_broker_that_only_reads_says_so():
+    storage = MemoryStorage()
+    async with MemoryBroker(storage):
+        pass
+    async with MemoryBroker(storage, horolog_read_only="true") as memory:
+        assert readiness(memory.broker).warnings == ["nothing is written (horolog.read.only)"]
+
+
+async def test_a_topic_whose_settings_are_not_known_is_a_warning():
+    async with MemoryBroker() as memory:
+        memory.topic("t", 1, horolog_settings_unknown="true")
+        (warning,) = readiness(memory.broker).warnings
+        assert warning.startswith("topic t: its settings are not known")
+
+
+async def test_of_many_faults_some_are_named_and_the_rest_counted(monkeypatch):
+    monkeypatch.setattr(health, "MAX_NAMED_PARTITIONS", 2)
+    async with MemoryBroker() as memory:
+        topic = memory.topic("t", 5)
+        for index in range(5):
+            topic.find(index).stop("a sync has failed")
+        warnings = readiness(memory.broker).warnings
+        assert (len(warnings), warnings[-1]) == (3, "and 3 more")
