@@ -20,10 +20,24 @@ WORKERS ?= 2
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock" --quiet
 
-.PHONY: run test pipeline-test lint format lock config docs dist clean
+.PHONY: run compiled plain test pipeline-test lint format lock config docs dist clean
 
-run: $(VENV)/runtime.stamp
+run: $(VENV)/runtime.stamp compiled
 	@exec $(BIN)/python -m horolog serve --config config/server.properties --listen $(LISTEN) --data $(DATA) $(ARGS)
+
+# Compiles the hot path where a C compiler is there; plain Python does the same work in more time.
+compiled:
+	@if command -v $${CC:-cc} >/dev/null 2>&1; then $(MAKE) --no-print-directory build/compiled.stamp; \
+	else echo "no C compiler here: the hot path runs as plain Python"; fi
+
+plain: $(VENV)/bin/python
+	@$(BIN)/python -m tools.compiled --remove
+	@rm -f build/compiled.stamp
+
+build/compiled.stamp: $(VENV)/compile.stamp tools/compiled.py horolog/protocol/records/walk.py
+	@mkdir -p build
+	@$(BIN)/python -m tools.compiled >build/compiled.log 2>&1 && touch $@ && echo "the hot path is compiled" \
+		|| { $(BIN)/python -m tools.compiled --remove; echo "the hot path runs as plain Python: see build/compiled.log"; }
 
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(MARKS)" $(ARGS)
@@ -62,6 +76,7 @@ lock: $(VENV)-lock/uv.stamp
 	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) --group dev -c requirements/runtime.lock -o requirements/dev.lock
 	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) --extra pipeline -c requirements/dev.lock -o requirements/pipeline.lock
 	$(VENV)-lock/bin/uv pip compile $(LOCK) $(ARGS) --group fuzz -c requirements/dev.lock -o requirements/fuzz.lock
+	$(VENV)-lock/bin/uv pip compile $(LOCK) $(ARGS) --group compile -c requirements/dev.lock -o requirements/compile.lock
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python" >&2; exit 1; }
@@ -83,6 +98,10 @@ $(VENV)/pipeline.stamp: requirements/pipeline.lock $(VENV)/dev.stamp
 
 $(VENV)/fuzz.stamp: requirements/fuzz.lock $(VENV)/dev.stamp
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/fuzz.lock
+	@touch $@
+
+$(VENV)/compile.stamp: requirements/compile.lock $(VENV)/runtime.stamp
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/compile.lock
 	@touch $@
 
 $(VENV)-lock/uv.stamp:

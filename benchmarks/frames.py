@@ -85,6 +85,20 @@ def batch(values: Sequence[bytes], first_timestamp: int, step_ms: int = 0) -> by
     return retimed(bytes(BATCH_HEADER_SIZE) + b"".join(parts), len(values), first_timestamp, step_ms)
 
 
+def mixed_batch(count: int, first_timestamp: int) -> bytes:
+    """A v2 batch as real producers send it: values of 20 to 600 bytes, each record with a key and a time of its own."""
+    chance = random.Random(count)
+    text = b"".join(payloads(600, 16))
+    parts = []
+    for index in range(count):
+        start, size = chance.randrange(len(text) - 600), chance.randint(20, 600)
+        value, key = text[start : start + size], b"key-%d" % chance.randrange(100_000)
+        record = b"\0" + varint(index + chance.randrange(5)) + varint(index) + varint(len(key)) + key
+        record += varint(len(value)) + value + b"\0"
+        parts += [varint(len(record)), record]
+    return retimed(bytes(BATCH_HEADER_SIZE) + b"".join(parts), count, first_timestamp, 1)
+
+
 def retimed(template: bytes, count: int, first_timestamp: int, step_ms: int) -> bytes:
     """The same records with another base time: a new header and checksum, no record touched."""
     last = count - 1

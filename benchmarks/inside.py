@@ -166,6 +166,11 @@ CASES: dict[str, tuple[str, int, Callable[[Inside], Callable[[], None]]]] = {
         lambda at: _produce(at, frames.batch(_values(1), _now_ms()), 3, PIPELINED),
     ),
     "raw": ("Produce v3, 1000 x 100 B", 1, lambda at: _produce(at, frames.batch(_values(1000), _now_ms()), 3)),
+    "raw-mixed": (
+        "Produce v3, 1000 records of 20 to 600 B",
+        1,
+        lambda at: _produce(at, frames.mixed_batch(1000, _now_ms()), 3),
+    ),
     "old": (
         "Produce v2, 100 x 100 B magic 1",
         1,

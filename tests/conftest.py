@@ -12,6 +12,7 @@ import pytest
 
 from tests.support import style
 from tests.support.fixtures import broker, session_broker, start_broker
+from tools import compiled
 
 __all__ = ["broker", "session_broker", "start_broker"]
 
@@ -42,6 +43,15 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_configure() -> None:
+    """A compiled module that is older than its source would be tested in its stead."""
+    stale = compiled.outdated()
+    if stale:
+        raise pytest.UsageError(
+            f"compiled before the last change: {', '.join(map(str, stale))}; run `make compiled` or `make plain`"
+        )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

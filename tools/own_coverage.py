@@ -23,7 +23,7 @@ from typing import Any
 
 from coverage import Coverage, CoverageData
 
-from tools import measured
+from tools import compiled, measured
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = Path(__file__).with_suffix(".toml")
@@ -192,6 +192,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", action="store_true", help="show every module, not only what breaks the rule")
     options, others = parser.parse_known_args()
+    if compiled.extensions():
+        parser.error("what a compiled module runs cannot be measured: `make plain` first")
     rules = read_rules()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -14,6 +14,7 @@ Records = bytes | bytearray | memoryview | list[bytes] | list[memoryview] | list
 
 MAX_VARINT_BYTES = 5
 MAX_VARLONG_BYTES = 10
+_LAST_SHIFT = 63  # of the tenth byte, of which one bit is left
 MAX_STRING_BYTES = 32767  # what the older, two-byte length can say holds for compact strings too
 # Record buffers below this size are copied between their neighbours: cheaper than a part of their own.
 COPY_BELOW_BYTES = 4096
@@ -39,7 +40,7 @@ def encode_varint(value: int) -> bytes:
 
 
 def decode_unsigned_varint(data: Buffer, position: int, max_bytes: int = MAX_VARINT_BYTES) -> tuple[int, int]:
-    """The value and the position after it; more than `max_bytes` bytes or an end in the middle raise DecodeError."""
+    """The value and the position after it; more than `max_bytes` bytes or 64 bits, or an end in the middle raise DecodeError."""
     value = shift = 0
     for index in range(position, position + max_bytes):
         if index >= len(data):
@@ -47,6 +48,8 @@ def decode_unsigned_varint(data: Buffer, position: int, max_bytes: int = MAX_VAR
         byte = data[index]
         value |= (byte & 127) << shift
         if byte < 128:
+            if shift == _LAST_SHIFT and byte > 1:
+                raise DecodeError(f"the varint at {position} has more than 64 bits")
             return value, index + 1
         shift += 7
     raise DecodeError(f"a varint at {position} is longer than {max_bytes} bytes")

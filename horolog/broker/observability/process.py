@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from horolog.broker.metrics import Described, Kind, Samples
+from horolog.protocol.records.walk import IS_COMPILED
 from horolog.version import __version__
 
 CPU = Described("process_cpu_seconds_total", Kind.COUNTER, "Processor time spent, user and system.", standard=True)
@@ -16,7 +17,12 @@ MAX_FILES = Described("process_max_fds", Kind.GAUGE, "File descriptors that may 
 STARTED = Described(
     "process_start_time_seconds", Kind.GAUGE, "When the broker started, since the epoch.", standard=True
 )
-BUILD = Described("build_info", Kind.GAUGE, "Always 1; the versions that run.", ("version", "python", "implementation"))
+BUILD = Described(
+    "build_info",
+    Kind.GAUGE,
+    "Always 1; the versions that run, and whether the hot path is compiled (yes, no).",
+    ("version", "python", "implementation", "compiled"),
+)
 FAMILIES = (CPU, MEMORY, FILES, MAX_FILES, STARTED, BUILD)
 
 _STATM = Path("/proc/self/statm")
@@ -30,7 +36,8 @@ def collect(started_ms: int) -> Iterator[tuple[Described, Samples]]:
     yield FILES, [((), value) for value in _open_files()]
     yield MAX_FILES, [((), value) for value in _max_files()]
     yield STARTED, [((), started_ms / 1000)]
-    yield BUILD, [((__version__, platform.python_version(), platform.python_implementation()), 1)]
+    compiled = "yes" if IS_COMPILED else "no"
+    yield BUILD, [((__version__, platform.python_version(), platform.python_implementation(), compiled), 1)]
 
 
 def _resident_bytes() -> Iterator[int]:

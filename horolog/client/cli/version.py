@@ -6,6 +6,7 @@ import platform
 from horolog.client.cli.common.arguments import add_output, describe
 from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.protocol.records.walk import IS_COMPILED
 from horolog.version import __version__
 
 LIBRARIES = ("uvloop", "crc32c", "cramjam", "lz4", "backports.zstd")
@@ -14,7 +15,7 @@ LIBRARIES = ("uvloop", "crc32c", "cramjam", "lz4", "backports.zstd")
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Print the versions of horolog, Python and the libraries that it uses.",
+        "Print the versions of horolog, Python and the libraries that it uses, and whether the hot path is compiled.",
         "horolog version",
         "horolog version -o json",
     )
@@ -22,7 +23,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:  # noqa: ARG001 - every command has both
-    versions = {"horolog": __version__, "python": platform.python_version(), "platform": platform.platform()}
+    versions = {
+        "horolog": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "compiled": "yes" if IS_COMPILED else "no",
+    }
     libraries = {name: installed(name) for name in LIBRARIES}
     if console.as_json:
         console.json({**versions, "libraries": libraries})

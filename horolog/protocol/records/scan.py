@@ -4,16 +4,17 @@ Records of one batch mostly look alike: the same lengths, the same headers, time
 one record the bytes that hold lengths are known; if every `stride`-th byte from there is the same for the records behind
 it, all of them are as well formed as the first. Such a column is one slice and one comparison at C speed, for any number of
 records: a *run*. Records that differ in the length of the value only are *kin*: their first bytes, picked out and put
-side by side, make columns too (`scan_kin`). Records that are not alike are walked, one varint after the other.
+side by side, make columns too (`scan_kin`). Records that are not alike are walked, one varint after the other. A compiled walk
+is faster than any column: then all records are walked.
 """
 
 from typing import NamedTuple
 
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.primitives import MAX_VARINT_BYTES, MAX_VARLONG_BYTES, decode_unsigned_varint, decode_varint
 from horolog.protocol.records.scan_columns import expected_offsets, extremes, same_bytes, same_width, until_next_width
 from horolog.protocol.records.scan_kin import take_heads
-from horolog.protocol.records.scan_shape import Bytes, Shape, misfit, shape_at, skip_headers
+from horolog.protocol.records.scan_shape import Bytes, Shape, shape_at
+from horolog.protocol.records.walk import IS_COMPILED, walk
 
 _SMALLEST_RUN = 16  # fewer alike are walked sooner than compared
 # How many records are walked before the next attempt: many more after each that did not pay, few again when one did.
@@ -51,11 +52,13 @@ class _State:
 
 def scan_records(data: Bytes, start: int, count: int) -> Scan:
     """Check that `data` holds exactly `count` records from `start` to its end; DecodeError if not."""
+    content: bytes = bytes(data) if IS_COMPILED else data  # type: ignore[assignment]  # plain code reads both alike
     try:
-        if count < _SMALLEST_RUN:
-            end, scan = _walk(data, start, 0, count)
+        if IS_COMPILED or count < _SMALLEST_RUN:
+            end, lowest, highest, in_order, has_null_key = walk(content, start, 0, count)
+            scan = _new_scan(Scan, (lowest, highest, in_order, has_null_key))
         else:
-            end, scan = _scan_alike(data, start, count)
+            end, scan = _scan_alike(content, start, count)
     except IndexError:
         raise DecodeError("a record runs past the end of its batch") from None
     if end != len(data):
@@ -63,10 +66,10 @@ def scan_records(data: Bytes, start: int, count: int) -> Scan:
     return scan
 
 
-def _scan_alike(data: Bytes, start: int, count: int) -> tuple[int, Scan]:
+def _scan_alike(data: bytes, start: int, count: int) -> tuple[int, Scan]:
     """Where the records end, and what they hold."""
     state = _State(start)
-    walk = _FIRST_WALK
+    pace = _FIRST_WALK
     while state.index < count:
         before = state.index
         left = count - before
@@ -74,16 +77,16 @@ def _scan_alike(data: Bytes, start: int, count: int) -> tuple[int, Scan]:
             shape = shape_at(data, state.position)
             taken = _take_run(data, state, shape, left) or _take_kin(data, state, shape, left)
             if taken and state.index - before >= _PAYING_RUN:
-                walk = _FIRST_WALK
+                pace = _FIRST_WALK
                 continue
-        walked = min(walk, count - state.index)
-        state.position, scan = _walk(data, state.position, state.index, walked)
+        walked = min(pace, count - state.index)
+        state.position, lowest, highest, in_order, has_null_key = walk(data, state.position, state.index, walked)
         state.index += walked
-        state.lowest = min(state.lowest, scan.lowest_delta)
-        state.highest = max(state.highest, scan.highest_delta)
-        state.in_order = state.in_order and scan.in_order
-        state.has_null_key = state.has_null_key or scan.has_null_key
-        walk = min(16 * walk, _LONGEST_WALK)
+        state.lowest = min(state.lowest, lowest)
+        state.highest = max(state.highest, highest)
+        state.in_order = state.in_order and in_order
+        state.has_null_key = state.has_null_key or has_null_key
+        pace = min(16 * pace, _LONGEST_WALK)
     return state.position, Scan(state.lowest, state.highest, state.in_order, state.has_null_key)
 
 
@@ -139,78 +142,3 @@ def _take(state: _State, shape: Shape, numbers: _Numbers, length: int, end: int)
     state.index += length
     state.position = end
     return True
-
-
-def _walk(data: Bytes, position: int, index: int, count: int) -> tuple[int, Scan]:  # noqa: C901, PLR0912, PLR0915 - calls would cost half the time
-    """Check `count` records one by one, the first of which is number `index`; varints of one and two bytes are read in place."""
-    lowest, highest = _NO_DELTA_YET, -_NO_DELTA_YET
-    in_order, has_null_key = True, False
-    last_raw = -1  # consecutive records often have one and the same time
-    expected = 2 * index
-    for _ in range(count):
-        size = data[position]
-        position += 1
-        if size > 127:
-            byte = data[position]
-            position += 1
-            size += (byte << 7) - 128
-            if byte > 127:
-                size, position = _long(data, position)
-        stop = position + (size >> 1)
-        raw = data[position + 1]
-        position += 2
-        if raw > 127:
-            byte = data[position]
-            position += 1
-            raw += (byte << 7) - 128
-            if byte > 127:
-                raw, position = _long(data, position, MAX_VARLONG_BYTES)
-        if raw != last_raw:
-            last_raw = raw
-            delta = raw >> 1 ^ -(raw & 1)
-            if delta < lowest:  # noqa: PLR1730 - min() and max() cost five times as much
-                lowest = delta
-            if delta > highest:  # noqa: PLR1730
-                highest = delta
-        raw = data[position]
-        position += 1
-        if raw > 127:
-            byte = data[position]
-            position += 1
-            raw += (byte << 7) - 128
-            if byte > 127:
-                raw, position = _long(data, position)
-        if raw != expected:
-            in_order = False
-        expected += 2
-        raw = data[position]
-        position += 1
-        if raw > 127:
-            raw, position = _long(data, position + 1)
-        if raw & 1:
-            has_null_key = True
-        else:
-            position += raw >> 1
-        raw = data[position]
-        position += 1
-        if raw > 127:
-            byte = data[position]
-            position += 1
-            raw += (byte << 7) - 128
-            if byte > 127:
-                raw, position = _long(data, position)
-        if not raw & 1:
-            position += raw >> 1
-        if data[position]:
-            headers, position = decode_varint(data, position)
-            position = skip_headers(data, position, headers, [])
-        else:
-            position += 1
-        if position != stop or size & 1:
-            raise misfit(position - stop)
-    return position, _new_scan(Scan, (lowest, highest, in_order, has_null_key))
-
-
-def _long(data: Bytes, position: int, max_bytes: int = MAX_VARINT_BYTES) -> tuple[int, int]:
-    """The varint whose first two bytes lie before `position`."""
-    return decode_unsigned_varint(data, position - 2, max_bytes)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.primitives import MAX_VARLONG_BYTES, decode_varint
+from horolog.protocol.records.walk import misfit
 
 Bytes = bytes | bytearray
 
@@ -72,7 +73,3 @@ def skip_headers(data: Bytes, position: int, count: int, fixed: list[int], start
             raise DecodeError("a header without a key")
         _, _, position = _skip_bytes(data, start, position, fixed)
     return position
-
-
-def misfit(bytes_over: int) -> DecodeError:
-    return DecodeError(f"a record ends {bytes_over:+d} bytes from where its length says")

@@ -31,7 +31,7 @@ def tree(tmp_path):
     for name, text in TREE.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    for name in ("__init__.py", "own_coverage.py", "measured.py"):
+    for name in ("__init__.py", "compiled.py", "own_coverage.py", "measured.py"):
         shutil.copy(Path(own_coverage.__file__).with_name(name), tmp_path / "tools" / name)
     return tmp_path
 
@@ -43,6 +43,13 @@ def judged(tree, *arguments):
 
 def figures(module="horolog/broker/a.py", statements=100.0, branches=100.0, *, has_tests=True, is_declaration=False):
     return Figures(module, "tests/unit/broker/test_a.py", has_tests, is_declaration, statements, branches, "7, 9->end")
+
+
+def test_nothing_is_measured_where_modules_are_compiled(tree):
+    (tree / "horolog/broker/used.cpython-311.so").write_bytes(b"")
+    done = judged(tree)
+    assert done.returncode == 2
+    assert "make plain" in done.stderr
 
 
 def test_a_module_that_only_others_tests_run_is_not_covered(tree):

@@ -1,0 +1,105 @@
+"""Both forms of a compiled module give the same answer to anything: a result, or an error of the same kind with the same words."""
+
+import importlib.machinery
+import importlib.util
+import shutil
+import sys
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from horolog.protocol.errors import DecodeError
+from tests.property.test_records_formats import similar_records
+from tests.support import raw_records as raw
+from tools import compiled
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")]
+
+WALK = "horolog.protocol.records.walk"
+WIDE = st.integers(-(2**63), 2**63 - 1)
+
+
+@pytest.fixture(scope="module")
+def walks(tmp_path_factory):
+    """The plain one and the compiled one."""
+    folder = tmp_path_factory.mktemp("compiled")
+    compiled.build(folder)
+    place = folder / "horolog/protocol/records"
+    before = {name: sys.modules.get(name) for name in (WALK, f"{WALK}__mypyc")}
+    try:
+        _load(f"{WALK}__mypyc", str(place / f"walk__mypyc{compiled.SUFFIX}"))
+        made = _load(WALK, str(place / f"walk{compiled.SUFFIX}"))
+    finally:
+        for name, module in before.items():
+            if module is not None:
+                sys.modules[name] = module
+    plain = _load("plain_walk", str(compiled.ROOT / compiled.MODULES[0]))
+    assert (plain.IS_COMPILED, made.IS_COMPILED) == (False, True)
+    return plain.walk, made.walk
+
+
+def _load(name: str, path: str) -> ModuleType:
+    source = path.endswith(".py")
+    loader = (importlib.machinery.SourceFileLoader if source else importlib.machinery.ExtensionFileLoader)(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    module = importlib.util.module_from_spec(spec)
+    if not source:
+        sys.modules[name] = module
+    loader.exec_module(module)
+    return module
+
+
+def outcome(walk, data, position, index, count):
+    try:
+        return walk(data, position, index, count)
+    except (DecodeError, IndexError) as error:
+        return type(error), str(error) if isinstance(error, DecodeError) else None
+
+
+@given(similar_records(), st.integers(0, 5))
+def test_of_whole_records(walks, made, front):
+    plain, fast = walks
+    records, count = made
+    data = b"f" * front + records
+    assert plain(data, front, 0, count) == fast(data, front, 0, count)
+
+
+@given(st.lists(st.tuples(WIDE, st.integers(0, 2**31 - 1)), min_size=1, max_size=5))
+def test_of_any_times_and_offsets(walks, numbers):
+    plain, fast = walks
+    data = b"".join(raw.record(b"v", b"k", offset, delta, []) for delta, offset in numbers)
+    found = plain(data, 0, 0, len(numbers))
+    assert found == fast(data, 0, 0, len(numbers))
+    assert found[1:3] == (min(delta for delta, _ in numbers), max(delta for delta, _ in numbers))
+
+
+@given(similar_records(), st.data())
+def test_of_damaged_records(walks, made, data):
+    plain, fast = walks
+    records, count = made
+    damaged = bytearray(records)
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(
+            st.one_of(st.integers(0, 255), st.sampled_from([0, 1, 2, 0x7F, 0x80, 0xFF]))
+        )
+    count += data.draw(st.sampled_from([0, 0, 1, -1]))
+    assert outcome(plain, bytes(damaged), 0, 0, count) == outcome(fast, bytes(damaged), 0, 0, count)
+
+
+@given(st.binary(max_size=200), st.integers(0, 5))
+def test_of_any_bytes(walks, data, count):
+    plain, fast = walks
+    assert outcome(plain, data, 0, 0, count) == outcome(fast, data, 0, 0, count)
+
+
+@pytest.mark.parametrize("last", [0x01, 0x02, 0x7F, 0x80])
+def test_of_a_time_at_the_edge_of_64_bits(walks, last):
+    plain, fast = walks
+    delta = b"\xff" * 9 + bytes([last])
+    body = b"\x00" + delta + b"\x00\x01\x01\x00"
+    record = raw.varint(len(body)) + body
+    found = outcome(plain, record, 0, 0, 1)
+    assert found == outcome(fast, record, 0, 0, 1)
+    assert (found[0] is DecodeError) == (last > 1)
