@@ -23,6 +23,7 @@ from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.committer import Committer
 from horolog.broker.coordination.timers import LoopTimers
+from horolog.broker.coordination.turns import Turns
 from horolog.broker.expiry_clock import ExpiryClock
 from horolog.broker.first_topics import parse as parse_first_topics
 from horolog.broker.groups.coordinator import GroupCoordinator
@@ -118,6 +119,7 @@ class Broker:
         )
         self._endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()))
         self.placement: Placement = SoleBroker(self.cluster, self._endpoints)
+        self.turns = Turns()
         self.limits = ConnectionLimits.of(settings)
         self.listeners: list[Listener] = []
         self.settings_watchers: list[Callable[[Settings], None]] = []

@@ -136,12 +136,14 @@ class Cluster:
     def create_topic(
         self, name: str, partition_count: int = UNSET, overrides: Mapping[str, str | None] | None = None
     ) -> Topic:
-        """Create one topic of a broker alone, whose changes are made at once; raises ClusterError."""
+        """Create one topic; raises ClusterError, also where it takes a while, which a broker alone never needs."""
         results: Created = []
         self.create_topics([NewTopic(name, partition_count, overrides=overrides or {})], results.extend)
-        (result,) = results
-        if isinstance(result, ClusterError):
-            raise result
+        for result in results:
+            if isinstance(result, ClusterError):
+                raise result
+        if name not in self.topics:
+            raise ClusterError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"the topic {name} is still being made")
         return self.topics[name]
 
     def create_topics(

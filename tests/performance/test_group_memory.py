@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 def world():
     world = GroupWorld()
     world.topic()
-    world.coordinator.offsets_partition("g")
+    world.offsets_partition("g")
     return world
 
 

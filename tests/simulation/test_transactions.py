@@ -13,6 +13,7 @@ import pytest
 from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer, State
 from horolog.protocol.errors import ErrorCode
+from tests.support.at_once import at_once
 from tests.support.history import History, Outcome
 from tests.support.transaction_world import TransactionWorld
 from tests.support.transactional import batch
@@ -107,7 +108,7 @@ class Client:
         assert self.producer is not None
         place = self.chance.choice(self.world.places())
         if self.version == VERSION_0 and place not in self.open:
-            code = self.world.coordinator.add(self.id, self.producer, [place], VERSION_0)
+            code = at_once(self.world.coordinator.add, self.id, self.producer, [place], VERSION_0)
             if code == ErrorCode.NONE:
                 self.open.append(place)
             elif code not in TRY_AGAIN:

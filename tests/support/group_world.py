@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.cluster import Cluster
@@ -50,6 +51,11 @@ class GroupWorld:
         self.storage = MemoryStorage()
         self.clock = ManualClock()
         self.start()
+
+    def offsets_partition(self, group_id: str) -> Any:
+        """The partition that keeps a group's offsets."""
+        topic, shard = self.coordinator.offsets_place(group_id)
+        return self.cluster.topics[topic].find(shard)
 
     def start(self) -> None:
         self.logs = LogManager([DATA], self.storage, self.clock, self.settings)

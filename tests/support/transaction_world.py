@@ -15,6 +15,7 @@ from horolog.broker.clock import ManualClock
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.committer import Committer, Failures
+from horolog.broker.coordination.turns import Turns
 from horolog.broker.handlers import transactional_produce
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
@@ -24,7 +25,7 @@ from horolog.broker.log.validation import Refused
 from horolog.broker.metrics import Metrics
 from horolog.broker.settings import load
 from horolog.broker.transactions.coordinator import TransactionCoordinator
-from horolog.protocol.errors import ErrorCode
+from tests.support.at_once import at_once
 from tests.support.history import Place, Row
 from tests.support.transactional import committed_records
 
@@ -129,8 +130,8 @@ class TransactionWorld:
         """Append in a transaction: the offset, or None if it was refused. `done` tells later whether it is on the disk."""
         partition = self.partition(place)
         view = memoryview(records)
-        broker: Any = SimpleNamespace(transactions=self.coordinator)
-        if transactional_produce.check(broker, transactional_id, partition, view, version) != ErrorCode.NONE:
+        broker: Any = SimpleNamespace(transactions=self.coordinator, turns=Turns())
+        if at_once(transactional_produce.verify, broker, transactional_id, [(partition, view)], version):
             return None
         try:
             offset = partition.append(view, self.clock.wall_ms(), produce_version=version).base_offset

@@ -36,7 +36,7 @@ from horolog.broker.groups.records import Entry
 from horolog.broker.groups.registry import Group, Registry
 from horolog.broker.groups.runner import Runner
 from horolog.broker.groups.shards import Shards
-from horolog.broker.log.partition import Partition
+from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from horolog.protocol.messages.groups import (
@@ -226,13 +226,10 @@ class GroupCoordinator:
 
     # -- transactions
 
-    def offsets_partition(self, group_id: str) -> Partition:
-        """The partition that keeps a group's offsets, made with the first use; raises ClusterError."""
+    def offsets_place(self, group_id: str) -> tuple[str, int]:
+        """The partition that keeps a group's offsets, whoever leads it, made with the first use; raises ClusterError."""
         self._journal.make_topic()
-        found = self._journal.find(self._journal.shard_of(group_id))
-        if isinstance(found, ErrorCode):
-            raise ClusterError(found, f"the offsets of {group_id} are kept by another broker")
-        return found
+        return GROUP_OFFSETS, self._journal.shard_of(group_id)
 
     def txn_commit(self, request: TxnOffsetCommitRequest, done: Callable[[TxnOffsetCommitResponse], None]) -> None:
         """Append offsets in a producer's transaction; they count once it is committed."""

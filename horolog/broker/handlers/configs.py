@@ -15,7 +15,7 @@ Not done: configurations of groups, client metrics and broker loggers (INVALID_R
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
@@ -24,6 +24,7 @@ from typing import TypeVar
 from horolog.broker import topic_settings
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.coordination.turns import gather
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.new_topics import check_name, unknown_topic
 from horolog.broker.placement import Placement
@@ -271,22 +272,19 @@ def _carry_out(
     """Change topics together, then each broker; `done` is told the outcome once all of them are made."""
     topics = {each.name: each.overrides for each in accepted if each.type == ResourceType.TOPIC}
     brokers = [each for each in accepted if each.type != ResourceType.TOPIC]
-    remaining = bool(topics) + len(brokers)
-
-    def made(keys: Iterable[tuple[int, str]], error: ClusterError | None) -> None:
-        nonlocal remaining
-        if error is not None:
-            outcome.update(dict.fromkeys(keys, error))
-        remaining -= 1
-        if not remaining:
-            done(outcome)
-
-    if not remaining:
-        done(outcome)
+    changes = [partial(cluster.alter_broker_configs, each.name, each.overrides) for each in brokers]
+    keys = [[(each.type, each.name)] for each in brokers]
     if topics:
-        cluster.alter_topic_configs(topics, partial(made, [(int(ResourceType.TOPIC), name) for name in topics]))
-    for each in brokers:
-        cluster.alter_broker_configs(each.name, each.overrides, partial(made, [(each.type, each.name)]))
+        changes.insert(0, partial(cluster.alter_topic_configs, topics))
+        keys.insert(0, [(int(ResourceType.TOPIC), name) for name in topics])
+
+    def made(errors: list[ClusterError | None]) -> None:
+        for changed, error in zip(keys, errors, strict=True):
+            if error is not None:
+                outcome.update(dict.fromkeys(changed, error))
+        done(outcome)
+
+    gather(changes, made)
 
 
 def _required(key: str, value: str | None) -> str:

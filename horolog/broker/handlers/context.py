@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from horolog.broker.clock import Clock
     from horolog.broker.cluster import Cluster
     from horolog.broker.committer import Committer
+    from horolog.broker.coordination.turns import Turns
     from horolog.broker.groups.coordinator import GroupCoordinator
     from horolog.broker.handlers.fetch_sessions import FetchSessions
     from horolog.broker.log.manager import LogManager
@@ -77,6 +78,7 @@ class BrokerView(Protocol):
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     placement: Placement
+    turns: Turns
 
 
 class RequestContext:

@@ -11,15 +11,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
-from horolog.broker.committer import Failures
 from horolog.broker.handlers import transactional_produce
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import storage_error_for
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import Refused
+from horolog.broker.committer import Failures
 from horolog.broker.topic import Topic
 from horolog.broker.topic_names import INTERNAL_TOPICS
 from horolog.protocol.errors import ErrorCode, ProtocolError
@@ -41,6 +42,9 @@ FIRST_VERSION_WITH_STORAGE_ERROR = 4
 
 REFUSED_RECORDS = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP})
 """Refusals of records, not of a batch or of the partition: Kafka gives a text for these only."""
+
+
+NONE_REFUSED: Mapping[Partition, ErrorCode] = {}
 
 
 class Produced:
@@ -73,18 +77,34 @@ def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext)
     if request.transactional_id is None and _has_transactional_batch(request, context.version):
         refuse_all(request, context, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         return
+    topics = request.topic_data if len(request.topic_data) == 1 else _each_topic_once(request.topic_data)
+    if request.transactional_id is None:
+        _serve(broker, topics, acks, context, NONE_REFUSED)
+    else:
+        found = _partitions_to_verify(broker, topics, context.version)
+        serve = partial(_serve, broker, topics, acks, context)
+        transactional_produce.verify(broker, request.transactional_id, found, context.version, serve)
+
+
+def _serve(
+    broker: BrokerView,
+    topics: Iterable[TopicProduceData],
+    acks: int,
+    context: RequestContext,
+    refused: Mapping[Partition, ErrorCode],
+) -> None:
+    """Append the records that are not refused, and answer once they are written."""
     responses: list[TopicProduceResponse] = []
     response = ProduceResponse(responses=responses)
     produced = Produced(context, response, acks)
     now_ms = broker.clock.wall_ms()
-    topics = request.topic_data
-    for topic_data in topics if len(topics) == 1 else _each_topic_once(topics):
+    for topic_data in topics:
         topic = _find_topic(broker, topic_data, context.version)
         answers: list[PartitionProduceResponse] = []
         for data in _last_of_each_partition(topic_data.partition_data):
             answer = PartitionProduceResponse(index=data.index)
             answers.append(answer)
-            partition = _append(broker, topic, data, answer, request, context, now_ms)
+            partition = _append(topic, data, answer, context, now_ms, refused)
             if partition is not None:
                 produced.partitions.append(partition)
                 produced.answers.append(answer)
@@ -160,14 +180,36 @@ def _last_of_each_partition(partitions: list[PartitionProduceData]) -> Sequence[
     return list({data.index: data for data in partitions}.values())
 
 
+def _partitions_to_verify(
+    broker: BrokerView, topics: Iterable[TopicProduceData], version: int
+) -> list[tuple[Partition, memoryview]]:
+    """Partitions that would take their records, were it not for the transaction."""
+    found: list[tuple[Partition, memoryview]] = []
+    for topic_data in topics:
+        topic = _find_topic(broker, topic_data, version)
+        for data in _last_of_each_partition(topic_data.partition_data):
+            partition = topic if isinstance(topic, ErrorCode) else topic.find(data.index)
+            if not isinstance(partition, ErrorCode):
+                records = _records_of(data, partition, version)
+                if partition.condition.fault is None:
+                    found.append((partition, records))
+    return found
+
+
+def _records_of(data: PartitionProduceData, partition: Partition, version: int) -> memoryview:
+    records: memoryview | None = data.records  # type: ignore[assignment]  # decoded ones are views of the frame
+    if records is None:
+        raise ProtocolError(f"Produce v{version} with null records for {partition.topic}-{partition.index}")
+    return records
+
+
 def _append(
-    broker: BrokerView,
     topic: Topic | ErrorCode,
     data: PartitionProduceData,
     answer: PartitionProduceResponse,
-    request: ProduceRequest,
     context: RequestContext,
     now_ms: int,
+    refused: Mapping[Partition, ErrorCode],
 ) -> Partition | None:
     """Append one partition's records; the partition if there is something to write and to answer for."""
     if isinstance(topic, ErrorCode):
@@ -177,25 +219,22 @@ def _append(
     if isinstance(partition, ErrorCode):
         _refuse(answer, partition)
         return None
-    records: memoryview | None = data.records  # type: ignore[assignment]  # decoded ones are views of the frame
-    if records is None:
-        raise ProtocolError(f"Produce v{context.version} with null records for {topic.name}-{data.index}")
+    records = _records_of(data, partition, context.version)
     if partition.condition.fault is not None:
         _refuse(answer, storage_error_for(context.version, FIRST_VERSION_WITH_STORAGE_ERROR))
         return None
-    if request.transactional_id is not None:
-        code = transactional_produce.check(broker, request.transactional_id, partition, records, context.version)
-        if code != ErrorCode.NONE:
-            _refuse(answer, code, code.message if code == ErrorCode.INVALID_TXN_STATE else None)
-            return None
+    if refused and partition in refused:
+        code = refused[partition]
+        _refuse(answer, code, code.message if code == ErrorCode.INVALID_TXN_STATE else None)
+        return None
     try:
         result = partition.append(records, now_ms, produce_version=context.version)
-    except Refused as refused:
-        if refused.code in REFUSED_RECORDS:
-            _refuse(answer, refused.code, refused.message, refused.record_errors)
+    except Refused as refusal:
+        if refusal.code in REFUSED_RECORDS:
+            _refuse(answer, refusal.code, refusal.message, refusal.record_errors)
             answer.log_start_offset = partition.log_start_offset
         else:
-            _refuse(answer, refused.code)
+            _refuse(answer, refusal.code)
         return None
     except StorageFault:
         _refuse(answer, storage_error_for(context.version, FIRST_VERSION_WITH_STORAGE_ERROR))

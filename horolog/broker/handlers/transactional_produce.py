@@ -3,10 +3,15 @@
 - Up to v11 the partition must have been added before: INVALID_TXN_STATE, from v11 on TRANSACTION_ABORTABLE. From v12 on writing adds it.
 - While the last transaction is still ending: NOT_ENOUGH_REPLICAS, which old clients try again, from v12 on CONCURRENT_TRANSACTIONS.
 - A fenced producer is INVALID_PRODUCER_EPOCH, as the partition itself would say.
+- The coordinator may answer later: then later requests of the transactional id to the same partition wait behind this one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from horolog.broker.coordination.turns import End, gather
 from horolog.broker.handlers.context import BrokerView
 from horolog.broker.log.partition import Partition
 from horolog.broker.transactions.states import VERSION_2, Producer
@@ -33,19 +38,49 @@ _TO_BE_TRIED_AGAIN = frozenset(
 )
 
 
-def check(
-    broker: BrokerView, transactional_id: str, partition: Partition, records: memoryview, version: int
-) -> ErrorCode:
+def verify(
+    broker: BrokerView,
+    transactional_id: str,
+    asked: Sequence[tuple[Partition, memoryview]],
+    version: int,
+    then: Callable[[Mapping[Partition, ErrorCode]], None],
+) -> None:
+    """Tell `then` which partitions refuse their records, when all is known and it is this request's turn."""
+
+    def begin(end: End) -> None:
+        def checked(codes: list[ErrorCode]) -> None:
+            try:
+                then({partition: code for (partition, _), code in zip(asked, codes, strict=True) if code})
+            finally:
+                end()
+
+        gather([partial(_check, broker, transactional_id, *one, version) for one in asked], checked)
+
+    broker.turns.take([(transactional_id, partition.topic, partition.index) for partition, _ in asked], begin)
+
+
+def _check(
+    broker: BrokerView,
+    transactional_id: str,
+    partition: Partition,
+    records: memoryview,
+    version: int,
+    done: Callable[[ErrorCode], None],
+) -> None:
     """Whether these records may be appended in their producer's transaction; records outside of any may."""
     if len(records) < HEADER_BYTES or records[MAGIC_AT] < 2 or not records[ATTRIBUTES_LOW_AT] & TRANSACTIONAL_BIT:
-        return ErrorCode.NONE
+        done(ErrorCode.NONE)
+        return
     producer = Producer(*PRODUCER.unpack_from(records, PRODUCER_AT))
     place = (partition.topic, partition.index)
+
+    def told(code: ErrorCode) -> None:
+        done(code if code == ErrorCode.NONE else _for_version(code, version))
+
     if version >= FIRST_VERSION_THAT_ADDS:
-        code = broker.transactions.add(transactional_id, producer, [place], VERSION_2)
+        broker.transactions.add(transactional_id, producer, [place], VERSION_2, told)
     else:
-        code = broker.transactions.verify(transactional_id, producer, place)
-    return code if code == ErrorCode.NONE else _for_version(code, version)
+        broker.transactions.verify(transactional_id, producer, place, told)
 
 
 def _for_version(code: ErrorCode, version: int) -> ErrorCode:

@@ -9,12 +9,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.coordination.turns import End, gather
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.topic_names import INTERNAL_TOPICS
+from horolog.broker.topic_names import GROUP_OFFSETS, INTERNAL_TOPICS
 from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer, TopicPartition
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
@@ -44,18 +46,25 @@ FIRST_COMMIT_WITH_ABORTABLE = 4
 Codes = dict[TopicPartition, ErrorCode]
 
 
-def add_partitions(
-    broker: BrokerView, request: AddPartitionsToTxnRequest, context: RequestContext
-) -> AddPartitionsToTxnResponse:
+def add_partitions(broker: BrokerView, request: AddPartitionsToTxnRequest, context: RequestContext) -> None:
     if context.version >= FIRST_VERSION_OF_BROKERS:
-        return AddPartitionsToTxnResponse(
-            results_by_transaction=[
+        transactions = request.transactions
+
+        def all_done(found: list[Codes]) -> None:
+            results = [
                 AddPartitionsToTxnResult(
-                    transactional_id=each.transactional_id, topic_results=_results(each.topics, _add(broker, each))
+                    transactional_id=each.transactional_id, topic_results=_results(each.topics, codes)
                 )
-                for each in request.transactions
+                for each, codes in zip(transactions, found, strict=True)
             ]
-        )
+            context.reply(AddPartitionsToTxnResponse(results_by_transaction=results))
+
+        gather([partial(_add, broker, each, VERSION_2) for each in transactions], all_done)
+    else:
+        _add_of_one(broker, request, context)
+
+
+def _add_of_one(broker: BrokerView, request: AddPartitionsToTxnRequest, context: RequestContext) -> None:
     topics = request.v3_and_below_topics
     wanted = AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,
@@ -64,23 +73,33 @@ def add_partitions(
         verify_only=False,
         topics=topics,
     )
-    codes = {place: _for_version(code, context.version) for place, code in _add(broker, wanted, VERSION_0).items()}
-    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(topics, codes))
+
+    def done(found: Codes) -> None:
+        codes = {place: _for_version(code, context.version) for place, code in found.items()}
+        context.reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(topics, codes)))
+
+    _add(broker, wanted, VERSION_0, done)
 
 
-def _add(broker: BrokerView, wanted: AddPartitionsToTxnTransaction, client_version: int = VERSION_2) -> Codes:
+def _add(
+    broker: BrokerView,
+    wanted: AddPartitionsToTxnTransaction,
+    client_version: int,
+    done: Callable[[Codes], None],
+) -> None:
     places = [(topic.name, index) for topic in wanted.topics for index in topic.partitions]
     producer = Producer(wanted.producer_id, wanted.producer_epoch)
-    if not wanted.transactional_id:
-        return dict.fromkeys(places, ErrorCode.INVALID_REQUEST)
     refused = _refused(broker.cluster, places, internal_too=client_version == VERSION_0)
-    if refused:
-        return dict.fromkeys(places, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused
-    if wanted.verify_only:
-        verify = broker.transactions.verify
-        return {place: verify(wanted.transactional_id, producer, place) for place in places}
-    code = broker.transactions.add(wanted.transactional_id, producer, places, client_version)
-    return dict.fromkeys(places, code)
+    if not wanted.transactional_id:
+        done(dict.fromkeys(places, ErrorCode.INVALID_REQUEST))
+    elif refused:
+        done(dict.fromkeys(places, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused)
+    elif wanted.verify_only:
+        verify = partial(broker.transactions.verify, wanted.transactional_id, producer)
+        gather([partial(verify, place) for place in places], lambda codes: done(dict(zip(places, codes, strict=True))))
+    else:
+        add = broker.transactions.add
+        add(wanted.transactional_id, producer, places, client_version, lambda code: done(dict.fromkeys(places, code)))
 
 
 def _refused(cluster: Cluster, places: Iterable[TopicPartition], *, internal_too: bool) -> Codes:
@@ -114,51 +133,71 @@ def _for_version(code: ErrorCode, version: int) -> ErrorCode:
     return code
 
 
-def add_offsets(
-    broker: BrokerView, request: AddOffsetsToTxnRequest, context: RequestContext
-) -> AddOffsetsToTxnResponse:
-    if not request.transactional_id:
-        return AddOffsetsToTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
-    producer = Producer(request.producer_id, request.producer_epoch)
-    code = _add_group(broker, request.transactional_id, producer, request.group_id, VERSION_0)
-    return AddOffsetsToTxnResponse(error_code=_for_version(code, context.version))
+def add_offsets(broker: BrokerView, request: AddOffsetsToTxnRequest, context: RequestContext) -> None:
+    def done(code: ErrorCode) -> None:
+        context.reply(AddOffsetsToTxnResponse(error_code=_for_version(code, context.version)))
+
+    if request.transactional_id:
+        producer = Producer(request.producer_id, request.producer_epoch)
+        _add_group(broker, request.transactional_id, producer, request.group_id, VERSION_0, done)
+    else:
+        done(ErrorCode.INVALID_REQUEST)
 
 
 def _add_group(
-    broker: BrokerView, transactional_id: str, producer: Producer, group_id: str, client_version: int
-) -> ErrorCode:
+    broker: BrokerView,
+    transactional_id: str,
+    producer: Producer,
+    group_id: str,
+    client_version: int,
+    done: Callable[[ErrorCode], None],
+) -> None:
     try:
-        partition = broker.groups.offsets_partition(group_id)
+        place = broker.groups.offsets_place(group_id)
     except ClusterError:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    place = (partition.topic, partition.index)
-    return broker.transactions.add(transactional_id, producer, [place], client_version)
+        done(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    else:
+        broker.transactions.add(transactional_id, producer, [place], client_version, done)
 
 
 def commit_offsets(broker: BrokerView, request: TxnOffsetCommitRequest, context: RequestContext) -> None:
-    code = _may_commit_offsets(broker, request, context.version)
-    if code == ErrorCode.NONE:
-        broker.groups.txn_commit(request, context.reply)
-    else:
-        context.reply(_commit_refused(request, code))
+    """While the transaction's coordinator is asked, later commits of the same group in it wait behind this one."""
+
+    def begin(end: End) -> None:
+        def checked(code: ErrorCode) -> None:
+            told = _told_to_committer(code, context.version)
+            if told == ErrorCode.NONE:
+                broker.groups.txn_commit(request, context.reply)
+            else:
+                context.reply(_commit_refused(request, told))
+            end()
+
+        _check_commit(broker, request, context.version, checked)
+
+    broker.turns.take([(request.transactional_id, GROUP_OFFSETS, request.group_id)], begin)
 
 
-def _may_commit_offsets(broker: BrokerView, request: TxnOffsetCommitRequest, version: int) -> ErrorCode:
+def _check_commit(
+    broker: BrokerView, request: TxnOffsetCommitRequest, version: int, done: Callable[[ErrorCode], None]
+) -> None:
     """Whether the group's offsets belong to the transaction; from v5 on they do from now on."""
-    if not request.group_id:
-        return ErrorCode.INVALID_GROUP_ID
     producer = Producer(request.producer_id, request.producer_epoch)
-    if version >= FIRST_COMMIT_THAT_ADDS:
-        code = _add_group(broker, request.transactional_id, producer, request.group_id, VERSION_2)
+    if not request.group_id:
+        done(ErrorCode.INVALID_GROUP_ID)
+    elif version >= FIRST_COMMIT_THAT_ADDS:
+        _add_group(broker, request.transactional_id, producer, request.group_id, VERSION_2, done)
     else:
         try:
-            partition = broker.groups.offsets_partition(request.group_id)
+            place = broker.groups.offsets_place(request.group_id)
         except ClusterError:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        place = (partition.topic, partition.index)
-        code = broker.transactions.verify(request.transactional_id, producer, place)
-        if code == ErrorCode.CONCURRENT_TRANSACTIONS:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE  # which these clients try again
+            done(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        else:
+            broker.transactions.verify(request.transactional_id, producer, place, done)
+
+
+def _told_to_committer(code: ErrorCode, version: int) -> ErrorCode:
+    if code == ErrorCode.CONCURRENT_TRANSACTIONS and version < FIRST_COMMIT_THAT_ADDS:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE  # which these clients try again
     if code == ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if code == ErrorCode.TRANSACTION_ABORTABLE and version < FIRST_COMMIT_WITH_ABORTABLE:

@@ -239,15 +239,21 @@ class TransactionCoordinator:
     # -- what belongs to a transaction
 
     def add(
-        self, transactional_id: str, producer: Producer, partitions: Iterable[TopicPartition], client_version: int
-    ) -> ErrorCode:
-        """Make partitions part of the transaction; written when this returns."""
+        self,
+        transactional_id: str,
+        producer: Producer,
+        partitions: Iterable[TopicPartition],
+        client_version: int,
+        done: Callable[[ErrorCode], None],
+    ) -> None:
+        """Make partitions part of the transaction; written when `done` is told so, which here is at once."""
         entry = self._entries.get(transactional_id)
         if entry is None:
-            return self._unknown(transactional_id)
-        if self._is_off_record(entry):
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        return self._join(entry, producer, partitions, client_version)
+            done(self._unknown(transactional_id))
+        elif self._is_off_record(entry):
+            done(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        else:
+            done(self._join(entry, producer, partitions, client_version))
 
     def _join(
         self, entry: _Entry, producer: Producer, partitions: Iterable[TopicPartition], client_version: int
@@ -271,14 +277,17 @@ class TransactionCoordinator:
         entry.age_ms(self._clock)
         return ErrorCode.NONE
 
-    def verify(self, transactional_id: str, producer: Producer, partition: TopicPartition) -> ErrorCode:
+    def verify(
+        self, transactional_id: str, producer: Producer, partition: TopicPartition, done: Callable[[ErrorCode], None]
+    ) -> None:
         """Whether a producer may write to a partition now; TRANSACTION_ABORTABLE where that was not added."""
         entry = self._entries.get(transactional_id)
         if entry is None:
-            return self._unknown(transactional_id)
-        if entry.busy:
-            return ErrorCode.CONCURRENT_TRANSACTIONS
-        return decisions.verify(entry.transaction, producer, partition)
+            done(self._unknown(transactional_id))
+        elif entry.busy:
+            done(ErrorCode.CONCURRENT_TRANSACTIONS)
+        else:
+            done(decisions.verify(entry.transaction, producer, partition))
 
     # -- the end of a transaction
 

@@ -162,7 +162,7 @@ def test_groups_have_a_bound():
 
 def test_a_commit_that_does_not_fit_a_batch_is_refused_whole(world):
     world.cluster.settings = world.settings
-    partition = world.coordinator.offsets_partition("g")
+    partition = world.offsets_partition("g")
     at_once(
         world.cluster.alter_topic_configs,
         {"__consumer_offsets": {"max.message.bytes": "200", "cleanup.policy": "compact"}},
@@ -235,7 +235,7 @@ def test_offsets_of_a_transaction_count_when_it_is_committed(world, decided, res
 def test_a_marker_in_the_log_decides_at_the_next_start(world, decided):
     commit(world, 1)
     txn_commit(world, 5)
-    partition = world.coordinator.offsets_partition("g")
+    partition = world.offsets_partition("g")
     append_marker(partition, 7, 0, Marker(decided, 0), world.clock.wall_ms())
     partition.flush()
     world.restart()

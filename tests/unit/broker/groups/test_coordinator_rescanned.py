@@ -14,7 +14,7 @@ def test_offsets_are_not_taken_for_missing_while_their_partition_is_mended(monke
     world.topic()
     commit(world, 5)
     world.tick()
-    partition = world.coordinator.offsets_partition("g")
+    partition = world.offsets_partition("g")
     read = type(partition).read
 
     def damaged(self, *arguments, **options):
@@ -37,7 +37,7 @@ def test_offsets_are_not_taken_for_missing_while_their_partition_can_not_be_read
     world.topic()
     commit(world, 5)
     world.tick()
-    name, shard = world.coordinator.offsets_partition("g").topic, world.coordinator.offsets_partition("g").index
+    name, shard = world.offsets_partition("g").topic, world.offsets_partition("g").index
     read = Partition.read
 
     def failing(self, *arguments, **options):
@@ -48,7 +48,7 @@ def test_offsets_are_not_taken_for_missing_while_their_partition_can_not_be_read
     with monkeypatch.context() as patched:
         patched.setattr(Partition, "read", failing)
         world.restart()
-        partition = world.coordinator.offsets_partition("g")
+        partition = world.offsets_partition("g")
         assert partition.fault
         for _ in range(2):
             assert world.coordinator.registry.load_error(shard) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -65,12 +65,12 @@ def test_offsets_are_not_taken_for_missing_while_their_partition_can_not_be_open
     world.topic()
     commit(world, 5)
     world.tick()
-    partition = world.coordinator.offsets_partition("g")
+    partition = world.offsets_partition("g")
     shard, directory = partition.index, partition.directory
     world.storage.locks.clear()
     world.storage.fail("read", directory, times=ALL)
     world.start()
-    partition = world.coordinator.offsets_partition("g")
+    partition = world.offsets_partition("g")
     assert partition.fault
     assert world.coordinator.registry.load_error(shard) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     world.storage.heal()

@@ -4,13 +4,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.handlers.transactional_produce import check
+from horolog.broker.coordination.turns import Turns
+from horolog.broker.handlers.transactional_produce import verify
 from horolog.broker.transactions.states import VERSION_2, Producer
 from horolog.protocol.errors import ErrorCode
 from tests.support import raw_records as raw
+from tests.support.at_once import at_once
 from tests.support.transactional import batch
 
-PARTITION = SimpleNamespace(topic="t", index=3)
+
+class Place:
+    topic, index = "t", 3
+
+
+PARTITION = Place()
 RECORDS = batch([b"v"], 7, 2, 0)
 
 
@@ -21,18 +28,19 @@ class Transactions:
         self.code = code
         self.asked = []
 
-    def verify(self, transactional_id, producer, place):
+    def verify(self, transactional_id, producer, place, done):
         self.asked.append(("verify", transactional_id, producer, place))
-        return self.code
+        done(self.code)
 
-    def add(self, transactional_id, producer, places, version):
+    def add(self, transactional_id, producer, places, version, done):
         self.asked.append(("add", transactional_id, producer, *places, version))
-        return self.code
+        done(self.code)
 
 
 def checked(records, version, code=ErrorCode.NONE):
-    broker = SimpleNamespace(transactions=Transactions(code))
-    return check(broker, "x", PARTITION, memoryview(records), version), broker.transactions.asked
+    broker = SimpleNamespace(transactions=Transactions(code), turns=Turns())
+    refused = at_once(verify, broker, "x", [(PARTITION, memoryview(records))], version)
+    return refused.get(PARTITION, ErrorCode.NONE), broker.transactions.asked
 
 
 def test_up_to_version_11_the_partition_must_have_been_added():

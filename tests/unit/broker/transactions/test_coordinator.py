@@ -7,7 +7,7 @@ import pytest
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer, State
 from horolog.protocol.errors import ErrorCode
-from tests.support.at_once import delete_topic
+from tests.support.at_once import at_once, delete_topic
 from tests.support.transaction_world import TransactionWorld
 from tests.support.transactional import batch
 
@@ -91,10 +91,10 @@ def test_a_partition_that_could_not_be_written_down_is_not_part_of_it(
     world: TransactionWorld, producer: Producer
 ) -> None:
     world.storage.fail("write", STATE)
-    assert world.coordinator.add("x", producer, [("t", 2)], VERSION_2) == NOT_NOW
-    assert world.coordinator.verify("x", producer, ("t", 2)) == ErrorCode.TRANSACTION_ABORTABLE
+    assert at_once(world.coordinator.add, "x", producer, [("t", 2)], VERSION_2) == NOT_NOW
+    assert at_once(world.coordinator.verify, "x", producer, ("t", 2)) == ErrorCode.TRANSACTION_ABORTABLE
     world.settle()
-    assert world.coordinator.add("x", producer, [("t", 2)], VERSION_2) == ErrorCode.NONE
+    assert at_once(world.coordinator.add, "x", producer, [("t", 2)], VERSION_2) == ErrorCode.NONE
 
 
 def test_nothing_is_decided_by_a_decision_that_could_not_be_written(
@@ -147,8 +147,8 @@ def test_while_a_decision_is_on_its_way_nothing_else_is_done(world: TransactionW
     world.coordinator.end("x", producer, VERSION_0, told, commit=True)
     world.coordinator.end("x", producer, VERSION_0, other, commit=False)
     assert other.code == ErrorCode.CONCURRENT_TRANSACTIONS
-    assert world.coordinator.add("x", producer, [("t", 2)], VERSION_0) == ErrorCode.CONCURRENT_TRANSACTIONS
-    assert world.coordinator.verify("x", producer, PLACES[0]) == ErrorCode.CONCURRENT_TRANSACTIONS
+    assert at_once(world.coordinator.add, "x", producer, [("t", 2)], VERSION_0) == ErrorCode.CONCURRENT_TRANSACTIONS
+    assert at_once(world.coordinator.verify, "x", producer, PLACES[0]) == ErrorCode.CONCURRENT_TRANSACTIONS
     world.clock.advance(120_000)
     world.coordinator.abort_timed_out()
     world.settle()
@@ -184,7 +184,7 @@ def test_what_cannot_be_put_back_on_record_at_the_start_is_when_the_disk_works(
         assert ends_before == [0, 0]
         assert end(world, producer).code == NOT_NOW
         assert initialize(world).code == NOT_NOW
-        assert world.coordinator.add("x", producer, [("t", 2)], VERSION_2) == NOT_NOW
+        assert at_once(world.coordinator.add, "x", producer, [("t", 2)], VERSION_2) == NOT_NOW
     world.storage.heal()
     world.coordinator.finish_prepared()
     world.settle()

@@ -7,6 +7,7 @@ import pytest
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.transactions.states import VERSION_2, State
 from horolog.protocol.errors import ErrorCode
+from tests.support.at_once import at_once
 from tests.support.transaction_world import TransactionWorld
 
 STATE = "__transaction_state"
@@ -56,4 +57,4 @@ def test_nothing_is_done_because_of_a_record_that_cannot_be_synced(world: Transa
     world.coordinator.initialize("x", 60_000, None, lambda code, _: answers.append(code))
     world.settle()
     assert answers == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
-    assert world.coordinator.add("x", producer, [("t", 0)], VERSION_2) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert at_once(world.coordinator.add, "x", producer, [("t", 0)], VERSION_2) == ErrorCode.COORDINATOR_NOT_AVAILABLE

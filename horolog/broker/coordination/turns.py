@@ -1,0 +1,89 @@
+"""Work in order although parts of it wait: what shares a key with earlier work begins when that has ended."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
+from typing import TypeVar
+
+Answer = TypeVar("Answer")
+
+End = Callable[[], None]
+"""Called once, by the work whose turn it is, when it has ended."""
+
+
+class _Turn:
+    """One piece of work; `ahead` is at how many of its keys others come first."""
+
+    __slots__ = ("ahead", "keys", "work")
+
+    def __init__(self, keys: tuple[Hashable, ...], work: Callable[[End], None]) -> None:
+        self.keys = keys
+        self.work = work
+        self.ahead = 0
+
+
+class Turns:
+    """The queues of all keys; a key that nobody works on has none."""
+
+    def __init__(self) -> None:
+        self._queues: dict[Hashable, deque[_Turn]] = {}
+        self._ready: deque[_Turn] = deque()
+        self._is_beginning = False
+
+    def __repr__(self) -> str:
+        return f"<Turns at {len(self._queues)} keys>"
+
+    def take(self, keys: Iterable[Hashable], work: Callable[[End], None]) -> None:
+        """Have work begin as soon as it is the first at all of its keys: now, if nobody else is there."""
+        turn = _Turn(tuple(dict.fromkeys(keys)), work)
+        for key in turn.keys:
+            queue = self._queues.setdefault(key, deque())
+            turn.ahead += bool(queue)
+            queue.append(turn)
+        if not turn.ahead:
+            self._begin(turn)
+
+    def _begin(self, turn: _Turn) -> None:
+        """Work that ends at once lets the next begin; they follow each other, and do not nest."""
+        self._ready.append(turn)
+        if self._is_beginning:
+            return
+        self._is_beginning = True
+        try:
+            while self._ready:
+                first = self._ready.popleft()
+                first.work(partial(self._end, first))
+        finally:
+            self._is_beginning = False
+
+    def _end(self, turn: _Turn) -> None:
+        for key in turn.keys:
+            queue = self._queues[key]
+            assert queue[0] is turn, "work ends once, and not before its turn"
+            queue.popleft()
+            if not queue:
+                del self._queues[key]
+                continue
+            queue[0].ahead -= 1
+            if not queue[0].ahead:
+                self._begin(queue[0])
+
+
+def gather(
+    questions: Sequence[Callable[[Callable[[Answer], None]], None]], then: Callable[[list[Answer]], None]
+) -> None:
+    """Ask every question; `then` gets the answers in the order of the questions, once all of them are there."""
+    answers: dict[int, Answer] = {}
+
+    def told(place: int, answer: Answer) -> None:
+        assert place not in answers, "a question is answered once"
+        answers[place] = answer
+        if len(answers) == len(questions):
+            then([answers[place] for place in range(len(questions))])
+
+    if not questions:
+        then([])
+    for place, question in enumerate(questions):
+        question(partial(told, place))

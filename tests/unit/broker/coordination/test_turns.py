@@ -1,0 +1,127 @@
+"""Turns keep the order of what shares a key, whenever each piece of work ends."""
+
+import random
+
+import pytest
+
+from horolog.broker.coordination.turns import Turns, gather
+
+
+class Bench:
+    def __init__(self):
+        self.turns = Turns()
+        self.begun = []
+        self.ends = {}
+
+    def take(self, name, *keys):
+        def work(end):
+            self.begun.append(name)
+            self.ends[name] = end
+
+        self.turns.take(keys, work)
+
+    def end(self, name):
+        self.ends.pop(name)()
+
+
+@pytest.fixture
+def bench():
+    return Bench()
+
+
+def test_what_shares_no_key_does_not_wait(bench):
+    bench.take("a", 1)
+    bench.take("b", 2, 3)
+    bench.take("c")
+    assert bench.begun == ["a", "b", "c"]
+
+
+def test_what_shares_a_key_waits_for_all_that_is_ahead(bench):
+    bench.take("a", 1)
+    bench.take("b", 2)
+    bench.take("c", 1, 2)
+    bench.take("d", 2)
+    bench.end("b")
+    assert bench.begun == ["a", "b"]
+    bench.end("a")
+    assert bench.begun == ["a", "b", "c"]
+    bench.end("c")
+    assert bench.begun == ["a", "b", "c", "d"]
+    bench.end("d")
+    assert repr(bench.turns) == "<Turns at 0 keys>"
+
+
+def test_a_key_given_twice_is_one_key(bench):
+    bench.take("a", 1, 1)
+    bench.end("a")
+    bench.take("b", 1)
+    assert bench.begun == ["a", "b"]
+
+
+def test_work_ends_once(bench):
+    bench.take("a", 1)
+    bench.take("b", 1)
+    end = bench.ends["a"]
+    end()
+    with pytest.raises(AssertionError):
+        end()
+
+
+def test_a_long_queue_of_work_that_ends_at_once_does_not_nest():
+    turns, ends, begun = Turns(), [], []
+
+    def at_once(number, end):
+        begun.append(number)
+        end()
+
+    turns.take([1], ends.append)
+    for number in range(5_000):
+        turns.take([1], lambda end, number=number: at_once(number, end))
+    ends[0]()
+    assert begun == list(range(5_000))
+
+
+def test_work_that_fails_does_not_keep_the_others_waiting():
+    def fails(end):
+        end()
+        raise ZeroDivisionError
+
+    turns, begun = Turns(), []
+    with pytest.raises(ZeroDivisionError):
+        turns.take([1], fails)
+    turns.take([1], begun.append)
+    assert len(begun) == 1
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_at_every_key_work_begins_in_the_order_in_which_it_came(seed):
+    chance, bench = random.Random(seed), Bench()
+    came = {}
+    for name in range(100):
+        came[name] = chance.sample(range(5), chance.randrange(4))
+        bench.take(name, *came[name])
+        while bench.ends and chance.random() < 0.6:
+            bench.end(chance.choice(list(bench.ends)))
+    while bench.ends:
+        bench.end(chance.choice(list(bench.ends)))
+    for key in range(5):
+        at_key = [name for name in bench.begun if key in came[name]]
+        assert at_key == sorted(at_key)
+    assert sorted(bench.begun) == list(range(100))
+
+
+def test_answers_are_gathered_in_the_order_of_the_questions():
+    waiting, told = [], []
+    gather([waiting.append, lambda done: done("b"), waiting.append], told.append)
+    waiting[1]("c")
+    assert told == []
+    waiting[0]("a")
+    assert told == [["a", "b", "c"]]
+    with pytest.raises(AssertionError):
+        waiting[0]("again")
+
+
+def test_nothing_asked_is_answered_at_once():
+    told = []
+    gather([], told.append)
+    assert told == [[]]
