@@ -49,7 +49,7 @@ from horolog.broker.observability.notify import READY, STOPPING, notify
 from horolog.broker.observability.watched import Phase
 from horolog.broker.placement import Placement, SoleBroker
 from horolog.broker.settings import Settings
-from horolog.broker.topic_names import TRANSACTION_STATE
+from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.transactions.coordinator import TransactionCoordinator
 from horolog.broker.upkeep import Upkeep
 from horolog.broker.waiting import Waiting
@@ -106,6 +106,7 @@ class Broker:
         file = ClusterFile(storage, data_dirs[0], lambda: [folder.path for folder in self.logs.folders.usable()])
         self.cluster = Cluster(self.logs.cluster_id, settings, self.logs, file)
         self.cluster.on_settings_changed = self._settings_changed
+        self.cluster.on_led, self.cluster.on_led_elsewhere = self._led, self._led_elsewhere
         self.waiting = Waiting(loop)
         self.committer = Committer(loop, self.workers, self.waiting.changed, self.metrics, clock.monotonic)
         expiry_clock = ExpiryClock(clock, lambda: self.settings.horolog_clock_jump_wait_ms)
@@ -206,6 +207,19 @@ class Broker:
         self.upkeep.settings_changed(settings)
         for watcher in self.settings_watchers:
             watcher(settings)
+
+    def _led(self, topic: str, shard: int) -> None:
+        """Who leads a partition of an internal topic coordinates what it keeps."""
+        if topic == GROUP_OFFSETS:
+            self.groups.shards.gained(shard)
+        elif topic == TRANSACTION_STATE:
+            self.transactions.gained(shard)
+
+    def _led_elsewhere(self, topic: str, shard: int) -> None:
+        if topic == GROUP_OFFSETS:
+            self.groups.shards.lost(shard)
+        elif topic == TRANSACTION_STATE:
+            self.transactions.lost(shard)
 
     def _offsets_ended(self, producer_id: int, committed: bool) -> None:
         """A transaction's marker is in the log of offsets."""

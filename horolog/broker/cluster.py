@@ -79,6 +79,9 @@ class Cluster:
         self.topics: dict[str, Topic] = {}
         self.by_id: dict[bytes, Topic] = {}
         self.on_settings_changed: Callable[[Settings], None] = lambda _: None
+        self.on_led: Callable[[str, int], None] = lambda _, __: None
+        """Told a topic and a partition that this broker leads from now on; `on_led_elsewhere` one that it does not."""
+        self.on_led_elsewhere: Callable[[str, int], None] = lambda _, __: None
         self._logs = logs
         self._file = file
         self._new_topic_id = new_topic_id
@@ -307,8 +310,10 @@ class Cluster:
                 partition.config = topic.config
                 partition.lead(epoch)
                 topic.put(index, partition)
+                self.on_led(name, index)
             case Close(name, index):
                 self.topics[name].put(index, None)
+                self.on_led_elsewhere(name, index)
 
     def _make(self, record: StoredTopic, indexes: Sequence[int]) -> None:
         """The folders of a new topic, all of them or none; or those by which one grows, as many as can be made."""

@@ -146,7 +146,7 @@ class Upkeep:
         for partition in reopened:
             self._broker.cluster.reopened(partition)
             if partition.topic == GROUP_OFFSETS:
-                self._broker.groups.reopened(partition.index)
+                self._broker.groups.shards.reopened(partition.index)
             self._broker.transactions.reopened(partition)
         self._broker.waiting.changed(reopened)
         for job in jobs:
@@ -205,7 +205,7 @@ class Upkeep:
         if seal is not None and self._rescanner.finish(task, seal):
             self._broker.waiting.changed([task.partition])
             if task.partition.topic == GROUP_OFFSETS:
-                self._broker.groups.rescanned(task.partition.index)
+                self._broker.groups.shards.rescanned(task.partition.index)
 
     def _scrubbed(self, done: asyncio.Future[None]) -> None:
         self._scrubbing = False

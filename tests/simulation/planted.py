@@ -26,7 +26,7 @@ from horolog.broker.log.producers import ProducerStates
 from horolog.broker.log.segments import Segment, TimeSearch
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.transactions import records as transaction_records
-from horolog.broker.transactions.coordinator import TransactionCoordinator
+from horolog.broker.transactions.ending import Ending
 from horolog.broker.transactions.journal import Journal as TransactionJournal
 
 Planting = Callable[[], contextlib.AbstractContextManager[Any]]
@@ -130,13 +130,13 @@ def forgets_producers_at_the_start() -> Iterator[None]:
 
 
 def marks_before_the_decision() -> contextlib.AbstractContextManager[Any]:
-    original = TransactionCoordinator._decide
+    original = Ending.decide
 
-    def decide(coordinator: TransactionCoordinator, entry: Any, prepared: Any, done: Any = None) -> None:
-        coordinator._marking.mark(prepared, prepared.partitions, 0, nothing)
-        original(coordinator, entry, prepared, done)
+    def decide(ending: Ending, entry: Any, prepared: Any, done: Any = None) -> None:
+        ending._marking.mark(prepared, prepared.partitions, 0, nothing)
+        original(ending, entry, prepared, done)
 
-    return patch.object(TransactionCoordinator, "_decide", decide)
+    return patch.object(Ending, "decide", decide)
 
 
 def decides_without_sync() -> contextlib.AbstractContextManager[Any]:

@@ -31,7 +31,6 @@ MANY_METHODS = {
     "broker/log/partition/partition.py: Partition": "retention, look-ups and closing are about to leave it",
     "broker/log/partition/sync_state.py: SyncState": "one short method for each word that its threads say to each other",
     "broker/log/segments/segment.py: Segment": "indexes and recovery are about to leave it",
-    "broker/transactions/coordinator.py: TransactionCoordinator": "its seams to more than one process are about to be cut",
 }
 
 

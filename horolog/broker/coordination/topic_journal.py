@@ -64,6 +64,12 @@ class TopicJournal:
         return topic.led_here if topic is not None else ()
 
     @property
+    def leads_all(self) -> bool:
+        """Whether nobody else coordinates a part of what the topic keeps."""
+        topic = self._cluster.topics.get(self._topic)
+        return topic is None or len(topic.led_here) == topic.partition_count
+
+    @property
     def shard_count(self) -> int:
         """How many partitions there are, or will be."""
         topic = self._cluster.topics.get(self._topic)

@@ -320,5 +320,7 @@ def _failed(response: OffsetDeleteResponse, code: ErrorCode) -> OffsetDeleteResp
 
 def _refuse(accepted: Accepted, code: ErrorCode) -> None:
     told = ErrorCode.INVALID_COMMIT_OFFSET_SIZE if code in TOO_LARGE else ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if code == ErrorCode.NOT_COORDINATOR:
+        told = code
     for _, _, answer in accepted:
         answer.error_code = told

@@ -81,7 +81,7 @@ class GroupCoordinator:
         self.commits = Commits(cluster, clock, self._journal, self.registry, self._runner.committed)
         self._offset_fetch = OffsetFetch(cluster, self._journal, self.registry, self.commits)
         self._expiry = Expiry(cluster, expiry_clock or clock, self._journal, self.registry, self.commits)
-        self._shards = Shards(self.registry, self._journal, Loader(self.registry, clock), timers, self._runner)
+        self.shards = Shards(self.registry, self._journal, Loader(self.registry, clock), timers, self._runner)
 
     def __repr__(self) -> str:
         return f"<GroupCoordinator: {self.registry!r}, {self._timers!r}>"
@@ -90,18 +90,10 @@ class GroupCoordinator:
 
     def load(self) -> Iterator[None]:
         """Read the log, a piece with every step; see `shards`."""
-        return self._shards.load()
+        return self.shards.load()
 
     def _lost(self, shard: int) -> None:
-        self._shards.reload(shard)
-
-    def reopened(self, shard: int) -> None:
-        """A partition of the log is back that could not be read before."""
-        self._shards.reopened(shard)
-
-    def rescanned(self, shard: int) -> None:
-        """A partition of the log that was found damaged while it was loaded can be read now."""
-        self._shards.rescanned(shard)
+        self.shards.reload(shard)
 
     # -- the classic protocol
 
@@ -135,7 +127,7 @@ class GroupCoordinator:
     def _check_group_id(self, group_id: str) -> ErrorCode:
         if not group_id:
             return ErrorCode.INVALID_GROUP_ID
-        if not self.registry.loading:
+        if not (self.registry.loading or self.registry.elsewhere):
             return ErrorCode.NONE
         return self.registry.load_error(self._journal.shard_of(group_id))
 

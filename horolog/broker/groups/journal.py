@@ -90,7 +90,8 @@ class Journal(TopicJournal):
             base_offset = self._append(partition, entries, producer, is_state=is_state)
         except (ClusterError, StorageFault) as error:
             log.error("group state could not be written: %s", error)
-            done(ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
+            is_elsewhere = isinstance(error, ClusterError) and error.code == ErrorCode.NOT_COORDINATOR
+            done(ErrorCode.NOT_COORDINATOR if is_elsewhere else ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
         except Refused as refused:
             log.warning("%s records of a group were refused: %s", len(entries), refused.message)
             done(refused.code, -1)
@@ -102,7 +103,9 @@ class Journal(TopicJournal):
 
         def written(failures: Failures) -> None:
             self._writing[shard] -= 1
-            if failures:
+            if self.find(shard) == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                done(ErrorCode.NOT_COORDINATOR, -1)
+            elif failures:
                 done(ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
             else:
                 done(ErrorCode.NONE, base_offset)

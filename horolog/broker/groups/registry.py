@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.consumer_group import ConsumerGroup
@@ -23,6 +23,8 @@ class Registry:
         self.old_offsets: dict[str, GroupOffsets] = {}
         self.pending: dict[int, set[str]] = {}
         self.loading: set[int] = set()
+        self.elsewhere: set[int] = set()
+        """Shards that another broker coordinates."""
 
     def __repr__(self) -> str:
         return f"<Registry of {len(self.groups)} groups, {len(self.loading)} shards still loading>"
@@ -31,4 +33,17 @@ class Registry:
         return (group for group in list(self.groups.values()) if group.shard == shard)
 
     def load_error(self, shard: int) -> ErrorCode:
+        if shard in self.elsewhere:
+            return ErrorCode.NOT_COORDINATOR
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard in self.loading else ErrorCode.NONE
+
+    def drop(self, shard: int, shard_of: Callable[[str], int]) -> None:
+        """Forget everything of a shard: the log has it."""
+        for group in self.of_shard(shard):
+            del self.groups[group.id]
+        for group_id in [one for one in self.old_offsets if shard_of(one) == shard]:
+            del self.old_offsets[group_id]
+        for producer_id, groups in list(self.pending.items()):
+            groups -= {one for one in groups if shard_of(one) == shard}
+            if not groups:
+                del self.pending[producer_id]

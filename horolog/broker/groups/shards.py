@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
@@ -14,6 +15,7 @@ from horolog.broker.groups.registry import Registry
 from horolog.broker.groups.runner import Runner
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.storage import StorageFault
+from horolog.protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +33,8 @@ class Shards:
         self._loader = loader
         self._timers = timers
         self._runner = runner
+        self._readings: Counter[int] = Counter()
+        """How often the reading of each shard has begun or was given up: an older one goes no further."""
 
     def __repr__(self) -> str:
         return f"<Shards of {self._journal!r}, {self._registry!r}>"
@@ -41,18 +45,24 @@ class Shards:
         A partition that cannot be read is offline, and its groups are loading, until it is `reopened`: nothing that it holds
         is forgotten.
         """
-        self._registry.loading = {one.index for one in self._journal.led_here}
+        here = {one.index for one in self._journal.led_here}
+        self._registry.loading = here
+        self._registry.elsewhere = set(range(self._journal.shard_count)) - here if here else set()
         for shard in sorted(self._registry.loading):
             yield from self._load(shard)
 
     def _load(self, shard: int) -> Iterator[None]:
         folded = Folded()
+        self._readings[shard] += 1
+        reading = self._readings[shard]
         if self._journal.is_offline(shard):
             return
         try:
             for piece in self._journal.read(shard):
                 folded.take(piece)
                 yield
+                if self._readings[shard] != reading:
+                    return
         except BeingRescanned as damage:
             log.warning("partition %s of the group topic is read once it is rescanned: %s", shard, damage)
             return
@@ -69,13 +79,28 @@ class Shards:
 
         A short log is read at once. Of a longer one a part with every turn: until then its groups are loading, as at a start.
         """
-        if shard in self._registry.loading:
+        if self._registry.load_error(shard):
             return
         self._registry.loading.add(shard)
         for group in self._registry.of_shard(shard):
             self._runner.run(group, Killed())
             del self._registry.groups[group.id]
         self._read_on(self._load(shard))
+
+    def gained(self, shard: int) -> None:
+        """Coordinate the groups of a shard from now on, as the log has them."""
+        self._registry.elsewhere.discard(shard)
+        self._registry.loading.add(shard)
+        self._read_on(self._load(shard))
+
+    def lost(self, shard: int) -> None:
+        """Another broker coordinates the groups of a shard: members are told so, timers stop, nothing is kept."""
+        self._readings[shard] += 1
+        self._registry.loading.discard(shard)
+        self._registry.elsewhere.add(shard)
+        for group in self._registry.of_shard(shard):
+            self._runner.run(group, Killed(ErrorCode.NOT_COORDINATOR))
+        self._registry.drop(shard, self._journal.shard_of)
 
     def _read_on(self, steps: Iterator[None]) -> None:
         for _ in range(PIECES_AT_ONCE):

@@ -112,19 +112,17 @@ class Journal(TopicJournal):
             raise NotWritten(ErrorCode.POLICY_VIOLATION, refused.message) from refused
         return partition
 
-    def read(self) -> Iterator[tuple[str, Transaction | None]]:
-        """Every record in order; what cannot be read is logged and left out."""
-        for partition in self.led_here:
-            if partition.fault is None:
-                try:
-                    yield from self.read_partition(partition)
-                except BeingRescanned:
-                    raise
-                except StorageFault as fault:
-                    put_offline(partition, fault)
+    def read(self, partition: Partition) -> Iterator[tuple[str, Transaction | None]]:
+        """Every record of a partition in order; what cannot be read is logged and left out."""
+        if partition.fault is None:
+            try:
+                yield from self._read(partition)
+            except BeingRescanned:
+                raise
+            except StorageFault as fault:
+                put_offline(partition, fault)
 
-    def read_partition(self, partition: Partition) -> Iterator[tuple[str, Transaction | None]]:
-        """Every record of one partition, read as by `read`."""
+    def _read(self, partition: Partition) -> Iterator[tuple[str, Transaction | None]]:
         _have_synced(partition)
         for batches in self.read_batches(partition):
             for batch in batches:

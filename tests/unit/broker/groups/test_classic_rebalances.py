@@ -308,7 +308,7 @@ def test_the_state_of_a_group_has_a_bound_above_that_of_its_topic():
     world = GroupWorld({"horolog.group.state.max.bytes": 4096})
     world.topic()
     world.cluster.settings = world.settings
-    partition = world.coordinator.offsets_partition("g")
+    partition = world.offsets_partition("g")
     at_once(
         world.cluster.alter_topic_configs,
         {"__consumer_offsets": {"max.message.bytes": "200", "cleanup.policy": "compact"}},

@@ -27,7 +27,7 @@ def test_offsets_are_not_taken_for_missing_while_their_partition_is_mended(monke
         world.restart()
     shard = partition.index
     assert world.coordinator.registry.load_error(shard) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    world.coordinator.rescanned(shard)
+    world.coordinator.shards.rescanned(shard)
     assert committed(world).committed_offset == 5
 
 
@@ -53,10 +53,10 @@ def test_offsets_are_not_taken_for_missing_while_their_partition_can_not_be_read
         for _ in range(2):
             assert world.coordinator.registry.load_error(shard) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             world.logs.open_again(partition)
-            world.coordinator.reopened(shard)
+            world.coordinator.shards.reopened(shard)
             assert partition.fault, "it is opened and can still not be read"
     assert world.logs.open_again(partition)
-    world.coordinator.reopened(shard)
+    world.coordinator.shards.reopened(shard)
     assert committed(world).committed_offset == 5
 
 
@@ -75,5 +75,5 @@ def test_offsets_are_not_taken_for_missing_while_their_partition_can_not_be_open
     assert world.coordinator.registry.load_error(shard) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     world.storage.heal()
     assert world.logs.open_again(partition)
-    world.coordinator.reopened(shard)
+    world.coordinator.shards.reopened(shard)
     assert committed(world).committed_offset == 5

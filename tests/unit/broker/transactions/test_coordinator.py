@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from horolog.broker.cluster_state import Lead, LeadsChanged
+from horolog.broker.java_hash import partition_for
+from horolog.broker.log.integrity import BeingRescanned
+from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer, State
 from horolog.protocol.errors import ErrorCode
@@ -212,3 +216,84 @@ def test_what_is_open_in_a_partition_that_comes_back_later_joins_its_transaction
     world.settle()
     assert end(world, producer).code == ErrorCode.NONE
     assert ends(world) == [2, 2], "a marker is in both"
+
+
+# -- shards that another broker coordinates for a while
+
+ELSEWHERE = ErrorCode.NOT_COORDINATOR
+
+
+def led_by(world: TransactionWorld, node: int, epoch: int) -> None:
+    topic = world.cluster.topics["__transaction_state"]
+    shard = partition_for("x", topic.partition_count)
+    world.cluster.on_led = lambda _, shard: world.coordinator.gained(shard)
+    world.cluster.on_led_elsewhere = lambda _, shard: world.coordinator.lost(shard)
+    change = LeadsChanged((((topic.id, shard), Lead(node, epoch)),))
+    assert at_once(world.cluster.changes.make, lambda _: change) == {}
+
+
+def test_a_lost_transaction_is_another_coordinators_and_comes_back_as_it_was(world, producer) -> None:
+    led_by(world, 2, 4)
+    assert world.coordinator.get("x") is None
+    assert end(world, producer).code == ELSEWHERE
+    assert initialize(world).code == ELSEWHERE
+    assert at_once(world.coordinator.add, "x", producer, [("t", 2)], VERSION_2) == ELSEWHERE
+    assert at_once(world.coordinator.verify, "x", producer, PLACES[0]) == ELSEWHERE
+    assert ends(world) == [0, 0], "nothing is aborted that another coordinator may know"
+    led_by(world, 1, 5)
+    assert world.coordinator.get("x").partitions == frozenset(PLACES)
+    assert end(world, producer).code == ErrorCode.NONE
+    assert ends(world) == [2, 2]
+
+
+def test_a_decision_on_its_way_when_the_shard_goes_is_told_to_nobody_and_carried_out_by_who_finds_it(
+    world, producer
+) -> None:
+    told = Told()
+    world.coordinator.end("x", producer, VERSION_2, told, commit=True)
+    led_by(world, 2, 4)
+    world.settle()
+    assert told.code == ELSEWHERE
+    assert ends(world) == [0, 0], "no marker of a decision that is another's"
+    led_by(world, 1, 5)
+    world.settle()
+    assert ends(world) == [2, 2]
+    assert world.coordinator.get("x").state.title == "CompleteCommit"
+
+
+def test_markers_on_their_way_when_the_shard_goes_are_completed_by_who_gets_it(world, producer) -> None:
+    told = Told()
+    world.coordinator.end("x", producer, VERSION_2, told, commit=True)
+    while not world.coordinator.get("x").state.is_prepared:
+        assert world.loop.step(world.chance)
+    led_by(world, 2, 4)
+    world.settle()
+    assert len(told.answers) == 1
+    led_by(world, 1, 5)
+    world.settle()
+    assert world.coordinator.get("x").state.title == "CompleteCommit"
+
+
+def test_a_first_record_that_is_written_while_the_shard_goes_makes_nobody_a_producer(world) -> None:
+    world.coordinator.ensure_topic()
+    told = Told()
+    world.coordinator.initialize("x", 60_000, None, told)
+    led_by(world, 2, 4)
+    world.settle()
+    assert told.code == ELSEWHERE
+    assert world.coordinator.get("x") is None
+
+
+def test_a_damaged_shard_is_read_as_soon_as_that_works(world, producer, monkeypatch) -> None:
+    led_by(world, 2, 4)
+
+    def damaged(*_arguments: object, **_fields: object) -> bytes:
+        raise BeingRescanned("damaged")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Partition, "read", damaged)
+        led_by(world, 1, 5)
+    assert at_once(world.coordinator.verify, "x", producer, PLACES[0]) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert initialize(world).code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    world.coordinator.finish_prepared()
+    assert at_once(world.coordinator.verify, "x", producer, PLACES[0]) == ErrorCode.NONE

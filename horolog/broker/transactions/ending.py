@@ -1,0 +1,112 @@
+"""Carries the end of a transaction through: the decision on the disk, the markers, the record that says complete, the answers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from horolog.broker.clock import Clock
+from horolog.broker.transactions import decisions
+from horolog.broker.transactions.entries import Done, Entry
+from horolog.broker.transactions.journal import Journal, NotWritten
+from horolog.broker.transactions.marking import Marking
+from horolog.broker.transactions.states import NO_PRODUCER_ID, Producer, TopicPartition, Transaction
+from horolog.protocol.errors import ErrorCode
+
+log = logging.getLogger(__name__)
+
+
+class Ending:
+    """Every step of an end, each after the one before is on the disk."""
+
+    def __init__(self, journal: Journal, marking: Marking, clock: Clock) -> None:
+        self._journal = journal
+        self._marking = marking
+        self._clock = clock
+
+    def __repr__(self) -> str:
+        return f"<Ending by {self._journal!r} and {self._marking!r}>"
+
+    def commit(self, entry: Entry, decision: Transaction, then: Callable[[], None], failed: Done) -> None:
+        """Have a decision on the disk, believe it, go on; raises NotWritten."""
+
+        def written(well: bool) -> None:
+            entry.busy = False
+            if entry.is_lost:
+                failed(ErrorCode.NOT_COORDINATOR, None)
+            elif well:
+                entry.transaction = decision
+                entry.unmarked = decision.partitions
+                then()
+            else:
+                failed(ErrorCode.COORDINATOR_NOT_AVAILABLE, None)
+
+        self._journal.commit(decision, written)
+        entry.busy = True
+
+    def decide(self, entry: Entry, prepared: Transaction, done: Done | None = None) -> None:
+        """Have the decision on the disk, then carry it out."""
+        failed = done or _nobody_waits
+        if done is not None:
+            entry.waiting.append(done)
+
+        def not_written(code: ErrorCode, _: Producer | None) -> None:
+            entry.waiting.clear()
+            failed(code, None)
+
+        try:
+            self.commit(entry, prepared, lambda: self.mark(entry), not_written)
+        except NotWritten as fault:
+            log.error("%r could not be ended: %s", entry, fault)
+            not_written(fault.code, None)
+
+    def mark(self, entry: Entry) -> None:
+        try:
+            epoch = self._journal.partition_of(entry.transaction.id).leader_epoch
+        except NotWritten as fault:
+            log.error("%r stays as it is: %s", entry, fault)
+            self._answer(entry)
+            return
+        entry.busy = True
+        self._marking.mark(entry.transaction, entry.unmarked, epoch, lambda left: self._marked(entry, left))
+
+    def _marked(self, entry: Entry, left: frozenset[TopicPartition]) -> None:
+        """Every marker was tried; those that are left are tried again by `finish_prepared`, or by who coordinates the id now."""
+        entry.unmarked = left
+        if entry.is_lost:
+            self._answer(entry)
+        elif left:
+            entry.busy = False
+            log.error("%r: %s partitions have no marker yet", entry, len(left))
+            self._answer(entry)
+        else:
+            self._complete(entry)
+
+    def _complete(self, entry: Entry) -> None:
+        """On the disk before the next transaction begins: else its records would get the markers of this one after a power cut."""
+        completed = decisions.complete(entry.transaction, self._clock.wall_ms())
+
+        def failed(code: ErrorCode, _: Producer | None) -> None:
+            log.error("%r is complete, which could not be written: %s", entry, code.name)
+            self._answer(entry)
+
+        try:
+            self.commit(entry, completed, lambda: self._answer(entry), failed)
+        except NotWritten as fault:
+            entry.busy = False
+            failed(fault.code, None)
+
+    def _answer(self, entry: Entry) -> None:
+        """Decided it is, whatever happens to the markers."""
+        transaction = entry.transaction
+        if transaction.next_producer_id != NO_PRODUCER_ID:
+            producer = Producer(transaction.next_producer_id, 0)
+        else:
+            producer = transaction.producer
+        waiting, entry.waiting = entry.waiting, []
+        for done in waiting:
+            done(ErrorCode.NONE, producer)
+
+
+def _nobody_waits(_code: ErrorCode, _producer: Producer | None) -> None:
+    """An abort of the broker's own: what fails is tried again."""

@@ -1,0 +1,167 @@
+"""Shards of the log of groups that another broker coordinates for a while: nothing of them stays here, and all of it comes back."""
+
+import pytest
+
+from horolog.broker.cluster_state import Lead, LeadsChanged
+from horolog.broker.log.integrity import BeingRescanned
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetDeleteRequest,
+)
+from tests.support.at_once import at_once
+from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed, stabilise
+from tests.support.group_world import GroupWorld
+
+OTHER, ME = 2, 1
+ELSEWHERE = ErrorCode.NOT_COORDINATOR
+
+
+@pytest.fixture
+def world():
+    world = GroupWorld()
+    world.topic()
+    world.cluster.on_led = lambda _, shard: world.coordinator.shards.gained(shard)
+    world.cluster.on_led_elsewhere = lambda _, shard: world.coordinator.shards.lost(shard)
+    return world
+
+
+def led_by(world, node, epoch, group_id="g"):
+    topic, shard = world.coordinator.offsets_place(group_id)
+    place = (world.cluster.topics[topic].id, shard)
+    assert at_once(world.cluster.changes.make, lambda _: LeadsChanged(((place, Lead(node, epoch)),))) == {}
+
+
+def in_another_shard(world, group_id="g"):
+    names = (f"other-{number}" for number in range(100))
+    return next(
+        one for one in names if world.coordinator.offsets_place(one) != world.coordinator.offsets_place(group_id)
+    )
+
+
+def test_a_lost_group_is_another_brokers_and_comes_back_as_the_log_has_it(world):
+    member = ClassicClient(world)
+    stabilise(member)
+    assert commit(world, 5, member_id=member.id, generation_id_or_member_epoch=member.generation) == 0
+    led_by(world, OTHER, 4)
+    assert member.heartbeat() == ELSEWHERE
+    assert commit(world, 6) == ELSEWHERE
+    assert ClassicClient(world).join().error_code == ELSEWHERE
+    assert world.coordinator.find("g") == ELSEWHERE
+    assert at_once(world.coordinator.delete_offsets, OffsetDeleteRequest(group_id="g")).error_code == ELSEWHERE
+    assert not world.coordinator.groups()
+    led_by(world, ME, 5)
+    assert member.heartbeat() == 0
+    assert committed(world).committed_offset == 5
+
+
+def test_its_timers_are_stopped(world):
+    member = ClassicClient(world)
+    stabilise(member)
+    led_by(world, OTHER, 4)
+    assert "0 running" in repr(world.timers)
+    end = world.offsets_partition("g")
+    world.advance(60_000)
+    assert end == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    led_by(world, ME, 5)
+    assert member.heartbeat() == 0  # its session begins again with the loading
+    world.advance(60_000)
+    assert member.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_who_waits_in_a_group_is_told_to_look_for_its_coordinator(world):
+    first, second = ClassicClient(world), ClassicClient(world)
+    stabilise(first)
+    second.send_join()
+    assert second.joined is None
+    led_by(world, OTHER, 4)
+    assert second.joined.error_code == ELSEWHERE
+
+
+def test_groups_of_the_newer_protocol_go_and_come_back(world):
+    member = ConsumerClient(world, "m")
+    member.join()
+    assert member.partitions == [0, 1, 2, 3]
+    led_by(world, OTHER, 4)
+    assert member.beat().error_code == ELSEWHERE
+    assert "0 running" in repr(world.timers)
+    led_by(world, ME, 5)
+    assert member.beat().error_code == 0
+
+
+def test_groups_of_other_shards_go_on(world):
+    name = in_another_shard(world)
+    member = ClassicClient(world, name)
+    stabilise(member)
+    led_by(world, OTHER, 4)
+    assert member.heartbeat() == 0
+    assert commit(world, 7, group_id=in_another_shard(world), member_id=member.id, generation_id_or_member_epoch=1) == 0
+
+
+def test_a_commit_that_is_being_written_when_the_shard_goes_leaves_no_group_behind(world):
+    answers = []
+    world.coordinator.offsets_place("g")
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=5)
+    request = OffsetCommitRequest(group_id="g", topics=[OffsetCommitRequestTopic(name="t", partitions=[partition])])
+    world.coordinator.commit(request, 9, answers.append)
+    led_by(world, OTHER, 4)
+    world.tick()
+    assert answers[0].topics[0].partitions[0].error_code == ELSEWHERE
+    assert not world.coordinator.groups()
+    led_by(world, ME, 5)
+    assert committed(world).committed_offset == 5  # it is in the log: who sends it again does no harm
+
+
+def test_old_offsets_and_pending_ones_go_with_their_shard(world):
+    assert commit(world, 5, version=0) == 0
+    registry = world.coordinator.registry
+    registry.pending[7] = {"g", in_another_shard(world)}
+    registry.pending[8] = {"g"}
+    led_by(world, OTHER, 4)
+    assert not registry.old_offsets
+    assert registry.pending == {7: {in_another_shard(world)}}
+    led_by(world, ME, 5)
+    assert registry.old_offsets["g"].get(("t", 0)).offset == 5
+
+
+def test_a_shard_that_is_lost_while_it_is_read_stays_lost(world, monkeypatch):
+    monkeypatch.setattr("horolog.broker.groups.shards.PIECES_AT_ONCE", 1)
+    assert commit(world, 5) == 0
+    led_by(world, OTHER, 4)
+    led_by(world, ME, 5)
+    assert world.coordinator.is_loading
+    led_by(world, OTHER, 6)
+    world.advance(1)
+    assert not world.coordinator.is_loading
+    assert world.coordinator.find("g") == ELSEWHERE
+    led_by(world, ME, 7)
+    led_by(world, OTHER, 8)
+    led_by(world, ME, 9)
+    world.advance(1)
+    assert committed(world).committed_offset == 5
+
+
+def test_a_damaged_shard_is_read_once_it_is_rescanned(world, monkeypatch):
+    assert commit(world, 5) == 0
+    led_by(world, OTHER, 4)
+    partition = world.logs.partitions[world.coordinator.offsets_place("g")]
+
+    def damaged(*_arguments, **_fields):
+        raise BeingRescanned("damaged")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(partition), "read", damaged)
+        led_by(world, ME, 5)
+    assert world.coordinator.find("g") == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    world.coordinator.shards.rescanned(partition.index)
+    assert committed(world).committed_offset == 5
+
+
+def test_a_start_knows_which_shards_are_elsewhere(world):
+    assert commit(world, 5) == 0
+    led_by(world, OTHER, 4)
+    for _ in world.coordinator.load():
+        pass
+    assert world.coordinator.find("g") == ELSEWHERE
