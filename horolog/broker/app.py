@@ -48,6 +48,7 @@ from horolog.broker.observability.logs import LogSetup
 from horolog.broker.observability.notify import READY, STOPPING, notify
 from horolog.broker.observability.watched import Phase
 from horolog.broker.placement import Placement, SoleBroker
+from horolog.broker.safety import LocalSafety
 from horolog.broker.settings import Settings
 from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.transactions.coordinator import TransactionCoordinator
@@ -108,7 +109,8 @@ class Broker:
         self.cluster.on_settings_changed = self._settings_changed
         self.cluster.on_led, self.cluster.on_led_elsewhere = self._led, self._led_elsewhere
         self.waiting = Waiting(loop)
-        self.committer = Committer(loop, self.workers, self.waiting.changed, self.metrics, clock.monotonic)
+        safety = LocalSafety(loop, self.workers, self.metrics, clock.monotonic)
+        self.committer = Committer(loop, safety, self.waiting.changed, self.metrics, clock.monotonic)
         expiry_clock = ExpiryClock(clock, lambda: self.settings.horolog_clock_jump_wait_ms)
         self.transactions = TransactionCoordinator(
             self.cluster, self.committer, clock, self._offsets_ended, expiry_clock

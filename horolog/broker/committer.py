@@ -1,22 +1,22 @@
 """The end of a loop tick: what was appended is written, synced where asked, and only then answered.
 
 Appends of one tick reach a partition's file in one write. Requests that wait for the disk (`durable`) are gathered per partition
-while a sync of it runs, and all share the next one: group commit. Syncs run in worker threads; everything else is
-on the loop's thread, so no partition needs a lock.
+while it is being made safe, and all share the next time: group commit. What safe means is `broker.safety`'s to say; everything
+here is on the loop's thread, so no partition needs a lock.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.metrics import Described, Kind, Metrics
+from horolog.broker.safety import Failures, Safety
 
 log = logging.getLogger(__name__)
 
@@ -26,17 +26,7 @@ WRITE_SECONDS = Described(
     "Writing what one tick of the event loop has appended; one tick in sixteen is timed.",
 )
 TICKS_PER_TIMING = 16
-SYNC_SECONDS = Described("sync_seconds", Kind.HISTOGRAM, "One sync of a partition's files that requests waited for.")
-SYNC_RECORDS = Described(
-    "sync_records",
-    Kind.HISTOGRAM,
-    "Records that one sync has made durable.",
-    bounds=(1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000),
-)
-FAMILIES = (WRITE_SECONDS, SYNC_SECONDS, SYNC_RECORDS)
-
-Failures = Mapping[Partition, StorageFault]
-NO_FAILURES: Failures = {}
+FAMILIES = (WRITE_SECONDS,)
 
 
 class Commit(Protocol):
@@ -74,40 +64,23 @@ class _SyncWait:
         self.remaining = 0
 
 
-class _Synced(NamedTuple):
-    """Duration and records of one sync."""
-
-    seconds: float
-    records: int
-
-
-def _sync(partition: Partition, monotonic: Callable[[], float]) -> _Synced:
-    """In a worker thread."""
-    began = monotonic()
-    synced_before = partition.recovery_point
-    partition.sync()
-    return _Synced(monotonic() - began, partition.recovery_point - synced_before)
-
-
 class Committer:
-    """Writes dirty partitions once per tick, syncs them in the background, finishes their commits."""
+    """Writes dirty partitions once per tick, has them made safe in the background, finishes their commits."""
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        workers: Executor,
+        safety: Safety,
         on_written: Callable[[Sequence[Partition]], None],
         metrics: Metrics,
         monotonic: Callable[[], float],
     ) -> None:
         self._loop = loop
-        self._workers = workers
+        self._safety = safety
         self._on_written = on_written
         self._monotonic = monotonic
         self._ticks = 0
         self._write_seconds = metrics.histogram(WRITE_SECONDS)
-        self._sync_seconds = metrics.histogram(SYNC_SECONDS)
-        self._sync_records = metrics.histogram(SYNC_RECORDS)
         self._queued: list[Commit] = []
         self._sync_waits: dict[Partition, list[_SyncWait]] = {}
         self._syncing: set[Partition] = set()
@@ -166,32 +139,11 @@ class Committer:
         for partition in [p for p in self._sync_waits if p not in self._syncing]:
             waits = self._sync_waits.pop(partition)
             self._syncing.add(partition)
-            future = self._workers.submit(partial(_sync, partition, self._monotonic))
-            future.add_done_callback(self._sync_callback(partition, waits))
+            self._safety.make_safe((partition,), partial(self._made_safe, partition, waits))
 
-    def _sync_callback(self, partition: Partition, waits: list[_SyncWait]) -> Callable[[Future[_Synced]], None]:
-        def done(future: Future[_Synced]) -> None:
-            error = future.exception()
-            synced = future.result() if error is None else None
-            self._loop.call_soon_threadsafe(self._synced, partition, waits, error, synced)
-
-        return done
-
-    def _synced(
-        self,
-        partition: Partition,
-        waits: list[_SyncWait],
-        error: BaseException | None,
-        synced: _Synced | None,
-    ) -> None:
+    def _made_safe(self, partition: Partition, waits: list[_SyncWait], failures: Failures) -> None:
         self._syncing.discard(partition)
-        if synced is not None:
-            self._sync_seconds.observe(synced.seconds)
-            self._sync_records.observe(synced.records)
-        fault = None
-        if error is not None:
-            log.error("%r: could not sync: %s", partition, error)
-            fault = error if isinstance(error, StorageFault) else StorageFault(str(error))
+        fault = failures.get(partition)
         for wait in waits:
             if fault is not None:
                 wait.failures[partition] = fault

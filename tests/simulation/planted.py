@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from horolog.broker.adoption import folders
 from horolog.broker.cluster_file import ClusterFile
-from horolog.broker.committer import Committer, Failures
+from horolog.broker.committer import Committer
 from horolog.broker.groups.journal import Journal as GroupJournal
 from horolog.broker.handlers.produce import Produced
 from horolog.broker.log.compaction.offset_map import OffsetMap
@@ -25,6 +25,7 @@ from horolog.broker.log.partition.expiry import Expiry
 from horolog.broker.log.producers import ProducerStates
 from horolog.broker.log.segments import Segment, TimeSearch
 from horolog.broker.log.storage import MemoryStorage, StorageFault
+from horolog.broker.safety import Failures
 from horolog.broker.transactions import records as transaction_records
 from horolog.broker.transactions.ending import Ending
 from horolog.broker.transactions.journal import Journal as TransactionJournal

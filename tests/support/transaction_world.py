@@ -14,7 +14,7 @@ from typing import Any
 from horolog.broker.clock import ManualClock
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_file import ClusterFile
-from horolog.broker.committer import Committer, Failures
+from horolog.broker.committer import Committer
 from horolog.broker.coordination.turns import Turns
 from horolog.broker.handlers import transactional_produce
 from horolog.broker.log.manager import LogManager
@@ -23,6 +23,7 @@ from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.log.validation import Refused
 from horolog.broker.metrics import Metrics
+from horolog.broker.safety import Failures, LocalSafety
 from horolog.broker.settings import load
 from horolog.broker.transactions.coordinator import TransactionCoordinator
 from tests.support.at_once import at_once
@@ -40,15 +41,15 @@ class SimulatedLoop:
 
     def __init__(self) -> None:
         self.callbacks: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
-        self.tasks: list[tuple[Callable[[], None], Future[None]]] = []
+        self.tasks: list[tuple[Callable[[], Any], Future[Any]]] = []
 
     def call_soon(self, callback: Callable[..., None], *arguments: Any) -> None:
         self.callbacks.append((callback, arguments))
 
     call_soon_threadsafe = call_soon
 
-    def submit(self, task: Callable[[], None]) -> Future[None]:
-        future: Future[None] = Future()
+    def submit(self, task: Callable[[], Any]) -> Future[Any]:
+        future: Future[Any] = Future()
         self.tasks.append((task, future))
         return future
 
@@ -57,11 +58,11 @@ class SimulatedLoop:
         if self.tasks and (not self.callbacks or chance.random() < 0.5):
             task, future = self.tasks.pop(chance.randrange(len(self.tasks)))
             try:
-                task()
+                outcome = task()
             except StorageFault as fault:
                 future.set_exception(fault)
             else:
-                future.set_result(None)
+                future.set_result(outcome)
             return True
         if self.callbacks:
             callback, arguments = self.callbacks.pop(0)
@@ -100,7 +101,8 @@ class TransactionWorld:
         self.logs = LogManager([DATA], self.storage, self.clock, self.settings)
         self.cluster = Cluster(self.logs.cluster_id, self.settings, self.logs, ClusterFile(self.storage, DATA))
         self.cluster.open(self.clock.wall_ms())
-        self.committer = Committer(self.loop, self.loop, lambda _: None, Metrics(), self.clock.monotonic)  # type: ignore[arg-type]
+        safety = LocalSafety(self.loop, self.loop, Metrics(), self.clock.monotonic)  # type: ignore[arg-type]
+        self.committer = Committer(self.loop, safety, lambda _: None, Metrics(), self.clock.monotonic)  # type: ignore[arg-type]
         self.coordinator = TransactionCoordinator(
             self.cluster, self.committer, self.clock, lambda _producer_id, _committed: None
         )

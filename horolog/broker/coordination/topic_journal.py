@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
-from horolog.broker.committer import Appended, Committer, Failures
+from horolog.broker.committer import Appended, Committer
 from horolog.broker.internal_topics import overrides_of, partition_count_of
 from horolog.broker.java_hash import partition_for
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
+from horolog.broker.safety import Failures
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import BatchHeader, is_cut, iter_batch, read_header
 from horolog.protocol.records.record import Record

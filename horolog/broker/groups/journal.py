@@ -11,7 +11,7 @@ from typing import NamedTuple
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.committer import Committer, Failures
+from horolog.broker.committer import Committer
 from horolog.broker.coordination.topic_journal import (
     CREATE_TIME,
     NEWEST_PRODUCE_VERSION,
@@ -23,6 +23,7 @@ from horolog.broker.groups.records import Entry
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import Refused, check
+from horolog.broker.safety import Failures
 from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.records.batch import encode_batch

@@ -20,7 +20,7 @@ from horolog.broker.handlers.lookup import storage_error_for
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import Refused
-from horolog.broker.committer import Failures
+from horolog.broker.safety import Failures
 from horolog.broker.topic import Topic
 from horolog.broker.topic_names import INTERNAL_TOPICS
 from horolog.protocol.errors import ErrorCode, ProtocolError

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from horolog.broker import committer
+from horolog.broker import committer, safety
 from horolog.broker.metrics import Described, lines
 from horolog.broker.network import meters
 from horolog.broker.observability import loop_lag, process, state
 from horolog.broker.observability.watched import Watched
 
-COUNTED = (*meters.FAMILIES, *committer.FAMILIES, *loop_lag.FAMILIES)
+COUNTED = (*meters.FAMILIES, *committer.FAMILIES, *safety.FAMILIES, *loop_lag.FAMILIES)
 CATALOGUE: tuple[Described, ...] = (*COUNTED, *state.FAMILIES, *process.FAMILIES)
 
 SAMPLES_PER_PIECE = 100

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.committer import Committer, Failures
+from horolog.broker.committer import Committer
 from horolog.broker.coordination.topic_journal import (
     CREATE_TIME,
     NEWEST_PRODUCE_VERSION,
@@ -20,6 +20,7 @@ from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import Refused
+from horolog.broker.safety import Failures
 from horolog.broker.topic_names import TRANSACTION_STATE
 from horolog.broker.transactions import records
 from horolog.broker.transactions.states import State, Transaction

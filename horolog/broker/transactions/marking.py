@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
-from horolog.broker.committer import Appended, Committer, Failures
+from horolog.broker.committer import Appended, Committer
 from horolog.broker.log.partition import Partition, append_marker
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import Refused
+from horolog.broker.safety import Failures
 from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.broker.transactions.states import Producer, State, TopicPartition, Transaction
 from horolog.protocol.errors import ErrorCode

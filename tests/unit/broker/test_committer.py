@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from horolog.broker.clock import ManualClock
-from horolog.broker.committer import Committer, Failures
+from horolog.broker.committer import Committer
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.metrics import Metrics
+from horolog.broker.safety import Failures, LocalSafety
 
 
 class FakePartition:
@@ -59,12 +60,10 @@ def workers():
 
 
 def committer(workers, written=None) -> Committer:
+    loop, clock = asyncio.get_running_loop(), ManualClock()
+    told = written if written is not None else []
     return Committer(
-        asyncio.get_running_loop(),
-        workers,
-        (written if written is not None else []).append,
-        Metrics(),
-        ManualClock().monotonic,
+        loop, LocalSafety(loop, workers, Metrics(), clock.monotonic), told.append, Metrics(), clock.monotonic
     )
 
 
