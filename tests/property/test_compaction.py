@@ -159,5 +159,5 @@ def check_seals(folder, cleaned):
         contents = part.seal.contents
         assert contents.size_bytes == sum(one.size_bytes for one in batches)
         assert contents.next_offset == (batches[-1].last_offset + 1 if batches else part.base_offset)
-        assert contents.first_timestamp == (batches[0].timestamp if batches else -1)
-        assert contents.max_timestamp == max((one.timestamp for one in batches), default=-1)
+        assert contents.first_timestamp == (batches[0].max_timestamp if batches else -1)
+        assert contents.max_timestamp == max((one.max_timestamp for one in batches), default=-1)

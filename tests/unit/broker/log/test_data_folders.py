@@ -127,7 +127,7 @@ def test_a_partition_in_two_folders_is_refused_and_neither_is_touched(machine):
     with pytest.raises(DataFolderError, match="t-0 lies in two data folders: /disks/a/t-0 and /disks/b/t-0"):
         machine.start(A, B)
     machine.storage.remove_dir(f"{B}/t-0")
-    assert machine.start(A, B).topics["t"].partitions[0].log_end_offset == 1
+    assert machine.start(A, B).topics["t"].find(0).log_end_offset == 1
 
 
 # Where partitions go
@@ -183,7 +183,7 @@ def test_offsets_that_are_on_record_stay_with_their_folder(machine):
         one.delete_records_before(1)
     assert machine.logs.write_log_starts() == set()
     machine.logs.abandon()
-    partitions = machine.start(A, B).topics["t"].partitions
+    partitions = machine.start(A, B).topics["t"].led_here
     assert [(one.log_start_offset, one.log_end_offset) for one in partitions] == [(1, 2), (1, 2)]
 
 
@@ -194,7 +194,7 @@ def test_a_folder_that_is_away_takes_only_its_partitions_along(machine):
     for one in machine.start(A, B).create_topic("t", 4).led_here:
         append(one)
     machine.lose(B)
-    partitions = machine.start(A, B).topics["t"].partitions
+    partitions = machine.start(A, B).topics["t"].led_here
     assert [one.fault is None for one in partitions] == [True, False, True, False]
     assert "is away" in partitions[1].fault
     append(partitions[0])
@@ -244,7 +244,7 @@ def test_a_folder_that_is_not_named_any_more_is_not_made_up_for(machine):
 def test_a_topic_that_is_deleted_while_a_folder_is_away_does_not_come_back(machine):
     machine.start(A, B).create_topic("t", 2)
     machine.lose(B)
-    machine.start(A, B).delete_topic("t")
+    delete_topic(machine.start(A, B), "t")
     machine.restart(A, B)
     assert "t" not in machine.cluster.topics
     machine.storage.heal()
@@ -259,7 +259,7 @@ def test_a_crash_between_the_record_and_the_folders_is_put_right_in_the_same_fol
     for name in machine.storage.list_dir(f"{B}/t-1"):
         machine.storage.remove(f"{B}/t-1/{name}")
     machine.storage.remove_dir(f"{B}/t-1")
-    assert machine.start(A, B).topics["t"].partitions[1].fault is None
+    assert machine.start(A, B).topics["t"].find(1).fault is None
     assert machine.places("t") == [A, B]
 
 
@@ -299,9 +299,9 @@ def test_a_partition_of_a_kafka_whose_folder_is_not_named_is_not_made_anew(machi
     framed = kraft.log([kraft.frame(one, 1 if hasattr(one, "directories") else 0) for one in records])
     machine.storage.write_atomically(f"{A}/{kraft.FOLDER}/{0:020}.log", framed)
     for _ in range(2):  # what is known is kept
-        one, away = machine.start(A).topics["t"].partitions
+        one, away = machine.start(A).topics["t"].led_here
         assert (one.log_end_offset, one.fault) == (1, None)
         assert "log.dirs does not name it" in away.fault
         assert "t-1" not in machine.storage.list_dir(A)
         machine.logs.close()
-    assert [one.log_end_offset for one in machine.start(B, A).topics["t"].partitions] == [1, 1]
+    assert [one.log_end_offset for one in machine.start(B, A).topics["t"].led_here] == [1, 1]
