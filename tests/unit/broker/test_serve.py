@@ -44,3 +44,16 @@ def test_bad_settings_end_with_a_message_and_code_2(argv, environ, said, capsys)
     assert captured.out == ""
     assert captured.err.startswith("horolog: ")
     assert said in captured.err
+
+
+def test_the_broker_runs_with_the_settings_of_flags_and_environment_until_it_is_told_to_stop(monkeypatch):
+    ran = []
+    monkeypatch.setattr("horolog.broker.app.run", lambda loaded, warnings: ran.append((loaded, warnings)) or 7)
+    assert serve.serve(parse("--set", "num.partitions=3"), {"KAFKA_LOG_SEGMENT_BYTES": "1048576"}) == 7
+    ((loaded, warnings),) = ran
+    assert (loaded.num_partitions, loaded.log_segment_bytes, list(warnings)) == (3, 1048576, [])
+
+
+def test_the_command_line_is_that_of_the_module(monkeypatch):
+    monkeypatch.setattr(serve, "serve", lambda arguments, environ: arguments.data)
+    assert serve.main(["--data", "/d"]) == "/d"

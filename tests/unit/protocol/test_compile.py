@@ -6,6 +6,7 @@ import tracemalloc
 
 import pytest
 
+from horolog.protocol import compile as compile_module
 from horolog.protocol.compile import decode, decoder, encode, encoder
 from horolog.protocol.compile_decode import MAX_OBJECTS
 from horolog.protocol.errors import DecodeError, EncodeError, ProtocolError
@@ -40,6 +41,15 @@ from horolog.protocol.wire import (
     uuid,
 )
 from tests.support.message_values import every_pair, random_message
+
+
+@pytest.fixture(autouse=True, scope="module")
+def written_anew():
+    """Codecs are written when they are first asked for: here by these tests, whatever ran before."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compile_module, "_decoders", {})
+        patch.setattr(compile_module, "_encoders", {})
+        yield
 
 
 class Inner(Struct):

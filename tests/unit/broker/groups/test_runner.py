@@ -15,6 +15,8 @@ from horolog.broker.groups.known import Known
 from horolog.broker.groups.offsets import GroupOffsets
 from horolog.broker.groups.runner import Runner
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.groups import HeartbeatRequest
+from tests.support.group_members import ClassicClient, stabilise
 
 ENTRY = (b"key", b"value")
 
@@ -155,3 +157,27 @@ def test_nobody_waits_for_a_write_that_does_not_come(runner, group, monkeypatch)
             runner.run(group, "begin")
     with pytest.raises(AssertionError, match="one batch"):
         followed.write([ENTRY])
+
+
+def test_a_heartbeat_begins_the_session_of_a_member_again(runner, world):
+    member = ClassicClient(world)
+    stabilise(member)
+    group = world.coordinator.registry.groups["g"]
+    request = HeartbeatRequest(group_id="g", member_id=member.id, generation_id=member.generation)
+    assert runner.heartbeat(group, request) == ErrorCode.NONE
+    assert group.members[member.id].session.running
+    request.member_id = "stranger"
+    assert runner.heartbeat(group, request) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert "Runner of" in repr(runner)
+
+
+def test_a_commit_says_that_a_member_is_alive_if_it_is_one(runner, world):
+    member = ClassicClient(world)
+    stabilise(member)
+    session = world.coordinator.registry.groups["g"].members[member.id].session
+    world.coordinator._timers.stop(session)
+    for group_id, member_id in (("nobody", member.id), ("g", "stranger")):
+        runner.committed(group_id, member_id)
+        assert not session.running
+    runner.committed("g", member.id)
+    assert session.running
