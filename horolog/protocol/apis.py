@@ -1,4 +1,7 @@
-"""The table of APIs: their keys, names, versions and headers; the messages themselves are imported on first use."""
+"""The table of APIs: their keys, names, versions and headers; the messages themselves are imported on first use.
+
+`ApiKey` names every API that clients and tools may ask a broker for; `API` has those that this code speaks, serves or plans to.
+"""
 
 from enum import IntEnum
 from importlib import import_module
@@ -88,17 +91,20 @@ class ApiKey(IntEnum):
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
 
+    @property
+    def api_name(self) -> str:
+        """The name in Kafka's schemas."""
+        return "".join(word.capitalize() for word in self.name.split("_"))
+
 
 class Api:
     """One API; `request` and `response` are its message classes."""
 
     __slots__ = ("_family", "_request", "_response", "flexible_from", "key", "max_version", "min_version", "name")
 
-    def __init__(
-        self, key: ApiKey, name: str, family: str, versions: tuple[int, int], flexible_from: int = NEVER
-    ) -> None:
+    def __init__(self, key: ApiKey, family: str, versions: tuple[int, int], flexible_from: int = NEVER) -> None:
         self.key = key
-        self.name = name
+        self.name = key.api_name
         self.min_version, self.max_version = versions
         self.flexible_from = flexible_from
         self._family = family
@@ -135,82 +141,58 @@ class Api:
 API: Final[dict[int, Api]] = {
     api.key: api
     for api in (
-        Api(ApiKey.PRODUCE, "Produce", "produce", (0, 13), 9),
-        Api(ApiKey.FETCH, "Fetch", "fetch", (0, 18), 12),
-        Api(ApiKey.LIST_OFFSETS, "ListOffsets", "list_offsets", (0, 11), 6),
-        Api(ApiKey.METADATA, "Metadata", "metadata", (0, 13), 9),
-        Api(ApiKey.OFFSET_COMMIT, "OffsetCommit", "offsets", (0, 10), 8),
-        Api(ApiKey.OFFSET_FETCH, "OffsetFetch", "offsets", (0, 10), 6),
-        Api(ApiKey.FIND_COORDINATOR, "FindCoordinator", "groups", (0, 6), 3),
-        Api(ApiKey.JOIN_GROUP, "JoinGroup", "groups", (0, 9), 6),
-        Api(ApiKey.HEARTBEAT, "Heartbeat", "groups", (0, 4), 4),
-        Api(ApiKey.LEAVE_GROUP, "LeaveGroup", "groups", (0, 5), 4),
-        Api(ApiKey.SYNC_GROUP, "SyncGroup", "groups", (0, 5), 4),
-        Api(ApiKey.DESCRIBE_GROUPS, "DescribeGroups", "groups", (0, 6), 5),
-        Api(ApiKey.LIST_GROUPS, "ListGroups", "groups", (0, 5), 3),
-        Api(ApiKey.SASL_HANDSHAKE, "SaslHandshake", "sasl", (0, 1)),
-        Api(ApiKey.API_VERSIONS, "ApiVersions", "api_versions", (0, 4), 3),
-        Api(ApiKey.CREATE_TOPICS, "CreateTopics", "topics", (0, 7), 5),
-        Api(ApiKey.DELETE_TOPICS, "DeleteTopics", "topics", (0, 6), 4),
-        Api(ApiKey.DELETE_RECORDS, "DeleteRecords", "topics", (0, 2), 2),
-        Api(ApiKey.INIT_PRODUCER_ID, "InitProducerId", "transactions", (0, 6), 2),
-        Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, "OffsetForLeaderEpoch", "list_offsets", (0, 4), 4),
-        Api(ApiKey.ADD_PARTITIONS_TO_TXN, "AddPartitionsToTxn", "transactions", (0, 5), 3),
-        Api(ApiKey.ADD_OFFSETS_TO_TXN, "AddOffsetsToTxn", "transactions", (0, 4), 3),
-        Api(ApiKey.END_TXN, "EndTxn", "transactions", (0, 5), 3),
-        Api(ApiKey.WRITE_TXN_MARKERS, "WriteTxnMarkers", "transactions", (0, 2), 1),
-        Api(ApiKey.TXN_OFFSET_COMMIT, "TxnOffsetCommit", "transactions", (0, 5), 3),
-        Api(ApiKey.DESCRIBE_ACLS, "DescribeAcls", "acls", (0, 3), 2),
-        Api(ApiKey.CREATE_ACLS, "CreateAcls", "acls", (0, 3), 2),
-        Api(ApiKey.DELETE_ACLS, "DeleteAcls", "acls", (0, 3), 2),
-        Api(ApiKey.DESCRIBE_CONFIGS, "DescribeConfigs", "configs", (0, 4), 4),
-        Api(ApiKey.ALTER_CONFIGS, "AlterConfigs", "configs", (0, 2), 2),
-        Api(ApiKey.ALTER_REPLICA_LOG_DIRS, "AlterReplicaLogDirs", "log_dirs", (0, 2), 2),
-        Api(ApiKey.DESCRIBE_LOG_DIRS, "DescribeLogDirs", "log_dirs", (0, 5), 2),
-        Api(ApiKey.SASL_AUTHENTICATE, "SaslAuthenticate", "sasl", (0, 2), 2),
-        Api(ApiKey.CREATE_PARTITIONS, "CreatePartitions", "topics", (0, 3), 2),
-        Api(ApiKey.CREATE_DELEGATION_TOKEN, "CreateDelegationToken", "delegation_tokens", (0, 3), 2),
-        Api(ApiKey.RENEW_DELEGATION_TOKEN, "RenewDelegationToken", "delegation_tokens", (0, 2), 2),
-        Api(ApiKey.EXPIRE_DELEGATION_TOKEN, "ExpireDelegationToken", "delegation_tokens", (0, 2), 2),
-        Api(ApiKey.DESCRIBE_DELEGATION_TOKEN, "DescribeDelegationToken", "delegation_tokens", (0, 3), 2),
-        Api(ApiKey.DELETE_GROUPS, "DeleteGroups", "groups", (0, 2), 2),
-        Api(ApiKey.ELECT_LEADERS, "ElectLeaders", "reassignments", (0, 2), 2),
-        Api(ApiKey.INCREMENTAL_ALTER_CONFIGS, "IncrementalAlterConfigs", "configs", (0, 1), 1),
-        Api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, "AlterPartitionReassignments", "reassignments", (0, 1), 0),
-        Api(ApiKey.LIST_PARTITION_REASSIGNMENTS, "ListPartitionReassignments", "reassignments", (0, 0), 0),
-        Api(ApiKey.OFFSET_DELETE, "OffsetDelete", "offsets", (0, 0)),
-        Api(ApiKey.DESCRIBE_CLIENT_QUOTAS, "DescribeClientQuotas", "quotas", (0, 1), 1),
-        Api(ApiKey.ALTER_CLIENT_QUOTAS, "AlterClientQuotas", "quotas", (0, 1), 1),
-        Api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, "DescribeUserScramCredentials", "scram", (0, 0), 0),
-        Api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "AlterUserScramCredentials", "scram", (0, 0), 0),
-        Api(ApiKey.DESCRIBE_QUORUM, "DescribeQuorum", "quorum", (0, 2), 0),
-        Api(ApiKey.UPDATE_FEATURES, "UpdateFeatures", "quorum", (0, 2), 0),
-        Api(ApiKey.DESCRIBE_CLUSTER, "DescribeCluster", "metadata", (0, 2), 0),
-        Api(ApiKey.DESCRIBE_PRODUCERS, "DescribeProducers", "transactions", (0, 0), 0),
-        Api(ApiKey.UNREGISTER_BROKER, "UnregisterBroker", "quorum", (0, 0), 0),
-        Api(ApiKey.DESCRIBE_TRANSACTIONS, "DescribeTransactions", "transactions", (0, 0), 0),
-        Api(ApiKey.LIST_TRANSACTIONS, "ListTransactions", "transactions", (0, 2), 0),
-        Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, "ConsumerGroupHeartbeat", "consumer_groups", (0, 1), 0),
-        Api(ApiKey.CONSUMER_GROUP_DESCRIBE, "ConsumerGroupDescribe", "consumer_groups", (0, 1), 0),
-        Api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, "GetTelemetrySubscriptions", "telemetry", (0, 0), 0),
-        Api(ApiKey.PUSH_TELEMETRY, "PushTelemetry", "telemetry", (0, 0), 0),
-        Api(ApiKey.LIST_CONFIG_RESOURCES, "ListConfigResources", "configs", (0, 1), 0),
-        Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "DescribeTopicPartitions", "metadata", (0, 0), 0),
-        Api(ApiKey.SHARE_GROUP_HEARTBEAT, "ShareGroupHeartbeat", "share_groups", (0, 1), 0),
-        Api(ApiKey.SHARE_GROUP_DESCRIBE, "ShareGroupDescribe", "share_groups", (0, 1), 0),
-        Api(ApiKey.SHARE_FETCH, "ShareFetch", "share_fetch", (0, 2), 0),
-        Api(ApiKey.SHARE_ACKNOWLEDGE, "ShareAcknowledge", "share_fetch", (0, 2), 0),
-        Api(ApiKey.ADD_RAFT_VOTER, "AddRaftVoter", "quorum", (0, 1), 0),
-        Api(ApiKey.REMOVE_RAFT_VOTER, "RemoveRaftVoter", "quorum", (0, 0), 0),
-        Api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, "InitializeShareGroupState", "share_state", (0, 0), 0),
-        Api(ApiKey.READ_SHARE_GROUP_STATE, "ReadShareGroupState", "share_state", (0, 0), 0),
-        Api(ApiKey.WRITE_SHARE_GROUP_STATE, "WriteShareGroupState", "share_state", (0, 1), 0),
-        Api(ApiKey.DELETE_SHARE_GROUP_STATE, "DeleteShareGroupState", "share_state", (0, 0), 0),
-        Api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, "ReadShareGroupStateSummary", "share_state", (0, 1), 0),
-        Api(ApiKey.STREAMS_GROUP_HEARTBEAT, "StreamsGroupHeartbeat", "streams_groups", (0, 0), 0),
-        Api(ApiKey.STREAMS_GROUP_DESCRIBE, "StreamsGroupDescribe", "streams_groups", (0, 0), 0),
-        Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, "DescribeShareGroupOffsets", "share_groups", (0, 1), 0),
-        Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, "AlterShareGroupOffsets", "share_groups", (0, 0), 0),
-        Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, "DeleteShareGroupOffsets", "share_groups", (0, 0), 0),
+        Api(ApiKey.PRODUCE, "produce", (0, 13), 9),
+        Api(ApiKey.FETCH, "fetch", (0, 18), 12),
+        Api(ApiKey.LIST_OFFSETS, "list_offsets", (0, 11), 6),
+        Api(ApiKey.METADATA, "metadata", (0, 13), 9),
+        Api(ApiKey.OFFSET_COMMIT, "offsets", (0, 10), 8),
+        Api(ApiKey.OFFSET_FETCH, "offsets", (0, 10), 6),
+        Api(ApiKey.FIND_COORDINATOR, "groups", (0, 6), 3),
+        Api(ApiKey.JOIN_GROUP, "groups", (0, 9), 6),
+        Api(ApiKey.HEARTBEAT, "groups", (0, 4), 4),
+        Api(ApiKey.LEAVE_GROUP, "groups", (0, 5), 4),
+        Api(ApiKey.SYNC_GROUP, "groups", (0, 5), 4),
+        Api(ApiKey.DESCRIBE_GROUPS, "groups", (0, 6), 5),
+        Api(ApiKey.LIST_GROUPS, "groups", (0, 5), 3),
+        Api(ApiKey.SASL_HANDSHAKE, "sasl", (0, 1)),
+        Api(ApiKey.API_VERSIONS, "api_versions", (0, 4), 3),
+        Api(ApiKey.CREATE_TOPICS, "topics", (0, 7), 5),
+        Api(ApiKey.DELETE_TOPICS, "topics", (0, 6), 4),
+        Api(ApiKey.DELETE_RECORDS, "topics", (0, 2), 2),
+        Api(ApiKey.INIT_PRODUCER_ID, "transactions", (0, 6), 2),
+        Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, "list_offsets", (0, 4), 4),
+        Api(ApiKey.ADD_PARTITIONS_TO_TXN, "transactions", (0, 5), 3),
+        Api(ApiKey.ADD_OFFSETS_TO_TXN, "transactions", (0, 4), 3),
+        Api(ApiKey.END_TXN, "transactions", (0, 5), 3),
+        Api(ApiKey.WRITE_TXN_MARKERS, "transactions", (0, 2), 1),
+        Api(ApiKey.TXN_OFFSET_COMMIT, "transactions", (0, 5), 3),
+        Api(ApiKey.DESCRIBE_ACLS, "acls", (0, 3), 2),
+        Api(ApiKey.CREATE_ACLS, "acls", (0, 3), 2),
+        Api(ApiKey.DELETE_ACLS, "acls", (0, 3), 2),
+        Api(ApiKey.DESCRIBE_CONFIGS, "configs", (0, 4), 4),
+        Api(ApiKey.ALTER_CONFIGS, "configs", (0, 2), 2),
+        Api(ApiKey.ALTER_REPLICA_LOG_DIRS, "log_dirs", (0, 2), 2),
+        Api(ApiKey.DESCRIBE_LOG_DIRS, "log_dirs", (0, 5), 2),
+        Api(ApiKey.SASL_AUTHENTICATE, "sasl", (0, 2), 2),
+        Api(ApiKey.CREATE_PARTITIONS, "topics", (0, 3), 2),
+        Api(ApiKey.DELETE_GROUPS, "groups", (0, 2), 2),
+        Api(ApiKey.ELECT_LEADERS, "reassignments", (0, 2), 2),
+        Api(ApiKey.INCREMENTAL_ALTER_CONFIGS, "configs", (0, 1), 1),
+        Api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, "reassignments", (0, 1), 0),
+        Api(ApiKey.LIST_PARTITION_REASSIGNMENTS, "reassignments", (0, 0), 0),
+        Api(ApiKey.OFFSET_DELETE, "offsets", (0, 0)),
+        Api(ApiKey.DESCRIBE_CLIENT_QUOTAS, "quotas", (0, 1), 1),
+        Api(ApiKey.ALTER_CLIENT_QUOTAS, "quotas", (0, 1), 1),
+        Api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, "scram", (0, 0), 0),
+        Api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "scram", (0, 0), 0),
+        Api(ApiKey.DESCRIBE_QUORUM, "quorum", (0, 2), 0),
+        Api(ApiKey.DESCRIBE_CLUSTER, "metadata", (0, 2), 0),
+        Api(ApiKey.DESCRIBE_PRODUCERS, "transactions", (0, 0), 0),
+        Api(ApiKey.DESCRIBE_TRANSACTIONS, "transactions", (0, 0), 0),
+        Api(ApiKey.LIST_TRANSACTIONS, "transactions", (0, 2), 0),
+        Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, "consumer_groups", (0, 1), 0),
+        Api(ApiKey.CONSUMER_GROUP_DESCRIBE, "consumer_groups", (0, 1), 0),
+        Api(ApiKey.LIST_CONFIG_RESOURCES, "configs", (0, 1), 0),
+        Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "metadata", (0, 0), 0),
     )
 }

@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.broker.handlers import HANDLERS
-from horolog.protocol.apis import API
+from horolog.protocol.apis import API, ApiKey
 from tests.support.style import PROJECT
 from tools import api_table
 from tools.pages import PARTS, filled
@@ -20,7 +20,7 @@ def test_every_api_is_served_or_has_a_reason():
     reasoned = [name for names in api_table.NOT_SERVED.values() for name in names]
     assert len(set(reasoned)) == len(reasoned)
     assert not served & set(reasoned)
-    assert {api.name for api in API.values()} <= served | set(reasoned)
+    assert {key.api_name for key in ApiKey} == served | set(reasoned)
 
 
 def test_a_handler_says_what_it_does_not_do():

@@ -10,8 +10,8 @@ from horolog.protocol.apis import API, NEVER, Api, ApiKey
 by_key = pytest.mark.parametrize("api", API.values(), ids=lambda api: api.name)
 
 
-def test_every_key_has_a_row_under_its_number() -> None:
-    assert set(API) == set(ApiKey)
+def test_rows_lie_under_their_numbers() -> None:
+    assert set(API) <= set(ApiKey)
     assert all(key == api.key for key, api in API.items())
 
 
@@ -22,7 +22,6 @@ def test_rows_agree_with_the_messages(api: Api) -> None:
         flexible_from = message.FLEXIBLE.first if message.FLEXIBLE.last > 0 else NEVER
         assert flexible_from == api.flexible_from
     assert api.request.__name__ == api.name + "Request"
-    assert api.name.upper() == api.key.name.replace("_", "")
 
 
 @by_key

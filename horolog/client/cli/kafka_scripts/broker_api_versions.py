@@ -27,12 +27,12 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 def _line(key: int, first: int, last: int) -> str:
     """The versions that the broker serves, and the newest that our client would use."""
-    from horolog.protocol.apis import API
+    from horolog.protocol.apis import API, ApiKey
 
-    api = next((each for known, each in API.items() if known == key), None)
-    if api is None:
+    if key not in {int(each) for each in ApiKey}:
         return f"\tUNKNOWN({key}): {first} to {last}"
-    usable = min(last, api.max_version)
-    told = str(usable) if usable >= max(first, api.min_version) else "UNSUPPORTED"
+    api = API.get(key)
+    usable = -1 if api is None else min(last, api.max_version)
+    told = "UNSUPPORTED" if api is None or usable < max(first, api.min_version) else str(usable)
     span = str(first) if first == last else f"{first} to {last}"
-    return f"\t{api.name}({key}): {span} [usable: {told}]"
+    return f"\t{ApiKey(key).api_name}({key}): {span} [usable: {told}]"
