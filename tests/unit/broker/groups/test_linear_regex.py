@@ -2,11 +2,13 @@
 
 import re
 import time
+from unittest import mock
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from horolog.broker.groups import linear_regex
 from horolog.broker.groups.linear_regex import PatternError, Regex
 
 atoms = st.sampled_from(
@@ -28,6 +30,23 @@ patterns = st.recursive(
 @given(patterns, st.text("abc.-1", max_size=8))
 def test_matches_what_python_matches(pattern, text):
     assert Regex(pattern).matches(text) == bool(re.fullmatch(pattern, text, re.ASCII))
+
+
+@given(patterns, st.lists(st.text("abc.-1", max_size=8), min_size=2, max_size=10), st.sampled_from([0, 20, 5_000]))
+def test_texts_before_it_change_nothing(pattern, texts, bound):
+    regex = Regex(pattern)
+    with mock.patch.object(linear_regex, "MAX_REMEMBERED", bound):
+        for text in texts:
+            assert regex.matches(text) == bool(re.fullmatch(pattern, text, re.ASCII))
+
+
+@pytest.mark.parametrize("pattern", [".*a.{8}", "(a|b|.)*", "[a-z]+-[0-9]{1,9}", "^a|b$"])
+def test_what_is_remembered_is_bounded(pattern):
+    regex = Regex(pattern)
+    for number in range(3_000):
+        regex.matches(f"{number:b}".replace("0", "a").replace("1", chr(98 + number % 900)))
+        assert regex._remembered <= linear_regex.MAX_REMEMBERED + 100
+        assert len(regex._places) <= linear_regex.MAX_REMEMBERED + 1
 
 
 @pytest.mark.parametrize(
