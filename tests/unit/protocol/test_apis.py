@@ -51,6 +51,6 @@ def test_a_row_tells_what_it_is() -> None:
 
 
 def test_messages_are_found_by_family_and_name() -> None:
-    fresh = Api(ApiKey.METADATA, "Metadata", "metadata", (0, 13), flexible_from=9)
+    fresh = Api(ApiKey.METADATA, "metadata", (0, 13), flexible_from=9)
     assert fresh.request is fresh.request is API[ApiKey.METADATA].request
     assert fresh.response is fresh.response is API[ApiKey.METADATA].response
