@@ -188,20 +188,12 @@ Outcome = dict[tuple[int, str], ClusterError | None]
 
 Resource = AlterConfigsResource | IncrementalResource
 AnyResource = TypeVar("AnyResource", AlterConfigsResource, IncrementalResource)
+AnyAnswer = TypeVar("AnyAnswer", AlterConfigsResourceResponse, IncrementalResourceResponse)
 
 
 def alter_configs(broker: BrokerView, request: AlterConfigsRequest, context: RequestContext) -> None:
     def done(outcome: Outcome) -> None:
-        responses = [
-            AlterConfigsResourceResponse(
-                error_code=failure.code if failure else ErrorCode.NONE,
-                error_message=failure.message if failure else None,
-                resource_type=resource_type,
-                resource_name=name,
-            )
-            for (resource_type, name), failure in outcome.items()
-        ]
-        context.reply(AlterConfigsResponse(responses=responses))
+        context.reply(AlterConfigsResponse(responses=_answers(outcome, AlterConfigsResourceResponse)))
 
     _alter(broker, request.resources, _replaced, done, validate_only=request.validate_only)
 
@@ -210,16 +202,7 @@ def incremental_alter_configs(
     broker: BrokerView, request: IncrementalAlterConfigsRequest, context: RequestContext
 ) -> None:
     def done(outcome: Outcome) -> None:
-        responses = [
-            IncrementalResourceResponse(
-                error_code=failure.code if failure else ErrorCode.NONE,
-                error_message=failure.message if failure else None,
-                resource_type=resource_type,
-                resource_name=name,
-            )
-            for (resource_type, name), failure in outcome.items()
-        ]
-        context.reply(IncrementalAlterConfigsResponse(responses=responses))
+        context.reply(IncrementalAlterConfigsResponse(responses=_answers(outcome, IncrementalResourceResponse)))
 
     _alter(broker, request.resources, _changed, done, validate_only=request.validate_only)
 
@@ -251,6 +234,18 @@ def _alter(
         done(outcome)
     else:
         _carry_out(broker.cluster, accepted, outcome, done)
+
+
+def _answers(outcome: Outcome, kind: type[AnyAnswer]) -> list[AnyAnswer]:
+    return [
+        kind(
+            error_code=failure.code if failure else ErrorCode.NONE,
+            error_message=failure.message if failure else None,
+            resource_type=resource_type,
+            resource_name=name,
+        )
+        for (resource_type, name), failure in outcome.items()
+    ]
 
 
 def _check_keys(resource: Resource) -> None:
