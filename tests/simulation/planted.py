@@ -224,7 +224,7 @@ def deletes_only_folders_that_say_whose_they_are() -> contextlib.AbstractContext
 
 
 def makes_up_ids_of_folders_that_cannot_be_read() -> contextlib.AbstractContextManager[Any]:
-    return patch("horolog.broker.cluster._may_have_id", lambda _: False)
+    return patch("horolog.broker.cluster_start._may_have_id", lambda _: False)
 
 
 @contextlib.contextmanager

@@ -115,3 +115,10 @@ def test_a_failing_seed_names_the_line_that_replays_it() -> None:
         assert run_seed(seed, steps - 1).problem is None
     assert f"python -m tests.simulation --seed {seed} --steps {steps}" in result.summary
     assert result.lines
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_bugs_are_planted_where_something_is(name: str) -> None:
+    """Also where nobody has the time to look for them: a name that has moved is noticed at once."""
+    with PLANTED[name]():
+        pass
