@@ -77,6 +77,7 @@ def value_bytes(value: Message) -> bytes:
     version = _NEWEST_VALUE.get(type(value), 0)
     if isinstance(value, OffsetCommitValue) and value.expire_timestamp >= 0:
         version = 1
+    assert is_known(type(value), version), f"version {version} of {type(value).__name__} would not be read again"
     return _NUMBER.pack(version) + encode(value, version)
 
 
@@ -102,10 +103,11 @@ def read_entry(key: bytes, value: bytes) -> tuple[int, Message, Message] | None:
     (version,) = _NUMBER.unpack_from(value)
     kind, read = said
     value_class = _PAIRS[kind][1]
-    if not 0 <= version <= _largest_version(value_class):
+    if not is_known(value_class, version):
         raise DecodeError(f"version {version} of {value_class.__name__} is not known")
     return kind, read, decode(value_class, version, value, _NUMBER.size)
 
 
-def _largest_version(value_class: type[Message]) -> int:
-    return 4 if value_class in _NEWEST_VALUE else 0
+def is_known(value_class: type[Message], version: int) -> bool:
+    """Whether a value of this version is read. Asserted of values that are written, an error in those that are read."""
+    return 0 <= version <= (4 if value_class in _NEWEST_VALUE else 0)

@@ -30,7 +30,13 @@ def key_bytes(transactional_id: str) -> bytes:
     return _VERSION.pack(KEY_VERSION) + encode(TransactionLogKey(transactional_id=transactional_id), KEY_VERSION)
 
 
+def is_possible(transaction: Transaction) -> bool:
+    """Whether a transaction can be so: an empty one has no partitions. Asserted of those that are written, an error in those read."""
+    return transaction.state != State.EMPTY or not transaction.partitions
+
+
 def value_bytes(transaction: Transaction) -> bytes:
+    assert is_possible(transaction), f"{transaction} is empty and has partitions"
     value = TransactionLogValue(
         producer_id=transaction.producer_id,
         previous_producer_id=transaction.previous_producer_id,
@@ -70,7 +76,7 @@ def read_value(transactional_id: str, value: Buffer) -> Transaction:
         state = State(said.transaction_status)
     except ValueError:
         raise DecodeError(f"a transaction in state {said.transaction_status}") from None
-    return Transaction(
+    transaction = Transaction(
         transactional_id,
         said.producer_id,
         said.producer_epoch,
@@ -83,6 +89,9 @@ def read_value(transactional_id: str, value: Buffer) -> Transaction:
         said.next_producer_id,
         client_version=said.client_transaction_version,
     )
+    if not is_possible(transaction):
+        raise DecodeError(f"{transaction} is empty and has partitions")
+    return transaction
 
 
 def _version_of(data: Buffer) -> int:

@@ -72,7 +72,14 @@ def save_offsets(storage: Storage, path: str, offsets: Mapping[TopicPartition, i
 
 
 def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
+    for (topic, index), offset in offsets.items():
+        assert is_possible(topic, index, offset), f"{topic}-{index} at {offset}"
     return frame_lines(f"{topic} {index} {offset}" for (topic, index), offset in offsets.items())
+
+
+def is_possible(topic: str, index: int, offset: int) -> bool:
+    """Whether a partition can be called so and have the offset. Asserted of lines that are written, damage in those that are read."""
+    return bool(topic) and 0 <= index <= LARGEST_INDEX and 0 <= offset <= LARGEST_OFFSET
 
 
 def decode_offsets(data: bytes) -> dict[TopicPartition, int]:
@@ -80,7 +87,7 @@ def decode_offsets(data: bytes) -> dict[TopicPartition, int]:
     for number, line in unframe_lines(data):
         topic, _, numbers = line.partition(" ")
         index, offset = whole_numbers(numbers, 2, number)
-        if not topic or index > LARGEST_INDEX or (topic, index) in offsets:
+        if not is_possible(topic, index, offset) or (topic, index) in offsets:
             raise CheckpointError(f"line {number}: {line!r} names no partition, or one that was named before")
         offsets[topic, index] = offset
     return offsets

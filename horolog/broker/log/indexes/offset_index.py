@@ -32,6 +32,15 @@ class OffsetIndex(IndexFile):
 
     def append(self, relative_offset: int, position: int) -> None:
         self.entries += ENTRY.pack(relative_offset, position)
+        assert ends_in_order(self.entries), f"{self!r} got {relative_offset} at {position}"
+
+
+def ends_in_order(entries: Entries) -> bool:
+    """Whether the last entry lies behind the one before. Asserted of entries that are added, and asked of a file that is loaded."""
+    if len(entries) < 2 * ENTRY.size:
+        return len(entries) % ENTRY.size == 0
+    (before, at), (last, behind) = ENTRY.iter_unpack(memoryview(entries)[-2 * ENTRY.size :])
+    return len(entries) % ENTRY.size == 0 and before < last and at < behind
 
 
 def last_at_or_before(entries: Entries, relative_offset: int) -> int:

@@ -107,12 +107,25 @@ def fingerprint(log: File, size_bytes: int) -> int:
     return crc32c(log.pread(FINGERPRINT_BYTES, size_bytes - FINGERPRINT_BYTES), head)
 
 
+def contradiction(seal: Seal) -> str | None:
+    """Why no segment can be as the seal says. Asserted of seals that are written, and damage in those that are read."""
+    holds, sums = seal.contents, seal.block_sums
+    if len(sums) != 4 * blocks_in(holds.size_bytes):
+        return f"{len(sums)} bytes are no sums of {holds.size_bytes} bytes"
+    if holds.next_offset < seal.base_offset:
+        return f"offsets end at {holds.next_offset}, before {seal.base_offset}"
+    if any(not 0 <= start < end <= holds.size_bytes for start, end in holds.holes):
+        return f"holes {holds.holes} are not inside of {holds.size_bytes} bytes"
+    return None
+
+
 def encode(seals: Iterable[Seal]) -> bytes:
     body = "".join(f"{line}\n" for line in (_HEAD, *map(_line, seals))).encode()
     return body + f"{_CHECKSUM}{crc32c(body):08x}\n".encode()
 
 
 def _line(seal: Seal) -> str:
+    assert contradiction(seal) is None, f"{seal}: {contradiction(seal)}"
     holds = seal.contents
     holes = ",".join(f"{start}-{end}" for start, end in holds.holes) or "-"
     return (
@@ -143,9 +156,7 @@ def _parse(line: str) -> Seal:
         raise SealsDamaged(f"{line!r} has not {_FIELDS} fields")
     base, size, modified, ends, next_offset, largest, at, first, magics, created, *sums, holes, blocks = fields
     block_sums = b"" if blocks == "-" else bytes.fromhex(blocks)
-    if len(block_sums) != 4 * blocks_in(int(size)):
-        raise SealsDamaged(f"{len(block_sums)} bytes are no sums of {size} bytes")
-    return Seal(
+    seal = Seal(
         int(base),
         Contents(
             int(size),
@@ -164,6 +175,10 @@ def _parse(line: str) -> Seal:
         IndexSum(int(sums[4]), int(sums[5], 16)),
         block_sums,
     )
+    reason = contradiction(seal)
+    if reason is not None:
+        raise SealsDamaged(f"{line!r}: {reason}")
+    return seal
 
 
 def _holes(text: str) -> tuple[Hole, ...]:

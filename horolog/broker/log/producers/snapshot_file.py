@@ -20,7 +20,7 @@ it, and the log behind the snapshot fills in the rest.
 """
 
 import struct
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from horolog.broker.log.producers import row_file
@@ -114,13 +114,19 @@ def load_newest(storage: Storage, directory: str, *, not_before: int, not_after:
 
 def _of_offset(entries: list[SnapshotEntry], offset: int) -> list[SnapshotEntry]:
     """Raises RowFileError if the entries know of anything behind the offset that the name says: another's file, or a stale name."""
-    ahead = [one for one in entries if max(one.last_offset, one.current_txn_first_offset) >= offset]
+    ahead = ahead_of(entries, offset)
     if ahead:
         raise RowFileError(f"it knows of offset {max(one.last_offset for one in ahead)}, behind {offset}")
     return entries
 
 
-def save(storage: Storage, directory: str, offset: int, entries: Iterable[SnapshotEntry]) -> None:
+def ahead_of(entries: Iterable[SnapshotEntry], offset: int) -> list[SnapshotEntry]:
+    """Producers of whom a snapshot of this offset cannot know as much. Asserted of what is written, damage in what is read."""
+    return [one for one in entries if max(one.last_offset, one.current_txn_first_offset) >= offset]
+
+
+def save(storage: Storage, directory: str, offset: int, entries: Sequence[SnapshotEntry]) -> None:
+    assert not ahead_of(entries, offset), f"a snapshot of {offset} with {ahead_of(entries, offset)}"
     storage.write_atomically(f"{directory}/{file_name(offset)}", encode(entries))
 
 

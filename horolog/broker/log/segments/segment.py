@@ -220,6 +220,7 @@ class Segment:
 
     def append(self, appended: Validated) -> None:
         """Queue bytes that follow what the segment holds."""
+        assert appended.first_offset >= self.next_offset, f"{self!r} got offset {appended.first_offset}"
         if self._written is None:
             self._remember()
         if not self.end_bytes:
@@ -425,6 +426,8 @@ class Segment:
             if sealed is None or IndexSum.of(sealed) != expected:
                 return None
             entries.append(sealed)
+        if not offset_index.ends_in_order(entries[0]):
+            return None
         self._offsets = OffsetIndex(storage, paths[0], self.index_max_bytes, entries[0])
         self._times = TimeIndex(storage, paths[1], self.index_max_bytes, entries[1])
         return self._offsets, self._times

@@ -2,6 +2,7 @@
 
 import pytest
 
+from horolog.broker.groups import records as group_records
 from horolog.broker.groups.records import (
     OFFSET,
     OLD_OFFSET,
@@ -75,3 +76,9 @@ def test_what_a_client_gave_a_time_to_live_is_kept_with_it():
 def test_an_entry_without_a_value_removes_what_its_key_had():
     key, written = entry(OffsetCommitKey(group="g", topic="t", partition=3), None, OLD_OFFSET)
     assert (kind_of(key), written) == (OLD_OFFSET, None)
+
+
+def test_a_version_that_is_not_known_is_not_written_either(monkeypatch):
+    monkeypatch.setitem(group_records._NEWEST_VALUE, OffsetCommitValue, 5)
+    with pytest.raises(AssertionError, match="version 5 of OffsetCommitValue would not be read again"):
+        value_bytes(OffsetCommitValue(offset=17))

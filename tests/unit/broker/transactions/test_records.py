@@ -84,3 +84,17 @@ def test_keys_of_another_kind_are_passed_over():
     assert records.read_key(b"\0\1\0\1x") is None
     with pytest.raises(DecodeError):
         records.read_key(b"\0")
+
+
+STATE_AT = 2 + 8 + 2 + 4
+"""Behind the version, the producer id, its epoch and the timeout."""
+
+
+def test_an_empty_transaction_with_partitions_is_neither_written_nor_read():
+    ongoing = Transaction("x", 1, 0, 1000, State.ONGOING, frozenset({("t", 0)}), 5, 5)
+    with pytest.raises(AssertionError, match="is empty and has partitions"):
+        records.value_bytes(ongoing._replace(state=State.EMPTY))
+    written = bytearray(records.value_bytes(ongoing))
+    written[STATE_AT] = State.EMPTY
+    with pytest.raises(DecodeError, match="is empty and has partitions"):
+        records.read_value("x", bytes(written))

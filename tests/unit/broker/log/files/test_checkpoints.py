@@ -136,3 +136,11 @@ def test_topic_id_in_the_partition_folder(storage):
 def test_damaged_partition_metadata_is_an_error(data):
     with pytest.raises(CheckpointError):
         checkpoints.decode_partition_metadata(data)
+
+
+@pytest.mark.parametrize(("partition", "offset"), [(("", 0), 1), (("t", -1), 1), (("t", 2**31), 1), (("t", 0), -1)])
+def test_a_partition_that_cannot_be_is_neither_written_nor_read(partition, offset):
+    with pytest.raises(AssertionError):
+        checkpoints.encode_offsets({partition: offset})
+    with pytest.raises(CheckpointError):
+        checkpoints.decode_offsets(f"0\n1\n{partition[0]} {partition[1]} {offset}\n".encode())

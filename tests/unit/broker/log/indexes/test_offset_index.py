@@ -2,11 +2,18 @@
 
 import struct
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from horolog.broker.log.indexes import OffsetIndex
-from horolog.broker.log.indexes.offset_index import last_at_or_before, last_position_up_to, lookup, position_of
+from horolog.broker.log.indexes.offset_index import (
+    ends_in_order,
+    last_at_or_before,
+    last_position_up_to,
+    lookup,
+    position_of,
+)
 from horolog.broker.log.storage import MemoryStorage
 
 increasing = st.lists(st.integers(0, 1000), unique=True).map(sorted)
@@ -65,3 +72,17 @@ def test_entries_taken_back_are_overwritten_by_the_next():
     index.append(4, 150)
     index.trim()
     assert storage.read_all("/d/0.index") == struct.pack(">iiii", 3, 100, 4, 150)
+
+
+@pytest.mark.parametrize(("offset", "position"), [(5, 300), (4, 300), (6, 200), (6, 100)])
+def test_an_entry_that_is_not_behind_the_last_is_neither_added_nor_loaded(offset, position):
+    _, index = index_of([(3, 100), (5, 200)])
+    assert ends_in_order(index.entries)
+    with pytest.raises(AssertionError, match=f"got {offset} at {position}"):
+        index.append(offset, position)
+    assert not ends_in_order(struct.pack(">iiii", 5, 200, offset, position))
+
+
+def test_a_part_of_an_entry_is_no_end():
+    assert ends_in_order(b"")
+    assert not ends_in_order(bytes(9))

@@ -1,5 +1,7 @@
 """Seals come back as they were written, and nothing else does."""
 
+from dataclasses import replace
+
 import pytest
 from crc32c import crc32c
 from hypothesis import given
@@ -12,8 +14,15 @@ from horolog.broker.log.storage import MemoryStorage
 numbers = st.integers(-1, 2**63 - 1)
 crcs = st.integers(0, 2**32 - 1)
 sums = st.builds(IndexSum, st.integers(0, 2**31), crcs)
-holes = st.lists(st.tuples(st.integers(0, 2**31), st.integers(0, 2**31)), max_size=3).map(tuple)
-contents = st.builds(Contents, st.integers(0, 2**23), numbers, numbers, numbers, numbers, st.integers(0, 255), holes)
+
+
+@st.composite
+def contents(draw, base):
+    size_bytes = draw(st.integers(0, 2**23))
+    borders = sorted(draw(st.sets(st.integers(0, size_bytes), max_size=6)))
+    holes = tuple(zip(borders[::2], borders[1::2], strict=False))
+    rest = draw(numbers), draw(numbers), draw(numbers), draw(st.integers(0, 255))
+    return Contents(size_bytes, draw(st.integers(base, 2**63 - 1)), *rest, holes)
 
 
 @st.composite
@@ -23,9 +32,9 @@ def block_sums(draw, of):
 
 @st.composite
 def whole_seals(draw):
-    holds = draw(contents)
-    blocks = draw(block_sums(holds))
     base, modified, created = draw(st.integers(0, 2**63 - 1)), draw(numbers), draw(numbers)
+    holds = draw(contents(base))
+    blocks = draw(block_sums(holds))
     return Seal(base, holds, modified, draw(crcs), created, draw(sums), draw(sums), draw(sums), blocks)
 
 
@@ -69,6 +78,29 @@ def test_the_format_is_the_one_of_the_docstring():
     assert lines[0] == "horolog-seals 2"
     assert lines[1] == "7 100 1 00000002 12 5 9 3 4 3 8 00000001 12 00000002 34 00000003 10-20 0000000a"
     assert lines[2].startswith("checksum ")
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong", "reason"),
+    [
+        (b" 12 5 ", {"next_offset": 6}, "end at 6, before 7"),
+        (b" 10-20 ", {"holes": ((10, 101),)}, "not inside of 100 bytes"),
+        (b" 10-20 ", {"holes": ((20, 10),)}, "not inside of 100 bytes"),
+        (b"\n7 100 ", {"size_bytes": 10_000_000}, "no sums of 10000000 bytes"),
+    ],
+)
+def test_a_seal_that_contradicts_itself_is_neither_written_nor_believed(said, wrong, reason):
+    holds = replace(ONE.contents, **wrong)
+    with pytest.raises(AssertionError, match=reason):
+        encode([replace(ONE, contents=holds)])
+    told = {
+        "next_offset": f" {holds.next_offset} 5 ",
+        "holes": f" {holds.holes[0][0]}-{holds.holes[0][1]} ",
+        "size_bytes": f"\n7 {holds.size_bytes} ",
+    }
+    body = encode([ONE]).rpartition(b"checksum")[0].replace(said, told[next(iter(wrong))].encode())
+    with pytest.raises(SealsDamaged, match=reason):
+        decode(body + f"checksum {crc32c(body):08x}\n".encode())
 
 
 def test_no_file_means_no_seals():

@@ -58,7 +58,9 @@ def test_the_newest_usable_snapshot_in_range_is_found_and_damaged_ones_go(storag
 
 
 def test_a_snapshot_that_knows_of_offsets_behind_its_name_is_another_ones(storage):
-    snapshot_file.save(storage, "/p", 10, ONE)
+    with pytest.raises(AssertionError, match="a snapshot of 10"):
+        snapshot_file.save(storage, "/p", 10, ONE)
+    storage.write_atomically(f"/p/{snapshot_file.file_name(10)}", snapshot_file.encode(ONE))
     found = snapshot_file.load_newest(storage, "/p", not_before=0, not_after=25)
     assert (found.offset, len(found.faults)) == (-1, 1)
 
