@@ -34,6 +34,9 @@ class Wait:
         self.expire = expire
         self.timer: asyncio.TimerHandle | None = None
 
+    def __repr__(self) -> str:
+        return f"<Wait on {len(self.partitions)} partitions{'' if self.timer is None else ', until a timer is due'}>"
+
 
 class Waiting:
     """The requests that wait, by partition."""
@@ -42,6 +45,9 @@ class Waiting:
         self._loop = loop
         self.held_bytes = 0
         self._waits: dict[Partition, dict[Wait, None]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Waiting: {len(self)} requests on {len(self._waits)} partitions, {self.held_bytes} bytes>"
 
     def __len__(self) -> int:
         return len({wait for waits in self._waits.values() for wait in waits})

@@ -33,6 +33,15 @@ def methods(tree: ast.AST) -> Iterator[Measured]:
             yield Measured(node.name, sum(isinstance(one, FUNCTIONS) for one in node.body))
 
 
+def with_repr(tree: ast.AST) -> Iterator[str]:
+    """The classes that say how they are shown."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and any(
+            isinstance(one, FUNCTIONS) and one.name == "__repr__" for one in node.body
+        ):
+            yield node.name
+
+
 def arguments(tree: ast.AST) -> Iterator[tuple[str, int, int]]:
     """Each function with its arguments: those that may be given by position, and all. `self`, `cls` and `*rest` do not count."""
     for owner in ast.walk(tree):

@@ -245,3 +245,39 @@ def test_lone_definitions_are_found():
         Path("b.py"): "used(C)",
     }
     assert list(tidy.lone_definitions(sources, "see `shown`")) == [(Path("a.py"), "lone")]
+
+
+SHOWN = {
+    "broker/committer.py": {"Committer"},
+    "broker/groups/classic_group.py": {"ClassicGroup"},
+    "broker/groups/consumer_group.py": {"ConsumerGroup"},
+    "broker/groups/coordinator.py": {"GroupCoordinator"},
+    "broker/groups/decision.py": {"GroupTimer"},
+    "broker/handlers/context.py": {"RequestContext"},
+    "broker/handlers/fetch.py": {"PendingFetch"},
+    "broker/handlers/produce.py": {"Produced"},
+    "broker/log/manager/data_folder.py": {"DataFolder"},
+    "broker/log/partition/durability.py": {"Durability"},
+    "broker/log/partition/partition.py": {"Partition"},
+    "broker/log/partition/sync_state.py": {"SyncState"},
+    "broker/log/segments/segment.py": {"Segment"},
+    "broker/network/conversation.py": {"Conversation"},
+    "broker/waiting.py": {"Wait", "Waiting"},
+}
+"""Objects with a state that one looks at while debugging."""
+
+
+def test_what_one_debugs_with_shows_its_state(modules):
+    shown = {path: set(tidy.with_repr(modules[path])) for path in SHOWN}
+    assert {path: names - shown[path] for path, names in SHOWN.items() if names - shown[path]} == {}
+
+
+def test_classes_that_show_themselves_are_found():
+    tree = parsed("""
+        class A:
+            def __repr__(self): ...
+
+        class B(A):
+            def __str__(self): ...
+    """)
+    assert list(tidy.with_repr(tree)) == ["A"]

@@ -44,6 +44,9 @@ class GroupTimer(Timer):
         super().__init__(unbound)
         self.event = event
 
+    def __repr__(self) -> str:
+        return f"<GroupTimer for {self.event!r}, due at {self.deadline}>"
+
 
 class Answer(NamedTuple, Generic[R]):
     """A response and whom it is for."""

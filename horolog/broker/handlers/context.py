@@ -120,6 +120,10 @@ class RequestContext:
         self.parts: list[Buffer] | None = None
         self.on_abandoned: Callable[[], None] | None = None
 
+    def __repr__(self) -> str:
+        state = "waiting" if self.parts is None else "answered"
+        return f"<RequestContext {self.route.meter.api} v{self.version} {self.correlation_id} of {self.client_id}, {state}>"
+
     @property
     def listener(self) -> str:
         return self.connection.listener

@@ -84,6 +84,9 @@ class PendingFetch:
         self.positions = positions
         self.session = session
 
+    def __repr__(self) -> str:
+        return f"<PendingFetch of {len(self.positions)} partitions for {self.context!r}>"
+
     def collect(self) -> Collected:
         request, version = self.request, self.context.version
         collected = Collected()

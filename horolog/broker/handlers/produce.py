@@ -60,6 +60,9 @@ class Produced:
         self.answers: list[PartitionProduceResponse] = []  # one for each partition
         self.durable = False
 
+    def __repr__(self) -> str:
+        return f"<Produced acks={self.acks} to {len(self.partitions)} partitions for {self.context!r}>"
+
     def finish(self, failures: Failures) -> None:
         if failures:
             code = storage_error_for(self.context.version, FIRST_VERSION_WITH_STORAGE_ERROR)
