@@ -36,6 +36,8 @@ class Route(Protocol):
     """Everything that all requests of one API and version share; `network.dispatch.Route` has it."""
 
     @property
+    def name(self) -> str: ...
+    @property
     def version(self) -> int: ...
     @property
     def encode(self) -> Callable[[Any, list[Buffer]], None]: ...
@@ -122,7 +124,7 @@ class RequestContext:
 
     def __repr__(self) -> str:
         state = "waiting" if self.parts is None else "answered"
-        return f"<RequestContext {self.route.meter.api} v{self.version} {self.correlation_id} of {self.client_id}, {state}>"
+        return f"<RequestContext {self.route.name} v{self.version} {self.correlation_id} of {self.client_id}, {state}>"
 
     @property
     def listener(self) -> str:
