@@ -40,11 +40,12 @@ def amend(context: RequestContext, change: Callable[[Any], None]) -> None:
 class _Amended:
     """The route of one request whose answer is changed."""
 
-    __slots__ = ("_change", "_encode", "holds_frame", "meter", "response_header_version", "version")
+    __slots__ = ("_change", "_encode", "holds_frame", "meter", "name", "response_header_version", "version")
 
     def __init__(self, route: Route, change: Callable[[Any], None]) -> None:
         self._change = change
         self._encode = route.encode
+        self.name = route.name
         self.version = route.version
         self.response_header_version = route.response_header_version
         self.meter = route.meter
