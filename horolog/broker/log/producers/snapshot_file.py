@@ -121,7 +121,7 @@ def _of_offset(entries: list[SnapshotEntry], offset: int) -> list[SnapshotEntry]
 
 
 def ahead_of(entries: Iterable[SnapshotEntry], offset: int) -> list[SnapshotEntry]:
-    """Producers of whom a snapshot of this offset cannot know as much. Asserted of what is written, damage in what is read."""
+    """Producers of whom a snapshot of this offset cannot know as much. Asserted of those that are written, damage in those that are read."""
     return [one for one in entries if max(one.last_offset, one.current_txn_first_offset) >= offset]
 
 
