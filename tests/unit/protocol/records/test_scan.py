@@ -106,3 +106,11 @@ def test_lengths_of_more_than_five_bytes_are_refused():
     for records in ([padded], alike(30) + [padded] * 30):
         with pytest.raises(DecodeError):
             scan(records)
+
+
+@pytest.mark.parametrize(("count", "reason"), [(0x01, "claims -1 headers"), (0x02, "header without a key|ends")])
+def test_a_shape_needs_headers_that_are_there(count, reason):
+    records = alike(20)
+    records[0] = records[0][:-1] + bytes([count])
+    with pytest.raises(DecodeError, match=reason):
+        scan(records)
