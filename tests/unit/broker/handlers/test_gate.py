@@ -28,6 +28,7 @@ def test_a_broker_that_only_reads_has_a_gate_of_its_own():
 
 def test_an_amended_answer_is_changed_before_it_is_encoded():
     route = SimpleNamespace(
+        name="Produce",
         version=3,
         response_header_version=1,
         meter=NoMeter(),
@@ -39,4 +40,10 @@ def test_an_amended_answer_is_changed_before_it_is_encoded():
     parts = []
     context.route.encode([1, 2, 3], parts)
     assert parts == [b"\3\2\1"]
-    assert (context.route.version, context.route.response_header_version, context.route.holds_frame) == (3, 1, True)
+    changed = context.route
+    assert (changed.name, changed.version, changed.response_header_version, changed.holds_frame) == (
+        "Produce",
+        3,
+        1,
+        True,
+    )

@@ -227,5 +227,6 @@ def test_version_command_as_json():
     ended = horolog("version", "-o", "json")
     found = json.loads(ended.stdout)
     assert (ended.returncode, found["horolog"]) == (0, __version__)
-    assert set(found) == {"horolog", "python", "platform", "libraries"}
+    assert set(found) == {"horolog", "python", "platform", "compiled", "libraries"}
+    assert found["compiled"] in ("yes", "no")
     assert found["libraries"]["crc32c"]
