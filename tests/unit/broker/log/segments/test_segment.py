@@ -3,12 +3,13 @@
 import itertools
 import random
 import struct
+from dataclasses import replace
 
 import pytest
 
 from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.indexes import IndexCache
-from horolog.broker.log.integrity import Contents, Known, fingerprint
+from horolog.broker.log.integrity import Contents, IndexSum, Known, fingerprint
 from horolog.broker.log.segments import Segment, SegmentFolder, segment_for
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.log.validation import check
@@ -245,6 +246,28 @@ def test_an_index_file_that_is_not_the_sealed_one_is_made_anew(folder, suffix, c
     assert (offset_entries(again), time_entries(again)) == (offset_entries(segment), time_entries(segment))
     assert folder.counters.indexes_rebuilt.value == 1
     assert folder.storage.read_all(again.path(suffix)) == good
+
+
+def test_an_index_that_was_sealed_out_of_order_is_made_anew(folder):
+    """Whoever sealed it so, look-ups in it would go astray."""
+    segment = Segment.create(folder, 0, CONFIG, NOW_MS)
+    for timestamp in (5, 6, 7, 8):
+        append(segment, 2, [timestamp], size=60)
+    segment.flush()
+    seal = segment.complete()
+    good = folder.storage.read_all(segment.path(".index"))
+    bad = good[:-16] + good[-8:] + good[-16:-8]
+    folder.storage.create(segment.path(".index")).pwritev([bad], 0)
+    again = Segment(folder, 0, seal.contents, CONFIG, NOW_MS, seal=replace(seal, offset_index=IndexSum.of(bad)))
+    assert offset_entries(again) == offset_entries(segment)
+    assert folder.counters.indexes_rebuilt.value == 1
+
+
+def test_offsets_that_the_segment_has_are_not_appended_again(folder):
+    segment = Segment.create(folder, 0, CONFIG, NOW_MS)
+    appended = append(segment, 2, [5])
+    with pytest.raises(AssertionError, match="got offset 0"):
+        segment.append(appended)
 
 
 @pytest.mark.parametrize("behind", [bytes(4096), b"\x7f" * 12])
