@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 _BLANKS = " \t\f"
+_FOUR_DIGITS = re.compile("[0-9A-Fa-f]{4}")
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
@@ -27,8 +28,8 @@ def parse(data: bytes) -> dict[str, str]:
 
 def parse_text(text: str, *, salvage: bool = False) -> dict[str, str]:
     """Keys and values. To `salvage` a damaged file, a broken escape stands for the character behind its backslash."""
-    unescape = _salvage if salvage else _unescape
-    return {unescape(key): unescape(value) for key, value in map(_split, _logical_lines(text))}
+    pairs = map(_split, _logical_lines(text))
+    return {_unescape(key, salvage=salvage): _unescape(value, salvage=salvage) for key, value in pairs}
 
 
 def _logical_lines(text: str) -> Iterator[str]:
@@ -56,7 +57,7 @@ def _split(line: str) -> tuple[str, str]:
     return line[:end], rest
 
 
-def _unescape(text: str) -> str:
+def _unescape(text: str, *, salvage: bool) -> str:
     if "\\" not in text:
         return text
     out: list[str] = []
@@ -69,28 +70,17 @@ def _unescape(text: str) -> str:
             continue
         escaped = text[position : position + 1]
         position += 1
-        if escaped == "u":
-            out.append(_unicode(text[position : position + 4]))
-            position += 4
-        else:
+        digits = _FOUR_DIGITS.match(text, position)
+        if escaped != "u":
             out.append(_ESCAPES.get(escaped, escaped))
+        elif digits is not None:
+            out.append(chr(int(digits[0], 16)))
+            position += 4
+        elif salvage:
+            out.append("u")
+        else:
+            raise PropertiesError(f"\\u{text[position : position + 4]} is not \\u and four hexadecimal digits")
     return "".join(out)
-
-
-def _salvage(text: str) -> str:
-    try:
-        return _unescape(text)
-    except PropertiesError:
-        return _unescape(text.replace("\\u", "u"))
-
-
-def _unicode(digits: str) -> str:
-    try:
-        if len(digits) != 4:
-            raise ValueError
-        return chr(int(digits, 16))
-    except ValueError:
-        raise PropertiesError(f"\\u{digits} is not \\u and four hexadecimal digits") from None
 
 
 def escape(text: str) -> str:

@@ -41,6 +41,13 @@ def test_what_is_written_reads_the_same(value):
 
 def test_a_damaged_file_is_salvaged():
     assert parse_text("a=\\u00\nb=\\u0041c", salvage=True) == {"a": "u00", "b": "Ac"}
+    assert parse_text("a=\\\\u(\\u(", salvage=True) == {"a": "\\u(u("}
+
+
+@pytest.mark.parametrize("digits", ["", "00", "0x41", "+041", "1_23", " 041", "004g"])
+def test_what_is_no_four_digits_is_refused(digits):
+    with pytest.raises(PropertiesError, match="four hexadecimal digits"):
+        parse_text(f"a=\\u{digits}")
     with pytest.raises(PropertiesError):
         parse_text("a=\\u00")
 
