@@ -14,8 +14,6 @@ from horolog.protocol.errors import ErrorCode
 
 NO_NODE = -1
 NO_EPOCH = -1
-
-
 NOBODY = Lead(NO_NODE, NO_EPOCH)
 
 

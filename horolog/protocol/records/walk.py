@@ -12,8 +12,8 @@ from horolog.protocol.errors import DecodeError
 
 IS_COMPILED: Final = not __file__.endswith(".py")
 
-_MAX_VARINT_BITS: Final = 28  # the shift of the last byte that a varint of 32 bits may have
-_MAX_VARLONG_BITS: Final = 63
+_LAST_SHIFT_OF_VARINT: Final = 28  # of the fifth byte
+_LAST_SHIFT_OF_VARLONG: Final = 63  # of the tenth, of which one bit is left
 _LARGEST_DELTA: Final = (1 << 63) - 1
 _LEAST_DELTA: Final = -(1 << 63)
 _ALL_64_BITS: Final = -1
@@ -36,7 +36,7 @@ def walk(data: bytes, position: i64, index: i64, count: i64) -> tuple[i64, i64, 
             position += 1
             size += (byte << 7) - 128
             if byte > 127:
-                size, position = _rest(data, position, size, _MAX_VARINT_BITS)
+                size, position = _rest(data, position, size, _LAST_SHIFT_OF_VARINT)
         stop: i64 = position + (size >> 1)
         raw: i64 = data[position + 1]
         position += 2
@@ -45,7 +45,7 @@ def walk(data: bytes, position: i64, index: i64, count: i64) -> tuple[i64, i64, 
             position += 1
             raw += (byte << 7) - 128
             if byte > 127:
-                raw, position = _rest(data, position, raw, _MAX_VARLONG_BITS)
+                raw, position = _rest(data, position, raw, _LAST_SHIFT_OF_VARLONG)
         if raw != last_raw or raw == _ALL_64_BITS:
             last_raw = raw
             delta: i64 = (raw >> 1 & _LARGEST_DELTA) ^ -(raw & 1)
@@ -60,7 +60,7 @@ def walk(data: bytes, position: i64, index: i64, count: i64) -> tuple[i64, i64, 
             position += 1
             raw += (byte << 7) - 128
             if byte > 127:
-                raw, position = _rest(data, position, raw, _MAX_VARINT_BITS)
+                raw, position = _rest(data, position, raw, _LAST_SHIFT_OF_VARINT)
         if raw != expected:
             in_order = False
         expected += 2
@@ -79,7 +79,7 @@ def walk(data: bytes, position: i64, index: i64, count: i64) -> tuple[i64, i64, 
             position += 1
             raw += (byte << 7) - 128
             if byte > 127:
-                raw, position = _rest(data, position, raw, _MAX_VARINT_BITS)
+                raw, position = _rest(data, position, raw, _LAST_SHIFT_OF_VARINT)
         if not raw & 1:
             position += raw >> 1
         if data[position]:
@@ -104,7 +104,7 @@ def _rest(data: bytes, position: i64, value: i64, last_shift: i64) -> tuple[i64,
         position += 1
         value |= (byte & 127) << shift
         if byte < 128:
-            if shift == _MAX_VARLONG_BITS and byte > 1:
+            if shift == _LAST_SHIFT_OF_VARLONG and byte > 1:
                 raise DecodeError("a timestamp delta of more than 64 bits")
             return value, position
         shift += 7
@@ -119,7 +119,7 @@ def _unsigned(data: bytes, position: i64) -> tuple[i64, i64]:
         position += 1
         raw += (byte << 7) - 128
         if byte > 127:
-            raw, position = _rest(data, position, raw, _MAX_VARINT_BITS)
+            raw, position = _rest(data, position, raw, _LAST_SHIFT_OF_VARINT)
     return raw, position
 
 
