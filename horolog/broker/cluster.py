@@ -18,7 +18,7 @@ from horolog.broker.changes import Changes, Failures
 from horolog.broker.cluster_configs import ClusterConfigs
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import ClusterFile, StoredTopic
-from horolog.broker.cluster_start import Start, identify, record_of
+from horolog.broker.cluster_start import Start, identify, is_unread, record_of
 from horolog.broker.cluster_state import (
     PRODUCER_ID_BLOCK_SIZE,
     BrokerConfigsChanged,
@@ -123,16 +123,22 @@ class Cluster:
         return self._configs.topic(overrides)
 
     def reopened(self, partition: Partition) -> None:
-        """A folder can be read again: a topic that waits for its id has the one that lies there."""
+        """A folder can be read again: a topic that waits for its id has the one that lies there.
+
+        One without an id, or with another topic's, decides nothing while a further folder of the topic is unread.
+        """
         record = self.state.topics.get(partition.topic)
-        if record is None or record.name not in self.state.unidentified:
+        if record is None:
             return
-        topic_id = partition.topic_id
-        if topic_id is None or topic_id in self.by_id:
-            identify(self._logs, partition, record.id)
-        else:
-            record = replace(record, id=topic_id, line="")
-        self.changes.note(TopicsFound((record,)))
+        others = self.topics[record.name].led_here
+        if record.name in self.state.unidentified:
+            topic_id = partition.topic_id
+            if topic_id is not None and topic_id not in self.by_id:
+                record = replace(record, id=topic_id, line="")
+            elif any(map(is_unread, others)):
+                return
+            self.changes.note(TopicsFound((record,)))
+        identify(self._logs, others, record.id)
 
     # -- changes
 
@@ -321,10 +327,11 @@ class Cluster:
         places = {index: one for one, where in record.folders.items() for index in where}
         known = self.topics.get(record.name)
         topic = known or Topic(record.name, record.id, (), dict(record.overrides), config)
+        topic_id = None if record.name in self.state.unidentified else topic.id
         try:
             for index in range(topic.partition_count, record.partition_count):
                 is_mine = index in indexes
-                made = self._logs.create(topic.name, index, config, topic.id, places.get(index)) if is_mine else None
+                made = self._logs.create(topic.name, index, config, topic_id, places.get(index)) if is_mine else None
                 topic.put(index, made)
         except StorageFault:
             if known is None:

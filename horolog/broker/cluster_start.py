@@ -23,6 +23,7 @@ from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import Settings
 from horolog.broker.topic import Topic
 from horolog.broker.topic_settings import as_unknown
+from horolog.protocol.uuids import show_uuid
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ def _is_deleted(partition: Partition, stored: StoredCluster, taken: Takeover) ->
 
 def _may_have_id(found: Iterable[Partition]) -> bool:
     """Whether a folder that nobody can read now may say whose it is."""
-    return any(one.fault is not None for one in found) and all(one.topic_id is None for one in found)
+    return any(map(is_unread, found)) and all(one.topic_id is None for one in found)
 
 
 def record_of(logs: LogManager, topic: Topic) -> StoredTopic:
@@ -56,12 +57,25 @@ def record_of(logs: LogManager, topic: Topic) -> StoredTopic:
     return StoredTopic(topic.name, topic.id, topic.partition_count, dict(topic.overrides), places)
 
 
-def identify(logs: LogManager, partition: Partition, topic_id: bytes) -> None:
-    """A full disk does not keep a partition from being served: its folder gets the id at the next start."""
-    try:
-        logs.identify(partition, topic_id)
-    except StorageFault as fault:
-        log.error("%r: the topic's id could not be written into its folder: %s", partition, fault)
+def is_unread(partition: Partition) -> bool:
+    """Whether nobody could look yet which id its folder has."""
+    return partition.fault is not None and partition.topic_id is None
+
+
+def identify(logs: LogManager, partitions: Iterable[Partition], topic_id: bytes) -> None:
+    """Every folder that can be read has the topic's id; else a start that finds only this folder makes another topic of it.
+
+    A full disk does not keep a partition from being served: its folder gets the id at the next start.
+    """
+    for partition in partitions:
+        if partition.fault is not None or partition.topic_id == topic_id:
+            continue
+        if partition.topic_id is not None:
+            log.warning("%r: its folder has another topic's id, %s", partition, show_uuid(partition.topic_id))
+        try:
+            logs.identify(partition, topic_id)
+        except StorageFault as fault:
+            log.error("%r: the topic's id could not be written into its folder: %s", partition, fault)
 
 
 class Start:
@@ -208,13 +222,17 @@ class Start:
         if missing:
             log.warning("topic %s: partitions %s have no folder and start empty", name, missing[:20])
         recorded = {index: one for one, indexes in planned.folders.items() for index in indexes}
+        is_sure = name not in self.unidentified
         for index in range(count):
-            partition = found.get(index) or self._logs.create_or_offline(
-                name, index, config, topic_id, recorded.get(index)
+            topic.put(
+                index,
+                found.get(index)
+                or self._logs.create_or_offline(
+                    name, index, config, topic_id if is_sure else None, recorded.get(index)
+                ),
             )
-            if partition.topic_id is None and partition.fault is None:
-                identify(self._logs, partition, topic_id)
-            topic.put(index, partition)
+        if is_sure:
+            identify(self._logs, topic.led_here, topic_id)
         self.topics[name] = topic
         self._ids.add(topic_id)
         self.records[name] = record_of(self._logs, topic)

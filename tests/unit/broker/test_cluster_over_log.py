@@ -8,7 +8,9 @@ from horolog.broker.clock import ManualClock
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import FILE_NAME, ClusterFile
+from horolog.broker.log.files.checkpoints import encode_partition_metadata
 from horolog.broker.log.manager import LogManager
+from horolog.broker.log.manager.data_folder import remove_folder
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.storage.memory_disk import ALL, PowerCut
 from horolog.broker.new_topics import NewPartitions, NewTopic
@@ -237,3 +239,56 @@ def test_a_topic_has_its_id_again_when_its_folder_is_back(machine, identified):
     assert topic.find(0).topic_id == topic.id
     again = machine.start()
     assert again.topics["t"].id == topic.id
+
+
+def test_no_folder_gets_an_id_that_was_made_up_while_another_could_not_be_read(machine):
+    """Else that folder alone would make another topic of it, the next time the others cannot be read."""
+    cluster = machine.start()
+    topic_id = cluster.create_topic("t", 2).id
+    append(cluster.topics["t"].find(0))
+    machine.start()
+    lose_line_of(machine, "t")
+    remove_folder(machine.storage, "/data/t-1")
+    machine.storage.fail("read", "t-0/", times=ALL)
+    cluster = machine.start_as_it_is()
+    at_once(cluster.add_partitions, [NewPartitions("t", 3)])
+    topic = cluster.topics["t"]
+    assert [one.topic_id for one in topic.led_here] == [None] * 3
+    machine.storage.heal()
+    assert machine.logs.open_again(topic.find(0))
+    cluster.reopened(topic.find(0))
+    assert [one.topic_id for one in topic.led_here] == [topic_id] * 3
+    lose_line_of(machine, "t")
+    machine.storage.fail("read", "t-0/", times=ALL)
+    assert machine.start_as_it_is().topics["t"].id == topic_id
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_folder_without_an_id_decides_nothing_while_another_is_unread(machine, first):
+    cluster = machine.start()
+    topic_id = cluster.create_topic("t", 2).id
+    for partition in cluster.topics["t"].led_here:
+        append(partition)
+    machine.start()
+    lose_line_of(machine, "t")
+    machine.storage.remove("/data/t-0/partition.metadata")
+    machine.storage.fail("read", "/t-", times=ALL)
+    cluster = machine.start_as_it_is()
+    topic = cluster.topics["t"]
+    machine.storage.heal()
+    for index in (first, 1 - first):
+        assert machine.logs.open_again(topic.find(index))
+        cluster.reopened(topic.find(index))
+    assert topic.id == topic_id
+    assert [one.topic_id for one in topic.led_here] == [topic_id] * 2
+
+
+def test_a_folder_with_another_id_gets_that_of_its_topic(machine, caplog):
+    cluster = machine.start()
+    topic_id = cluster.create_topic("t", 1).id
+    append(cluster.topics["t"].find(0))
+    lose_id_of(machine, "t-0", encode_partition_metadata(b"x" * 16))
+    assert machine.start().topics["t"].find(0).topic_id == topic_id
+    assert "another topic's id" in caplog.text
+    machine.storage.remove("/data/horolog-cluster")
+    assert machine.start().topics["t"].id == topic_id

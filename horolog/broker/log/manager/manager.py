@@ -70,7 +70,7 @@ class LogManager:
             self.partitions.update(folder.partitions)
 
     def create_or_offline(
-        self, topic: str, index: int, config: TopicConfig, topic_id: bytes, place: str | None = None
+        self, topic: str, index: int, config: TopicConfig, topic_id: bytes | None, place: str | None = None
     ) -> Partition:
         """A partition that is on record and has no folder: a new one, or one that is offline because none can be made.
 
@@ -153,7 +153,7 @@ class LogManager:
         return places
 
     def identify(self, partition: Partition, topic_id: bytes) -> None:
-        """Put the topic's id into a folder that has none: made by an old Kafka, or just before a power cut."""
+        """Put the topic's id into a folder that has none or another: made by an old Kafka, or just before a power cut."""
         checkpoints.save_topic_id(self._storage, partition.directory, topic_id)
         partition.topic_id = topic_id
 
