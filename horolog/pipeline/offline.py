@@ -260,7 +260,8 @@ def _cut(segment: Segment, start: int, end: int, task_bytes: int) -> Iterator[tu
 def _with_aborted(piece: Piece, segment: Segment, partition: Partition) -> Piece:
     (entry, *_) = heads_in(segment.log.pread(reader.batch_size(segment, piece.start), piece.start))
     first = max(0, entry.base_offset)
-    return piece._replace(aborted=tuple(partition.aborted_transactions(first, piece.end_offset)))
+    hidden = partition.aborted.overlapping(first, piece.end_offset)
+    return piece._replace(aborted=tuple((one.producer_id, one.first_offset) for one in hidden))
 
 
 def tasks(made: Plan, options: ReadOptions) -> list[list[Piece]]:

@@ -6,6 +6,7 @@ import pytest
 
 from horolog.broker.log.producers import snapshot_file
 from tests.support.log_model import DIRECTORY, Model, small_config
+from tests.support.transactional import aborted_in
 from tests.unit.broker.log.recovery.test_recovery import bases, fill, transaction
 
 ENTRY_BYTES = 34
@@ -72,7 +73,7 @@ def test_transaction_index(kind, was_clean, seals):
     """A reader of committed records would see aborted ones, or miss others."""
     model = built()
     end = model.partition.log_end_offset
-    aborted = model.partition.aborted_transactions(0, end)
+    aborted = aborted_in(model.partition, 0, end)
     assert len(aborted) == 6
     assert len(bases(model)) > 2
     model.partition.close()
@@ -82,11 +83,11 @@ def test_transaction_index(kind, was_clean, seals):
     assert len(files) > 1
     spoil(model, files[0], kind)
     model.reopen(was_clean=was_clean)
-    assert model.partition.aborted_transactions(0, end) == aborted
+    assert aborted_in(model.partition, 0, end) == aborted
     assert model.partition.last_stable_offset == end
     model.partition.sync()
     model.reopen(was_clean=was_clean)
-    assert model.partition.aborted_transactions(0, end) == aborted
+    assert aborted_in(model.partition, 0, end) == aborted
     assert model.partition.folder.counters.indexes_rebuilt.value == 0, "it is right again"
 
 

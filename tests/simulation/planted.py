@@ -21,6 +21,7 @@ from horolog.broker.log.integrity import Damage, IndexSum, surveying
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints
 from horolog.broker.log.partition import Partition, retention
+from horolog.broker.log.partition.aborted import AbortedTransactions
 from horolog.broker.log.partition.expiry import Expiry
 from horolog.broker.log.producers import ProducerStates
 from horolog.broker.log.segments import Segment, TimeSearch
@@ -202,7 +203,7 @@ def shows_open_transactions() -> contextlib.AbstractContextManager[Any]:
 
 
 def shows_aborted_transactions() -> contextlib.AbstractContextManager[Any]:
-    return patch.object(Partition, "aborted_transactions", lambda *_: [])
+    return patch.object(AbortedTransactions, "overlapping", lambda *_: [])
 
 
 def expires_before_the_snapshot() -> contextlib.AbstractContextManager[Any]:

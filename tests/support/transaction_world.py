@@ -156,7 +156,7 @@ class TransactionWorld:
         while offset < stable_offset:
             data = partition.read(offset, 1000, upto=stable_offset)
             aborted = [
-                (first, producer_id) for producer_id, first in partition.aborted_transactions(offset, stable_offset)
+                (one.first_offset, one.producer_id) for one in partition.aborted.overlapping(offset, stable_offset)
             ]
             rows += [(at, value or b"") for at, value in committed_records(data, aborted, offset)]
             offset = _behind(data)

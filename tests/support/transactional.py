@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from horolog.broker.log.partition import Partition
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from horolog.protocol.messages.transactions import (
@@ -32,6 +33,11 @@ def batch(values: list[bytes], producer_id: int, epoch: int, sequence: int, time
             base_sequence=sequence,
         )
     )
+
+
+def aborted_in(partition: Partition, from_offset: int, upto: int) -> list[tuple[int, int]]:
+    """(producer id, first offset) of the aborted transactions that a reader is told of."""
+    return [(one.producer_id, one.first_offset) for one in partition.aborted.overlapping(from_offset, upto)]
 
 
 class Producer:

@@ -320,8 +320,8 @@ def _diverging_epoch(partition: Partition, position: FetchPosition) -> EpochEndO
 
 def _aborted(partition: Partition, from_offset: int, upto: int) -> list[AbortedTransaction]:
     return [
-        AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
-        for producer_id, first_offset in partition.aborted_transactions(from_offset, upto)
+        AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
+        for one in partition.aborted.overlapping(from_offset, upto)
     ]
 
 

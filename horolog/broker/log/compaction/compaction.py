@@ -96,7 +96,7 @@ class Compactor:
             plan,
             partition.config,
             dict(partition.producers().last_records()),
-            partition.aborted_overlapping(first, end),
+            partition.aborted.overlapping(first, end),
             now_ms,
             memory_bytes,
         )

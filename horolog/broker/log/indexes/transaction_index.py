@@ -153,9 +153,3 @@ class TransactionIndex:
         self._written = 0
         if self._storage.exists(self.path):
             self._storage.remove(self.path)
-
-
-def flush_all(indexes: Iterable[TransactionIndex]) -> None:
-    """Write what earlier attempts could not."""
-    for index in indexes:
-        index.flush()

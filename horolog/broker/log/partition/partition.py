@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
-from horolog.broker.log.indexes import AbortedTransaction, TransactionIndex, transaction_index
 from horolog.broker.log.integrity import Seal, seals
 from horolog.broker.log.partition import retention, rewrite, rolling
+from horolog.broker.log.partition.aborted import AbortedTransactions
 from horolog.broker.log.partition.condition import SERVING, Condition
 from horolog.broker.log.partition.durability import Durability
 from horolog.broker.log.partition.expiry import Expiry
@@ -24,7 +24,7 @@ from horolog.broker.log.partition.opened import Opened
 from horolog.broker.log.partition.rewrite import Unreadable
 from horolog.broker.log.partition.sync_state import Snapshot
 from horolog.broker.log.partition.time_watch import kept_ms
-from horolog.broker.log.producers import Completed, Duplicate, ProducerBatch, ProducerStates, snapshot_file
+from horolog.broker.log.producers import Duplicate, ProducerBatch, ProducerStates, snapshot_file
 from horolog.broker.log.segments import (
     Allowance,
     CleanedSegment,
@@ -33,7 +33,6 @@ from horolog.broker.log.segments import (
     Segment,
     TimeSearch,
     convert_whole,
-    segment_for,
     swap_files,
 )
 from horolog.broker.log.storage import NO_DESCRIPTORS, OverlayStorage, StorageFault, parent_of
@@ -55,9 +54,7 @@ class Partition:
     """See the module's docstring."""
 
     __slots__ = (
-        "_aborted",
         "_active",
-        "_completed",
         "_config",
         "_doomed",
         "_durability",
@@ -71,6 +68,7 @@ class Partition:
         "_resources",
         "_sync_state",
         "_times",
+        "aborted",
         "appended_bytes",
         "directory",
         "expiry",
@@ -104,9 +102,8 @@ class Partition:
         self._active = opened.segments[-1]
         self.log_end_offset = self.high_watermark = self._active.next_offset
         self._producers = opened.producers
-        self._completed: list[Completed] = []
         self._epochs = opened.epochs
-        self._aborted = opened.aborted
+        self.aborted = AbortedTransactions(resources.storage, self.directory, self.segments, opened.aborted)
         self._ready = False
         self._failed: StorageFault | None = None
         self._reader = LogReader(self.segments)
@@ -210,7 +207,7 @@ class Partition:
         for batch in checked.batches:
             completed = self._producers.update(batch, now_ms)
             if completed is not None and completed.aborted:
-                self._completed.append(completed)
+                self.aborted.waiting.append(completed.index_entry())
 
     def check_takes_appends(self) -> None:
         """Raises StorageFault if nothing can be appended now."""
@@ -315,8 +312,8 @@ class Partition:
         self._producers.written()
         if not active.sync.is_due:
             self._sync_state.segment_written(active)
-        if self._completed:
-            self._write_completed()
+        if self.aborted.waiting:
+            self.aborted.write()
 
     def _take_back(self, fault: StorageFault) -> None:
         """Return to what the last flush left."""
@@ -328,7 +325,7 @@ class Partition:
             self.stop(f"{fault}; then {second}")
         self.log_end_offset = self.high_watermark
         self._producers.undo_unwritten()
-        self._completed.clear()
+        self.aborted.waiting.clear()
 
     def stop(self, reason: str) -> None:
         """Take no appends, and be read, until `rewrite_job` has gone well."""
@@ -338,17 +335,6 @@ class Partition:
     def go_offline(self, reason: str) -> None:
         """Serve nothing until the folder can be opened again."""
         self._sync_state.go_offline(reason)
-
-    def _write_completed(self) -> None:
-        """Put aborted transactions into the index of their marker's segment; what cannot be written now is before the next sync."""
-        completed, self._completed = self._completed, []
-        for one in completed:
-            index = self._aborted_in(self.segments[segment_for(self.segments, one.last_offset)].base_offset)
-            index.append(one.index_entry())
-            try:
-                index.flush()
-            except StorageFault as fault:
-                log.error("%s-%s: %s", self.topic, self.index, fault)
 
     # -- syncing
 
@@ -374,7 +360,7 @@ class Partition:
         if self.stopped is not None:
             raise self._not_serving()
         try:
-            transaction_index.flush_all(tuple(self._aborted.values()))
+            self.aborted.flush()
             self._durability.sync(self.segments, self.high_watermark)
         except StorageFault as fault:
             if not self._sync_state.condition.is_deleted:
@@ -495,26 +481,6 @@ class Partition:
             return self.leader_epoch
         return self._epochs.epoch_of(offset)
 
-    # -- transactions and producers
-
-    def aborted_transactions(self, from_offset: int, upto: int) -> list[tuple[int, int]]:
-        """(producer id, first offset) of the aborted transactions with records from `from_offset` up to `upto`."""
-        return [(one.producer_id, one.first_offset) for one in self.aborted_overlapping(from_offset, upto)]
-
-    def aborted_overlapping(self, from_offset: int, upto: int) -> list[AbortedTransaction]:
-        """The aborted transactions with records from `from_offset` up to `upto`."""
-        if not self._aborted:
-            return []
-        first = self.segments[segment_for(self.segments, from_offset)].base_offset
-        indexes = (self._aborted[base].entries for base in sorted(self._aborted) if base >= first)
-        return transaction_index.overlapping(indexes, from_offset, upto)
-
-    def _aborted_in(self, base_offset: int) -> TransactionIndex:
-        if base_offset not in self._aborted:
-            path = f"{self.directory}/{base_offset:020d}{transaction_index.SUFFIX}"
-            self._aborted[base_offset] = TransactionIndex(self._resources.storage, path, base_offset)
-        return self._aborted[base_offset]
-
     def producers(self) -> ProducerStates:
         """The producers that have written here."""
         return self._producers
@@ -579,11 +545,10 @@ class Partition:
         self._segments_changed()
         self.expiry.forget(segment.base_offset)
         storage = self._resources.storage
-        base_offset = segment.base_offset
-        for name in (snapshot_file.file_name(base_offset), f"{base_offset:020d}{transaction_index.SUFFIX}"):
-            if storage.exists(f"{self.directory}/{name}"):  # of no use without the log
-                storage.remove(f"{self.directory}/{name}")
-        self._aborted.pop(base_offset, None)
+        snapshot = f"{self.directory}/{snapshot_file.file_name(segment.base_offset)}"
+        if storage.exists(snapshot):  # of no use without the log
+            storage.remove(snapshot)
+        self.aborted.remove(segment.base_offset)
 
     def take_doomed(self, now_ms: int) -> list[Segment]:
         """The segments that have been out of use for long enough: their files are to be removed."""
@@ -625,8 +590,7 @@ class Partition:
         segment = Segment(self.folder, base_offset, seal.contents, self._config, seal.created_ms, seal=seal)
         self.segments.insert(bisect_left(self.segments, base_offset, key=lambda one: one.base_offset), segment)
         if cleaned.aborted:
-            path = f"{self.directory}/{base_offset:020d}{transaction_index.SUFFIX}"
-            self._aborted[base_offset] = TransactionIndex(self._resources.storage, path, base_offset, cleaned.aborted)
+            self.aborted.put(base_offset, cleaned.aborted)
 
     # -- rescanning
 

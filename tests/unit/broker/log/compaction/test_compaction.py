@@ -287,7 +287,7 @@ def end(world, *, committed):
 
 
 def committed(world):
-    hidden = world.partition.aborted_overlapping(0, world.partition.log_end_offset)
+    hidden = world.partition.aborted.overlapping(0, world.partition.log_end_offset)
     gone = {offset for one in hidden for offset in range(one.first_offset, one.last_offset + 1)}
     return {one.key: one.value for one in world.records() if one.offset not in gone}
 

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horolog.broker.log.indexes import AbortedTransaction, TransactionIndex, TransactionIndexError, transaction_index
-from horolog.broker.log.indexes.transaction_index import flush_all
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 
 PATH = "/p/00000000000000000000.txnindex"
@@ -113,7 +112,8 @@ def test_what_could_not_be_written_is_written_by_the_next_attempt(storage):
     storage.fail("write", PATH)
     with pytest.raises(StorageFault):
         index.flush()
-    flush_all([index, index])
+    index.flush()
+    index.flush()
     assert TransactionIndex.load(storage, PATH, 0).entries == index.entries
 
 

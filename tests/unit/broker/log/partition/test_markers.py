@@ -9,7 +9,7 @@ from horolog.protocol.records.batch import read_header
 from horolog.protocol.records.control import Marker
 from horolog.protocol.records.entries import iter_records
 from tests.support.log_model import NOW_MS, Model, small_config
-from tests.support.transactional import batch
+from tests.support.transactional import aborted_in, batch
 
 OLD_MS = NOW_MS - 10_000_000
 LATER_MS = NOW_MS + 5_000_000
@@ -35,7 +35,7 @@ def test_a_marker_ends_the_transaction_and_is_told_to_readers(model, committed):
     assert partition.last_stable_offset == 0  # it is not written yet
     partition.flush()
     assert partition.last_stable_offset == partition.high_watermark == 2
-    assert partition.aborted_transactions(0, 2) == ([] if committed else [(7, 0)])
+    assert aborted_in(partition, 0, 2) == ([] if committed else [(7, 0)])
     header = read_header(partition.read(1, 1000))
     assert (header.is_control, header.is_transactional, header.base_offset, header.producer_id) == (True, True, 1, 7)
     assert [record.value for record in iter_records(partition.read(0, 1000))] == [b"v"]

@@ -20,6 +20,7 @@ from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.control import Marker
 from horolog.protocol.records.record import Record
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, read_all, small_config
+from tests.support.transactional import aborted_in
 
 DAY_MS = 86_400_000
 
@@ -562,10 +563,10 @@ def test_an_index_of_aborted_transactions_that_can_not_be_written_is_before_the_
         model.flush()
     model.storage.heal()
     expected = [(7, 0), (7, 2), (7, 4)]
-    assert model.partition.aborted_transactions(0, 6) == expected
+    assert aborted_in(model.partition, 0, 6) == expected
     model.sync()
     model.close_and_open()
-    assert model.partition.aborted_transactions(0, 6) == expected
+    assert aborted_in(model.partition, 0, 6) == expected
 
 
 def test_a_partition_whose_log_is_replaced_is_the_fresh_opening_and_takes_no_appends(model):

@@ -14,6 +14,7 @@ from horolog.protocol.records.control import Marker, encode_marker
 from horolog.protocol.records.head import TRANSACTIONAL_BIT, heads_in
 from horolog.protocol.records.record import Record
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, read_all, small_config
+from tests.support.transactional import aborted_in
 
 
 def fill(model, count=12, size=80):
@@ -417,12 +418,12 @@ def test_transactions_are_found_again_in_the_log():
     transaction(model, 8, 0, committed=False)
     partition = model.partition
     assert partition.log_end_offset == partition.last_stable_offset == 6
-    assert partition.aborted_transactions(0, 6) == [(7, 2), (8, 4)]
-    assert partition.aborted_transactions(4, 6) == [(8, 4)]
+    assert aborted_in(partition, 0, 6) == [(7, 2), (8, 4)]
+    assert aborted_in(partition, 4, 6) == [(8, 4)]
     assert partition.first_at_or_after(51) is None, "a marker's time is no answer"
     assert partition.largest_timestamp()[:2] == (50, 0)
     model.close_and_open()
-    assert model.partition.aborted_transactions(0, 6) == [(7, 2), (8, 4)]
+    assert aborted_in(model.partition, 0, 6) == [(7, 2), (8, 4)]
 
 
 def test_an_open_transaction_holds_the_stable_offset():
