@@ -1,7 +1,7 @@
 """Measures horolog and real Kafka releases alternately in one run: rates, CPU, latency, memory, starts, and how they stand to the targets.
 
     python -m benchmarks.compare --quick                  # about three minutes
-    python -m benchmarks.compare --write-docs             # 20 to 25 minutes, all tables, the performance page rewritten
+    python -m benchmarks.compare --write-docs             # about an hour, all tables, the performance page rewritten
 
 In every round each load runs on each broker in turn, the order reversed in every second round; figures are medians over the rounds. A broker
 that waits for its turn is left running and idle. Kafka gets a 1 GiB heap and is warmed up before the first round.
@@ -30,7 +30,7 @@ SETTLE_SECONDS = 0.3
 IDLE_SETTLE_SECONDS = 2.0
 IDLE_CONNECTIONS = 2000
 PARTITIONS, PARTITIONS_PER_TOPIC = 3500, 100
-WARM_UP = ("raw", "small-64", "lookup-16kb", "paced")
+WARM_UP = ("raw-mixed", "lz4-100", "small-64", "lookup-16kb", "paced")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Plan:
 
 
 QUICK = Plan(rounds=1, seconds=2.0, warm_seconds=0.5, starts=2, idle_seconds=4.0, warm_up_seconds=2.5)
-FULL = Plan(rounds=3, seconds=4.0, warm_seconds=1.0, starts=3, idle_seconds=10.0, warm_up_seconds=8.0)
+FULL = Plan(rounds=5, seconds=4.0, warm_seconds=1.0, starts=3, idle_seconds=10.0, warm_up_seconds=8.0)
 
 
 @dataclass(slots=True)
@@ -200,7 +200,7 @@ def choose(arguments: argparse.Namespace) -> tuple[Scenario, ...]:
         one for one in SCENARIOS if (one.name in arguments.only if arguments.only else one.quick or not arguments.quick)
     ]
     if arguments.loadgen:
-        chosen = [one for one in chosen if one.arguments[0] in second_opinion.NAMES]
+        chosen = [one for one in chosen if second_opinion.drives(one.arguments)]
     return tuple(chosen)
 
 

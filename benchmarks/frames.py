@@ -3,13 +3,16 @@
 Written with `struct` alone and without the product's own codec: a generator must not share a mistake, or a cost, with what it measures.
 """
 
+import gzip
 import random
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 
+import cramjam
 import crc32c
+import lz4.frame
 
 CLIENT_ID = b"bench"
 BATCH_HEADER = struct.Struct(">qiibIhiqqqhii")
@@ -85,9 +88,9 @@ def batch(values: Sequence[bytes], first_timestamp: int, step_ms: int = 0) -> by
     return retimed(bytes(BATCH_HEADER_SIZE) + b"".join(parts), len(values), first_timestamp, step_ms)
 
 
-def mixed_batch(count: int, first_timestamp: int) -> bytes:
+def mixed_batch(count: int, first_timestamp: int, seed: int = 0) -> bytes:
     """A v2 batch as real producers send it: values of 20 to 600 bytes, each record with a key and a time of its own."""
-    chance = random.Random(count)
+    chance = random.Random(count + seed)
     text = b"".join(payloads(600, 16))
     parts = []
     for index in range(count):
@@ -97,6 +100,33 @@ def mixed_batch(count: int, first_timestamp: int) -> bytes:
         record += varint(len(value)) + value + b"\0"
         parts += [varint(len(record)), record]
     return retimed(bytes(BATCH_HEADER_SIZE) + b"".join(parts), count, first_timestamp, 1)
+
+
+def compressed(template: bytes, codec: str) -> bytes:
+    """The same records behind one codec."""
+    number, compress = CODECS[codec]
+    attributes, counted, records = template[21:23], template[23:BATCH_HEADER_SIZE], template[BATCH_HEADER_SIZE:]
+    body = bytes([attributes[0], attributes[1] | number]) + counted + compress(records)
+    return template[:8] + struct.pack(">iibI", len(body) + 9, -1, 2, crc32c.crc32c(body)) + body
+
+
+def _snappy_blocks(data: bytes) -> bytes:
+    """As Java's clients frame it: a magic, two versions, and blocks of 32 KiB, each behind its size."""
+    out = [b"\x82SNAPPY\x00", struct.pack(">ii", 1, 1)]
+    for at in range(0, len(data), SNAPPY_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(data[at : at + SNAPPY_BLOCK_BYTES]))
+        out += [struct.pack(">i", len(block)), block]
+    return b"".join(out)
+
+
+SNAPPY_BLOCK_BYTES = 32 << 10
+CODECS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
+    "gzip": (1, lambda data: gzip.compress(data, 6, mtime=0)),
+    "snappy": (2, _snappy_blocks),
+    "lz4": (3, lambda data: lz4.frame.compress(data, block_linked=False, store_size=False)),  # no other is read by Java
+    "zstd": (4, lambda data: bytes(cramjam.zstd.compress(data, 3))),
+}
+"""By name: the number in a batch's attributes, and what compresses as clients do by default."""
 
 
 def retimed(template: bytes, count: int, first_timestamp: int, step_ms: int) -> bytes:
@@ -122,7 +152,7 @@ def request(api: int, version: int, body: bytes, correlation_id: int = 0) -> byt
 
 
 def produce(version: int, topic: str, records: bytes, *, acks: int = 1, partition: int = 0) -> bytes:
-    """Produce v2 (old sets) or v3 (batches)."""
+    """Produce v2 (old sets), v3 (batches), or v7 (batches behind zstd)."""
     body = text(None) if version >= 3 else b""
     body += struct.pack(">hii", acks, 30_000, 1) + text(topic) + struct.pack(">iii", 1, partition, len(records))
     return request(Api.PRODUCE, version, body + records)
@@ -141,6 +171,21 @@ def list_offsets(topic: str, timestamp: int, partition: int = 0) -> bytes:
     """ListOffsets v1."""
     body = struct.pack(">ii", -1, 1) + text(topic) + struct.pack(">iiq", 1, partition, timestamp)
     return request(Api.LIST_OFFSETS, 1, body)
+
+
+def first_offset_at(topic: str, timestamp: int, partition: int = 0) -> bytes:
+    """ListOffsets v0, which asks for the segments before a time: one of them."""
+    body = struct.pack(">ii", -1, 1) + text(topic) + struct.pack(">iiqi", 1, partition, timestamp, 1)
+    return request(Api.LIST_OFFSETS, 0, body)
+
+
+def offset_of_max_timestamp(topic: str, partition: int = 0) -> bytes:
+    """ListOffsets v7, the first that knows -3."""
+    named = bytes([2, len(topic) + 1]) + topic.encode()
+    asked = struct.pack(">iiq", partition, -1, -3)
+    head = struct.pack(">hhih", Api.LIST_OFFSETS, 7, 0, len(CLIENT_ID)) + CLIENT_ID + b"\0"
+    body = head + struct.pack(">ib", -1, 0) + named + b"\x02" + asked + b"\0\0\0"
+    return struct.pack(">i", len(body)) + body
 
 
 def metadata(topics: Sequence[str] | None) -> bytes:
@@ -177,9 +222,9 @@ def produce_error_at(topic: str) -> int:
     return 4 + 4 + 4 + len(text(topic)) + 4 + 4
 
 
-def produce_reply_size(topic: str) -> int:
-    """Produce v2 and v3: error, base offset, append time, and the throttle time behind the topics."""
-    return produce_error_at(topic) + 2 + 8 + 8 + 4
+def produce_reply_size(topic: str, version: int = 3) -> int:
+    """Error, base offset, append time, from v5 on the start of the log, and the throttle time behind the topics."""
+    return produce_error_at(topic) + 2 + 8 + 8 + (8 if version >= 5 else 0) + 4
 
 
 def lookup_error_at(topic: str) -> int:
@@ -189,6 +234,25 @@ def lookup_error_at(topic: str) -> int:
 def lookup_reply_size(topic: str) -> int:
     """ListOffsets v1: error, timestamp, offset."""
     return lookup_error_at(topic) + 2 + 8 + 8
+
+
+def first_offset_error_at(topic: str) -> int:
+    return produce_error_at(topic)
+
+
+def first_offset_reply_size(topic: str) -> int:
+    """ListOffsets v0: error, and an array of one offset."""
+    return first_offset_error_at(topic) + 2 + 4 + 8
+
+
+def max_timestamp_error_at(topic: str) -> int:
+    """ListOffsets v7: tags behind the correlation id, the throttle time, and arrays that count in one byte."""
+    return 4 + 4 + 1 + 4 + 1 + 1 + len(topic) + 1 + 4
+
+
+def max_timestamp_reply_size(topic: str) -> int:
+    """Error, timestamp, offset, leader epoch, and the tags of partition, topic and answer."""
+    return max_timestamp_error_at(topic) + 2 + 8 + 8 + 4 + 3
 
 
 def fetch_error_at(topic: str) -> int:

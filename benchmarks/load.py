@@ -26,6 +26,7 @@ from benchmarks.peer import BrokerError, Peer
 NO_ERROR = b"\0\0"
 LOOKUP_FRAMES = 20_000
 PACED_WARM_PART = 0.1
+MIXED_BATCHES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,9 @@ class Options:
     topic: str = ""
     fill_records: int = 1_000_000
     batch_bytes: int = 16384
+    codec: str = ""
+    mixed: bool = False
+    partitions: int = 1
     settings: tuple[tuple[str, str], ...] = ()
 
 
@@ -72,7 +76,7 @@ class Meter:
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
-        self.broker = process.cpu_seconds(pid) if pid else None
+        self.broker = process.fine_cpu_seconds(pid) if pid else None
         self.client = _own_cpu()
         self.began = time.perf_counter()
 
@@ -81,7 +85,7 @@ class Meter:
     ) -> Result:
         took = time.perf_counter() - self.began
         client = _own_cpu() - self.client
-        broker = process.cpu_seconds(self.pid) - self.broker if self.broker is not None else None
+        broker = process.fine_cpu_seconds(self.pid) - self.broker if self.broker is not None else None
         if not count:
             raise BrokerError("nothing was answered in the time measured")
         return Result(
@@ -121,7 +125,7 @@ class RunTopic:
 
     def __enter__(self) -> str:
         with Peer(self.options.address) as asker:
-            asker.create_topics([self.name], 1, dict(self.options.settings))
+            asker.create_topics([self.name], self.options.partitions, dict(self.options.settings))
         return self.name
 
     def __exit__(self, *_exc: object) -> None:
@@ -130,11 +134,32 @@ class RunTopic:
 
 
 def _produce_load(options: Options, topic: str, *, old: bool) -> pump.Load:
-    values = frames.payloads(options.size_bytes)
-    values = (values * (options.records // len(values) + 1))[: options.records]
-    records = frames.message_set(values, now_ms()) if old else frames.batch(values, now_ms())
-    frame = frames.produce(2 if old else 3, topic, records, acks=options.acks)
-    return pump.Load([frame], [NO_ERROR], frames.produce_error_at(topic), frames.produce_reply_size(topic))
+    """Frames in turn over the partitions; records that vary come in batches that vary too."""
+    version = 2 if old else 7 if options.codec == "zstd" else 3
+    sets = [_records(options, number, old=old) for number in range(MIXED_BATCHES if options.mixed else 1)]
+    made = [
+        frames.produce(version, topic, sets[number % len(sets)], acks=options.acks, partition=partition)
+        for number, partition in enumerate(_shuffled(options.partitions) or [0] * len(sets))
+    ]
+    expected = [NO_ERROR] * len(made)
+    return pump.Load(made, expected, frames.produce_error_at(topic), frames.produce_reply_size(topic, version))
+
+
+def _shuffled(partitions: int) -> list[int]:
+    """Partitions in an order in which neighbours do not follow each other; nothing where there is one."""
+    order = list(range(partitions)) if partitions > 1 else []
+    random.Random(partitions).shuffle(order)
+    return order
+
+
+def _records(options: Options, number: int, *, old: bool) -> bytes:
+    if options.mixed:
+        made = frames.mixed_batch(options.records, now_ms(), number)
+    else:
+        values = frames.payloads(options.size_bytes)
+        values = (values * (options.records // len(values) + 1))[: options.records]
+        made = frames.message_set(values, now_ms()) if old else frames.batch(values, now_ms())
+    return frames.compressed(made, options.codec) if options.codec else made
 
 
 def now_ms() -> int:
@@ -241,6 +266,24 @@ def time_lookup(options: Options) -> Result:
     return _closed_loop(options, load, "timelookup", "lookups")
 
 
+def max_lookup(options: Options) -> Result:
+    """ListOffsets v7 for the record with the largest time, of a filled topic."""
+    topic, last = filled(options), options.fill_records - 1
+    wanted = struct.pack(">hqq", 0, fill.FIRST_TIMESTAMP + last, last)
+    asked = frames.offset_of_max_timestamp(topic)
+    at, size = frames.max_timestamp_error_at(topic), frames.max_timestamp_reply_size(topic)
+    return _closed_loop(options, pump.Load([asked], [wanted], at, size), "maxlookup", "lookups")
+
+
+def old_lookup(options: Options) -> Result:
+    """ListOffsets v0 for the end of a filled topic, which clients before 0.10.1 ask for."""
+    topic = filled(options)
+    wanted = struct.pack(">hiq", 0, 1, options.fill_records)
+    asked = frames.first_offset_at(topic, -1)
+    at, size = frames.first_offset_error_at(topic), frames.first_offset_reply_size(topic)
+    return _closed_loop(options, pump.Load([asked], [wanted], at, size), "oldlookup", "lookups")
+
+
 def many_connections(options: Options) -> Result:
     """Idle connections that have asked for ApiVersions once; what each adds to the broker's resident memory."""
     if not options.pid:
@@ -291,6 +334,8 @@ MODES: dict[str, Callable[[Options], Result]] = {
     "endtoend": end_to_end,
     "consume": consume_all,
     "timelookup": time_lookup,
+    "maxlookup": max_lookup,
+    "oldlookup": old_lookup,
     "manyconn": many_connections,
     "clientproduce": client_produce,
     "clientconsume": client_consume,
@@ -316,10 +361,15 @@ def parse(arguments: list[str] | None = None) -> tuple[str, Options]:
         "rate",
         "fill_records",
         "batch_bytes",
+        "partitions",
     ):
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=getattr(defaults, name))
     for name in ("seconds", "warm_seconds"):
         parser.add_argument(f"--{name.replace('_', '-')}", type=float, default=getattr(defaults, name))
+    parser.add_argument("--codec", default="", choices=["", *frames.CODECS])
+    parser.add_argument(
+        "--mixed", action="store_true", help="records of 20 to 600 bytes, with times and keys that vary"
+    )
     chosen = vars(parser.parse_args(arguments))
     settings = tuple(tuple(pair.split("=", 1)) for pair in chosen.pop("set"))
     return chosen.pop("mode"), Options(**chosen, settings=settings)

@@ -24,7 +24,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def fine_cpu_seconds(pid: int) -> float:
-    """Time on a core of the threads that live now, in nanosecond steps: for an idle process."""
+    """Time on a core of the threads that live now, in nanosecond steps."""
     total = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:

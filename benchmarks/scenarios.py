@@ -38,27 +38,60 @@ class Scenario:
     stretch: float = 1.0  # of the time of a load: rare latencies need many samples
 
 
-def _faster(ratio: float, against: str = NEWEST) -> Target:
-    return Target("rate", against, ratio)
+def _beside(rate: float, cpu: float, against: str = NEWEST) -> tuple[Target, Target]:
+    """So much of a Kafka's rate at the least, so much of its CPU at the most."""
+    return Target("rate", against, rate), Target("cpu_s_per_million", against, cpu, at_least=False)
 
 
-def _small(connections: int) -> Scenario:
+def _small(connections: int, rate: float, cpu: float) -> Scenario:
     return Scenario(
         f"small-{connections}",
         f"one-record requests, {connections} connection{'s' if connections > 1 else ''}",
         ("smallreq", "--connections", str(connections)),
-        (_faster(1.5),),
+        _beside(rate, cpu),
+    )
+
+
+def _batches(name: str, title: str, *extra: str) -> Scenario:
+    arguments = ("raw", "--records", "1000", "--connections", "2", "--in-flight", "4", *extra)
+    return Scenario(name, f"{title}, 2 connections x 4 in flight", arguments, _beside(1.5, 0.4))
+
+
+def _compressed(codec: str, size_bytes: int) -> Scenario:
+    records = 102_400 // size_bytes
+    return Scenario(
+        f"{codec}-{size_bytes}",
+        f"{codec}, {records} x {size_bytes} B batches, 2 connections x 4 in flight",
+        (
+            *("raw", "--codec", codec, "--records", str(records), "--size-bytes", str(size_bytes)),
+            *("--connections", "2", "--in-flight", "4"),
+        ),
+        _beside(1.0, 0.9),
+        kafka=(NEWEST,),
+        quick=codec == "lz4",
     )
 
 
 def _fsync(connections: int) -> Scenario:
     return Scenario(
         f"fsync-{connections}",
-        f"acks=all on the disk, one-record requests, {connections} connections",
+        f"acks=all on the disk, one-record requests, {connections} connection{'s' if connections > 1 else ''}",
         ("smallreq", "--acks", "-1", "--connections", str(connections)),
-        (_faster(1.0),),
+        (Target("rate", NEWEST, 1.0),),
         kafka_topic=("--set", "flush.messages=1"),
         quick=connections == 16,
+    )
+
+
+def _spread(partitions: int) -> Scenario:
+    """What a request costs where there is more of everything; beside horolog alone."""
+    return Scenario(
+        f"spread-{partitions}",
+        f"one-record requests over {partitions:,} partition{'s' if partitions > 1 else ''}, 16 connections",
+        ("smallreq", "--connections", "16", "--partitions", str(partitions)),
+        (Target("cpu_s_per_million", "spread-1", 1.25, at_least=False),) if partitions > 1 else (),
+        kafka=(),
+        quick=False,
     )
 
 
@@ -88,18 +121,15 @@ def _growing() -> list[Scenario]:
     return made
 
 
-OLD_TARGETS = (_faster(1.5, "3.9.2"), _faster(1.0, "0.10.2.2"))
+OLD_TARGETS = (*_beside(1.5, 0.7, "3.9.2"), *_beside(1.1, 0.7, "0.10.2.2"))
 
 SCENARIOS: tuple[Scenario, ...] = (
-    Scenario(
-        "raw",
-        "1000 x 100 B batches, 2 connections x 4 in flight",
-        ("raw", "--records", "1000", "--connections", "2", "--in-flight", "4"),
-        (_faster(1.5), Target("cpu_s_per_million", NEWEST, 0.6, at_least=False)),
-    ),
-    _small(1),
-    _small(16),
-    _small(64),
+    _batches("raw", "1000 x 100 B batches"),
+    _batches("raw-mixed", "1000 records of 20 to 600 B, times and keys that vary", "--mixed"),
+    _small(1, 1.4, 0.5),
+    _small(16, 1.3, 0.45),
+    _small(64, 1.3, 0.45),
+    *(_compressed(codec, size) for codec in ("lz4", "zstd", "snappy", "gzip") for size in (100, 1024)),
     Scenario(
         "old-100",
         "old format: Produce v2, 100 x 100 B magic 1, 2 connections x 4 in flight",
@@ -111,33 +141,76 @@ SCENARIOS: tuple[Scenario, ...] = (
         "old-1",
         "old format, one message a request, 16 connections",
         ("oldproduce", "--records", "1", "--connections", "16"),
+        OLD_TARGETS,
         kafka=OLD_KAFKA,
         quick=False,
     ),
     Scenario(
-        "paced", "1,000 records/s, acknowledgement", ("paced",), (Target("p999_ms", NEWEST, 1 / 3, at_least=False),)
+        "paced",
+        "1,000 records/s, acknowledgement",
+        ("paced",),
+        (
+            Target("p999_ms", NEWEST, 0.3, at_least=False),
+            Target("cpu_s_per_million", NEWEST, 0.6, at_least=False),
+        ),
+    ),
+    Scenario(
+        "paced-all",
+        "1,000 records/s, acks=all on the disk, acknowledgement",
+        ("paced", "--acks", "-1"),
+        (Target("p999_ms", NEWEST, 0.7, at_least=False), Target("cpu_s_per_million", NEWEST, 0.6, at_least=False)),
+        kafka=(NEWEST,),
+        kafka_topic=("--set", "flush.messages=1"),
+        quick=False,
     ),
     Scenario("endtoend", "1,000 records/s, produce to consume", ("endtoend",), quick=False, stretch=2.5),
     Scenario(
-        "consume-1mb", "consume 100 B records, 1 MB batches", _consume("consume", LARGE_BATCH_BYTES), (_faster(1.0),)
+        "consume-1mb",
+        "consume 100 B records, 1 MB batches",
+        _consume("consume", LARGE_BATCH_BYTES),
+        _beside(1.0, 0.8),
     ),
-    Scenario("consume-16kb", "consume 100 B records, 16 KB batches", _consume("consume", 16384), (_faster(1.0),)),
+    Scenario("consume-16kb", "consume 100 B records, 16 KB batches", _consume("consume", 16384), _beside(1.0, 0.8)),
     Scenario(
-        *_lookup("lookup-16kb", "look-up by time, 16 KB batches, 1 connection", 1_000_000, 16384), (_faster(1.5),)
+        *_lookup("lookup-16kb", "look-up by time, 16 KB batches, 1 connection", 1_000_000, 16384), _beside(1.5, 0.5)
     ),
     Scenario(
         *_lookup("lookup-1mb", "look-up by time, 1 MB batches, 1 connection", 1_000_000, LARGE_BATCH_BYTES),
-        (_faster(1.0),),
+        _beside(4.0, 0.5),
+    ),
+    Scenario(
+        "lookup-max",
+        "look-up of the largest time, 16 KB batches, 1 connection",
+        ("maxlookup", "--fill-records", "1000000"),
+        _beside(1.5, 0.5),
+        kafka=(NEWEST,),
+        quick=False,
+    ),
+    Scenario(
+        "lookup-v0",
+        "ListOffsets v0, 1 connection",
+        ("oldlookup", "--fill-records", "1000000"),
+        _beside(1.5, 0.5, "3.9.2"),
+        kafka=OLD_KAFKA,
+        quick=False,
     ),
     *_growing(),
-    _fsync(1),
-    _fsync(16),
+    *map(_fsync, (1, 16, 256)),
+    *map(_spread, (1, 64, 512, 4096)),
+    Scenario(
+        "small-1024",
+        "one-record requests, 1,024 connections",
+        ("smallreq", "--connections", "1024"),
+        (Target("cpu_s_per_million", "small-1", 1.25, at_least=False),),
+        kafka=(NEWEST,),
+        quick=False,
+    ),
     Scenario("client-produce", "confluent-kafka producer, 100 B records", ("clientproduce",), kafka=(NEWEST,)),
     Scenario(
         "client-consume",
         "confluent-kafka consumer, 16 KB batches",
         _consume("clientconsume", 16384),
-        (_faster(1.0),),
+        (Target("rate", NEWEST, 1.0),),
         kafka=(NEWEST,),
     ),
 )

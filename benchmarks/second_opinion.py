@@ -5,6 +5,7 @@ The program takes `MODE -addr ... -topic ... -secs ...` and prints one JSON obje
 
 import json
 import subprocess
+from collections.abc import Sequence
 from typing import Any
 
 from benchmarks import fill, load, process
@@ -23,6 +24,12 @@ NAMES = {
     "timelookup": ("timelookup", "req_s"),
 }
 assert set(NAMES) < set(MODES)
+OURS_ALONE = frozenset({"--mixed", "--codec", "--partitions"})
+
+
+def drives(arguments: Sequence[str]) -> bool:
+    """Whether the other generator has a load of this kind."""
+    return arguments[0] in NAMES and OURS_ALONE.isdisjoint(arguments)
 
 
 def run(program: str, mode: str, options: Options) -> dict[str, Any]:
@@ -36,9 +43,9 @@ def run(program: str, mode: str, options: Options) -> dict[str, Any]:
 
 
 def _measure(program: str, mode: str, options: Options, topic: str) -> dict[str, Any]:
-    before = process.cpu_seconds(options.pid) if options.pid else 0.0
+    before = process.fine_cpu_seconds(options.pid) if options.pid else 0.0
     said = _ask([program, *arguments(mode, options, topic, options.seconds)])
-    return result(mode, said, options.seconds, process.cpu_seconds(options.pid) - before if options.pid else None)
+    return result(mode, said, options.seconds, process.fine_cpu_seconds(options.pid) - before if options.pid else None)
 
 
 def result(mode: str, said: dict[str, Any], seconds: float, broker_cpu_s: float | None) -> dict[str, Any]:

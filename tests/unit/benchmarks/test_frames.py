@@ -3,11 +3,14 @@
 import struct
 import zlib
 
+import pytest
 from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import frames
+from horolog.protocol.compile import decode
+from horolog.protocol.messages.list_offsets import ListOffsetsRequest
 from horolog.protocol.records import batch
 
 VALUES = st.lists(st.binary(max_size=300), min_size=1, max_size=40)
@@ -31,6 +34,40 @@ def test_a_batch_reads_back_with_its_values_and_times(values, first, step_ms):
 def test_retimed_is_the_batch_with_another_base_time(values, first, later, step_ms):
     assert frames.retimed(frames.batch(values, first, step_ms), len(values), later, step_ms) == frames.batch(
         values, later, step_ms
+    )
+
+
+@pytest.mark.parametrize("codec", frames.CODECS)
+@given(values=VALUES, first=TIMES, step_ms=STEPS)
+def test_a_compressed_batch_reads_back_as_the_plain_one(codec, values, first, step_ms):
+    plain = frames.batch(values, first, step_ms)
+    data = frames.compressed(plain, codec)
+    assert batch.crc_matches(data, 0, len(data))
+    assert batch.read_header(data).codec.name.lower() == codec
+    assert list(batch.iter_batch(data)) == list(batch.iter_batch(plain))
+
+
+def test_records_of_a_mixed_batch_vary():
+    data = frames.mixed_batch(50, 1000)
+    records = list(batch.iter_batch(data))
+    assert batch.crc_matches(data, 0, len(data))
+    assert all(20 <= len(record.value) <= 600 for record in records)
+    assert min(len({record.key for record in records}), len({len(record.value) for record in records})) > 30
+
+
+@pytest.mark.parametrize(
+    ("frame", "version", "timestamp", "head_size"),
+    [
+        (frames.first_offset_at("topic", -1, 3), 0, -1, 4 + 10 + len(frames.CLIENT_ID)),
+        (frames.offset_of_max_timestamp("topic", 3), 7, -3, 4 + 10 + len(frames.CLIENT_ID) + 1),
+    ],
+)
+def test_look_ups_ask_for_what_they_say(frame, version, timestamp, head_size):
+    assert struct.unpack(">i", frame[:4])[0] == len(frame) - 4
+    (asked,) = decode(ListOffsetsRequest, version, frame, head_size, to_the_end=True).topics
+    assert (asked.name, [(one.partition_index, one.timestamp) for one in asked.partitions]) == (
+        "topic",
+        [(3, timestamp)],
     )
 
 

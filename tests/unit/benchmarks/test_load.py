@@ -1,9 +1,15 @@
 """The table of scenarios fits the generator, and percentiles are what they say."""
 
+import struct
+
 import pytest
 
-from benchmarks import compare, load, second_opinion
+from benchmarks import compare, frames, load, second_opinion
 from benchmarks.scenarios import SCENARIOS, SHORT
+
+BATCH_AT = (
+    len(frames.batch(frames.payloads(100, 1), 0)) + 8
+)  # a partition's number and the size of its records stand before them
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
@@ -14,6 +20,27 @@ def test_the_generator_takes_every_scenario(scenario):
     names = {one.name for one in SCENARIOS}
     assert all(target.against in scenario.kafka or target.against in names for target in scenario.targets)
     assert all(target.metric in SHORT for target in scenario.targets)
+
+
+def produced(*arguments):
+    _, options = load.parse(["raw", "--address", "a:1", *arguments])
+    return load._produce_load(options, "t", old=False).frames
+
+
+def test_a_load_over_many_partitions_asks_each_of_them_once_a_turn():
+    made = produced("--partitions", "64")
+    assert sorted(struct.unpack_from(">i", frame, len(frame) - BATCH_AT)[0] for frame in made) == list(range(64))
+
+
+def test_batches_of_a_mixed_load_vary_and_those_of_another_do_not():
+    assert len(set(produced("--mixed", "--records", "10"))) == load.MIXED_BATCHES
+    assert len(produced("--records", "10")) == 1
+
+
+def test_the_other_generator_is_not_asked_for_what_it_cannot_do():
+    driven = [one.name for one in SCENARIOS if second_opinion.drives(one.arguments)]
+    assert {"raw", "small-64", "consume-1mb"} <= set(driven)
+    assert not {"raw-mixed", "lz4-100", "spread-64", "lookup-max"} & set(driven)
 
 
 def test_topic_settings_are_pairs():
@@ -34,7 +61,7 @@ def test_a_quick_run_measures_a_part_of_the_full_one(quick):
     chosen = compare.parse(["--quick"] if quick else [])
     scenarios = compare.choose(chosen)
     assert all(one.quick for one in scenarios) == quick
-    assert compare.plan_of(chosen).rounds == (1 if quick else 3)
+    assert compare.plan_of(chosen).rounds == (1 if quick else 5)
     assert any(target.metric == "p999_ms" for one in scenarios for target in one.targets)
 
 
