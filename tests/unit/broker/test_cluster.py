@@ -6,13 +6,14 @@ import pytest
 
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import FILE_NAME, StoredTopic
-from horolog.broker.cluster_state import PRODUCER_ID_BLOCK_SIZE
+from horolog.broker.cluster_state import PRODUCER_ID_BLOCK_SIZE, Lead, LeadsChanged
+from horolog.broker.log.partition import SERVING
 from horolog.broker.new_topics import MAX_PARTITIONS_PER_REQUEST, NewPartitions, NewTopic
 from horolog.broker.topic_names import KRAFT_METADATA
 from horolog.broker.topic_settings import SETTINGS_UNKNOWN
 from horolog.protocol.errors import ErrorCode
 from tests.support.at_once import at_once, delete_topic
-from tests.unit.broker.cluster_stand_ins import Machine
+from tests.unit.broker.cluster_stand_ins import FakeLogs, FakePartition, Machine
 
 PATH = f"/data/{FILE_NAME}"
 
@@ -432,3 +433,88 @@ class TestProducerIds:
         machine.storage.remove(PATH)
         machine.storage.sync_dir("/data")
         assert machine.start().next_producer_id() > max(before) + 1_000_000
+
+
+def test_a_topic_that_cannot_be_made_is_raised(machine):
+    cluster = machine.start()
+    with pytest.raises(ClusterError) as caught:
+        cluster.create_topic("t", 0)
+    assert caught.value.code == ErrorCode.INVALID_PARTITIONS
+
+
+def test_every_change_counts_as_one_write(machine):
+    cluster = machine.start()
+    before = cluster.change_count
+    cluster.create_topic("t")
+    cluster.create_topic("u")
+    assert cluster.change_count - before == 2
+    assert repr(cluster) == "<Cluster the-cluster: 2 topics, 6 partitions>"
+
+
+class TestLeading:
+    def given_to(self, cluster, node, epoch):
+        change = LeadsChanged((((cluster.topics["t"].id, 1), Lead(node, epoch)),))
+        assert at_once(cluster.changes.make, lambda _: change) == {}
+
+    def test_a_partition_goes_to_another_broker_and_comes_back(self, machine):
+        cluster = machine.start()
+        topic = cluster.create_topic("t", 2)
+        told = []
+        cluster.on_led = lambda *place: told.append(("here", *place))
+        cluster.on_led_elsewhere = lambda *place: told.append(("elsewhere", *place))
+        partition = topic.find(1)
+        self.given_to(cluster, 2, 4)
+        assert topic.find(1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        at_once(cluster.alter_topic_configs, {"t": {"retention.ms": "5"}})
+        self.given_to(cluster, 1, 5)
+        assert topic.find(1) is partition
+        assert (partition.leader_epoch, partition.config.retention_ms) == (5, 5)
+        assert told == [("elsewhere", "t", 1), ("here", "t", 1)]
+
+
+class TestAFolderThatIsReadableAgain:
+    """Its line in the file was lost, and it did not say whose it is: the start gave the topic an id of its own."""
+
+    ID = bytes(range(16))
+
+    @pytest.fixture
+    def cluster(self, machine, monkeypatch):
+        machine.folders.update({("t", 0): None, ("t", 1): None})
+        opened = FakeLogs.open
+
+        def failing(logs, config_of):
+            opened(logs, config_of)
+            for partition in logs.partitions.values():
+                partition.go_offline("bad sector")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(FakeLogs, "open", failing)
+            return machine.start()
+
+    def read(self, cluster, index, topic_id=None):
+        partition = cluster.topics["t"].find(index)
+        partition.condition, partition.topic_id = SERVING, topic_id
+        cluster.reopened(partition)
+
+    def test_the_topic_has_the_id_that_lies_there(self, machine, cluster):
+        machine.folders["t", 1] = self.ID
+        self.read(cluster, 1, self.ID)
+        assert cluster.by_id == {self.ID: cluster.topics["t"]}
+        self.read(cluster, 0)
+        assert machine.folders == {("t", 0): self.ID, ("t", 1): self.ID}
+        assert machine.start().topics["t"].id == self.ID
+
+    def test_folders_without_an_id_get_the_topics_once_all_are_read(self, machine, cluster):
+        self.read(cluster, 0)
+        assert set(machine.folders.values()) == {None}
+        self.read(cluster, 1)
+        assert set(machine.folders.values()) == {cluster.topics["t"].id}
+
+    def test_a_topic_that_has_its_id_keeps_it(self, cluster):
+        other = cluster.create_topic("other", 1)
+        before = other.id
+        other.find(0).topic_id = self.ID
+        cluster.reopened(other.find(0))
+        cluster.reopened(FakePartition("no topic", 0, other.config, self.ID))
+        assert other.id == other.find(0).topic_id == before
+        assert cluster.by_id[before] is other

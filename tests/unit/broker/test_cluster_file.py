@@ -7,6 +7,7 @@ import pytest
 from horolog.broker.cluster_file import (
     DAMAGED_SUFFIX,
     FILE_NAME,
+    MAX_REPORTED_DAMAGES,
     ClusterFile,
     NewerClusterFile,
     StoredTopic,
@@ -14,6 +15,7 @@ from horolog.broker.cluster_file import (
     parse,
 )
 from horolog.broker.log.storage import MemoryStorage, StorageFault
+from horolog.broker.log.storage.memory_disk import ALL
 from horolog.protocol.uuids import parse_uuid, show_uuid
 
 PATH = f"/data/{FILE_NAME}"
@@ -152,3 +154,70 @@ def test_a_line_whose_checksum_is_right_may_still_be_nonsense(text):
         stored = parse(data + b"\n")
         assert stored.damages
         assert not stored.topics
+
+
+def test_a_topic_says_in_which_folders_its_partitions_lie(storage, file):
+    placed = StoredTopic("t", bytes(16), 3, {}, {"one": [0, 2], "other": [1]})
+    file.save([placed], {}, 0, {})
+    assert file.load().topics == {"t": placed}
+
+
+def test_damages_are_told_up_to_a_bound(storage, file):
+    save(file)
+    stored = parse(storage.read_all(PATH) + b"nonsense\n" * 50)
+    assert len(stored.damages) == MAX_REPORTED_DAMAGES
+    assert list(stored.topics.values()) == TOPICS
+
+
+def test_a_damaged_file_is_read_though_there_is_no_room_for_a_copy(storage, file, caplog):
+    save(file)
+    storage.write_atomically(PATH, storage.read_all(PATH).replace(b"100", b"101"))
+    storage.fail("create", DAMAGED_SUFFIX, times=ALL)
+    assert set(file.load().topics) == {"plain", TOPICS[1].name}
+    assert "cannot be kept" in caplog.text
+
+
+class TestSeveralFolders:
+    @pytest.fixture
+    def usable(self, storage):
+        storage.make_dir("/other")
+        storage.sync_dir("/")
+        return ["/data", "/other"]
+
+    @pytest.fixture
+    def file(self, storage, usable):
+        return ClusterFile(storage, "/data", lambda: usable)
+
+    def test_each_has_the_file(self, storage, file):
+        save(file)
+        assert storage.read_all(f"/other/{FILE_NAME}") == storage.read_all(PATH)
+
+    def test_a_folder_that_was_away_does_not_bring_the_past_back(self, usable, file, caplog):
+        save(file)
+        usable.remove("/other")
+        file.save(TOPICS[:1], {}, 5000, {})
+        usable.insert(0, "/other")
+        assert file.load().next_producer_id == 5000
+        assert "1 of 2 files" in caplog.text
+        file.save(TOPICS, {}, 6000, {})
+        assert file.load().next_producer_id == 6000
+
+    def test_of_two_that_are_as_new_the_undamaged_one_counts(self, storage, file):
+        save(file)
+        storage.write_atomically(PATH, storage.read_all(PATH).replace(b"100", b"101"))
+        stored = file.load()
+        assert list(stored.topics.values()) == TOPICS
+        assert not stored.damages
+
+    def test_one_folder_that_takes_it_is_enough(self, storage, file, caplog):
+        save(file)
+        storage.fail("sync", "/other", times=ALL)
+        file.save([], {}, 5000, {})
+        assert "not written in every data folder" in caplog.text
+        storage.heal()
+        assert file.load().next_producer_id == 5000
+
+    def test_none_that_takes_it_is_a_fault(self, storage, file):
+        storage.fail("sync", FILE_NAME, times=ALL)
+        with pytest.raises(StorageFault):
+            save(file)

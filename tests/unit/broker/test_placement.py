@@ -2,8 +2,9 @@
 
 import pytest
 
-from horolog.broker.cluster_state import Lead
+from horolog.broker.cluster_state import Lead, LeadsChanged
 from horolog.broker.placement import NOBODY, Endpoint, SoleBroker, endpoint_of
+from tests.support.at_once import at_once
 from tests.unit.broker.cluster_stand_ins import Machine
 
 
@@ -36,3 +37,10 @@ def test_clients_of_each_listener_are_told_its_address(cluster):
     assert placement.brokers("INSIDE") == (Endpoint(7, "inside.example", 9099, "r1"),)
     assert endpoint_of(placement, 7, "OUTSIDE") == Endpoint(7, "outside.example", 9099, "r1")
     assert endpoint_of(placement, 8, "OUTSIDE") is None
+
+
+def test_a_partition_that_was_given_to_another_broker_is_led_there(cluster):
+    topic, placement = cluster.create_topic("t", 2), SoleBroker(cluster, Endpoints())
+    at_once(cluster.changes.make, lambda _: LeadsChanged((((topic.id, 1), Lead(8, 5)),)))
+    assert [placement.lead(topic.id, index) for index in range(2)] == [Lead(7, 0), Lead(8, 5)]
+    assert repr(placement).startswith("<SoleBroker 7 of <Cluster")

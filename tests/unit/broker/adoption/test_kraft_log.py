@@ -4,6 +4,8 @@ import pytest
 
 from horolog.broker.adoption import kraft_log, kraft_state
 from horolog.broker.log.storage import MemoryStorage
+from horolog.protocol.records.batch import write_crc
+from horolog.protocol.records.control import LeaderChange, encode_leader_change
 from tests.support.kraft import FOLDER, config, log, snapshot, topic
 
 ID, OTHER = bytes(range(16)), bytes(range(16, 32))
@@ -124,3 +126,50 @@ def test_the_fingerprint_changes_with_the_log():
     assert before == kraft_log.fingerprint(disk.storage, "/data")
     disk.write({SEGMENT: log(FIRST, SECOND)})
     assert kraft_log.fingerprint(disk.storage, "/data") != before
+
+
+def test_without_a_segment_the_fingerprint_is_empty():
+    assert kraft_log.fingerprint(Disk().storage, "/data") == ""
+
+
+def test_a_folder_that_cannot_be_listed_or_is_empty_is_damage():
+    assert "neither a segment nor a snapshot" in Disk().state().damages[0]
+    listed = kraft_log.read(MemoryStorage(), "/nowhere")
+    assert listed.damages
+    assert not listed.records
+
+
+def test_a_segment_that_a_snapshot_has_overtaken_is_not_read():
+    """It may be damaged: nobody asks it any more."""
+    end = len(FIRST)
+    disk = Disk(**{SEGMENT: b"nothing", checkpoint(end): snapshot(*FIRST), f"{end:020}.log": log(SECOND, first=end)})
+    state = disk.state()
+    assert set(state.topics) == {"a", "b"}
+    assert state.is_whole
+
+
+def test_a_batch_whose_records_make_no_sense_is_damage_though_its_checksum_is_right():
+    broken = bytearray(log(FIRST))
+    broken[61] = 0xFF
+    write_crc(broken)
+    state = Disk(**{SEGMENT: bytes(broken) + log(SECOND, first=len(FIRST))}).state()
+    assert set(state.topics) == {"b"}
+    assert "the batch at offset 0" in state.damages[0]
+
+
+@pytest.mark.parametrize(("voters", "is_told"), [((1,), False), ((), False), ((1, 2, 3), True)])
+def test_a_controller_among_several_is_told(voters, is_told):
+    elected = encode_leader_change(LeaderChange(1, voters, voters[:1]), 0, 5, leader_epoch=7)
+    state = Disk(**{SEGMENT: bytes(elected) + log(FIRST, first=1)}).state()
+    assert set(state.topics) == {"a"}
+    assert state.epoch == 7
+    assert state.is_whole
+    assert any("one of several" in note for note in state.notes) is is_told
+
+
+def test_an_election_that_cannot_be_read_may_have_been_among_several():
+    newer = bytearray(encode_leader_change(LeaderChange(1, (1,), (1,)), 0, 5, leader_epoch=7))
+    version_at = newer.index(b"\x00\x00\x00\x00\x00\x01\x02")
+    newer[version_at + 1] = 1
+    write_crc(newer)
+    assert "one of several" in Disk(**{SEGMENT: bytes(newer)}).state().notes[0]

@@ -4,6 +4,7 @@ from horolog.broker.adoption.kraft_log import MetadataLog
 from horolog.broker.adoption.kraft_state import KraftState, replay
 from horolog.protocol.messages import metadata_records as records
 from horolog.protocol.records.record import Record
+from horolog.protocol.uuids import show_uuid
 from horolog.protocol.wire import Message
 from tests.support.kraft import config, frame, framed, topic
 
@@ -116,3 +117,73 @@ def test_tagged_fields_of_later_releases_are_skipped():
 def test_what_cannot_be_read_is_damage():
     for value in (b"", b"\x02\x04\x00", b"\x01\x04\x00\x02", frame(config("a", "b", "c")) + b"more"):
         assert not state_of(value).is_whole
+
+
+HERE, AWAY, LOST = bytes(range(1, 17)), bytes(range(2, 18)), bytes(16)
+
+
+def placed(index: int, brokers: list[int], directories: list[bytes]) -> bytes:
+    record = records.PartitionRecord(partition_id=index, topic_id=ID, replicas=brokers, directories=directories)
+    return frame(record, 1)
+
+
+def test_partitions_of_a_node_lie_in_the_folders_that_it_was_told():
+    state = state_of(
+        records.TopicRecord(name="a", topic_id=ID),
+        placed(0, [1], [HERE]),
+        placed(1, [2, 1], [HERE, AWAY]),
+        placed(2, [1], [LOST]),
+        placed(3, [2], [HERE]),
+        placed(4, [1], []),
+    )
+    topic = state.topics["a"]
+    assert topic.folders_of(1) == {show_uuid(HERE): [0], show_uuid(AWAY): [1]}
+    assert topic.folders_of(2) == {show_uuid(HERE): [1, 3]}
+    moved = frame(records.PartitionChangeRecord(partition_id=0, topic_id=ID, directories=[AWAY]), 1)
+    moved_state = state_of(records.TopicRecord(name="a", topic_id=ID), placed(0, [1], [HERE]), moved)
+    assert moved_state.topics["a"].folders_of(1) == {show_uuid(AWAY): [0]}
+
+
+def test_records_of_topics_that_are_not_there_change_nothing():
+    state = state_of(
+        records.PartitionRecord(partition_id=0, topic_id=OTHER, replicas=[1]),
+        records.PartitionChangeRecord(partition_id=0, topic_id=OTHER, replicas=[2]),
+        records.RemoveTopicRecord(topic_id=OTHER),
+        *topic("a", ID),
+        records.PartitionRecord(partition_id=-1, topic_id=ID, replicas=[1]),
+        records.PartitionChangeRecord(partition_id=9, topic_id=ID, replicas=[2]),
+        config("", "unit", "1", 8),
+    )
+    assert state.topics["a"].replicas == {0: (1,)}
+    assert state.removed_ids == {OTHER}
+    assert state.is_whole
+
+
+def test_features_and_producer_ids():
+    """Ids are never given twice, whatever order the records have."""
+    state = state_of(
+        records.FeatureLevelRecord(name="metadata.version", feature_level=20),
+        records.ProducerIdsRecord(next_producer_id=2000),
+        records.ProducerIdsRecord(next_producer_id=1000),
+    )
+    assert state.features == {"metadata.version": 20}
+    assert state.next_producer_id == 2000
+
+
+def test_a_record_without_a_value_says_nothing():
+    log = MetadataLog(records=[Record(0, 0, 0, b"key", None)], notes=["a note"], damages=["a damage"])
+    state = replay(log)
+    assert (state.topics, state.notes, state.damages) == ({}, ["a note"], ["a damage"])
+
+
+def test_a_quota_keeps_its_other_values():
+    entity = [records.EntityData(entity_type="user", entity_name="u")]
+    state = state_of(
+        *(records.ClientQuotaRecord(entity=entity, key=key, value=5.0) for key in ("one", "other")),
+        records.ClientQuotaRecord(entity=entity, key="one", remove=True),
+    )
+    assert state.quotas == {(("user", "u"),): {"other": 5.0}}
+
+
+def test_the_end_of_a_transaction_that_never_began_is_nothing():
+    assert set(state_of(records.EndTransactionRecord(), *topic("a", ID)).topics) == {"a"}

@@ -1,0 +1,272 @@
+"""What a start makes of the cluster file and the folders, over the real log: nothing that can be served is lost or given away."""
+
+import logging
+
+import pytest
+
+from horolog.broker.adoption import adopted_file
+from horolog.broker.clock import ManualClock
+from horolog.broker.cluster_configs import ClusterConfigs
+from horolog.broker.cluster_file import ClusterFile, StoredCluster, StoredTopic
+from horolog.broker.cluster_start import Start, next_producer_id_of
+from horolog.broker.log.files import checkpoints
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.log.storage.memory_disk import ALL
+from horolog.broker.settings import Settings
+from horolog.broker.topic_settings import SETTINGS_UNKNOWN
+from tests.support.kraft import FOLDER, log, topic
+from tests.support.log_model import NOW_MS, encode
+
+ID, OTHER, FRESH = bytes(range(16)), bytes(range(1, 17)), bytes(range(2, 18))
+
+
+class Machine:
+    """One data folder, before a start and after it."""
+
+    def __init__(self):
+        self.storage = MemoryStorage()
+        self.storage.make_dir("/data")
+        self.logs = None
+        self.told = []
+
+    def record(self, *topics, broker_configs=None, deleting=None):
+        ClusterFile(self.storage, "/data").save(topics, broker_configs or {}, 40, deleting or {})
+
+    def folder(self, name, topic_id=None, *, records=0):
+        path = f"/data/{name}"
+        self.storage.make_dir(path)
+        if topic_id is not None:
+            checkpoints.save_topic_id(self.storage, path, topic_id)
+        if records:
+            data = encode(2, 0, [NOW_MS] * records, [b"v"] * records)
+            self.storage.write_atomically(f"{path}/{0:020}.log", data)
+
+    def start(self):
+        """The start, and the state that it came to."""
+        if self.logs is not None:
+            self.logs.abandon()
+        self.logs = LogManager(["/data"], self.storage, ManualClock(NOW_MS), Settings())
+        start = Start(self.logs, ClusterFile(self.storage, "/data"), ClusterConfigs(Settings()), lambda: FRESH)
+        return start, start.run(NOW_MS, self.told.append)
+
+    def names(self):
+        folders = (name for name in self.storage.list_dir("/data") if self.storage.is_dir(f"/data/{name}"))
+        return [name for name in folders if not name.endswith("-delete")]
+
+
+@pytest.fixture
+def machine():
+    return Machine()
+
+
+def stored(name="t", topic_id=ID, count=1, **overrides):
+    return StoredTopic(name, topic_id, count, {key.replace("_", "."): value for key, value in overrides.items()})
+
+
+def ends(start, name="t"):
+    return [one.high_watermark for one in start.topics[name].led_here]
+
+
+def test_an_empty_folder_has_nothing_to_say(machine):
+    start, state = machine.start()
+    assert (start.topics, dict(state.topics), start.is_news, state.next_producer_id) == ({}, {}, False, 0)
+    assert repr(start) == "<Start with 0 topics>"
+
+
+@pytest.mark.parametrize(("known", "has_topics", "expected"), [(7, True, 7), (None, True, NOW_MS), (None, False, 0)])
+def test_producer_ids_go_on_where_no_counter_has_been(known, has_topics, expected):
+    assert next_producer_id_of(StoredCluster(next_producer_id=known), NOW_MS, has_topics=has_topics) == expected
+
+
+class TestTopicsOnRecord:
+    def test_are_served_with_their_records_and_settings(self, machine):
+        machine.record(stored(count=2, retention_ms="-1"))
+        machine.folder("t-0", ID, records=3)
+        machine.folder("t-1", ID, records=5)
+        start, state = machine.start()
+        assert ends(start) == [3, 5]
+        assert start.topics["t"].find(1).config.retention_ms == -1
+        assert (state.topics["t"].id, state.next_producer_id, start.is_news) == (ID, 40, False)
+
+    def test_get_the_folders_that_a_crash_left_out(self, machine, caplog):
+        machine.record(stored(count=3))
+        machine.folder("t-1", ID, records=2)
+        with caplog.at_level(logging.WARNING):
+            start, _ = machine.start()
+        assert ends(start) == [0, 2, 0]
+        assert "partitions [0, 2] have no folder" in caplog.text
+        assert [one.topic_id for one in start.topics["t"].led_here] == [ID] * 3
+
+    def test_have_as_many_partitions_as_there_are_folders(self, machine):
+        machine.record(stored(count=1))
+        machine.folder("t-0", ID)
+        machine.folder("t-2", ID, records=1)
+        start, state = machine.start()
+        assert (ends(start), state.topics["t"].partition_count, start.is_news) == ([0, 0, 1], 3, True)
+
+    def test_write_their_id_into_folders_that_have_none(self, machine):
+        machine.record(stored())
+        machine.folder("t-0", records=1)
+        machine.start()
+        assert checkpoints.load_topic_id(machine.storage, "/data/t-0") == ID
+
+    def test_are_served_though_the_id_cannot_be_written(self, machine, caplog):
+        machine.record(stored())
+        machine.folder("t-0", records=1)
+        machine.storage.fail("create", "partition.metadata", times=ALL)
+        with caplog.at_level(logging.ERROR):
+            start, _ = machine.start()
+        assert ends(start) == [1]
+        assert "could not be written into its folder" in caplog.text
+
+    def test_keep_to_themselves_a_folder_that_cannot_be_a_partition(self, machine, caplog):
+        machine.record(stored())
+        machine.folder("t-0", ID)
+        machine.folder("t-20240101", records=1)
+        with caplog.at_level(logging.WARNING):
+            start, _ = machine.start()
+        assert (start.foreign, len(ends(start))) == ({"t"}, 1)
+        assert "[20240101] are not taken for partitions" in caplog.text
+        assert "t-20240101" in machine.names()
+
+
+class TestTopicsThatWereBeingDeleted:
+    def test_have_their_folders_removed(self, machine):
+        machine.record(deleting={"t": [ID]})
+        machine.folder("t-0", ID, records=1)
+        start, state = machine.start()
+        assert (start.topics, machine.names(), dict(state.deleting), start.is_news) == ({}, [], {}, True)
+
+    def test_are_not_served_where_a_folder_cannot_be_removed(self, machine, caplog):
+        machine.record(deleting={"t": [ID]})
+        machine.folder("t-0", ID, records=1)
+        machine.storage.fail("rename", "/data/t-0", times=ALL)
+        with caplog.at_level(logging.ERROR):
+            start, _ = machine.start()
+        assert (start.topics, machine.logs.partitions) == ({}, {})
+        assert "is deleted and cannot be removed" in caplog.text
+
+    def test_leave_alone_what_was_made_anew_under_their_name(self, machine):
+        machine.record(stored(topic_id=OTHER), deleting={"t": [ID]})
+        machine.folder("t-0", OTHER, records=2)
+        start, _ = machine.start()
+        assert ends(start) == [2]
+
+    def test_are_removed_though_the_folder_says_only_later_whose_it_is(self, machine):
+        """The record is damaged, so that a folder that cannot be read now could be anybody's."""
+        machine.record(stored("other", OTHER), deleting={"t": [ID]})
+        machine.folder("t-0", ID, records=1)
+        machine.folder("other-0", OTHER)
+        path = "/data/horolog-cluster"
+        machine.storage.write_atomically(path, machine.storage.read_all(path).replace(b'"other"', b'"0ther"'))
+        machine.storage.fail("read", "t-0/partition.metadata")
+        start, _ = machine.start()
+        assert set(start.topics) == {"other"}
+        assert machine.names() == ["other-0"]
+
+
+class TestTopicsThatAreNotOnRecord:
+    def test_are_found_by_their_folders_and_keep_everything(self, machine, caplog):
+        machine.folder("t-0", ID, records=4)
+        with caplog.at_level(logging.WARNING):
+            start, state = machine.start()
+        assert (ends(start), start.topics["t"].id, start.is_news) == ([4], ID, True)
+        assert state.topics["t"].overrides == {SETTINGS_UNKNOWN: "true"}
+        assert "topic t: its settings are not known" in caplog.text
+
+    def test_do_not_take_an_id_that_a_topic_has_already(self, machine):
+        """A folder was copied under another name."""
+        machine.record(stored())
+        machine.folder("t-0", ID)
+        machine.folder("copy-0", ID, records=1)
+        start, _ = machine.start()
+        assert {name: one.id for name, one in start.topics.items()} == {"t": ID, "copy": FRESH}
+
+    def test_may_get_another_id_while_their_folder_cannot_be_read(self, machine):
+        machine.folder("t-0", ID, records=1)
+        machine.storage.fail("read", "t-0/", times=ALL)
+        start, state = machine.start()
+        assert start.unidentified == set(state.unidentified) == {"t"}
+        assert start.topics["t"].find(0).fault
+
+    def test_are_told_to_be_all_there_is_where_the_record_is_lost(self, machine, caplog):
+        machine.storage.write_atomically("/data/horolog-log-starts", b"")
+        machine.folder("t-0", ID)
+        with caplog.at_level(logging.WARNING):
+            machine.start()
+        assert "is missing: 1 topics were found by their folders" in caplog.text
+
+
+def test_a_damaged_record_is_told_and_written_anew(machine, caplog):
+    machine.record(stored(retention_ms="5"), stored("u", OTHER, segment_ms="7"))
+    for name, topic_id in (("t-0", ID), ("u-0", OTHER)):
+        machine.folder(name, topic_id, records=1)
+    path = "/data/horolog-cluster"
+    machine.storage.write_atomically(path, machine.storage.read_all(path).replace(b'ms": "5"', b'ms": "6"'))
+    with caplog.at_level(logging.WARNING):
+        start, state = machine.start()
+    assert "is damaged" in caplog.text
+    assert start.is_news
+    assert state.topics["t"].overrides == {SETTINGS_UNKNOWN: "true"}
+    assert state.topics["u"].overrides == {"segment.ms": "7"}
+
+
+def test_settings_changed_while_running_count_before_any_partition_is_opened(machine, caplog):
+    machine.record(stored(), broker_configs={"": {"log.retention.ms": "77", "no.such": "1"}, "1": {}})
+    machine.folder("t-0", ID)
+    with caplog.at_level(logging.WARNING):
+        start, state = machine.start()
+    assert start.topics["t"].find(0).config.retention_ms == 77
+    assert [one.log_retention_ms for one in machine.told] == [77]
+    assert state.broker_configs == {"": {"log.retention.ms": "77"}}
+    assert "no.such" in caplog.text
+    assert start.is_news
+
+
+class TestAfterAKafka:
+    @pytest.fixture
+    def kafka(self, machine):
+        """It knows topic `t`, and nothing of `ours`, whose folder it has called stray."""
+        machine.storage.make_dir(f"/data/{FOLDER}")
+        machine.storage.write_atomically(f"/data/{FOLDER}/{0:020}.log", log(topic("t", ID, 1, {"retention.ms": "9"})))
+        machine.record(stored(retention_ms="9"), stored("ours", OTHER))
+        machine.folder("t-0", ID, records=1)
+        machine.folder(f"ours-0.{'0' * 32}-stray", OTHER, records=2)
+        return machine
+
+    def test_a_folder_gets_its_name_back(self, kafka):
+        start, _ = kafka.start()
+        assert (ends(start), ends(start, "ours")) == ([1], [2])
+
+    def test_a_folder_that_cannot_be_renamed_stays_as_it_is(self, kafka, caplog):
+        kafka.storage.fail("rename", "-stray", times=ALL)
+        with caplog.at_level(logging.ERROR):
+            start, _ = kafka.start()
+        assert "could not be renamed" in caplog.text
+        assert ends(start) == [1]
+        assert f"ours-0.{'0' * 32}-stray" in kafka.names()
+
+    def test_what_it_knew_is_remembered_and_no_news_the_next_time(self, kafka):
+        start, _ = kafka.start()
+        start.remember()
+        before = adopted_file.load(kafka.storage, "/data")
+        assert before.state.topics["t"].configs == {"retention.ms": "9"}
+        again, _ = kafka.start()
+        kafka.storage.fail("create", "horolog-adopted", times=ALL)
+        again.remember()
+        assert adopted_file.load(kafka.storage, "/data").written == before.written
+
+    def test_a_disk_that_does_not_take_the_note_keeps_nothing_from_starting(self, kafka, caplog):
+        start, _ = kafka.start()
+        kafka.storage.fail("create", "horolog-adopted", times=ALL)
+        with caplog.at_level(logging.ERROR):
+            start.remember()
+        assert "could not be kept" in caplog.text
+        assert adopted_file.load(kafka.storage, "/data") is None
+
+
+def test_without_a_kafka_there_is_nothing_to_remember(machine):
+    start, _ = machine.start()
+    start.remember()
+    assert adopted_file.load(machine.storage, "/data") is None
