@@ -9,6 +9,7 @@ from horolog.broker.coordination.topic_journal import NEWEST_PRODUCE_VERSION, To
 from horolog.broker.java_hash import partition_for
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.record import Record
 from tests.support.group_world import GroupWorld
@@ -86,3 +87,29 @@ def test_an_offline_partition_says_why(world):
     put_offline(journal.find(1), StorageFault("no disk"))
     assert "no disk" in journal.find(1).fault
     assert journal.find(0).fault is None
+
+
+def test_a_shard_is_found_where_this_broker_leads_it(world):
+    journal = journal_of(world)
+    assert journal.find(0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert journal.leads_all
+    journal.make_topic()
+    assert journal.leads_all
+    topic = world.cluster.topics[GROUP_OFFSETS]
+    topic.put(1, None)
+    assert journal.find(1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert journal.find(3) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert not journal.leads_all
+    assert [one.index for one in journal.led_here] == [0, 2]
+    assert repr(journal) == "<TopicJournal of 3 partitions>"
+
+
+def test_a_log_that_gives_nothing_more_is_read_to_its_end(world, monkeypatch):
+    """As when its last segment is set aside while it is read."""
+    journal = journal_of(world)
+    journal.make_topic()
+    partition = journal.find(0)
+    append(partition, *RECORDS[0])
+    partition.flush()
+    monkeypatch.setattr(type(partition), "read", lambda *_arguments, **_fields: b"")
+    assert list(journal.read_batches(partition)) == []

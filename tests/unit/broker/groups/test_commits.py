@@ -5,6 +5,9 @@ import pytest
 from horolog.broker.log.partition import append_marker
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
@@ -275,3 +278,64 @@ def test_commits_are_found_again_wherever_the_pieces_end_in_which_they_are_read(
     before = [committed(world, group_id=f"g{number}").committed_offset for number in range(7)]
     world.restart()
     assert [committed(world, group_id=f"g{number}").committed_offset for number in range(7)] == before
+
+
+def commit_by_topic_id(world, topic_id, partition=0):
+    asked = OffsetCommitRequestPartition(partition_index=partition, committed_offset=5)
+    request = OffsetCommitRequest(
+        group_id="g", topics=[OffsetCommitRequestTopic(topic_id=topic_id, partitions=[asked])]
+    )
+    answers = []
+    world.coordinator.commit(request, 10, answers.append)
+    world.tick()
+    return answers[0].topics[0].partitions[0].error_code
+
+
+def test_topics_may_be_named_by_their_ids(world):
+    topic_id = world.cluster.topics["t"].id
+    assert commit_by_topic_id(world, topic_id) == 0
+    assert committed(world).committed_offset == 5
+    assert commit_by_topic_id(world, topic_id, 9) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert commit_by_topic_id(world, bytes(15) + b"x") == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+class TestInATransaction:
+    def test_each_partition_is_refused_by_itself(self, world):
+        assert txn_codes(world, ("t", 0), ("t", 9), ("unknown", 0)) == [
+            0,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ]
+        assert txn_codes(world, ("unknown", 0)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+    def test_a_member_that_is_none_is_refused_before_anything_is_written(self, world):
+        stabilise(ClassicClient(world))
+        assert txn_codes(world, ("t", 0), member_id="x", generation_id=1) == [ErrorCode.UNKNOWN_MEMBER_ID]
+        world.coordinator.complete_txn(7, committed=True)
+        assert committed(world).committed_offset == NO_OFFSET
+
+    def test_a_failed_write_is_told_and_nothing_is_pending(self, world):
+        commit(world, 1)
+        world.storage.fail("write", "__consumer_offsets")
+        assert txn_codes(world, ("t", 0)) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+        assert not world.coordinator.registry.pending
+
+    def test_the_end_of_one_whose_group_is_gone_is_nothing(self, world):
+        assert txn_codes(world, ("t", 0)) == [0]
+        del world.coordinator.registry.groups["g"]
+        world.coordinator.complete_txn(7, committed=True)
+        assert committed(world).committed_offset == NO_OFFSET
+
+
+def txn_codes(world, *places, **fields):
+    topics = [
+        TxnOffsetCommitRequestTopic(
+            name=topic, partitions=[TxnOffsetCommitRequestPartition(partition_index=index, committed_offset=5)]
+        )
+        for topic, index in places
+    ]
+    request = TxnOffsetCommitRequest(group_id="g", producer_id=7, producer_epoch=0, topics=topics, **fields)
+    answers = []
+    world.coordinator.txn_commit(request, answers.append)
+    world.tick()
+    return [one.error_code for topic in answers[0].topics for one in topic.partitions]

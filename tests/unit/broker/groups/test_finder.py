@@ -87,3 +87,35 @@ def test_a_group_made_for_a_member_that_is_refused_is_not_kept(world):
     before = world.coordinator.registry.groups["g"]
     assert refused.join().error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
     assert world.coordinator.registry.groups["g"] is before
+
+
+def test_a_group_that_is_there_is_the_one(world, finder):
+    member = ConsumerClient(world, "A")
+    member.join()
+    group = world.coordinator.registry.groups["g"]
+    assert finder.to_join(joining()) is group
+    assert finder.for_heartbeat(beating(5), []) is group
+    assert repr(finder) == "<Finder in <Registry of 1 groups, 0 shards still loading>>"
+
+
+def test_a_group_that_was_never_joined_leaves_nothing_to_remove(world, finder):
+    """It only kept offsets: the log has no record of the group itself."""
+    commit(world, 7)
+    entries = []
+    assert isinstance(finder.for_heartbeat(beating(), entries), ConsumerGroup)
+    assert entries == []
+
+
+def test_a_classic_group_that_cannot_change_is_no_consumer_group(world, finder):
+    stabilise(ClassicClient(world, protocol_type="connect"))
+    refusal = finder.for_heartbeat(beating(), [])
+    assert (refusal.code, refusal.message) == (ErrorCode.GROUP_ID_NOT_FOUND, "Group g is not a consumer group.")
+
+
+def test_members_of_a_classic_group_are_told_when_it_has_changed(world):
+    waiting = ClassicClient(world)
+    stabilise(ClassicClient(world))
+    waiting.send_join()
+    assert waiting.joined is None
+    assert ConsumerClient(world, "A").join().error_code == 0
+    assert waiting.joined.error_code == ErrorCode.REBALANCE_IN_PROGRESS

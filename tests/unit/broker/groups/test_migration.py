@@ -182,3 +182,11 @@ def test_static_members_keep_their_place_across_protocols(world):
     old.sync()
     assert partitions(old) == mine
     assert ConsumerClient(world, "M", instance_id="i").join().error_code == ErrorCode.UNRELEASED_INSTANCE_ID
+
+
+def test_a_classic_group_that_is_larger_than_the_new_ones_may_be_stays_classic():
+    world = GroupWorld({"group.consumer.max.size": "1"})
+    world.topic()
+    stabilise(ClassicClient(world), ClassicClient(world))
+    assert ConsumerClient(world, "N").join().error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert isinstance(group_of(world), ClassicGroup)

@@ -26,3 +26,20 @@ def test_a_shard_that_is_still_read_says_so():
     assert registry.load_error(2) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert registry.load_error(1) == ErrorCode.NONE
     assert repr(registry) == "<Registry of 0 groups, 1 shards still loading>"
+
+
+def test_a_shard_that_another_broker_has_says_so_first():
+    registry = Registry()
+    registry.loading = registry.elsewhere = {2}
+    assert registry.load_error(2) == ErrorCode.NOT_COORDINATOR
+
+
+def test_a_shard_that_is_dropped_leaves_nothing_and_the_others_everything():
+    registry = Registry()
+    shards = {"a": 0, "b": 1, "c": 0}
+    registry.groups = {name: SimpleNamespace(id=name, shard=shard) for name, shard in shards.items()}
+    registry.old_offsets = dict.fromkeys("abc")
+    registry.pending = {7: {"a", "b"}, 8: {"a", "c"}, 9: {"b"}}
+    registry.drop(0, shards.__getitem__)
+    assert set(registry.groups) == set(registry.old_offsets) == {"b"}
+    assert registry.pending == {7: {"b"}, 9: {"b"}}

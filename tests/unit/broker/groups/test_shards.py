@@ -165,3 +165,63 @@ def test_a_start_knows_which_shards_are_elsewhere(world):
     for _ in world.coordinator.load():
         pass
     assert world.coordinator.find("g") == ELSEWHERE
+
+
+@pytest.fixture
+def shards(world):
+    return world.coordinator.shards
+
+
+@pytest.fixture
+def shard(world):
+    """The one of group `g`, in which something is kept."""
+    assert commit(world, 5) == 0
+    return world.coordinator.offsets_place("g")[1]
+
+
+class TestAPartitionThatCannotBeRead:
+    @pytest.fixture
+    def failing(self, world, shard):
+        world.storage.fail("read", "__consumer_offsets")
+        for _ in world.coordinator.load():
+            pass
+        return world.offsets_partition("g")
+
+    def test_is_offline_and_its_groups_are_loading(self, world, failing):
+        assert "cannot be read" in failing.fault
+        assert world.coordinator.find("g") == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+    def test_is_not_even_looked_at_while_it_is_offline(self, world, shards, failing):
+        shards.reopened(failing.index)
+        assert world.coordinator.find("g") == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+    def test_is_read_when_it_is_back(self, world, shards, failing):
+        assert world.logs.open_again(failing)
+        shards.reopened(failing.index)
+        assert committed(world).committed_offset == 5
+
+
+class TestAPartitionThatIsBack:
+    def test_does_not_undo_groups_that_are_known(self, world, shards, shard):
+        registry = world.coordinator.registry
+        before = registry.groups["g"]
+        shards.reopened(shard)
+        shards.rescanned(shard)
+        assert registry.groups["g"] is before
+
+    def test_is_read_where_no_group_of_it_is_known(self, world, shards, shard):
+        world.coordinator.registry.groups.clear()
+        shards.reopened(shard)
+        assert committed(world).committed_offset == 5
+
+
+def test_a_reload_has_groups_as_the_log_has_them_and_is_not_begun_twice(world, shards, shard, monkeypatch):
+    monkeypatch.setattr("horolog.broker.groups.shards.PIECES_AT_ONCE", 1)
+    registry = world.coordinator.registry
+    registry.groups["g"].offsets.get(("t", 0)).offset = 99
+    shards.reload(shard)
+    assert registry.load_error(shard)
+    shards.reload(shard)
+    world.advance(1)
+    assert committed(world).committed_offset == 5
+    assert repr(shards).startswith("<Shards of <Journal of 3 partitions>")
