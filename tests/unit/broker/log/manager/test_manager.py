@@ -1,15 +1,17 @@
-"""A data folder: whose it is, what is opened in it, what comes and goes, and how it is left."""
+"""All partitions of a broker over its data folders: made, opened again, deleted, expired, synced, closed."""
 
 import pytest
 
 from horolog.broker.clock import ManualClock
-from horolog.broker.log.files import MetaProperties, checkpoints, meta_properties
-from horolog.broker.log.manager import DataFolderError, LogManager, partition_of
+from horolog.broker.log.files import checkpoints
+from horolog.broker.log.manager import DataFolderError, LogManager
+from horolog.broker.log.manager.data_folders import FOLDER_LOOK_S
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.settings import load
 from tests.support.log_model import NEW, NOW_MS, encode, small_config
 
+A, B = "/disks/a", "/disks/b"
 CONFIG = small_config()
 TOPIC_ID = bytes(range(16))
 
@@ -19,13 +21,26 @@ class Machine:
         self.storage = MemoryStorage()
         self.clock = ManualClock(NOW_MS)
 
-    def manager(self, **flags):
-        return LogManager(["/srv/data"], self.storage, self.clock, load(None, {}, flags)[0])
-
-    def start(self, config=CONFIG):
-        logs = self.manager()
-        logs.open(lambda _topic: config)
+    def start(self, *folders, config=CONFIG, **flags):
+        settings = load(None, {}, {key.replace("_", "."): value for key, value in flags.items()})[0]
+        logs = LogManager(list(folders or (A, B)), self.storage, self.clock, settings)
+        logs.open(lambda _: config)
         return logs
+
+    def lose(self, folder):
+        for operation in ("list", "read", "open", "create", "write", "make", "rename"):
+            self.storage.fail(operation, folder, times=ALL)
+
+    def look(self, logs, times=20):
+        """Let the manager look after what has failed; what it has back."""
+        found = []
+        for _ in range(times):
+            self.clock.advance(int(FOLDER_LOOK_S * 1000) + 1)
+            reopened, jobs = logs.retry_stopped()
+            found += reopened
+            for job in jobs:
+                job()
+        return found
 
 
 @pytest.fixture
@@ -38,466 +53,210 @@ def append(partition, timestamp=5):
     partition.flush()
 
 
-# Whose folder it is
+def id_of(logs, number):
+    return logs.folders[number].identity.directory_id
 
 
-def test_a_new_folder_gets_a_name_of_its_own_that_stays(machine):
-    first = machine.start()
-    cluster_id = first.cluster_id
-    assert len(cluster_id) == 22
-    first.close()
-    machine.storage.crash()
-    assert machine.start().cluster_id == cluster_id
+def test_a_manager_that_cannot_have_its_folders_lets_go_of_all(machine):
+    machine.start(B)
+    with pytest.raises(DataFolderError):
+        machine.start(A, B)
+    machine.start(A)
 
 
-def test_a_folder_is_opened_once(machine):
-    first = machine.start()
-    with pytest.raises(DataFolderError, match="in use by another broker"):
-        machine.manager()
-    first.close()
-    machine.start()
+class TestPlaces:
+    def test_a_partition_is_made_in_the_folder_that_is_on_record(self, machine):
+        logs = machine.start()
+        made = [logs.create("t", index, CONFIG, TOPIC_ID, id_of(logs, 1)) for index in range(2)]
+        assert {one.directory.rpartition("/")[0] for one in made} == {B}
+        assert logs.places_of(made) == {id_of(logs, 1): [0, 1]}
+        assert logs.partition_in(f"{B}/t-1") is made[1]
+        assert logs.partition_in(f"{B}/no partition") is None
+
+    def test_one_folder_has_nothing_to_say(self, machine):
+        logs = machine.start(A)
+        assert logs.places_of([logs.create("t", 0, CONFIG, TOPIC_ID)]) == {}
+
+    def test_an_id_is_written_into_a_folder_that_has_none(self, machine):
+        logs = machine.start()
+        partition = logs.create("t", 0, CONFIG, None)
+        logs.identify(partition, TOPIC_ID)
+        assert checkpoints.load_topic_id(machine.storage, partition.directory) == partition.topic_id == TOPIC_ID
 
 
-def test_a_folder_of_another_node_is_refused_and_left_unlocked(machine):
-    machine.start().close()
-    with pytest.raises(DataFolderError, match=r"node\.id=1.*node\.id=7"):
-        machine.manager(**{"node.id": "7"})
-    machine.start()
+class TestAPartitionWithoutAFolder:
+    def test_is_made(self, machine):
+        logs = machine.start()
+        append(logs.create_or_offline("t", 0, CONFIG, TOPIC_ID, id_of(logs, 1)))
+        assert logs.partitions["t", 0].directory == f"{B}/t-0"
+
+    def test_is_offline_where_none_can_be_made_and_back_when_one_can(self, machine):
+        logs = machine.start()
+        machine.storage.fail("make", "t-0", times=ALL)
+        partition = logs.create_or_offline("t", 0, CONFIG, TOPIC_ID)
+        assert logs.partitions["t", 0] is partition
+        assert "make" in partition.fault
+
+    def test_is_offline_and_not_made_anew_where_its_folder_is_away(self, machine, caplog):
+        logs = machine.start()
+        logs.create("t", 0, CONFIG, TOPIC_ID, id_of(logs, 1))
+        place = id_of(logs, 1)
+        logs.close()
+        machine.lose(B)
+        logs = machine.start()
+        partition = logs.create_or_offline("t", 0, CONFIG, TOPIC_ID, place)
+        assert "is away" in partition.fault
+        assert logs.places_of([partition]) == {place: [0]}
+        assert not machine.storage.exists(f"{A}/t-0")
+        assert not logs.open_again(partition), "its folder comes back first"
 
 
-def test_what_a_broker_before_the_cluster_id_left_is_completed(machine):
-    machine.start().close()
-    meta_properties.save(machine.storage, "/srv/data", MetaProperties(0, 1), NOW_MS)
-    cluster_id = machine.start().cluster_id
-    again = meta_properties.load(machine.storage, "/srv/data")
-    assert (again.version, again.node_id, again.cluster_id) == (0, 1, cluster_id)
+class TestAFolderThatIsAway:
+    @pytest.fixture
+    def away(self, machine):
+        """Partition 0 is in the folder that works, 1 in the one that does not."""
+        logs = machine.start()
+        places = [id_of(logs, number) for number in range(2)]
+        for index in range(2):
+            append(logs.create("t", index, CONFIG, TOPIC_ID, places[index]))
+        logs.partitions["t", 1].sync()
+        logs.close()
+        machine.lose(B)
+        logs = machine.start()
+        logs.create_or_offline("t", 1, CONFIG, TOPIC_ID, places[1])
+        return logs
+
+    def test_its_partitions_are_back_with_it(self, machine, away):
+        partition = away.partitions["t", 1]
+        assert machine.look(away, 1) == []
+        machine.storage.heal()
+        assert machine.look(away) == [partition]
+        assert (partition.high_watermark, partition.takes_appends) == (1, True)
+        assert away.places_of([partition]) == {id_of(away, 1): [1]}
+
+    def test_a_partition_that_is_deleted_meanwhile_is_told_to_be_left(self, machine, away):
+        with pytest.raises(StorageFault, match="is away"):
+            away.delete(away.partitions["t", 1])
+        assert set(away.partitions) == {("t", 0)}
+        machine.storage.heal()
+        machine.look(away)
+        assert machine.storage.is_dir(f"{B}/t-1")
+
+    def test_the_rest_goes_on_and_is_closed_cleanly(self, machine, away):
+        append(away.partitions["t", 0])
+        away.close()
+        machine.storage.heal()
+        assert machine.storage.exists(f"{A}/{checkpoints.CLEAN_SHUTDOWN}")
+        assert machine.start().partitions["t", 0].high_watermark == 2
 
 
-def test_a_damaged_meta_file_is_told_with_its_name(machine):
-    machine.start().close()
-    machine.storage.create("/srv/data/meta.properties").pwritev([b"version=9\n"], 0)
-    with pytest.raises(DataFolderError, match=r"meta\.properties"):
-        machine.manager()
+class TestOpeningAgain:
+    def test_an_offline_partition_stays_so_until_it_can_be_read(self, machine):
+        logs = machine.start()
+        append(logs.create("t", 0, CONFIG, TOPIC_ID, id_of(logs, 0)))
+        logs.abandon()
+        machine.storage.fail("read", "t-0/", times=ALL)
+        logs = machine.start()
+        partition = logs.partitions["t", 0]
+        assert not logs.open_again(partition)
+        assert partition.fault
+        machine.storage.heal()
+        assert logs.open_again(partition)
+        assert (partition.fault, partition.high_watermark) == (None, 1)
+
+    def test_one_in_memory_is_served_until_the_disk_takes_it(self, machine, caplog):
+        logs = machine.start()
+        append(logs.create("t", 0, CONFIG, TOPIC_ID, id_of(logs, 0)))
+        logs.abandon()
+        machine.storage.unwritable["t-0"] = 28
+        logs = machine.start()
+        partition = logs.partitions["t", 0]
+        assert (partition.fault, partition.takes_appends) == (None, False)
+        assert not logs.open_again(partition)
+        assert "still kept in memory" in caplog.text
+        assert (partition.fault, partition.high_watermark) == (None, 1)
+        machine.storage.heal()
+        assert machine.look(logs) == [partition]
+        append(partition)
+
+    def test_the_time_of_producers_reaches_partitions_that_are_here_and_to_come(self, machine):
+        logs = machine.start()
+        first = logs.create("t", 0, CONFIG, TOPIC_ID)
+        logs.expire_producers_after(77)
+        logs.expire_producers_after(77)
+        assert first.producers().expiration_ms == logs.resources.producer_expiration_ms == 77
+        assert logs.create("t", 1, CONFIG, TOPIC_ID).producers().expiration_ms == 77
 
 
-# What is opened
+class TestRetention:
+    def test_only_partitions_whose_start_has_moved_are_told(self, machine):
+        logs = machine.start()
+        config = small_config(retention_ms=1000)
+        old, fresh, offline = (logs.create("t", index, config, TOPIC_ID) for index in range(3))
+        append(old)
+        append(fresh, NOW_MS)
+        append(offline)
+        offline.go_offline("no disk")
+        assert logs.apply_retention(NOW_MS) == [old]
+        assert logs.finish_retention(NOW_MS) == []
+
+    def test_a_partition_whose_files_cannot_be_touched_costs_itself_only(self, machine, caplog):
+        logs = machine.start()
+        config = small_config(retention_ms=1000)
+        failing, fine = (logs.create("t", index, config, TOPIC_ID) for index in range(2))
+        append(failing)
+        append(fine)
+        machine.storage.fail("create", "t-0/", times=ALL)
+        assert logs.apply_retention(NOW_MS) == [fine]
+        assert "retention failed" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("name", "partition"),
-    [
-        ("a-0", ("a", 0)),
-        ("a-b-12", ("a-b", 12)),
-        ("__consumer_offsets-49", ("__consumer_offsets", 49)),
-        ("__cluster_metadata-0", None),
-        ("a-01", None),
-        ("a-", None),
-        ("-0", None),
-        ("a", None),
-        ("a-0.b71c-delete", None),
-        ("a-0.b71c-future", None),
-        ("ä-0", None),
-        (".-0", None),
-        ("a" * 250 + "-0", None),
-    ],
-)
-def test_which_folders_are_partitions(name, partition):
-    assert partition_of(name) == partition
+class TestCheckpoints:
+    def test_a_folder_that_takes_none_does_not_keep_the_others_from_theirs(self, machine):
+        logs = machine.start()
+        for index in range(2):
+            append(logs.create("t", index, CONFIG, TOPIC_ID, id_of(logs, index)))
+        machine.storage.fail("create", f"{A}/", times=ALL)
+        with pytest.raises(StorageFault):
+            logs.checkpoint_job()()
+        path = f"{B}/{checkpoints.HIGH_WATERMARKS}"
+        assert checkpoints.load_offsets(machine.storage, path).offsets == {("t", 1): 1}
 
-
-def test_everything_comes_back_after_a_clean_stop(machine):
-    logs = machine.start()
-    for index in range(3):
-        append(logs.create("t", index, CONFIG, TOPIC_ID))
-    logs.close()
-    machine.storage.crash()
-    again = machine.start()
-    assert sorted(again.partitions) == [("t", 0), ("t", 1), ("t", 2)]
-    assert {one.topic_id for one in again.partitions.values()} == {TOPIC_ID}
-    assert {(one.high_watermark, one.leader_epoch) for one in again.partitions.values()} == {(1, 0)}
-    assert not machine.storage.exists(f"/srv/data/{checkpoints.CLEAN_SHUTDOWN}"), "it is no longer stopped"
-
-
-def test_without_a_clean_stop_the_epoch_goes_up(machine):
-    logs = machine.start()
-    append(logs.create("t", 0, CONFIG, TOPIC_ID))
-    logs.abandon()
-    assert machine.start().partitions["t", 0].leader_epoch == 1
-
-
-def test_a_new_partition_survives_a_power_cut_from_its_first_sync_on(machine):
-    logs = machine.start()
-    logs.create("t", 0, CONFIG, TOPIC_ID).sync()
-    machine.storage.crash()
-    again = machine.start()
-    assert again.partitions["t", 0].topic_id == TOPIC_ID
-
-
-@pytest.mark.parametrize("operation", ["make", "create", "write", "truncate"])
-def test_a_partition_that_can_not_be_made_leaves_nothing_behind(machine, operation):
-    logs = machine.start()
-    machine.storage.fail(operation, "t-0")
-    with pytest.raises(StorageFault):
-        logs.create("t", 0, CONFIG, TOPIC_ID)
-    assert ("t", 0) not in logs.partitions
-    assert not machine.storage.exists("/srv/data/t-0")
-    append(logs.create("t", 0, CONFIG, TOPIC_ID))
-
-
-def test_a_partition_that_can_not_be_opened_is_offline_alone(machine):
-    logs = machine.start()
-    for index in range(2):
-        append(logs.create("t", index, CONFIG, TOPIC_ID))
-    logs.abandon()
-    machine.storage.fail("read", "t-1/", times=ALL)
-    again = machine.start()
-    broken, good = again.partitions["t", 1], again.partitions["t", 0]
-    assert "read" in broken.fault
-    with pytest.raises(StorageFault, match="offline"):
-        append(broken)
-    append(good)
-    again.apply_retention(NOW_MS)
-    again.close()
-    machine.storage.heal()
-    healed = machine.start()
-    assert healed.partitions["t", 1].fault is None
-    assert healed.partitions["t", 1].high_watermark == 1
-
-
-def revive(machine, logs, seconds=700):
-    """Let time pass, and have done what comes up; the partitions that were opened again."""
-    reopened = []
-    for _ in range(seconds):
-        back, jobs = logs.retry_stopped()
-        reopened += back
-        for job in jobs:
-            job()
-        machine.clock.advance(1_000)
-    return reopened
-
-
-def test_an_offline_partition_is_back_when_its_disk_is(machine):
-    logs = machine.start()
-    for index in range(2):
-        logs.create("t", index, CONFIG, TOPIC_ID)
-        for _ in range(3):
+    def test_starts_that_could_not_be_written_are_named_by_partition(self, machine, caplog):
+        logs = machine.start()
+        for index in range(2):
+            append(logs.create("t", index, CONFIG, TOPIC_ID, id_of(logs, index)))
             append(logs.partitions["t", index])
-    logs.partitions["t", 1].sync()
-    logs.partitions["t", 1].delete_records_before(2)
-    logs.checkpoint_job()()
-    epoch = logs.partitions["t", 1].leader_epoch
-    logs.abandon()
-    machine.storage.fail("read", "t-1/", times=ALL)
-    again = machine.start()
-    partition = again.partitions["t", 1]
-    assert revive(machine, again) == []
-    again.checkpoint_job()()
-    assert partition.fault
-    machine.storage.heal()
-    assert revive(machine, again) == [partition]
-    assert partition.takes_appends
-    assert (partition.log_start_offset, partition.high_watermark) == (2, 3)
-    assert partition.leader_epoch > epoch, "clients can tell that something has happened"
-    append(partition)
-    partition.sync()
-    machine.storage.crash()
-    assert machine.start().partitions["t", 1].high_watermark == 4
+            logs.partitions["t", index].delete_records_before(1)
+        machine.storage.fail("create", f"{B}/", times=ALL)
+        assert logs.write_log_starts() == {("t", 1)}
 
 
-def test_where_an_offline_partition_starts_is_not_forgotten(machine):
-    logs = machine.start()
-    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
-    for _ in range(3):
-        append(partition)
-    partition.sync()
-    partition.delete_records_before(2)
-    logs.checkpoint_job()()
-    logs.abandon()
-    machine.storage.fail("read", "t-0/", times=ALL)
-    again = machine.start()
-    append(again.create("other", 0, CONFIG, None))
-    again.checkpoint_job()()
-    again.close()
-    machine.storage.heal()
-    assert machine.start().partitions["t", 0].log_start_offset == 2
-
-
-def test_records_that_nothing_has_any_more_are_gone_and_the_rest_goes_on(machine):
-    """The cache has given up what a sync failed to write: opened again, the log ends where it was synced."""
-    logs = machine.start()
-    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
-    for _ in range(3):
-        append(partition)
-    partition.sync()
-    for _ in range(2):
-        append(partition)
-    machine.storage.fail("sync", ".log", evicting=True)
-    with pytest.raises(StorageFault):
-        partition.sync()
-    assert revive(machine, logs) == [partition]
-    assert (partition.takes_appends, partition.high_watermark) == (True, 3)
-    append(partition)
-    partition.sync()
-    machine.storage.crash()
-    assert machine.start().partitions["t", 0].high_watermark == 4
-
-
-def test_foreign_names_are_left_alone(machine):
-    machine.start().close()
-    for name in ("notes", "t-x", "lost+found"):
-        machine.storage.make_dir(f"/srv/data/{name}")
-    machine.storage.create("/srv/data/file-0")
-    logs = machine.start()
-    assert logs.partitions == {}
-    for job in logs.removal_jobs(NOW_MS):
-        job()
-    assert {"notes", "t-x", "lost+found", "file-0"} <= set(machine.storage.list_dir("/srv/data"))
-
-
-# Deletion and retention
-
-
-def test_a_deleted_partition_is_gone_at_once_and_its_files_later(machine):
-    logs = machine.start()
-    config = small_config(file_delete_delay_ms=5000)
-    append(logs.create("t", 0, config, TOPIC_ID))
-    logs.delete(logs.partitions["t", 0])
-    assert logs.partitions == {}
-    (aside,) = [name for name in machine.storage.list_dir("/srv/data") if name.startswith("t-0.")]
-    assert aside.endswith("-delete")
-    machine.storage.crash()
-    assert machine.storage.is_dir(f"/srv/data/{aside}")
-    assert not machine.storage.exists("/srv/data/t-0")
-    assert logs.removal_jobs(NOW_MS + 4999) == []
-    for job in logs.removal_jobs(NOW_MS + 5000):
-        job()
-    assert not machine.storage.exists(f"/srv/data/{aside}")
-
-
-def test_what_a_deletion_left_is_removed_after_a_restart(machine):
-    logs = machine.start()
-    append(logs.create("t", 0, CONFIG, TOPIC_ID))
-    logs.delete(logs.partitions["t", 0])
-    logs.abandon()
-    again = machine.start()
-    assert again.partitions == {}
-    for job in again.removal_jobs(NOW_MS):
-        job()
-    assert not [name for name in machine.storage.list_dir("/srv/data") if name.endswith("-delete")]
-
-
-def test_retention_says_whose_start_has_moved(machine):
-    logs = machine.start()
-    config = small_config(retention_ms=1000)
-    old, fresh = (logs.create("t", index, config, TOPIC_ID) for index in range(2))
-    append(old, 5)
-    append(fresh, NOW_MS)
-    assert logs.apply_retention(NOW_MS) == [old]
-    assert old.log_start_offset == 1
-
-
-# Checkpoints
-
-
-def test_a_start_inside_a_segment_is_durable_once_it_is_written(machine):
-    logs = machine.start()
-    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
-    for _ in range(5):
-        append(partition)
-    partition.sync()
-    partition.delete_records_before(3)
-    logs.write_log_starts()
-    machine.storage.crash()
-    assert machine.start().partitions["t", 0].log_start_offset == 3
-
-
-def test_a_damaged_start_that_can_not_be_written_again_is_still_told(machine):
-    logs = machine.start()
-    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
-    for _ in range(5):
-        append(partition)
-    partition.delete_records_before(3)
-    logs.write_log_starts()
-    logs.abandon()
-    path = f"/srv/data/{checkpoints.LOG_START_OFFSETS}"
-    machine.storage.corrupt(path, machine.storage.read_all(path).index(b"t"), 1)
-    logs = machine.start()
-    assert logs.partitions["t", 0].log_start_offset == 3
-    logs.partitions["t", 0].delete_records_before(4)
-    machine.storage.fail("rename", checkpoints.LOG_START_OFFSETS, times=ALL)
-    assert logs.write_log_starts() == {("t", 0)}
-    machine.storage.crash()
-    assert machine.start().partitions["t", 0].log_start_offset == 3
-
-
-def test_checkpoints_are_written_when_something_has_changed(machine):
-    logs = machine.start()
-    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
-    append(partition)
-    partition.sync()
-    logs.checkpoint_job()()
-
-    def offsets(name):
-        return checkpoints.load_offsets(machine.storage, f"/srv/data/{name}").offsets
-
-    assert offsets(checkpoints.RECOVERY_POINTS) == {("t", 0): 1}
-    assert offsets(checkpoints.HIGH_WATERMARKS) == {("t", 0): 1}
-    assert offsets(checkpoints.LOG_START_OFFSETS) == {}
-    before = machine.storage.operations["rename"]
-    logs.checkpoint_job()()
-    assert machine.storage.operations["rename"] == before
-    append(partition)
-    job = logs.checkpoint_job()
-    append(partition)
-    job()
-    assert offsets(checkpoints.HIGH_WATERMARKS) == {("t", 0): 2}, "as things were when the job was made"
-
-
-def test_partitions_are_synced_when_it_is_time(machine):
-    logs = machine.start()
-    config = small_config(flush_ms=100)
-    partitions = [logs.create("t", index, config, TOPIC_ID) for index in range(2)]
-    append(partitions[1])
-    assert logs.partitions_to_sync(NOW_MS + 99) == []
-    assert logs.partitions_to_sync(NOW_MS + 100) == [partitions[1]]
-
-
-# The end
-
-
-def test_a_stop_that_fails_is_not_on_record_as_clean(machine):
-    logs = machine.start()
-    append(logs.create("t", 0, CONFIG, TOPIC_ID))
-    machine.storage.fail("sync", "t-0/")
-    logs.close()
-    assert not machine.storage.exists(f"/srv/data/{checkpoints.CLEAN_SHUTDOWN}")
-    machine.start()
-
-
-def test_the_mark_of_a_clean_stop_is_the_last_thing_written(machine):
-    logs = machine.start()
-    append(logs.create("t", 0, CONFIG, TOPIC_ID))
-    written = []
-    real = machine.storage.write_atomically
-
-    def watched(path, data):
-        written.append(path.rpartition("/")[2])
-        real(path, data)
-
-    machine.storage.write_atomically = watched
-    logs.close()
-    assert written[-1] == checkpoints.CLEAN_SHUTDOWN
-    assert "horolog-seals" in written[:-1]
-    assert checkpoints.RECOVERY_POINTS in written[:-1]
-
-
-def test_room_on_the_disk_is_told(machine):
-    total, usable = machine.start().folders[0].disk_space()
-    assert 0 < usable <= total
-
-
-@pytest.mark.parametrize("restarts", [False, True])
-def test_the_start_of_a_deleted_partition_is_not_that_of_the_next_of_its_name(machine, restarts):
-    logs = machine.start()
-    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
-    for _ in range(3):
-        append(partition)
-    partition.delete_records_before(2)
-    logs.write_log_starts()
-    if restarts:
-        logs.close()
+class TestTheEnd:
+    def test_a_partition_that_cannot_be_closed_makes_its_folder_unclean_alone(self, machine, caplog):
         logs = machine.start()
-    logs.delete(logs.partitions["t", 0])
-    again = logs.create("t", 0, CONFIG, bytes(16))
-    for _ in range(3):
-        append(again)
-    again.sync()
-    machine.storage.crash()
-    assert machine.start().partitions["t", 0].log_start_offset == 0
-
-
-def test_a_partition_whose_maker_was_killed_survives_a_power_cut_once_it_has_been_synced(machine):
-    """Its folder is there for all who look, and not on the disk."""
-    append(machine.start().create("t", 0, CONFIG, TOPIC_ID))
-    machine.storage.die()
-    partition = machine.start().partitions["t", 0]
-    append(partition)
-    partition.sync()
-    machine.storage.crash()
-    assert machine.start().partitions["t", 0].high_watermark == 2
-
-
-def test_a_log_whose_start_was_moved_never_ends_before_it(machine):
-    logs = machine.start()
-    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
-    for _ in range(3):
-        append(partition)
-    partition.delete_records_before(3)
-    logs.write_log_starts()
-    machine.storage.crash()
-    partition = machine.start().partitions["t", 0]
-    assert (partition.log_start_offset, partition.high_watermark) == (3, 3)
-
-
-@pytest.mark.parametrize("is_killed", [False, True])
-def test_a_start_is_not_forgotten_before_the_segments_behind_it_are_gone_for_good(machine, is_killed):
-    """Retention has taken them out; until the folder is synced a power cut brings them back."""
-    logs = machine.start()
-    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
-    while len(partition.segments) < 3:
-        append(partition)
-    partition.sync()
-    start_offset = partition.segments[1].base_offset
-    partition.delete_records_before(start_offset)
-    logs.write_log_starts()
-    partition.apply_retention(NOW_MS)
-    assert partition.segments[0].base_offset == start_offset
-    if is_killed:
-        machine.storage.die()
-        logs = machine.start()
-    logs.checkpoint_job()()
-    machine.storage.crash()
-    partition = machine.start().partitions["t", 0]
-    assert partition.log_start_offset == start_offset
-
-
-def test_checkpoints_that_a_worker_writes_late_do_not_undo_newer_ones(machine):
-    logs = machine.start()
-    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
-    for _ in range(3):
-        append(partition)
-    late = logs.checkpoint_job()
-    partition.delete_records_before(2)
-    logs.write_log_starts()
-    late()
-    machine.storage.crash()
-    assert machine.start().partitions["t", 0].log_start_offset == 2
-
-
-def test_the_first_records_of_a_partition_that_was_left_empty_survive_a_power_cut(machine):
-    """A clean stop leaves an empty partition's folder to the page cache."""
-    logs = machine.start()
-    logs.create("t", 0, CONFIG, TOPIC_ID)
-    logs.close()
-    partition = machine.start().partitions["t", 0]
-    append(partition)
-    partition.sync()
-    machine.storage.crash()
-    assert machine.start().partitions["t", 0].high_watermark == 1
-
-
-@pytest.mark.parametrize("was_left_empty", [False, True])
-def test_the_id_of_a_partition_whose_maker_was_killed_after_a_roll_survives_a_power_cut(machine, was_left_empty):
-    """More than one segment says nothing about a sync: only a seal of data does."""
-    logs = machine.start()
-    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
-    if was_left_empty:
+        for index in range(2):
+            append(logs.create("t", index, CONFIG, TOPIC_ID, id_of(logs, index)))
+        machine.storage.fail("sync", "t-1/", times=ALL)
         logs.close()
-        partition = machine.start().partitions["t", 0]
-    while len(partition.segments) < 2:
+        assert "could not be closed cleanly" in caplog.text
+        marks = [machine.storage.exists(f"{one}/{checkpoints.CLEAN_SHUTDOWN}") for one in (A, B)]
+        assert marks == [True, False]
+
+    def test_a_forgotten_partition_keeps_its_files(self, machine):
+        logs = machine.start()
+        partition = logs.create("t", 0, CONFIG, TOPIC_ID)
+        logs.forget(partition)
+        assert logs.partitions == {}
+        assert machine.storage.is_dir(partition.directory)
+
+    def test_what_is_out_of_use_is_removed_by_jobs(self, machine):
+        logs = machine.start()
+        partition = logs.create("t", 0, small_config(file_delete_delay_ms=5), TOPIC_ID)
         append(partition)
-    machine.storage.die()
-    machine.start().partitions["t", 0].sync()
-    machine.storage.crash()
-    again = machine.start().partitions["t", 0]
-    assert (again.topic_id, again.high_watermark) == (TOPIC_ID, partition.high_watermark)
+        logs.delete(partition)
+        assert logs.removal_jobs(NOW_MS) == []
+        for job in logs.removal_jobs(NOW_MS + 5):
+            job()
+        assert not [name for name in machine.storage.list_dir(A) if name.startswith("t-0")]
+        assert repr(logs).startswith("<LogManager of [<DataFolder /disks/a: 0 partitions>")
