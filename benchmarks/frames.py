@@ -17,6 +17,9 @@ import lz4.frame
 CLIENT_ID = b"bench"
 BATCH_HEADER = struct.Struct(">qiibIhiqqqhii")
 BATCH_HEADER_SIZE = BATCH_HEADER.size
+COVERED_FROM = 21  # by a batch's crc, which lies before it
+PRODUCER_AT = 43
+TAGS_BEHIND_RECORDS = 3  # of the partition, the topic and the request
 _WORDS = (
     "alpha",
     "beta",
@@ -76,6 +79,16 @@ def varint(value: int) -> bytes:
         out.append(rest & 0x7F | 0x80)
         rest >>= 7
     out.append(rest)
+    return bytes(out)
+
+
+def unsigned(value: int) -> bytes:
+    """A length or count of a flexible message."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
     return bytes(out)
 
 
@@ -151,11 +164,24 @@ def request(api: int, version: int, body: bytes, correlation_id: int = 0) -> byt
     return struct.pack(">i", len(head) + len(body)) + head + body
 
 
+def flexible_request(api: int, version: int, body: bytes, correlation_id: int = 0) -> bytes:
+    head = struct.pack(">hhih", api, version, correlation_id, len(CLIENT_ID)) + CLIENT_ID + b"\0"
+    return struct.pack(">i", len(head) + len(body)) + head + body
+
+
 def produce(version: int, topic: str, records: bytes, *, acks: int = 1, partition: int = 0) -> bytes:
     """Produce v2 (old sets), v3 (batches), or v7 (batches behind zstd)."""
     body = text(None) if version >= 3 else b""
     body += struct.pack(">hii", acks, 30_000, 1) + text(topic) + struct.pack(">iii", 1, partition, len(records))
     return request(Api.PRODUCE, version, body + records)
+
+
+def produce_by_id(version: int, topic_id: bytes, sets: Sequence[tuple[int, bytes]], *, acks: int = 1) -> bytes:
+    """Produce v13, flexible: one topic by its id, and batches with the numbers of their partitions."""
+    body = b"\0" + struct.pack(">hi", acks, 30_000) + b"\x02" + topic_id + unsigned(len(sets) + 1)
+    for partition, records in sets:
+        body += struct.pack(">i", partition) + unsigned(len(records) + 1) + records + b"\0"
+    return flexible_request(Api.PRODUCE, version, body + b"\0\0")
 
 
 def fetch(version: int, topic: str, offset: int, *, max_bytes: int = 1 << 20, max_wait_ms: int = 500) -> bytes:

@@ -6,12 +6,16 @@ What the kernel and the loop cost is left out, so the figure is the product's ow
 """
 
 import asyncio
+import struct
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from queue import SimpleQueue
 from typing import Any, cast
+
+import crc32c
 
 from benchmarks import fill, frames
 from horolog.broker.app import Broker
@@ -27,6 +31,10 @@ from horolog.protocol.primitives import Buffer
 RECORDS = 1_000_000
 PIPELINED = 16
 LOOK_UPS = 20_000  # of different times, so that no memory of what was found is measured alone
+NEWEST_PRODUCE = 13
+MANY_PARTITIONS = 8
+SYNC_LIMIT_S = 30.0
+LARGEST_SEQUENCE = 2**31 - 1
 
 
 def _now_ms() -> int:
@@ -39,9 +47,18 @@ class Ticks:
 
     def __init__(self) -> None:
         self._soon: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+        self._from_threads: SimpleQueue[tuple[Callable[..., object], tuple[Any, ...]]] = SimpleQueue()
 
     def call_soon(self, action: Callable[..., object], *arguments: Any) -> None:
         self._soon.append((action, arguments))
+
+    def call_soon_threadsafe(self, action: Callable[..., object], *arguments: Any) -> None:
+        self._from_threads.put((action, arguments))
+
+    def wait(self) -> None:
+        """Until a thread has something to do here; it is done."""
+        self._soon.append(self._from_threads.get(timeout=SYNC_LIMIT_S))
+        self.end()
 
     def end(self) -> None:
         while self._soon:
@@ -93,15 +110,17 @@ class Inside:
         self.conversation = Conversation(Dispatcher(self.broker).dispatch, limits, _still, listener="PLAINTEXT")
         self.peer = Peer(self.conversation)
 
-    def topic(self, name: str) -> str:
-        self.broker.cluster.create_topic(name, 1)
+    def topic(self, name: str, partitions: int = 1) -> str:
+        self.broker.cluster.create_topic(name, partitions)
         return name
 
     def send(self, data: bytes, answers: int) -> None:
-        """One tick: bytes in, and the answers that must come of them."""
+        """One tick: bytes in, and the answers that must come of them, those that wait for the disk too."""
         before = self.peer.answers
         self.conversation.receive(data)
         self.ticks.end()
+        while self.peer.answers - before < answers and self.broker.committer.waiting_for_sync:
+            self.ticks.wait()
         if self.peer.answers - before != answers:
             raise ConnectionError(f"{self.peer.answers - before} answers instead of {answers}")
 
@@ -120,6 +139,36 @@ def inside() -> Iterator[Inside]:
 def _produce(at: Inside, records: bytes, version: int, times: int = 1) -> Callable[[], None]:
     frame = frames.produce(version, at.topic("produced"), records) * times
     return lambda: at.send(frame, times)
+
+
+def _produce_newest(at: Inside, *, acks: int = 1, partitions: int = 1, times: int = 1) -> Callable[[], None]:
+    """As clients of today send it: flexible, the topic by its id."""
+    topic_id = at.broker.cluster.topics[at.topic("newest", partitions)].id
+    records = frames.batch(_values(1), _now_ms())
+    sets = [(partition, records) for partition in range(partitions)]
+    frame = frames.produce_by_id(NEWEST_PRODUCE, topic_id, sets, acks=acks) * times
+    return lambda: at.send(frame, times)
+
+
+def _produce_idempotent(at: Inside) -> Callable[[], None]:
+    """Every request has the next sequence, which takes a checksum: a microsecond that is no part of the broker."""
+    topic_id = at.broker.cluster.topics[at.topic("idempotent")].id
+    records = frames.batch(_values(1), _now_ms())
+    frame = bytearray(frames.produce_by_id(NEWEST_PRODUCE, topic_id, [(0, records)]))
+    start = len(frame) - len(records) - frames.TAGS_BEHIND_RECORDS
+    sequence = 0
+
+    def step() -> None:
+        nonlocal sequence
+        struct.pack_into(">qhi", frame, start + frames.PRODUCER_AT, 1, 0, sequence)
+        with memoryview(frame) as view:
+            covered = view[start + frames.COVERED_FROM : start + len(records)]
+            struct.pack_into(">I", frame, start + frames.COVERED_FROM - 4, crc32c.crc32c(covered))
+            covered.release()
+        sequence = 0 if sequence == LARGEST_SEQUENCE else sequence + 1
+        at.send(bytes(frame), 1)
+
+    return step
 
 
 def _filled(at: Inside, batch_bytes: int) -> str:
@@ -165,6 +214,19 @@ CASES: dict[str, tuple[str, int, Callable[[Inside], Callable[[], None]]]] = {
         PIPELINED,
         lambda at: _produce(at, frames.batch(_values(1), _now_ms()), 3, PIPELINED),
     ),
+    "newest": (f"Produce v{NEWEST_PRODUCE}, one record", 1, _produce_newest),
+    "newest-16": (
+        f"Produce v{NEWEST_PRODUCE}, one record, {PIPELINED} in one read",
+        PIPELINED,
+        lambda at: _produce_newest(at, times=PIPELINED),
+    ),
+    "newest-8": (
+        f"Produce v{NEWEST_PRODUCE}, one record to each of {MANY_PARTITIONS} partitions",
+        1,
+        lambda at: _produce_newest(at, partitions=MANY_PARTITIONS),
+    ),
+    "all": (f"Produce v{NEWEST_PRODUCE}, one record, acks=all", 1, lambda at: _produce_newest(at, acks=-1)),
+    "idempotent": (f"Produce v{NEWEST_PRODUCE}, one record of an idempotent producer", 1, _produce_idempotent),
     "raw": ("Produce v3, 1000 x 100 B", 1, lambda at: _produce(at, frames.batch(_values(1000), _now_ms()), 3)),
     "raw-mixed": (
         "Produce v3, 1000 records of 20 to 600 B",

@@ -63,7 +63,7 @@ def target(data: bytes) -> object:
 
 
 def accepted(verdict: Validated, topic: TopicConfig, sent: list[Record] | None) -> None:
-    stored = b"".join(bytes(part) for part in verdict.buffers)
+    stored = bytes(verdict.data)
     assert len(stored) == verdict.size_bytes
     records = list(iter_records(stored))
     assert len(records) == verdict.count

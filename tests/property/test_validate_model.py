@@ -12,7 +12,7 @@ from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records import entries
 from horolog.protocol.records.head import heads_in
 from tests.support import raw_records as raw
-from tests.support.logs import topic_config
+from tests.support.logs import marks_of, topic_config
 
 NOW = 1_700_000_000_000
 NEXT = 500
@@ -124,7 +124,7 @@ def test_the_verdict_is_the_models(rows, shape, config):
         return
     checked = run(data, config, shape)
     times, magic = expected_times(rows, shape, config)
-    kept = b"".join(checked.buffers)
+    kept = bytes(checked.data)
     found = list(heads_in(kept))
     assert all(entries.check_crc(kept, one.position, one.size_bytes, one.magic) for one in found)
     assert {one.magic for one in found} == {magic} == {checked.stored_magic}
@@ -141,9 +141,9 @@ def check_marks(checked, found, config):
     """Marks lie on entries, cover them all in order, and say the largest time of each group."""
     assert checked.max_timestamp == max(one.max_timestamp for one in found)
     assert checked.first_timestamp == found[0].max_timestamp
-    assert checked.marks[0].position == 0
-    assert checked.marks[0].first_offset == NEXT
-    behind = [*checked.marks[1:], None]
+    assert marks_of(checked)[0].position == 0
+    assert marks_of(checked)[0].first_offset == NEXT
+    behind = [*marks_of(checked)[1:], None]
     for mark, after in zip(checked.marks, behind, strict=True):
         group = [
             one for one in found if one.position >= mark.position and (after is None or one.position < after.position)
@@ -156,7 +156,7 @@ def check_marks(checked, found, config):
         if after is not None:
             assert after.first_offset == mark.last_offset + 1
             assert after.position - mark.position > config.index_interval_bytes
-    assert checked.max_timestamp_offset in {mark.max_timestamp_offset for mark in checked.marks}
+    assert checked.max_timestamp_offset in {mark.max_timestamp_offset for mark in marks_of(checked)}
 
 
 @given(st.one_of(ROWS, SAME_ROWS), SHAPES, CONFIGS, st.data())
@@ -172,7 +172,7 @@ def test_damaged_sets_are_refused_or_stored_readably(rows, shape, config, data):
         checked = check(bytes(damaged), NEXT, config, NOW, produce_version=version, leader_epoch=3)
     except Refused:
         return
-    kept = b"".join(checked.buffers)
+    kept = bytes(checked.data)
     records = list(entries.iter_records(kept))
     assert len(records) == checked.count
     assert all(checked.first_offset <= record.offset <= checked.last_offset for record in records)

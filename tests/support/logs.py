@@ -1,6 +1,6 @@
 """A log manager over a folder, for tests that look at partitions without a server around them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from horolog.broker import settings, topic_settings
@@ -8,6 +8,7 @@ from horolog.broker.clock import ManualClock
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import RealStorage
+from horolog.broker.log.validation import Mark, Validated
 from horolog.protocol.records.entries import iter_records
 from horolog.protocol.records.record import Record
 
@@ -33,6 +34,12 @@ def open_logs(data: Path, overrides: Mapping[str, str] | None = None, *, wall_ms
     logs = LogManager([str(data)], RealStorage(), ManualClock(wall_ms), broker_settings())
     logs.open(lambda _topic: config)
     return logs
+
+
+def marks_of(checked: Validated) -> Sequence[Mark]:
+    """Where index entries may point to; one batch or wrapper is one place."""
+    first, last = checked.first_offset, checked.last_offset
+    return checked.marks or [Mark(0, first, last, checked.max_timestamp, checked.max_timestamp_offset)]
 
 
 def read_all(partition: Partition, start: int | None = None) -> list[Record]:

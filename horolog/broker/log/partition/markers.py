@@ -6,7 +6,7 @@ says of it is what a scan finds again.
 
 from horolog.broker.log.partition.partition import Partition
 from horolog.broker.log.producers import ProducerBatch, Rejected
-from horolog.broker.log.validation import Mark, Refused, Validated
+from horolog.broker.log.validation import Refused, Validated
 from horolog.protocol.records.control import Marker, encode_marker
 from horolog.protocol.records.timestamps import NO_TIMESTAMP
 
@@ -45,7 +45,7 @@ def append_marker(partition: Partition, producer_id: int, producer_epoch: int, m
 
 def _validated(data: bytearray, offset: int, batch: ProducerBatch) -> Validated:
     return Validated(
-        [data],
+        data,
         len(data),
         offset,
         offset,
@@ -54,7 +54,7 @@ def _validated(data: bytearray, offset: int, batch: ProducerBatch) -> Validated:
         offset,
         NO_TIMESTAMP,
         NO_TIMESTAMP,
-        [Mark(0, offset, offset, NO_TIMESTAMP, offset)],
+        (),
         [batch],
         _MAGIC,
     )

@@ -156,7 +156,8 @@ class Partition:
 
     def append(self, records: bytes | memoryview, now_ms: int, *, produce_version: int) -> AppendResult:
         """Queue records behind the log's end. Raises Refused (theirs) or StorageFault (the disk's)."""
-        self.check_takes_appends()
+        if self._failed is not None or self._sync_state.condition is not SERVING:
+            self.check_takes_appends()  # which raises
         config = self._config
         try:
             checked = check(
@@ -179,8 +180,8 @@ class Partition:
                 first, last = duplicate.first_offset, duplicate.last_offset
                 return AppendResult(first, last, append_time, self.log_start_offset, last - first + 1)
         self.append_checked(checked, now_ms)
-        first, last, append_time = checked.first_offset, checked.last_offset, checked.append_time
-        return _new_tuple(AppendResult, (first, last, append_time, self.log_start_offset, checked.count))
+        _, _, first, last, count, _, _, _, append_time, _, _, _ = checked
+        return _new_tuple(AppendResult, (first, last, append_time, self.log_start_offset, count))
 
     def append_checked(self, checked: Validated, now_ms: int) -> None:
         """Queue what `validate.check` has passed for this log end offset."""
@@ -309,7 +310,8 @@ class Partition:
             self._take_back(fault)
             raise
         self.high_watermark = self.log_end_offset
-        self._producers.written()
+        if self._producers.unwritten:
+            self._producers.written()
         if not active.sync.is_due:
             self._sync_state.segment_written(active)
         if self.aborted.waiting:

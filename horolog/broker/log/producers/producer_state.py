@@ -33,6 +33,7 @@ from horolog.protocol.records.control import Marker
 BATCHES_REMEMBERED = 5
 MAX_PRODUCERS = 10_000
 LARGEST_SEQUENCE = 2**31 - 1
+_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
 class ProducerBatch(NamedTuple):
@@ -104,7 +105,7 @@ _UNKNOWN = Producer(-1, (), -1, -1, -1, 0)
 class ProducerStates:
     """The producers of one partition, longest idle first."""
 
-    __slots__ = ("_completed", "_max_producers", "_open", "_producers", "_undo", "expiration_ms")
+    __slots__ = ("_completed", "_max_producers", "_open", "_producers", "expiration_ms", "unwritten")
 
     def __init__(self, expiration_ms: int, max_producers: int = MAX_PRODUCERS) -> None:
         self.expiration_ms = expiration_ms
@@ -112,7 +113,8 @@ class ProducerStates:
         self._producers: dict[int, Producer] = {}
         self._open: dict[int, int] = {}  # producer id -> first offset of its open transaction, ascending
         self._completed: list[Completed] = []  # whose markers have not been written yet
-        self._undo: list[tuple[int, Producer | None]] = []
+        self.unwritten: list[tuple[int, Producer | None]] = []
+        """Who has changed since the last `written`, and what each was before."""
 
     def __repr__(self) -> str:
         return f"<ProducerStates of {len(self._producers)} producers, {len(self._open)} with an open transaction>"
@@ -131,6 +133,8 @@ class ProducerStates:
         producer = self._producers.get(batch.producer_id)
         if producer is None:
             return self._check_newcomer()
+        if _goes_on(producer, batch):
+            return None
         if batch.marker is not None:
             return _check_epoch(producer, batch) or _check_coordinator(producer, batch.marker)
         duplicate = _find_duplicate(producer, batch)
@@ -148,7 +152,7 @@ class ProducerStates:
         """Record a batch that is appended: nothing is checked here."""
         producer_id = batch.producer_id
         before = self._producers.pop(producer_id, None)
-        self._undo.append((producer_id, before))
+        self.unwritten.append((producer_id, before))
         after = _after(before or _UNKNOWN, batch, now_ms)
         self._producers[producer_id] = after
         if before is None and len(self._producers) > self._max_producers:
@@ -196,13 +200,13 @@ class ProducerStates:
 
     def written(self) -> None:
         """Everything that was recorded has reached the log."""
-        self._undo.clear()
+        self.unwritten.clear()
         self._completed.clear()
 
     def undo_unwritten(self) -> None:
         """Take back every update since the last `written`: the appends failed."""
-        while self._undo:
-            producer_id, before = self._undo.pop()
+        while self.unwritten:
+            producer_id, before = self.unwritten.pop()
             self._producers.pop(producer_id, None)
             if before is not None:
                 self._producers[producer_id] = before
@@ -271,6 +275,20 @@ class ProducerStates:
         return {producer_id: (one.last_data_offset, one.epoch) for producer_id, one in self._producers.items()}
 
 
+def _goes_on(producer: Producer, batch: ProducerBatch) -> bool:
+    """Whether a batch is the very next of its producer, with no transaction in play: what all but a few are."""
+    epoch, batches, _, _, transaction_start, _ = producer
+    _, producer_epoch, base_sequence, last_sequence, _, _, _, _, marker = batch
+    return (
+        producer_epoch == epoch
+        and bool(batches)
+        and base_sequence == batches[-1].last_sequence + 1
+        and last_sequence >= base_sequence
+        and transaction_start < 0
+        and marker is None
+    )
+
+
 def _find_duplicate(producer: Producer, batch: ProducerBatch) -> Duplicate | None:
     if batch.producer_epoch != producer.epoch:
         return None
@@ -326,14 +344,13 @@ def _after(before: Producer, batch: ProducerBatch, now_ms: int) -> Producer:
     kept = before.batches if batch.producer_epoch == before.epoch else ()
     if batch.marker is not None:
         return Producer(batch.producer_epoch, kept, batch.max_timestamp, batch.marker.coordinator_epoch, -1, now_ms)
-    appended = Appended(
-        batch.base_sequence, batch.last_sequence, batch.first_offset, batch.last_offset, batch.max_timestamp
-    )
+    _, epoch, base_sequence, last_sequence, first_offset, last_offset, timestamp, transactional, _ = batch
+    appended = _new_tuple(Appended, (base_sequence, last_sequence, first_offset, last_offset, timestamp))
     start = before.transaction_start
-    if start < 0 and batch.transactional:
-        start = batch.first_offset
+    if start < 0 and transactional:
+        start = first_offset
     batches = (*kept[1 - BATCHES_REMEMBERED :], appended)
-    return Producer(batch.producer_epoch, batches, batch.max_timestamp, before.coordinator_epoch, start, now_ms)
+    return _new_tuple(Producer, (epoch, batches, timestamp, before.coordinator_epoch, start, now_ms))
 
 
 def _from_snapshot(entry: SnapshotEntry, now_ms: int) -> Producer:

@@ -42,10 +42,20 @@ from horolog.broker.log.integrity import (
 )
 from horolog.broker.log.segments.converted_chunks import ConvertedChunks
 from horolog.broker.log.segments.segment_sync import SegmentSync
-from horolog.broker.log.storage import CANNOT_WRITE, Buffer, File, FileMissing, OverlayStorage, Storage, StorageFault
+from horolog.broker.log.storage import (
+    CANNOT_WRITE,
+    JOIN_BELOW_BYTES,
+    Buffer,
+    File,
+    FileMissing,
+    OverlayStorage,
+    Storage,
+    StorageFault,
+)
 from horolog.broker.log.validation import Validated
 from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.readable import time_and_number
+from horolog.protocol.records.head import BATCH_MAGIC
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +75,7 @@ HAS_PRODUCERS = 0x80
 """In `magics`: some batch carries a producer id, so the segment tells something about producers."""
 
 _numbers = count()
+_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
 class _Written(NamedTuple):
@@ -221,25 +232,20 @@ class Segment:
     def append(self, appended: Validated) -> None:
         """Queue bytes that follow what the segment holds."""
         assert appended.first_offset >= self.next_offset, f"{self!r} got offset {appended.first_offset}"
+        data, size_bytes, first, last, _, highest, highest_at, first_timestamp, _, marks, batches, magic = appended
         if self._written is None:
             self._remember()
-        if not self.end_bytes:
-            self.first_timestamp = appended.first_timestamp
-        magic = appended.stored_magic
-        marks = appended.marks
-        size_bytes = appended.size_bytes
-        if len(marks) == 1:
-            mark = marks[0]
-            offset = mark.last_offset if magic >= 2 else mark.first_offset
-            self.note(self.end_bytes, size_bytes, offset, mark.max_timestamp, mark.max_timestamp_offset)
-        else:
+        end_bytes = self.end_bytes
+        if not end_bytes:
+            self.first_timestamp = first_timestamp
+        if marks:
             self._note_marks(appended)
-        self.pending += appended.buffers
-        self.end_bytes += size_bytes
-        self.next_offset = appended.last_offset + 1
-        self.magics |= 1 << magic
-        if appended.batches:
-            self.magics |= HAS_PRODUCERS
+        else:
+            self.note(end_bytes, size_bytes, last if magic >= BATCH_MAGIC else first, highest, highest_at)
+        self.pending.append(data)
+        self.end_bytes = end_bytes + size_bytes
+        self.next_offset = last + 1
+        self.magics |= (1 << magic) | HAS_PRODUCERS if batches else 1 << magic
 
     def _note_marks(self, appended: Validated) -> None:
         marks = appended.marks
@@ -266,19 +272,24 @@ class Segment:
 
     def _remember(self) -> None:
         offsets, times = self.indexes()
-        self._written = _Written(
-            self.next_offset,
-            self.max_timestamp,
-            self.max_timestamp_offset,
-            self.first_timestamp,
-            self.bytes_since_entry,
-            self.magics,
-            len(offsets.entries),
-            len(times.entries),
+        self._written = _new_tuple(
+            _Written,
+            (
+                self.next_offset,
+                self.max_timestamp,
+                self.max_timestamp_offset,
+                self.first_timestamp,
+                self.bytes_since_entry,
+                self.magics,
+                len(offsets.entries),
+                len(times.entries),
+            ),
         )
 
     def flush(self) -> None:
         """Write the queued bytes and index entries."""
+        if len(self.pending) > 1 and self.end_bytes - self.size_bytes <= JOIN_BELOW_BYTES:
+            self.pending = [b"".join(self.pending)]
         self.log.pwritev(self.pending, self.size_bytes)
         if self._has_new_entries:
             offsets, times = self.indexes()

@@ -11,6 +11,7 @@ from horolog.broker.log.storage.overlay import Changed, OverlayStorage
 from horolog.broker.log.storage.read_only import ReadOnlyStorage
 from horolog.broker.log.storage.storage import (
     CANNOT_WRITE,
+    JOIN_BELOW_BYTES,
     NO_DESCRIPTORS,
     NOT_WRITABLE,
     Buffer,
@@ -30,6 +31,7 @@ from horolog.broker.log.storage.storage import (
 __all__ = [
     "CANNOT_WRITE",
     "DAMAGED",
+    "JOIN_BELOW_BYTES",
     "NOT_WRITABLE",
     "NO_DESCRIPTORS",
     "TORN",

@@ -5,13 +5,14 @@ covers is corrected: the max timestamp, which is what the records say, or the ti
 once to be checked and stored as they came, unless the topic asks for another codec or the producer numbered them wrongly.
 """
 
+from collections.abc import Sequence
+
 from crc32c import crc32c
 
 from horolog.broker.log.producers import ProducerBatch
 from horolog.broker.log.validation.validate_set import PRODUCER_CODEC, check_size, refuse_bytes, store
 from horolog.broker.log.validation.validation_result import (
     MOST_RECORD_ERRORS,
-    Mark,
     RecordError,
     Refused,
     Validated,
@@ -41,6 +42,7 @@ from horolog.protocol.records.head import (
     PREFIX_BYTES,
     SMALLEST_MESSAGE_LENGTH,
     TIMESTAMP,
+    TRANSACTIONAL_BIT,
     UP_TO_EPOCH,
 )
 from horolog.protocol.records.record import Record
@@ -57,6 +59,9 @@ from horolog.protocol.records.timestamps import (
 _MAGIC = 2
 _LARGEST_SEQUENCE = 2**31 - 1
 _SUSPECT_BITS = CONTROL_BIT | 0x04  # control batches, zstd and codecs that do not exist are looked at closer
+_unpack_header = HEADER.unpack_from
+_pack_up_to_epoch = UP_TO_EPOCH.pack_into
+_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
 def check_batch(
@@ -66,12 +71,13 @@ def check_batch(
     size_bytes = len(view)
     if size_bytes < HEADER_BYTES:
         raise _no_batch(view)
-    fields = HEADER.unpack_from(view)
+    fields = _unpack_header(view)
     offset, length, _, magic, crc, attributes, last_delta, base_timestamp, claimed, producer_id, _, sequence, count = (
         fields
     )
     if magic != _MAGIC or length + LENGTH_ENDS_AT != size_bytes:
         size_bytes = _size_of_only_batch(view, magic, length)
+        view = view[:size_bytes]
     if (
         offset
         or size_bytes > config.max_message_bytes
@@ -79,11 +85,21 @@ def check_batch(
         or count <= 0
         or last_delta != count - 1
         or (sequence < 0 <= producer_id)
-        or crc32c(view[ATTRIBUTES_AT:size_bytes]) != crc
+        or crc32c(view[ATTRIBUTES_AT:]) != crc
     ):
-        _check_header(BatchHeader(*fields), view[:size_bytes], config, zstd_is_known=zstd_is_known)
-    batch = bytearray(view[:size_bytes])
-    content, scan = _scan(batch, attributes, count)
+        _check_header(BatchHeader(*fields), view, config, zstd_is_known=zstd_is_known)
+    batch = bytearray(view)
+    content: bytes | bytearray = batch
+    try:
+        if attributes & CODEC_MASK:
+            content = decompress(codec_of(attributes, _MAGIC), view[HEADER_BYTES:])
+            check_count(count, len(content))
+            scan = scan_records(content, 0, count)
+        else:
+            check_count(count, size_bytes - HEADER_BYTES)
+            scan = scan_records(batch, HEADER_BYTES, count)
+    except DecodeError as error:
+        raise refuse_bytes(error, ErrorCode.INVALID_RECORD) from error
     if config.log_append_time:
         append_time = lowest = highest = now_ms
         corrected = attributes | TIMESTAMP_TYPE_BIT
@@ -104,27 +120,13 @@ def check_batch(
             base_offset=next_offset, leader_epoch=leader_epoch, attributes=corrected, max_timestamp=highest
         )
         return _store_changed(batch, _payload(batch, content), header, scan, config)
-    UP_TO_EPOCH.pack_into(batch, 0, next_offset, length, leader_epoch)
+    _pack_up_to_epoch(batch, 0, next_offset, length, leader_epoch)
     if highest != claimed or corrected != attributes:
         ATTRIBUTES.pack_into(batch, ATTRIBUTES_AT, corrected)
         TIMESTAMP.pack_into(batch, MAX_TIMESTAMP_AT, highest)
         write_crc(batch)
-    producer = [_producer_batch(BatchHeader(*fields), next_offset, highest)] if producer_id >= 0 else []
+    producer = (_producer_batch(fields, next_offset, highest),) if producer_id >= 0 else ()
     return _stored(batch, next_offset, count, highest, append_time, producer)
-
-
-def _scan(batch: bytearray, attributes: int, count: int) -> tuple[bytes | bytearray, Scan]:
-    """The uncompressed records, with whatever stands in front of them, and what they hold."""
-    try:
-        if attributes & CODEC_MASK:
-            codec = codec_of(attributes, _MAGIC)
-            content = decompress(codec, memoryview(batch)[HEADER_BYTES:])
-            check_count(count, len(content))
-            return content, scan_records(content, 0, count)
-        check_count(count, len(batch) - HEADER_BYTES)
-        return batch, scan_records(batch, HEADER_BYTES, count)
-    except DecodeError as error:
-        raise refuse_bytes(error, ErrorCode.INVALID_RECORD) from error
 
 
 def _payload(batch: bytearray, content: bytes | bytearray) -> bytes:
@@ -132,36 +134,49 @@ def _payload(batch: bytearray, content: bytes | bytearray) -> bytes:
 
 
 def _stored(
-    batch: bytearray, first_offset: int, count: int, max_timestamp: int, append_time: int, producer: list[ProducerBatch]
+    batch: bytearray,
+    first_offset: int,
+    count: int,
+    max_timestamp: int,
+    append_time: int,
+    producer: Sequence[ProducerBatch],
 ) -> Validated:
     last_offset = first_offset + count - 1
-    return Validated(
-        [batch],
-        len(batch),
-        first_offset,
-        last_offset,
-        count,
-        max_timestamp,
-        last_offset,
-        max_timestamp,
-        append_time,
-        [Mark(0, first_offset, last_offset, max_timestamp, last_offset)],
-        producer,
-        _MAGIC,
+    return _new_tuple(
+        Validated,
+        (
+            batch,
+            len(batch),
+            first_offset,
+            last_offset,
+            count,
+            max_timestamp,
+            last_offset,
+            max_timestamp,
+            append_time,
+            (),
+            producer,
+            _MAGIC,
+        ),
     )
 
 
-def _producer_batch(header: BatchHeader, first_offset: int, max_timestamp: int) -> ProducerBatch:
+def _producer_batch(header: Sequence[int], first_offset: int, max_timestamp: int) -> ProducerBatch:
     """Sequences count up to the largest int32 and go on from 0."""
-    return ProducerBatch(
-        header.producer_id,
-        header.producer_epoch,
-        header.base_sequence,
-        (header.base_sequence + header.last_offset_delta) & _LARGEST_SEQUENCE,
-        first_offset,
-        first_offset + header.last_offset_delta,
-        max_timestamp,
-        header.is_transactional,
+    _, _, _, _, _, attributes, last_delta, _, _, producer_id, epoch, sequence, _ = header
+    return _new_tuple(
+        ProducerBatch,
+        (
+            producer_id,
+            epoch,
+            sequence,
+            (sequence + last_delta) & _LARGEST_SEQUENCE,
+            first_offset,
+            first_offset + last_delta,
+            max_timestamp,
+            bool(attributes & TRANSACTIONAL_BIT),
+            None,
+        ),
     )
 
 
@@ -259,7 +274,7 @@ def _store_changed(batch: bytearray, payload: bytes, header: BatchHeader, scan: 
         check_size(len(batch), config)
     highest = header.max_timestamp
     append_time = highest if config.log_append_time else NO_TIMESTAMP
-    producer = [_producer_batch(header, header.base_offset, highest)] if header.producer_id >= 0 else []
+    producer = (_producer_batch(header, header.base_offset, highest),) if header.producer_id >= 0 else ()
     return _stored(batch, header.base_offset, header.count, highest, append_time, producer)
 
 

@@ -288,7 +288,7 @@ def _stored_whole(
 ) -> Validated:
     """The verdict on records that are stored as one wrapper or batch."""
     return Validated(
-        [data],
+        data,
         len(data),
         first_offset,
         last_offset,
@@ -297,8 +297,8 @@ def _stored_whole(
         last_offset,
         timestamp,
         NO_TIMESTAMP if append_time is None else append_time,
-        [Mark(0, first_offset, last_offset, timestamp, last_offset)],
-        [],
+        (),
+        (),
         magic,
     )
 
@@ -317,7 +317,7 @@ def _stored(
     marks = _marks(starts, timestamps, first_offset, config.index_interval_bytes)
     largest = max(marks, key=attrgetter("max_timestamp")) if len(marks) > 1 else marks[0]
     return Validated(
-        [data],
+        data,
         len(data),
         first_offset,
         marks[-1].last_offset,
@@ -327,7 +327,7 @@ def _stored(
         timestamps[0],
         append_time,
         marks,
-        [],
+        (),
         magic,
     )
 

@@ -1,5 +1,6 @@
 """What validation says of a record set: the bytes to store and what they hold, or why they were refused."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from horolog.broker.log.producers import ProducerBatch
@@ -37,10 +38,10 @@ class Validated(NamedTuple):
     """A tuple, because one is made for every append and nothing else is made as quickly.
 
     `first_timestamp` is that of the first batch or message, which is what rolling by time goes by; -1 stands for no time
-    in all of them.
+    in all of them. `marks` is empty where all of it is one place: one batch or one wrapper.
     """
 
-    buffers: list[Buffer]
+    data: Buffer
     size_bytes: int
     first_offset: int
     last_offset: int
@@ -49,15 +50,15 @@ class Validated(NamedTuple):
     max_timestamp_offset: int
     first_timestamp: int
     append_time: int
-    marks: list[Mark]
-    batches: list[ProducerBatch]
+    marks: Sequence[Mark]
+    batches: Sequence[ProducerBatch]
     stored_magic: int
 
 
 def nothing(next_offset: int, append_time: int, stored_magic: int) -> Validated:
     """The verdict on an empty set, which old producers may send."""
     return Validated(
-        [], 0, next_offset, next_offset - 1, 0, NO_TIMESTAMP, -1, NO_TIMESTAMP, append_time, [], [], stored_magic
+        b"", 0, next_offset, next_offset - 1, 0, NO_TIMESTAMP, -1, NO_TIMESTAMP, append_time, (), (), stored_magic
     )
 
 

@@ -8,7 +8,7 @@ from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.producers import ProducerBatch
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.log.validation import Mark, Validated
+from horolog.broker.log.validation import Validated
 from horolog.broker.settings import load
 from horolog.broker.topic_settings import resolve
 from horolog.protocol.records.batch import encode_batch, iter_batch, read_header
@@ -280,7 +280,7 @@ def end(world, *, committed):
     data = encode_marker(Marker(committed, 0), offset, now_ms, producer_id=5, producer_epoch=0, leader_epoch=0)
     batch = ProducerBatch(5, 0, -1, -1, offset, offset, now_ms, True, Marker(committed, 0))
     partition.append_checked(
-        Validated([data], len(data), offset, offset, 1, -1, -1, -1, -1, [Mark(0, offset, offset, -1, -1)], [batch], 2),
+        Validated(data, len(data), offset, offset, 1, -1, -1, -1, -1, (), [batch], 2),
         now_ms,
     )
     partition.flush()

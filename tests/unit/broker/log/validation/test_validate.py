@@ -16,7 +16,7 @@ from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.head import heads_in
 from horolog.protocol.records.record import Record
 from tests.support import raw_records as raw
-from tests.support.logs import topic_config
+from tests.support.logs import marks_of, topic_config
 
 NOW = 1_700_000_000_000
 HOUR = 3_600_000
@@ -36,13 +36,13 @@ def verdict(records, config=OPEN, version=None):
     frame = b"front" + bytes(records) + b"back"
     view = memoryview(frame)[5:-4]
     checked = check(view, NEXT, config, NOW, produce_version=version, leader_epoch=4)
-    assert sum(map(len, checked.buffers)) == checked.size_bytes
+    assert len(checked.data) == checked.size_bytes
     assert bytes(frame[5:-4]) == bytes(records)
     return checked
 
 
 def stored(records, config=OPEN, version=None):
-    return b"".join(verdict(records, config, version).buffers)
+    return bytes(verdict(records, config, version).data)
 
 
 def refusal(records, config=OPEN, version=None):
@@ -127,23 +127,23 @@ class TestOffsetsAndMarks:
     def test_the_verdict_on_a_batch(self):
         checked = verdict(batched([5, 9, 7], producer=(8, 1, 2**31 - 2), attributes=0x10))
         assert checked[2:9] == (NEXT, NEXT + 2, 3, 9, NEXT + 2, 9, -1)
-        assert checked.marks == [Mark(0, NEXT, NEXT + 2, 9, NEXT + 2)]
-        assert checked.batches == [ProducerBatch(8, 1, 2**31 - 2, 0, NEXT, NEXT + 2, 9, True)]
+        assert marks_of(checked) == [Mark(0, NEXT, NEXT + 2, 9, NEXT + 2)]
+        assert checked.batches == (ProducerBatch(8, 1, 2**31 - 2, 0, NEXT, NEXT + 2, 9, True),)
         assert checked.stored_magic == 2
 
     def test_batches_without_a_producer_teach_nothing(self):
-        assert verdict(batched([5])).batches == []
+        assert verdict(batched([5])).batches == ()
 
     def test_the_verdict_on_plain_messages_names_the_first_of_the_largest(self):
         checked = verdict(plain([5, 9, 7, 9]))
         assert checked[2:9] == (NEXT, NEXT + 3, 4, 9, NEXT + 1, 5, -1)
-        assert checked.marks == [Mark(0, NEXT, NEXT + 3, 9, NEXT + 1)]
+        assert marks_of(checked) == [Mark(0, NEXT, NEXT + 3, 9, NEXT + 1)]
         assert checked.stored_magic == 1
 
     def test_the_verdict_on_a_wrapper(self):
         checked = verdict(wrapped([5, 9, 7]))
         assert checked[2:9] == (NEXT, NEXT + 2, 3, 9, NEXT + 2, 9, -1)
-        assert checked.marks == [Mark(0, NEXT, NEXT + 2, 9, NEXT + 2)]
+        assert marks_of(checked) == [Mark(0, NEXT, NEXT + 2, 9, NEXT + 2)]
 
     @pytest.mark.parametrize("same_size", [True, False])
     def test_marks_divide_a_long_set_by_the_index_interval(self, same_size):
@@ -154,12 +154,12 @@ class TestOffsetsAndMarks:
         )
         interval = 1000
         checked = verdict(sent, replace(OPEN, index_interval_bytes=interval))
-        positions = [mark.position for mark in checked.marks]
-        starts = [entry.position for entry in heads_in(b"".join(checked.buffers))]
+        positions = [mark.position for mark in marks_of(checked)]
+        starts = [entry.position for entry in heads_in(bytes(checked.data))]
         assert set(positions) <= set(starts)
         assert all(interval < after - before <= interval + 200 for before, after in pairwise(positions))
         expected = NEXT
-        for mark in checked.marks:
+        for mark in marks_of(checked):
             assert mark.first_offset == expected
             assert mark.position == starts[mark.first_offset - NEXT]
             group = times[mark.first_offset - NEXT : mark.last_offset - NEXT + 1]
@@ -175,9 +175,9 @@ class TestOffsetsAndMarks:
             frame = bytearray(sent)
             version = 9 if sent[16] == 2 else 2
             checked = check(memoryview(frame), NEXT, OPEN, NOW, produce_version=version, leader_epoch=0)
-            before = b"".join(checked.buffers)
+            before = bytes(checked.data)
             frame[:] = bytes(len(frame))
-            assert b"".join(checked.buffers) == before
+            assert bytes(checked.data) == before
 
 
 class TestCreateTime:
@@ -204,7 +204,7 @@ class TestCreateTime:
     def test_batches_without_times(self, timestamps):
         checked = verdict(batched(timestamps))
         assert (checked.max_timestamp, checked.first_timestamp) == (-1, -1)
-        assert raw.read_batch_header(b"".join(checked.buffers))["max_timestamp"] == -1
+        assert raw.read_batch_header(bytes(checked.data))["max_timestamp"] == -1
 
     @pytest.mark.parametrize("sent", [plain([-1, -1]), wrapped([-1, -1])])
     def test_sets_without_times(self, sent):
@@ -307,7 +307,7 @@ class TestLogAppendTime:
     @pytest.mark.parametrize("count", [1, 3, 50])
     def test_plain_messages_are_stamped(self, count):
         checked = verdict(plain(range(count)), APPENDED)
-        for message in raw.read_set(b"".join(checked.buffers)):
+        for message in raw.read_set(bytes(checked.data)):
             assert message[2:4] == (8, NOW)
             assert message[6]
         assert checked[5:9] == (NOW, NEXT, NOW, NOW)
@@ -318,7 +318,7 @@ class TestLogAppendTime:
     def test_only_the_wrapper_is_stamped(self):
         sent = wrapped([5, 6])
         checked = verdict(sent, APPENDED)
-        ((_, _, attributes, timestamp, _, value, crc_is_right),) = raw.read_set(b"".join(checked.buffers))
+        ((_, _, attributes, timestamp, _, value, crc_is_right),) = raw.read_set(bytes(checked.data))
         assert (attributes, timestamp, crc_is_right) == (9, NOW, True)
         assert value == raw.read_set(sent)[0][5]
         assert checked[5:9] == (NOW, NEXT + 1, NOW, NOW)
@@ -327,7 +327,7 @@ class TestLogAppendTime:
     def test_only_the_batchs_header_is_stamped(self, codec):
         sent = batched([5, 6], codec)
         checked = verdict(sent, APPENDED)
-        kept = b"".join(checked.buffers)
+        kept = bytes(checked.data)
         header = raw.read_batch_header(kept)
         assert (header["attributes"], header["max_timestamp"], header["base_timestamp"]) == (8 | codec, NOW, 5)
         assert header["crc_is_right"]
@@ -382,7 +382,7 @@ class TestOldFormats:
         for sent in (plain([5, 6]), wrapped([5, 6]), plain([0], magic=0)):
             checked = verdict(sent, replace(config, stored_magic=0))
             assert (checked.max_timestamp, checked.first_timestamp, checked.stored_magic) == (-1, -1, 0)
-            assert {record.timestamp for record in records_of(b"".join(checked.buffers))} == {-1}
+            assert {record.timestamp for record in records_of(bytes(checked.data))} == {-1}
 
     def test_v1_is_welcome_in_produce_v0(self):
         assert verdict(plain([5]), version=0).max_timestamp == 5
@@ -401,7 +401,7 @@ class TestOldFormats:
     )
     def test_a_set_with_a_wrapper_among_others_becomes_one_wrapper(self, sent):
         checked = verdict(sent)
-        kept = b"".join(checked.buffers)
+        kept = bytes(checked.data)
         assert len(raw.read_set(kept)) == 1
         assert [(record.offset, record.timestamp) for record in records_of(kept)] == [
             (NEXT, 5),
@@ -417,7 +417,7 @@ class TestOldFormats:
     @pytest.mark.parametrize("sent", [b"", b"\x00" * 11, plain([5])[:-1], plain([5])[:20]])
     def test_nothing_whole_is_an_empty_set(self, sent):
         checked = verdict(sent, version=2)
-        assert (checked.buffers, checked.count, checked.size_bytes, checked.marks) == ([], 0, 0, [])
+        assert (checked.data, checked.count, checked.size_bytes, checked.marks) == (b"", 0, 0, ())
         assert (checked.first_offset, checked.last_offset) == (NEXT, NEXT - 1)
 
     @pytest.mark.parametrize("sent", [plain([5, 6]), wrapped([5, 6])])
@@ -603,7 +603,7 @@ class TestCodecOfTheTopic:
     def test_records_are_stored_with_it(self, make, name, config):
         sent = make([5, 9, 7])
         checked = verdict(sent, replace(config, compression=name))
-        kept = b"".join(checked.buffers)
+        kept = bytes(checked.data)
         codec = Codec.NONE if name == "uncompressed" else Codec[name.upper()]
         assert {entry.attributes & 7 for entry in heads_in(kept)} == {codec}
         # Messages cannot carry zstd: a batch is what comes of it.
@@ -617,10 +617,10 @@ class TestCodecOfTheTopic:
 
     def test_producer_and_sequence_survive(self):
         checked = verdict(batched([5, 6], producer=(8, 1, 3), attributes=0x10), replace(OPEN, compression="gzip"))
-        header = raw.read_batch_header(b"".join(checked.buffers))
+        header = raw.read_batch_header(bytes(checked.data))
         assert (header["producer_id"], header["producer_epoch"], header["base_sequence"]) == (8, 1, 3)
         assert (header["attributes"], header["leader_epoch"]) == (0x11, 4)
-        assert checked.batches == [ProducerBatch(8, 1, 3, 4, NEXT, NEXT + 1, 6, True)]
+        assert checked.batches == (ProducerBatch(8, 1, 3, 4, NEXT, NEXT + 1, 6, True),)
 
     def test_zstd_in_old_messages_is_refused(self):
         config = replace(OPEN, compression="zstd", stored_magic=1)
@@ -633,7 +633,7 @@ class TestFormatOfTheTopic:
     @pytest.mark.parametrize("config", [OPEN, APPENDED])
     def test_records_are_stored_in_it(self, make, magic, config):
         checked = verdict(make([5, 9, 7]), replace(config, stored_magic=magic))
-        kept = b"".join(checked.buffers)
+        kept = bytes(checked.data)
         assert {entry.magic for entry in heads_in(kept)} == {magic}
         assert checked.stored_magic == magic
         times = [NOW] * 3 if config.log_append_time else [5, 9, 7]
