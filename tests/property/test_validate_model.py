@@ -144,7 +144,7 @@ def check_marks(checked, found, config):
     assert marks_of(checked)[0].position == 0
     assert marks_of(checked)[0].first_offset == NEXT
     behind = [*marks_of(checked)[1:], None]
-    for mark, after in zip(checked.marks, behind, strict=True):
+    for mark, after in zip(marks_of(checked), behind, strict=True):
         group = [
             one for one in found if one.position >= mark.position and (after is None or one.position < after.position)
         ]
