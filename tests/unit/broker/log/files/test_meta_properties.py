@@ -58,3 +58,18 @@ def test_a_folder_without_the_file_belongs_to_nobody():
     meta = MetaProperties(1, 3, "c")
     meta_properties.save(storage, "/data", meta, 0)
     assert meta_properties.load(storage, "/data") == meta
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"node.id=3\ncluster.id=AAAAAAAAAAAAAAAAAAAAAQ\ndirectory.id=cu", (3, "AAAAAAAAAAAAAAAAAAAAAQ", None)),
+        (b"broker.id=3\ndirectory.id=s9siP80qpCeL4cZFnCHSGQ\n", (3, None, "s9siP80qpCeL4cZFnCHSGQ")),
+        (b"node.id=\xff\xfe\ncluster.id=no id\n", (None, None, None)),
+        (b"", (None, None, None)),
+    ],
+)
+def test_of_a_damaged_file_counts_what_looks_as_it_should(data, found):
+    meta = meta_properties.salvage(data)
+    assert (meta.node_id, meta.cluster_id, meta.directory_id) == found
+    assert meta.version == 1

@@ -6,8 +6,11 @@ import pytest
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.log.manager import DataFolderError, LogManager
-from horolog.broker.log.recovery import storage_below
+from horolog.broker.log.partition import Partition, Resources
+from horolog.broker.log.recovery import Circumstances, Place, open_readable, open_writable, storage_below
+from horolog.broker.log.recovery.opening import probe_below
 from horolog.broker.log.storage import MemoryStorage, StorageFault
+from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.settings import load
 from tests.support.log_model import NEW, NOW_MS, encode, read_all, small_config
 
@@ -157,3 +160,65 @@ def test_a_folder_that_cannot_be_written_at_all_is_refused_and_the_way_out_is_na
     machine.storage.unwritable["/srv/data"] = errno.EROFS
     with pytest.raises(DataFolderError, match=r"Read-only file system; horolog\.read\.only=true serves"):
         machine.start()
+
+
+# One partition, opened by itself
+
+
+PLACE = Place("t", 0, "/srv/data/t-0")
+KILLED = Circumstances(was_clean=False, log_start_offset=0, now_ms=NOW_MS, may_be_unsynced=True)
+
+
+def test_where_it_can_be_written_nothing_is_kept_in_memory(machine):
+    opened = open_readable(PLACE, CONFIG, Resources(machine.storage), KILLED)
+    assert opened.stopped is None
+    assert storage_below(Partition(opened)) is None
+
+
+def test_a_fault_that_is_no_want_of_room_or_right_is_a_fault(machine):
+    machine.storage.fail("read", ".log", times=ALL)
+    with pytest.raises(StorageFault):
+        open_readable(PLACE, CONFIG, Resources(machine.storage), KILLED)
+
+
+def test_one_that_is_to_take_appends_is_not_opened_where_it_could_not(machine):
+    machine.storage.unwritable["t-0"] = errno.EACCES
+    with pytest.raises(StorageFault):
+        open_writable(PLACE, CONFIG, Resources(machine.storage), KILLED)
+
+
+def test_the_disk_below_is_tried_until_it_takes_something(machine):
+    machine.storage.unwritable["t-0"] = errno.EACCES
+    partition = Partition(open_readable(PLACE, CONFIG, Resources(machine.storage), KILLED))
+    below = storage_below(partition)
+    assert below is machine.storage
+    with pytest.raises(StorageFault):
+        probe_below(partition, below)
+    machine.storage.heal()
+    probe_below(partition, below)
+
+
+def test_a_log_that_was_left_as_it_should_be_is_not_opened_for_appends_where_none_could_come(machine):
+    """Nothing had to be written to open it."""
+    logs = machine.start()
+    machine.revive(logs)
+    logs.close()
+    machine.storage.unwritable["t-0"] = errno.EROFS
+    stopped = Circumstances(was_clean=True, log_start_offset=0, now_ms=NOW_MS, recovery_point=COUNT)
+    with pytest.raises(StorageFault, match="Read-only"):
+        open_writable(PLACE, CONFIG, Resources(machine.storage), stopped)
+    partition = Partition(open_readable(PLACE, CONFIG, Resources(machine.storage), stopped))
+    check_reads(partition)
+    assert not partition.takes_appends
+
+
+def test_an_empty_log_is_read_over_a_disk_that_takes_nothing():
+    """Its active file may be there in memory alone."""
+    storage = MemoryStorage()
+    for path in ("/srv", "/srv/data", "/srv/data/t-0"):
+        storage.make_dir(path)
+    storage.unwritable["t-0"] = errno.ENOSPC
+    partition = Partition(open_readable(PLACE, CONFIG, Resources(storage), KILLED))
+    assert (partition.log_end_offset, partition.takes_appends) == (0, False)
+    storage.heal()
+    probe_below(partition, storage)

@@ -6,14 +6,23 @@ import pytest
 
 from horolog.broker.log.files import checkpoints, leader_epochs
 from horolog.broker.log.integrity import seals
-from horolog.broker.log.recovery import is_segment_file
+from horolog.broker.log.partition import Resources
+from horolog.broker.log.recovery import (
+    Circumstances,
+    Place,
+    create_partition,
+    is_segment_file,
+    offline_partition,
+    open_partition,
+)
+from horolog.broker.log.recovery.recovery import STRAY_SUFFIX
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.control import Marker, encode_marker
 from horolog.protocol.records.head import TRANSACTIONAL_BIT, heads_in
 from horolog.protocol.records.record import Record
-from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, read_all, small_config
+from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, new_storage, read_all, small_config
 from tests.support.transactional import aborted_in
 
 
@@ -494,3 +503,93 @@ def test_memory_of_a_scan_is_bounded():
     model.kill_and_open()
     assert max(sizes) <= 1 << 20
     assert model.partition.log_end_offset == 40
+
+
+# Logs whose names lie inside of the one before
+
+
+def stop(model):
+    """Stopped cleanly, without seals: the logs speak for themselves."""
+    model.partition.close()
+    model.storage.remove(f"{DIRECTORY}/{seals.SEALS}")
+
+
+def test_a_copy_under_a_wrong_name_is_set_aside_whole(model):
+    stop(model)
+    model.storage.write_atomically(log_path(1), model.storage.read_all(log_path(0)))
+    model.storage.write_atomically(log_path(1).replace(".log", ".index"), b"")
+    model.written = 12
+    model.reopen(was_clean=True)
+    model.check()
+    names = model.storage.list_dir(DIRECTORY)
+    assert f"{1:020}.log{STRAY_SUFFIX}" in names
+    assert f"{1:020}.index" not in names
+
+
+def test_a_log_that_goes_on_under_a_wrong_name_gets_its_own(model):
+    stop(model)
+    second = bases(model)[1]
+    model.storage.rename(log_path(second), log_path(second - 1))
+    model.written = 12
+    before = bases(model)
+    model.reopen(was_clean=True)
+    assert bases(model) == before
+    model.check()
+
+
+def test_an_empty_log_inside_of_another_is_nothing(model, caplog):
+    stop(model)
+    model.storage.write_atomically(log_path(1), b"")
+    model.written = 12
+    model.reopen(was_clean=True)
+    model.check()
+    assert "is empty and passed over" in caplog.text
+
+
+def test_offsets_that_are_gone_are_not_given_out_again(model, caplog):
+    model.partition.close()
+    last = bases(model)[-1]
+    model.storage.remove(log_path(last))
+    model.reopen(was_clean=True)
+    assert (model.partition.log_end_offset, bases(model)[-1]) == (12, 12)
+    assert f"offsets {last} to 11 are gone" in caplog.text
+    model.rows = [row for row in model.rows if row[0] < last]
+    model.written = 12
+    model.check()
+
+
+# A partition that is made, and what stands for one that cannot be opened
+
+
+ELSEWHERE = Place("u", 3, "/data/u-3")
+
+
+@pytest.mark.parametrize("topic_id", [None, bytes(range(16))])
+def test_a_new_partition_is_empty_and_knows_its_topic(topic_id):
+    storage = new_storage()
+    partition = create_partition(ELSEWHERE, topic_id, small_config(), Resources(storage), NOW_MS)
+    assert (partition.log_start_offset, partition.log_end_offset, partition.leader_epoch) == (0, 0, 0)
+    partition.sync()
+    storage.sync_dir("/data")
+    storage.crash()
+    again = open_partition(ELSEWHERE, small_config(), Resources(storage), Circumstances(False, 0, NOW_MS))
+    assert (again.topic_id, again.log_end_offset) == (topic_id, 0)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "is_known"), [(None, False), ("good", True), ("damaged", False), ("failing", False)]
+)
+def test_what_stands_for_a_partition_says_why_and_whose_it_is(metadata, is_known):
+    storage = new_storage()
+    storage.make_dir(ELSEWHERE.directory)
+    if metadata is not None:
+        checkpoints.save_topic_id(storage, ELSEWHERE.directory, bytes(range(16)))
+    if metadata == "damaged":
+        storage.write_atomically(f"{ELSEWHERE.directory}/{checkpoints.PARTITION_METADATA}", b"nonsense")
+    if metadata == "failing":
+        storage.fail("read", checkpoints.PARTITION_METADATA)
+    before = storage.list_dir(ELSEWHERE.directory)
+    partition = offline_partition(ELSEWHERE, small_config(), Resources(storage), "no disk", 7)
+    assert (partition.topic_id is not None) is is_known
+    assert ("no disk" in partition.fault, partition.log_start_offset) == (True, 7)
+    assert storage.list_dir(ELSEWHERE.directory) == before

@@ -175,3 +175,45 @@ def test_a_header_that_flipped_leads_nobody_past_what_is_looked_for(at):
         model.partition.read(5, 1 << 20)
     assert mend(model) == 1
     assert read_all(model.partition, start=5) == before
+
+
+def reported(model, which=0):
+    """A closed segment's damage was met."""
+    model.close_and_open()
+    damage(model, which)
+    with pytest.raises(BeingRescanned):
+        read_all(model.partition)
+    return rescanner(model)
+
+
+@pytest.mark.parametrize("stop", [lambda one: one.go_offline("no disk"), lambda one: one.stop("a failed sync")])
+def test_a_partition_that_cannot_be_worked_on_now_is_left_to_be_found_again(model, stop):
+    work = reported(model)
+    stop(model.partition)
+    assert work.next_task(NOW_MS) is None
+    assert repr(work) == "<Rescanner of <RescanQueue []>>"
+
+
+def test_a_segment_that_retention_has_taken_needs_no_rescan(model):
+    work = reported(model)
+    model.partition.take_out(model.partition.segments[0], NOW_MS)
+    assert work.next_task(NOW_MS) is None
+
+
+def test_an_active_segment_that_cannot_be_closed_is_left_to_be_found_again(model, caplog):
+    work = reported(model, -1)
+    model.storage.fail("create", times=ALL)
+    assert work.next_task(NOW_MS) is None
+    assert "cannot be closed" in caplog.text
+
+
+def test_a_worker_that_cannot_read_says_so_and_changes_nothing(model, caplog):
+    work = reported(model)
+    task = work.next_task(NOW_MS)
+    model.storage.fail("read", ".log", times=ALL)
+    assert work.run(task) is None
+    assert "cannot be rescanned" in caplog.text
+    model.storage.heal()
+    seal = work.run(task)
+    assert work.finish(task, seal)
+    model.check()

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from horolog.broker.log.storage import MemoryStorage, StorageFault
+from horolog.broker.log.storage import FileMissing, MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL, PowerCut
 
 
@@ -162,3 +162,41 @@ def test_what_goes_on_during_a_sync_may_write(storage):
     file.datasync()
     storage.crash()
     assert storage.read_all("/d/a") == b"synced!"
+
+
+def test_what_is_only_read_takes_no_change_until_it_is_healed(storage):
+    file = synced_file(storage)
+    storage.unwritable["/d/"] = errno.EROFS
+    for change in (
+        lambda: file.pwritev([b"x"], 0),
+        lambda: storage.create("/d/b"),
+        lambda: storage.remove("/d/a"),
+        lambda: storage.check_writable("/d/a"),
+    ):
+        with pytest.raises(StorageFault) as caught:
+            change()
+        assert caught.value.code == errno.EROFS
+    storage.check_writable("/elsewhere")
+    assert file.pread(6, 0) == b"synced"
+    storage.heal()
+    file.pwritev([b"x"], 0)
+
+
+def test_a_sync_at_which_the_power_goes_has_synced_nothing(storage):
+    file = synced_file(storage)
+    file.pwritev([b" more"], 6)
+    storage.power_off_after(1)
+    with pytest.raises(PowerCut):
+        file.datasync()
+    storage.crash()
+    assert storage.read_all("/d/a") == b"synced"
+
+
+def test_files_and_folders_are_told_apart(storage):
+    synced_file(storage)
+    for path in ("/d", "/none", "/d/a/b"):
+        with pytest.raises(FileMissing):
+            storage.file_node(path)
+    for path in ("/d/a", "/none"):
+        with pytest.raises(FileMissing):
+            storage.folder(path)

@@ -1,5 +1,6 @@
 """Files that are only looked at: read and counted as they were when first asked for, and never changed, even over an overlay."""
 
+import errno
 import gc
 import os
 
@@ -83,3 +84,63 @@ def test_a_log_is_cut_and_patched_in_memory_without_a_copy_of_it(folder):
     assert log.pread(4, 9) == bytes([9, 10, 99, 12])
     assert storage.changed[path].patches == [(10, bytearray([10, 99, 12]))]
     assert files.bytes_read[path] < 20
+
+
+def test_what_the_disk_is_asked_without_opening_is_answered(folder):
+    storage, path = ReadOnlyStorage(), f"{folder}/log"
+    assert storage.list_dir(str(folder)) == ["log"]
+    assert (storage.exists(path), storage.is_dir(path), storage.stat(path)[0]) == (True, False, 100)
+    assert storage.open_apart(path).pread(1, 99) == b"c"
+
+
+def test_room_that_was_taken_and_never_written_to_is_told_from_data(tmp_path):
+    """Room is taken in whole blocks; where the system tells no holes, all of it may be data."""
+    path = tmp_path / "log"
+    with path.open("wb") as file:
+        file.write(b"x" * 10_000)
+        file.truncate(1 << 20)
+    end = ReadOnlyStorage().end_of_data(str(path))
+    assert 10_000 <= end <= 1 << 20
+    assert not any(path.read_bytes()[end:])
+
+
+@pytest.mark.parametrize("size_bytes", [0, 5])
+def test_a_file_without_such_room_ends_where_it_ends(tmp_path, size_bytes):
+    path = tmp_path / "log"
+    path.write_bytes(b"x" * size_bytes)
+    assert ReadOnlyStorage().end_of_data(str(path)) == size_bytes
+
+
+def test_a_file_of_room_alone_has_no_data(tmp_path, monkeypatch):
+    path = tmp_path / "log"
+    path.write_bytes(bytes(10))
+
+    def no_data(*_arguments):
+        raise OSError(errno.ENXIO, "no more data")
+
+    monkeypatch.setattr(os, "lseek", no_data)
+    assert ReadOnlyStorage().end_of_data(str(path)) == 0
+
+
+def test_a_system_that_tells_no_holes_is_believed_to_have_data_everywhere(tmp_path, monkeypatch):
+    path = tmp_path / "log"
+    path.write_bytes(bytes(10))
+
+    def not_told(*_arguments):
+        raise OSError(errno.EINVAL, "not told")
+
+    monkeypatch.setattr(os, "lseek", not_told)
+    assert ReadOnlyStorage().end_of_data(str(path)) == 10
+
+
+def test_a_file_that_is_not_there_has_no_end(tmp_path):
+    with pytest.raises(FileMissing):
+        ReadOnlyStorage().end_of_data(f"{tmp_path}/none")
+
+
+def test_a_file_may_be_closed_and_read_again(folder):
+    file = ReadOnlyStorage().open(f"{folder}/log")
+    assert file.pread(1, 7) == b"\x07"
+    file.close()
+    file.close()
+    assert file.pread(1, 8) == b"\x08"

@@ -248,3 +248,142 @@ def test_a_file_that_was_opened_apart_is_closed_by_nobody_else(tmp_path):
     with pytest.raises(FileMissing):
         storage.open_apart(f"{tmp_path}/a")
     assert storage.read_all(f"{tmp_path}/b") == b"abcd"
+
+
+class TestFaultsOfTheSystem:
+    """Each call tells what was done to which file, whatever the system says."""
+
+    @pytest.fixture
+    def broken(self, monkeypatch):
+        def breaks(name, code=errno.EIO):
+            def broken(*_arguments, **_fields):
+                raise OSError(code, os.strerror(code))
+
+            monkeypatch.setattr(os, name, broken)
+
+        return breaks
+
+    @pytest.mark.parametrize(
+        ("call", "use", "operation"),
+        [
+            ("pread", lambda storage, file: file.pread(1, 0), "read"),
+            ("pwrite", lambda storage, file: file.pwritev([b"x"], 0), "write"),
+            ("ftruncate", lambda storage, file: file.truncate(1), "truncate"),
+            ("posix_fallocate", lambda storage, file: file.allocate(9), "allocate"),
+            ("fdatasync", lambda storage, file: file.datasync(), "sync"),
+            ("stat", lambda storage, file: file.size(), "stat"),
+            ("stat", lambda storage, file: file.check_in_place(), "stat"),
+            ("stat", lambda storage, file: storage.stat(file.path), "stat"),
+            ("statvfs", lambda storage, file: storage.disk_space(file.path), "stat"),
+            ("utime", lambda storage, file: storage.set_mtime_ms(file.path, 5), "touch"),
+            ("rename", lambda storage, file: storage.rename(file.path, file.path + "x"), "rename"),
+            ("unlink", lambda storage, file: storage.remove(file.path), "remove"),
+            ("rmdir", lambda storage, file: storage.remove_dir(file.path), "remove"),
+            ("mkdir", lambda storage, file: storage.make_dir(file.path), "make"),
+            ("fsync", lambda storage, file: storage.write_atomically(file.path, b""), "write"),
+            ("listdir", lambda storage, file: storage.list_dir(file.path), "list"),
+            ("open", lambda storage, file: storage.create(file.path), "create"),
+            ("open", lambda storage, file: storage.open(file.path).pread(1, 0), "open"),
+            ("open", lambda storage, file: storage.open_apart(file.path), "open"),
+            ("open", lambda storage, file: storage.sync_dir(file.path), "sync"),
+            ("open", lambda storage, file: storage.lock(file.path), "lock"),
+        ],
+    )
+    def test_they_are_storage_faults(self, tmp_path, broken, call, use, operation):
+        storage = RealStorage()
+        file = storage.create(f"{tmp_path}/a")
+        file.pwritev([b"abc"], 0)
+        broken(call)
+        with pytest.raises(StorageFault, match=f"{operation} {tmp_path}/a.*Input/output error") as caught:
+            use(storage, file)
+        assert (caught.value.code, caught.value.path) == (errno.EIO, f"{tmp_path}/a")
+
+    def test_a_file_without_a_name_has_no_size_once_it_is_closed(self, tmp_path):
+        storage = RealStorage()
+        file = storage.create(f"{tmp_path}/a")
+        storage.remove(file.path)
+        assert file.size() == 0
+        file.close()
+        with pytest.raises(FileMissing):
+            file.size()
+        with pytest.raises(FileMissing):
+            storage.read_all(file.path)
+
+    def test_whoever_may_not_write_is_told_why(self, tmp_path, broken, monkeypatch):
+        storage, path = RealStorage(), str(tmp_path)
+        storage.check_writable(path)
+        monkeypatch.setattr(os, "access", lambda *_arguments, **_fields: False)
+        with pytest.raises(StorageFault) as caught:
+            storage.check_writable(path)
+        assert caught.value.code in {errno.EACCES, errno.EROFS}
+        broken("statvfs")
+        with pytest.raises(StorageFault) as caught:
+            storage.check_writable(path)
+        assert caught.value.code == errno.EIO
+
+
+class TestFilesThatMayNotBeWritten:
+    @pytest.fixture
+    def file(self, tmp_path, monkeypatch):
+        """One that opens for reading only, as on a file system that became read-only."""
+        path = tmp_path / "a"
+        path.write_bytes(b"abc")
+        real = os.open
+
+        def for_reading(name, flags, *rest, **fields):
+            if flags & os.O_RDWR:
+                raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+            return real(name, flags, *rest, **fields)
+
+        monkeypatch.setattr(os, "open", for_reading)
+        return RealStorage().open(str(path))
+
+    def test_they_are_read_and_say_why_they_are_not_written(self, file):
+        assert file.pread(3, 0) == b"abc"
+        for change in (lambda: file.pwritev([b"x"], 0), lambda: file.truncate(0)):
+            with pytest.raises(StorageFault) as caught:
+                change()
+            assert caught.value.code == errno.EROFS
+
+    def test_a_storage_that_only_reads_shares_its_lock(self, tmp_path):
+        path = tmp_path / ".lock"
+        path.write_bytes(b"")
+        readers = [RealStorage(read_only=True) for _ in range(2)]
+        locks = [one.lock(str(path)) for one in readers]
+        with pytest.raises(FolderInUse):
+            RealStorage().lock(str(path))
+        for lock in locks:
+            lock.release()
+            lock.release()
+        RealStorage().lock(str(path)).release()
+        assert readers[0].open(str(path)).size() == 0
+
+
+def test_a_file_that_has_lost_its_name_is_not_taken_for_the_one_that_has_it(tmp_path):
+    storage = RealStorage()
+    file = storage.create(f"{tmp_path}/a")
+    file.check_in_place()
+    storage.write_atomically(file.path, b"other")
+    with pytest.raises(FileMissing, match="another file has its name"):
+        file.check_in_place()
+    file.close()
+    with pytest.raises(FileMissing):
+        file.pread(1, 0)
+
+
+def test_a_storage_shows_how_many_files_are_open(tmp_path):
+    storage = RealStorage(max_open_files=16)
+    file = storage.create(f"{tmp_path}/a")
+    assert (repr(storage), repr(file)) == ("<RealStorage 1 of 16 files open>", f"<RealFile {tmp_path}/a open>")
+    file.close()
+    assert (storage.open_files, repr(file)) == (0, f"<RealFile {tmp_path}/a closed>")
+
+
+def test_a_file_system_lock_that_fails_is_a_fault_and_not_somebody_elses(tmp_path, monkeypatch):
+    def broken(*_arguments):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(storage_module.fcntl, "flock", broken)
+    with pytest.raises(StorageFault) as caught:
+        RealStorage().lock(f"{tmp_path}/.lock")
+    assert not isinstance(caught.value, FolderInUse)
