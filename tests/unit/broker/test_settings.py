@@ -14,6 +14,7 @@ from horolog.broker.settings_sources import kafka_keys, key_of_variable
 def test_defaults_are_what_the_table_says_and_are_allowed():
     settings, warnings = load(None, {}, {})
     assert warnings == []
+    assert settings_module._table() == SPECS
     for key, spec in SPECS.items():
         assert settings.value(key) == spec.default
         assert spec.nullable or spec.parse(render(spec.default)) == spec.default
@@ -213,3 +214,34 @@ def test_settings_are_quick_to_import():
         for _ in range(3)
     )
     assert took < 0.05  # about 0.012 s; room for a busy machine
+
+
+@pytest.mark.parametrize("levels", ["", "broker.network:DEBUG", "broker:INFO, protocol.wire:ERROR"])
+def test_levels_of_loggers_are_given_by_name(levels):
+    settings, _ = load(None, {}, {"horolog.log.levels": levels})
+    assert len(settings.horolog_log_levels) == levels.count(":")
+
+
+@pytest.mark.parametrize("levels", ["DEBUG", ":DEBUG", "broker:LOUD", "broker:INFO,network"])
+def test_a_level_without_a_name_or_of_no_kind_is_refused(levels):
+    with pytest.raises(SettingsError, match="NAME:LEVEL"):
+        load(None, {}, {"horolog.log.levels": levels})
+
+
+def test_settings_show_what_was_given():
+    settings, _ = load(None, {}, {"node.id": "7", "log.segment.bytes": "5000"})
+    assert repr(settings) == "Settings(node.id=7, log.segment.bytes=5000)"
+    assert repr(load(None, {}, {})[0]) == "Settings()"
+
+
+@pytest.mark.parametrize(
+    ("release", "magic"),
+    [("0.8.2", 0), ("0.9.0", 0), ("0.10.1-IV2", 1), ("0.11.0", 2), ("1.0", 2), ("3.0-IV1", 2), ("4.1", 2)],
+)
+def test_each_release_wrote_one_format(release, magic):
+    assert magic_of_release(release) == magic
+
+
+@pytest.mark.parametrize("text", ["", "x", "0.7", "0.12", "5.0", "3", "a.b"])
+def test_what_was_never_a_release_wrote_none(text):
+    assert magic_of_release(text) is None

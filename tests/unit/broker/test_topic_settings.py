@@ -6,7 +6,16 @@ import pytest
 
 from horolog.broker.setting_types import INT64_MAX, ConfigSource, SettingsError, render
 from horolog.broker.settings import SPECS, Settings, load
-from horolog.broker.topic_settings import ROWS, describe, resolve
+from horolog.broker.topic_settings import (
+    ROWS,
+    SETTINGS_UNKNOWN,
+    as_unknown,
+    describe,
+    is_unknown,
+    resolve,
+    settled,
+    usable,
+)
 
 NARROW, SHIPPED, FIRST = (
     "message.timestamp.{}.max.ms",
@@ -135,3 +144,46 @@ def test_described_values_are_those_that_count():
     assert list(texts) == list(ROWS)
     again = resolve({name: text for name, text in texts.items() if text is not None}, Settings())
     assert again == resolve(overrides, settings)
+
+
+KNOWN = {"segment.ms": "5"}
+UNKNOWN = {"segment.ms": "5", SETTINGS_UNKNOWN: "true"}
+
+
+class TestTopicsThatWereFoundWithoutTheirSettings:
+    def test_are_marked_and_nothing_of_them_goes(self):
+        assert as_unknown(KNOWN) == UNKNOWN
+        config = resolve({**UNKNOWN, "cleanup.policy": "compact,delete"}, Settings())
+        assert (config.delete, config.compact, config.segment_ms) == (False, False, 5)
+
+    @pytest.mark.parametrize(("text", "unknown"), [("true", True), (" TRUE ", True), ("false", False), ("", False)])
+    def test_are_told_by_the_mark(self, text, unknown):
+        assert is_unknown({SETTINGS_UNKNOWN: text}) is unknown
+        assert not is_unknown({})
+
+    @pytest.mark.parametrize("key", ["cleanup.policy", "retention.ms", "retention.bytes"])
+    def test_are_known_once_their_owner_has_decided_over_deletion(self, key):
+        assert settled({**UNKNOWN, key: "1"}, {key}) == {**KNOWN, key: "1"}
+
+    def test_stay_unknown_where_something_else_was_said(self):
+        assert settled(UNKNOWN, {"segment.ms"}) == UNKNOWN
+        assert settled(UNKNOWN, {"retention.ms", SETTINGS_UNKNOWN}) == UNKNOWN
+
+
+class TestOverridesThatThisReleaseDoesNotTake:
+    def test_are_left_out_and_told_and_the_rest_counts(self):
+        kept, faults = usable({"no.such": "1", "segment.ms": "x", "segment.bytes": "5000"}, Settings())
+        assert kept == {"segment.bytes": "5000"}
+        assert {one.key for one in faults} == {"no.such", "segment.ms"}
+
+    def test_cost_nothing_where_there_are_none(self):
+        assert usable({"segment.ms": "5"}, Settings()) == ({"segment.ms": "5"}, [])
+
+    def test_make_the_settings_unknown_where_they_decide_over_deletion(self):
+        kept, _ = usable({"retention.ms": "x", "segment.ms": "5"}, Settings())
+        assert kept == {"segment.ms": "5", SETTINGS_UNKNOWN: "true"}
+
+    def test_all_give_way_where_one_of_the_brokers_own_is_against_them(self):
+        kept, faults = usable({"max.compaction.lag.ms": "1"}, broker(log_cleaner_min_compaction_lag_ms="5"))
+        assert kept == {}
+        assert len(faults) == 1

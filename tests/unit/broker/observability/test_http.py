@@ -173,3 +173,85 @@ async def test_a_long_answer_is_written_in_pieces(monkeypatch):
         assert status == 200
         assert 'horolog_partition_end_offset{topic="t",partition="49"} 0' in body
         assert body.endswith("\n")
+
+
+class Wire:
+    """A transport that keeps what is written, and may be full."""
+
+    def __init__(self):
+        self.data = b""
+        self.ended = None
+
+    def write(self, data):
+        self.data += data
+
+    def close(self):
+        self.ended = "closed"
+
+    def abort(self):
+        self.ended = "aborted"
+
+    def get_extra_info(self, name):
+        return {"peername": ("127.0.0.1", 5)}[name]
+
+
+class TestOneConnection:
+    @pytest.fixture
+    async def server(self):
+        async with running() as broker:
+            yield broker.metrics_server
+
+    @pytest.fixture
+    def wire(self):
+        return Wire()
+
+    @pytest.fixture
+    async def connection(self, server, wire):
+        connection = http.HttpConnection(server, asyncio.get_running_loop())
+        connection.connection_made(wire)
+        yield connection
+        connection.connection_lost(None)
+
+    async def test_the_request_may_come_in_pieces_and_nothing_behind_it_is_read(self, connection, wire):
+        for piece in (b"GET /hea", b"lth HTTP/1.1\r\n", b"\r\n"):
+            assert wire.data == b""
+            connection.data_received(piece)
+        connection.data_received(b"GET / HTTP/1.1\r\n\r\n")
+        await eventually(lambda: wire.ended)
+        assert (wire.data.count(b"HTTP/1.1 200"), wire.ended) == (1, "closed")
+
+    async def test_a_peer_that_does_not_read_is_not_written_to(self, connection, wire):
+        connection.pause_writing()
+        connection.data_received(b"GET /metrics HTTP/1.1\r\n\r\n")
+        await asyncio.sleep(0)
+        head = wire.data
+        assert head.endswith(b"\r\n\r\n")
+        connection.resume_writing()
+        await eventually(lambda: wire.ended)
+        assert len(wire.data) > len(head)
+
+    async def test_an_answer_that_breaks_off_ends_the_connection(self, connection, server, wire, monkeypatch, caplog):
+        def broken():
+            yield b"half"
+            raise RuntimeError("no figures")
+
+        monkeypatch.setattr(server, "answer", lambda path: http.Answer(http.HTTPStatus.OK, "text/plain", broken()))
+        connection.data_received(b"GET / HTTP/1.1\r\n\r\n")
+        await eventually(lambda: wire.ended)
+        assert wire.ended == "aborted"
+        assert "broke off" in caplog.text
+
+    async def test_a_peer_that_is_gone_is_not_answered(self, connection, server, wire):
+        connection.connection_lost(None)
+        connection.data_received(b"GET /health HTTP/1.1\r\n\r\n")
+        connection.close()
+        assert (wire.data, wire.ended) == (b"", None)
+        assert connection not in server.connections
+
+    async def test_a_server_shows_how_many_watch(self, connection, server):
+        assert repr(server) == f"<MetricsServer on port {server.port}, 1 connections>"
+
+
+async def test_a_server_that_never_began_is_stopped_without_harm():
+    async with MemoryBroker() as machine:
+        http.MetricsServer(machine.broker, asyncio.get_running_loop()).stop()

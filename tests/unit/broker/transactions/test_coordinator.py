@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_state import Lead, LeadsChanged
 from horolog.broker.java_hash import partition_for
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage.memory_disk import ALL
-from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer, State
+from horolog.broker.transactions.states import LARGEST_EPOCH, VERSION_0, VERSION_2, Producer, State
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.control import Marker
 from tests.support.at_once import at_once, delete_topic
 from tests.support.transaction_world import TransactionWorld
 from tests.support.transactional import batch
@@ -297,3 +301,154 @@ def test_a_damaged_shard_is_read_as_soon_as_that_works(world, producer, monkeypa
     assert initialize(world).code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     world.coordinator.finish_prepared()
     assert at_once(world.coordinator.verify, "x", producer, PLACES[0]) == ErrorCode.NONE
+
+
+# Requests that find nothing, too much, or the wrong time
+
+
+NOT_KNOWN = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+LATER = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+def initialize_id(world: TransactionWorld, transactional_id: str, timeout_ms: int = 60_000) -> Told:
+    told = Told()
+    world.coordinator.initialize(transactional_id, timeout_ms, None, told)
+    world.settle()
+    return told
+
+
+def codes_of(world: TransactionWorld, transactional_id: str, producer: Producer) -> set[ErrorCode]:
+    """What every request of a producer but the first is told."""
+    ended = Told()
+    world.coordinator.end(transactional_id, producer, VERSION_2, ended, commit=True)
+    return {
+        at_once(world.coordinator.add, transactional_id, producer, [("t", 0)], VERSION_2),
+        at_once(world.coordinator.verify, transactional_id, producer, ("t", 0)),
+        ended.code,
+    }
+
+
+def test_an_id_that_nobody_has_begun_is_told_so(world: TransactionWorld) -> None:
+    assert codes_of(world, "unknown", Producer(7, 0)) == {NOT_KNOWN}
+    assert world.coordinator.get("unknown") is None
+
+
+def test_where_the_topic_cannot_be_made_everybody_is_told_to_come_again(world: TransactionWorld) -> None:
+    world.storage.fail("sync", "horolog-cluster", times=ALL)
+    assert world.coordinator.ensure_topic() == NOT_NOW
+    assert initialize(world).code == NOT_NOW
+    assert codes_of(world, "x", Producer(7, 0)) == {NOT_NOW}
+
+
+def test_ids_are_bounded(world: TransactionWorld) -> None:
+    world.cluster.settings = replace(world.settings, horolog_transactional_ids_max=1)
+    assert initialize(world).code == ErrorCode.NONE
+    assert initialize_id(world, "y").code == ErrorCode.POLICY_VIOLATION
+    assert [one.id for one in world.coordinator] == ["x"]
+    assert repr(world.coordinator) == "<TransactionCoordinator of 1 transactional ids>"
+
+
+def test_partitions_of_a_transaction_are_bounded(world: TransactionWorld, producer: Producer) -> None:
+    world.cluster.settings = replace(world.settings, horolog_transaction_partitions_max=2)
+    add = world.coordinator.add
+    assert at_once(add, "x", producer, PLACES, VERSION_2) == ErrorCode.NONE
+    assert at_once(add, "x", producer, [("t", 2)], VERSION_2) == ErrorCode.POLICY_VIOLATION
+
+
+def test_without_a_producer_id_to_be_had_clients_try_again(world: TransactionWorld, producer: Producer) -> None:
+    def none_left() -> int:
+        raise ClusterError(LATER, "producer ids are still being reserved")
+
+    world.cluster.next_producer_id = none_left  # type: ignore[method-assign]
+    assert initialize_id(world, "y").code == LATER
+    last = world.coordinator._entries["x"]
+    last.transaction = last.transaction._replace(producer_epoch=LARGEST_EPOCH)
+    assert end(world, Producer(producer.id, LARGEST_EPOCH)).code == NOT_NOW
+    assert state(world) == State.ONGOING
+
+
+def test_the_end_of_what_has_ended_is_told_again(world: TransactionWorld, producer: Producer) -> None:
+    first, again = end(world, producer), end(world, producer)
+    assert again.answers == first.answers
+    assert end(world, Producer(producer.id, 77)).code == ErrorCode.PRODUCER_FENCED
+
+
+def test_a_producer_that_is_open_is_aborted_before_the_next_begins(world: TransactionWorld, producer: Producer) -> None:
+    assert initialize(world).code == ErrorCode.CONCURRENT_TRANSACTIONS
+    assert state(world) == State.COMPLETE_ABORT
+    assert initialize(world).code == ErrorCode.NONE
+
+
+def test_while_a_write_is_on_its_way_everybody_else_tries_again(world: TransactionWorld, producer: Producer) -> None:
+    told = Told()
+    world.coordinator.end("x", producer, VERSION_2, told, commit=True)
+    assert codes_of(world, "x", producer) == {ErrorCode.CONCURRENT_TRANSACTIONS}
+    world.settle()
+    assert told.code == ErrorCode.NONE
+
+
+# Time
+
+
+def test_a_transaction_that_takes_too_long_is_aborted(world: TransactionWorld, producer: Producer) -> None:
+    world.clock.advance(59_000)
+    world.coordinator.abort_timed_out()
+    world.settle()
+    assert state(world) == State.ONGOING
+    world.clock.advance(2_000)
+    world.coordinator.abort_timed_out()
+    world.settle()
+    assert state(world) == State.COMPLETE_ABORT
+    assert ends(world) == [2, 2]
+
+
+def test_one_that_is_off_record_is_not_aborted_before_it_is_on_it(world: TransactionWorld, producer: Producer) -> None:
+    world.clock.advance(100_000)
+    world.coordinator._strays._unrecorded.add(producer.id)
+    world.coordinator.abort_timed_out()
+    world.settle()
+    assert state(world) == State.ONGOING
+
+
+def test_an_id_that_nobody_uses_is_forgotten_for_good(world: TransactionWorld) -> None:
+    initialize(world)
+    week_ms = world.settings.transactional_id_expiration_ms
+    world.clock.advance(week_ms - 1_000)
+    world.coordinator.forget_expired()
+    assert world.coordinator.get("x") is not None
+    world.clock.advance(2_000)
+    world.storage.fail("write", STATE)
+    world.coordinator.forget_expired()
+    assert world.coordinator.get("x") is not None
+    world.settle()
+    world.coordinator.forget_expired()
+    world.settle()
+    world.kill()
+    assert world.coordinator.get("x") is None
+
+
+# What an admin tool asks for, and what a start cannot read
+
+
+def test_an_admin_tool_may_end_what_hangs(world: TransactionWorld, producer: Producer) -> None:
+    partition = world.partition(PLACES[0])
+    told: list[object] = []
+    world.coordinator.write_markers([partition], producer, Marker(False, 0), told.append)
+    world.settle()
+    assert told == [{}]
+    assert ends(world) == [2, 0]
+
+
+def test_what_cannot_be_read_at_a_start_aborts_nobody(world: TransactionWorld, producer: Producer) -> None:
+    world.storage.fail("read", STATE, times=ALL)
+    world.kill()
+    world.settle()
+    assert ends(world) == [0, 0]
+
+
+def test_a_shard_that_another_broker_leads_is_not_gained(world: TransactionWorld, producer: Producer) -> None:
+    shard = partition_for("x", 2)
+    world.cluster.topics[STATE].put(shard, None)
+    world.coordinator.gained(shard)
+    others = (name for name in map(str, range(100)) if partition_for(name, 2) == shard)
+    assert codes_of(world, next(others), producer) == {ErrorCode.NOT_COORDINATOR}

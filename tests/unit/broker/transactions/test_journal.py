@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from horolog.broker.coordination.topic_journal import NEWEST_PRODUCE_VERSION
 from horolog.broker.log.storage.memory_disk import ALL
-from horolog.broker.transactions.states import VERSION_2, State
+from horolog.broker.transactions import records
+from horolog.broker.transactions.journal import Journal, NotWritten
+from horolog.broker.transactions.states import VERSION_2, State, Transaction
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
 from tests.support.at_once import at_once
+from tests.support.group_world import GroupWorld
 from tests.support.transaction_world import TransactionWorld
 
 STATE = "__transaction_state"
@@ -58,3 +64,116 @@ def test_nothing_is_done_because_of_a_record_that_cannot_be_synced(world: Transa
     world.settle()
     assert answers == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
     assert at_once(world.coordinator.add, "x", producer, [("t", 0)], VERSION_2) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+class TestOneTransaction:
+    """One transaction, over a log in memory."""
+
+    @pytest.fixture
+    def group_world(self):
+        return GroupWorld({"transaction.state.log.num.partitions": "2", "message.max.bytes": "5000"})
+
+    @pytest.fixture
+    def journal(self, group_world):
+        return Journal(group_world.cluster, group_world.committer, group_world.clock)
+
+    def transaction(self, state=State.ONGOING, name="x", places=1):
+        partitions = frozenset(("a-topic-with-a-name", index) for index in range(places))
+        return Transaction(name, 7, 0, 60_000, state, partitions, 5, 5)
+
+    def kept(self, journal, name="x"):
+        return [found for one, found in journal.read(journal.partition_of(name)) if one == name]
+
+    def test_a_record_is_written_when_the_call_returns(self, journal):
+        journal.write(self.transaction())
+        assert self.kept(journal) == [self.transaction()]
+
+    def test_a_decision_is_told_once_it_is_on_the_disk(self, group_world, journal):
+        told = []
+        journal.commit(self.transaction(State.PREPARE_COMMIT), told.append)
+        assert told == []
+        group_world.tick()
+        assert told == [True]
+        assert [one.state for one in self.kept(journal)] == [State.PREPARE_COMMIT]
+
+    def test_a_decision_that_is_not_written_is_told(self, group_world, journal):
+        told = []
+        journal.commit(self.transaction(State.PREPARE_COMMIT), told.append)
+        group_world.storage.fail("write", STATE)
+        group_world.tick()
+        assert told == [False]
+
+    def test_a_forgotten_id_leaves_a_tombstone(self, journal):
+        journal.write(self.transaction())
+        journal.forget("x")
+        assert self.kept(journal) == [self.transaction(), None]
+
+    def test_a_transaction_leaves_room_for_its_end(self, journal):
+        journal.write(self.transaction(places=300))
+        with pytest.raises(NotWritten, match="too large") as caught:
+            journal.write(self.transaction(places=5000))
+        assert caught.value.code == ErrorCode.POLICY_VIOLATION
+
+    def test_what_is_too_large_for_the_log_is_refused(self, journal):
+        with pytest.raises(NotWritten) as caught:
+            journal.commit(self.transaction(State.PREPARE_COMMIT, places=5000), never)
+        assert caught.value.code == ErrorCode.POLICY_VIOLATION
+
+    def test_a_failed_write_is_told_and_the_next_one_goes_on(self, group_world, journal):
+        journal.open()
+        group_world.storage.fail("write", STATE)
+        with pytest.raises(NotWritten):
+            journal.write(self.transaction())
+        group_world.tick()
+        journal.write(self.transaction())
+        assert self.kept(journal) == [self.transaction()]
+
+    @pytest.mark.parametrize(
+        ("stop", "code"),
+        [
+            (lambda topic, one: one.go_offline("no disk"), ErrorCode.COORDINATOR_NOT_AVAILABLE),
+            (lambda topic, one: one.stop("a failed sync"), ErrorCode.COORDINATOR_NOT_AVAILABLE),
+            (lambda topic, one: topic.put(one.index, None), ErrorCode.NOT_COORDINATOR),
+        ],
+    )
+    def test_without_a_partition_that_takes_it_nothing_is_written(self, group_world, journal, stop, code):
+        partition = journal.partition_of("x")
+        stop(group_world.cluster.topics[STATE], partition)
+        for use in (lambda: journal.write(self.transaction()), lambda: journal.forget("x")):
+            with pytest.raises(NotWritten) as caught:
+                use()
+            assert caught.value.code == code
+
+    def test_a_topic_that_cannot_be_made_is_told(self, group_world, journal):
+        group_world.storage.fail("sync", "horolog-cluster")
+        with pytest.raises(NotWritten) as caught:
+            journal.open()
+        assert caught.value.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    def test_a_partition_that_is_offline_or_fails_has_nothing_to_tell(self, group_world, journal):
+        journal.write(self.transaction())
+        partition = journal.partition_of("x")
+        assert journal.is_readable
+        group_world.storage.fail("read", STATE, times=ALL)
+        assert list(journal.read(partition)) == []
+        assert "cannot be read" in partition.fault
+        assert not journal.is_readable
+        assert list(journal.read(partition)) == []
+
+    def test_a_partition_that_takes_no_appends_is_read_all_the_same(self, journal):
+        journal.write(self.transaction())
+        partition = journal.partition_of("x")
+        partition.stop("a failed sync")
+        assert list(journal.read(partition)) == [("x", self.transaction())]
+
+    def test_records_of_another_kind_and_values_that_nobody_knows_are_left_out(self, group_world, journal, caplog):
+        journal.write(self.transaction())
+        partition = journal.partition_of("x")
+        good = records.key_bytes("x")
+        for key, value in ((b"\0\x63other kind", b"?"), (good, b"\0\x63newer version")):
+            data = encode_batch([Record(0, 5, 0, key, value)])
+            partition.append(data, 5, produce_version=NEWEST_PRODUCE_VERSION)
+            partition.flush()
+        journal.write(self.transaction(State.COMPLETE_COMMIT, places=0))
+        assert [one.state for one in self.kept(journal)] == [State.ONGOING, State.COMPLETE_COMMIT]
+        assert "cannot be read" in caplog.text
