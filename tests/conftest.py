@@ -28,7 +28,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Here other programs and the machine take part, with time limits of their own: a test that fails is run once more, and pytest
-# counts and names it. What is ours alone gets no second chance.
+# counts and names it. Our own code alone gets no second chance.
 WITH_OTHERS = {"container", "hostile", "interop", "performance", "pipeline", "soak"}
 
 TOOL_OF_MARK = {"java": "java", "node": "node", "go": "go"}

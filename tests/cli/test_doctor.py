@@ -1,4 +1,4 @@
-"""`horolog doctor` finds what is damaged, foretells exactly what recovery does, and has it done without losing a byte for good."""
+"""`horolog doctor` finds damage, foretells exactly what recovery does, and has it done without losing a byte for good."""
 
 import json
 import shutil
@@ -140,7 +140,7 @@ def test_damage_that_was_dealt_with_is_known_and_no_alert(data, horolog):
     assert examine(horolog, data)[0].code == 3
 
 
-def test_damage_in_a_segment_that_a_seal_vouches_for_is_found_and_mended(data, horolog):
+def test_damage_in_a_segment_that_a_seal_vouches_for_is_found_and_repaired(data, horolog):
     logs(data)[-1].write_bytes(logs(data)[-1].read_bytes()[:-5])
     assert examine(horolog, data, "--repair")[0].code == 0
     sealed = logs(data)[1]

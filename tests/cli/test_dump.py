@@ -1,4 +1,4 @@
-"""`horolog dump` shows what Kafka's own tool shows of files that Kafka wrote, and says clearly what is wrong with damaged ones."""
+"""`horolog dump` shows what Kafka's own tool shows of files that Kafka wrote, and says clearly how damaged ones are wrong."""
 
 import re
 import shutil

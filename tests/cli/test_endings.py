@@ -1,4 +1,4 @@
-"""How commands that talk to a broker end when somebody ends them: a real process each, a broker, and what is left behind."""
+"""How commands that talk to a broker end when somebody ends them: a real process each, a broker, and the traces that are left."""
 
 import os
 import pty

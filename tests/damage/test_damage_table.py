@@ -153,7 +153,7 @@ def test_bit_in_the_leader_epoch_or_the_magic(damaged: DamagedLog, at: int, bit:
 @CLEAN_OR_KILLED
 @pytest.mark.parametrize("at", range(8))
 def test_bit_in_the_last_offset(damaged: DamagedLog, at: int, *, clean: bool) -> None:
-    """Nothing follows that could tell: the log has no gaps, so an offset that is one bit off is put right."""
+    """Nothing follows that could tell: the log has no gaps, so an offset that is one bit off is corrected."""
     log = written(damaged, clean=clean)
     log.flip(COUNT - 1, at, 6)
     log.open()

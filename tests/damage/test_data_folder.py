@@ -182,7 +182,7 @@ def test_a_segment_gap_at_the_start(log: DamagedLog) -> None:
 
 
 def test_a_segment_that_repeats_records_of_the_one_before(log: DamagedLog) -> None:
-    """A copy taken while segments were merged: each offset is served once, what is doubled is kept."""
+    """A copy taken while segments were merged: each offset is served once, doubles are kept."""
     (log.folder / "horolog-seals").unlink()
     first, second = log.file(0), log.file(1)
     first.write_bytes(first.read_bytes() + second.read_bytes())
@@ -227,7 +227,7 @@ def test_foreign_files_and_folders(log: DamagedLog) -> None:
     log.check_goes_on(COUNT)
 
 
-def test_one_partition_that_can_not_be_opened_is_offline_alone(log: DamagedLog) -> None:
+def test_one_partition_that_cannot_be_opened_is_offline_alone(log: DamagedLog) -> None:
     shutil.copytree(log.folder, log.data / "t-1")
     broken = log.data / "t-1" / log.file(0).name
     broken.unlink()
@@ -321,7 +321,7 @@ def test_cluster_file(garbled: str) -> None:
 
 
 def test_a_full_disk_at_the_start() -> None:
-    """Nothing can be written: what is there is served."""
+    """Nothing can be written: everything that is there is served."""
 
     async def run() -> None:
         storage = MemoryStorage()
@@ -357,7 +357,7 @@ def test_a_folder_that_is_a_file_leaves_its_partition_offline() -> None:
     asyncio.run(run())
 
 
-def test_damage_is_mended_while_the_broker_runs() -> None:
+def test_damage_is_rescanned_while_the_broker_runs() -> None:
     """A bit that flipped while the broker was stopped: the fetch is told to come again, then gets everything that is good."""
 
     async def run() -> None:

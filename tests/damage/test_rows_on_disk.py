@@ -313,12 +313,14 @@ def is_kept(path: Path, batch: bytes) -> bool:
 
 
 def all_but(path: Path) -> dict[Place, bytes]:
-    """What is good if the first record of a log of t-1 is not."""
+    """The good rows if the first record of a log of t-1 is not."""
     return {place: value for place, value in PLAIN.items() if place != (1, int(path.stem))}
 
 
 @pytest.mark.parametrize("number", [1, -1], ids=["middle segment", "last segment"])
-def test_damage_is_mended_while_the_broker_runs(take: Take, start: Callable[..., BrokerProcess], number: int) -> None:
+def test_damage_is_rescanned_while_the_broker_runs(
+    take: Take, start: Callable[..., BrokerProcess], number: int
+) -> None:
     """H18: who reads it first is told to come again; then everything that is good is served."""
     data = take("clean stop")
     path, batch = flip_bit_of(data, "t-1", number)

@@ -1,6 +1,6 @@
 """Every block of the README and of the pages in docs is run, in order, on one fresh broker per page, and prints what the page shows.
 
-What is not run stands in `NOT_RUN` with its reason, by page and first line (`...`: however it goes on): a block that is neither run nor named there is a
+Blocks that are not run stand in `NOT_RUN` with its reason, by page and first line (`...`: however it goes on): a block that is neither run nor named there is a
 failure, and so is a name that no block has. The broker looks for expired records every second: an example whose records are gone
 before its reader looks for them fails here as well, by what the broker says of it.
 """
@@ -111,7 +111,7 @@ def test_a_page_is_read_as_its_writer_means_it():
 
 
 class Walk(NamedTuple):
-    """A program of the pipeline's page, or the broker that it starts, with what is shown behind it."""
+    """A program of the pipeline's page, or the broker that it starts, with the output shown behind it."""
 
     text: str
     shown: list[str]
@@ -164,7 +164,7 @@ def shown_as(line: str) -> str:
 
 
 def is_shown(line: str, printed: Iterator[str]) -> bool:
-    """Whether it comes among what is printed from here on; `...` is anything."""
+    """Whether it comes among the lines printed from here on; `...` is anything."""
     pattern = re.compile(r".+".join(map(re.escape, shown_as(line).split("..."))))
     return any(pattern.fullmatch(shown_as(each)) for each in printed)
 

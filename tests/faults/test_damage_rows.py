@@ -62,7 +62,7 @@ def locked_out(home: Path, brokers: Brokers) -> tuple[BrokerProcess, Witness]:
 
 
 def refuse(partition: Path, what: str) -> list[Path]:
-    """What is refused from now on: the list of the folder's files, looking at them, or reading any; whose modes those are."""
+    """Refused from now on: the list of the folder's files, looking at them, or reading any; whose modes those are."""
     paths = list(partition.iterdir()) if what == "read" else [partition]
     for path in paths:
         path.chmod({"list": 0o300, "look": 0o600, "read": 0}[what])

@@ -78,7 +78,7 @@ def test_a_disk_that_is_not_there_at_the_start_takes_only_its_partitions(
     disk.unmount()
     disk.root.chmod(0o500)
     disk.root.rmdir()
-    disk.root.write_text("what is found where the disk should be is no folder")
+    disk.root.write_text("in the place of the disk there is no folder")
     broker.start()
     for index in range(PARTITIONS):
         assert (send(broker, index, seconds=2.0) is None) == (index in mine)

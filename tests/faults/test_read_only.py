@@ -20,7 +20,7 @@ Brokers = Callable[..., BrokerProcess]
 
 
 def state_of(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Every file with its size, its time and what is in it."""
+    """Every file with its size, its time and its content."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return {str(one): (one.stat().st_size, one.stat().st_mtime_ns, one.read_bytes()) for one in files}
 

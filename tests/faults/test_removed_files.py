@@ -76,7 +76,7 @@ def test_acks_all_is_not_answered_for_a_file_without_a_name(
     assert not ours, "promised for a file that is gone"
     assert {code for _, code in witness.errors} == {KafkaError.KAFKA_STORAGE_ERROR}
     assert is_told(broker, port)
-    witness.check(numbers_in(broker.address, "t", 2))  # what is open can still be read, and saved
+    witness.check(numbers_in(broker.address, "t", 2))  # open files can still be read, and saved
     if harm is not remove_everything:
         known = len(witness.acknowledged)
         witness.send(10)

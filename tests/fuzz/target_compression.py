@@ -15,7 +15,7 @@ def target(data: bytes) -> object:
     limit = LIMITS[data[0] >> 2 & 3]
     magic = data[0] >> 4 & 1 if codec != Codec.ZSTD else 2
     compressed = compress(codec, data[1:], magic)
-    assert decompress(codec, compressed, 1 << 20, magic) == data[1:], "what is compressed comes back"
+    assert decompress(codec, compressed, 1 << 20, magic) == data[1:], "compressed bytes come back"
     try:
         out = decompress(codec, memoryview(data)[1:], limit, magic)
     except DecodeError as error:

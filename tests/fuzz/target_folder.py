@@ -1,4 +1,4 @@
-"""A partition's folder with one file damaged: byte 0 picks the folder, byte 1 the file and what is done, the rest is the damage.
+"""A partition's folder with one file damaged: byte 0 picks the folder, byte 1 the file and the damage's kind, the rest is the damage.
 
 Whatever is in it, the folder opens (or its partition is offline, alone), every look-up is a linear scan over what can be read, an append
 works, and after another start all of it is still there. Where the log itself was left alone, every record is.
@@ -22,7 +22,7 @@ CASES = ("v1-ooo-interval", "v1-multiseg", "v2-multiseg-zstd", "v2-idempotent", 
 FOLDER = "/data/topic-0"
 LOG = logging.getLogger(
     "horolog.broker.log"
-)  # says for each damaged file what is done about it, which is not what is tested here
+)  # says for each damaged file how it is dealt with, which is not tested here
 Files = dict[str, bytes]
 
 

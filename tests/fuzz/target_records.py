@@ -1,7 +1,7 @@
 """Record sets from producers: byte 0 picks the topic's configuration, byte 1 how the rest is dressed before it is validated.
 
-Raw bytes seldom get past a checksum, so most inputs are dressed: sums put right, or the bytes put inside a wrapper or a batch
-that is whole. What is accepted must read back: offsets dense, times where the verdict says, the same keys and values.
+Raw bytes seldom get past a checksum, so most inputs are dressed: sums corrected, or the bytes put inside a wrapper or a batch
+that is whole. Accepted bytes must read back: offsets dense, times where the verdict says, the same keys and values.
 """
 
 import struct

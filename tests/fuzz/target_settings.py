@@ -1,6 +1,6 @@
 """What people set: byte 0 picks the way in, the rest is a settings file, or lines NAME=TEXT of the environment, of flags or of a topic's configuration.
 
-Whatever is in it, it is taken or refused by name, and what is taken is said the same when it is read again.
+Whatever is in it, it is taken or refused by name, and a value that is taken is said the same when it is read again.
 """
 
 import tempfile

@@ -42,7 +42,7 @@ USUAL_MS = 250.0
 """What half of the other client's rounds may take at the most, on a machine that is busy with other tests: usual is half a millisecond."""
 
 SLACK_MIB = 60.0
-"""For what is on its way while a bound is reached, and for what the allocator keeps."""
+"""For requests on their way while a bound is reached, and for what the allocator keeps."""
 
 WAIT_SECONDS = 30.0
 

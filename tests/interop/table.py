@@ -171,7 +171,7 @@ def cell(column: str, results: dict[str, set[str]]) -> str:
 
 
 def reader_cell(by_writer: dict[str, str], writer: str) -> str:
-    """What is told of one reader and one writer, all codecs together."""
+    """The sentence about one reader and one writer, all codecs together."""
     results = [result for check, result in by_writer.items() if check.rpartition("-")[0] == writer]
     passed, failed = results.count("passed"), results.count("failed")
     if failed:

@@ -140,7 +140,7 @@ def consume(address: str, topic: str, group: str | None = None) -> list[int]:
 
 
 def within(ask: Callable[[], Any], wanted: Callable[[Any], bool] = lambda _: True) -> Any:
-    """What is answered once it is as wanted; a Kafka that has just started refuses for a while."""
+    """The answer, once it is as wanted; a Kafka that has just started refuses for a while."""
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
         try:
@@ -296,7 +296,7 @@ def test_a_folder_of_the_time_of_zookeeper_loses_nothing_until_its_settings_are_
 
 
 def test_the_way_back_to_the_time_of_zookeeper(tmp_path: Path) -> None:
-    """What is written in the old format is read by the old broker; a topic made here is not served by it, and its folder stays."""
+    """Records written in the old format are read by the old broker; a topic made here is not served by it, and its folder stays."""
     release_or_skip(OLD)
     home = tmp_path / "kafka"
     data = home / "logs"

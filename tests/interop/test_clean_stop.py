@@ -1,4 +1,4 @@
-"""A clean stop: what was appended is answered, what is not answered was not appended, and nobody is waited for in vain."""
+"""A clean stop: all that was appended is answered, nothing else was appended, and nobody is waited for in vain."""
 
 import struct
 import threading

@@ -151,7 +151,7 @@ def restart_often(broker: BrokerProcess, senders: Senders, end: Callable[[], int
 
 
 def final_of(broker: BrokerProcess) -> dict[Place, list[Row]]:
-    """What is in the log, read from its beginning."""
+    """The log's content, read from its beginning."""
     final: dict[Place, list[Row]] = {(TOPIC, partition): [] for partition in range(PARTITIONS)}
     for (partition, offset), value in sorted(values_in(broker.address, TOPIC, PARTITIONS, timeout_s=60.0).items()):
         final[TOPIC, partition].append((offset, value))

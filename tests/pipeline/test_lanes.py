@@ -1,4 +1,4 @@
-"""Rows that are sent lane by lane: a run that is killed at any moment is gone on with, and what is there twice is counted."""
+"""Rows that are sent lane by lane: a run that is killed at any moment is gone on with, and doubles are counted."""
 
 import asyncio
 import multiprocessing

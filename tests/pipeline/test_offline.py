@@ -183,7 +183,7 @@ def test_damage_in_segments_that_are_not_wanted_is_no_matter(tmp_path):
 
 
 @pytest.mark.parametrize("at", [0, 6, 7, 10])
-def test_what_the_broker_would_put_right_is_read_right(tmp_path, at):
+def test_what_the_broker_would_correct_is_read_right(tmp_path, at):
     data, _ = log_of(tmp_path, segments=1, sealed=False)
     (log,) = (data / "topic-0").glob("*.log")
     content = bytearray(log.read_bytes())

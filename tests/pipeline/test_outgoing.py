@@ -1,4 +1,4 @@
-"""What is encoded column by column is what was meant, record by record, and goes where every Kafka client would send it."""
+"""Encoded column by column, everything is as it was meant, record by record, and goes where every Kafka client would send it."""
 
 import numpy as np
 import pyarrow as pa

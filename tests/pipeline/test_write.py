@@ -1,4 +1,4 @@
-"""Data frames written to topics: every column arrives, times above all, and what is refused is refused alone and with its reason."""
+"""Data frames written to topics: every column arrives, times above all, and a refused row is refused alone and with its reason."""
 
 import time
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Whatever is done to the files of a data folder: dump reports it, doctor mends it, and no good record is lost."""
+"""Whatever is done to the files of a data folder: dump reports it, doctor repairs it, and no good record is lost."""
 
 import io
 import json
@@ -99,7 +99,7 @@ def run(*words) -> tuple[int, dict]:
     wounded=st.lists(st.tuples(st.integers(0, 1000), wounds()), min_size=1, max_size=3),
     clean=st.booleans(),
 )
-def test_doctor_mends_what_it_finds_and_loses_no_good_record(root, tmp_path, case, wounded, clean):
+def test_doctor_repairs_what_it_finds_and_loses_no_good_record(root, tmp_path, case, wounded, clean):
     data = tmp_path / "data"
     shutil.rmtree(data, ignore_errors=True)
     folder = golden.Case(case, root).copy("clean", data)

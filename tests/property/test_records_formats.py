@@ -1,4 +1,4 @@
-"""Record formats with any content: what is written is read back, and damaged bytes are told, never anything else."""
+"""Record formats with any content: everything written is read back, and damaged bytes are told, never anything else."""
 
 import gzip
 from contextlib import suppress

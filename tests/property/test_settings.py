@@ -1,4 +1,4 @@
-"""Settings files and values: any bytes are read or refused with a reason, and what is written is read back the same."""
+"""Settings files and values: any bytes are read or refused with a reason, and everything written is read back the same."""
 
 import contextlib
 

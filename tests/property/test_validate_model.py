@@ -161,7 +161,7 @@ def check_marks(checked, found, config):
 
 @given(st.one_of(ROWS, SAME_ROWS), SHAPES, CONFIGS, st.data())
 def test_damaged_sets_are_refused_or_stored_readably(rows, shape, config, data):
-    """No bytes make anything but a verdict, and what is stored can be read by those who come after."""
+    """No bytes make anything but a verdict, and stored bytes can be read by those who come after."""
     damaged = bytearray(build(rows, shape))
     for _ in range(data.draw(st.integers(1, 3))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))

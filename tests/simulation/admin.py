@@ -188,7 +188,7 @@ class Administrator:
                 partition = self._simulation.real(model)
                 before[model] = partition, partition.log_start_offset, partition.size_bytes, model.may_start
                 model.keeps_all = all(UNKNOWN in one for one in topic.configs)
-                model.may_start = max(model.may_start, partition.log_end_offset)  # what is queued is written first
+                model.may_start = max(model.may_start, partition.log_end_offset)  # queued bytes are written first
         for topic in self._simulation.topics:
             for model in topic.partitions:
                 model.start_is_unknown |= not topic.must_exist

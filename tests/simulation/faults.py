@@ -20,7 +20,7 @@ CHANGES_UNTIL_THE_END = (1, 2, 3, 5, 8, 13, 21, 40, 80)
 SURVIVAL = (0.0, 0.5, 0.5, 0.9, 1.0)
 OFFSET_BYTES = 8
 KEPT_TWICE = ("horolog-log-starts", "log-start-offset-checkpoint")
-"""One of them at a time, and the next when a start has mended it."""
+"""One of them at a time, and the next when a start has ended it."""
 KNOW_PRODUCERS = (".snapshot", "horolog-producers")
 TRUNCATED_TO_BYTES = (0, 1, 30, 61, 90)
 JUMPS_MS = (-86_400_000, -3_600_000, -5_000, 5_000, 3_600_000)
@@ -36,7 +36,7 @@ class Chaos:
         self.active = False
         """Whether the disk may be failing."""
         self.has_jumped = False
-        """Ahead: what is old by such a clock is not deleted at once."""
+        """Ahead: files that are old by such a clock are not deleted at once."""
         self.latest_ms = 0
         """The latest time that the clock has shown before a jump."""
 

@@ -105,7 +105,7 @@ class SimulatedLoop:
         raise AssertionError("the loop does not come to rest")
 
     def advance(self, by_ms: int) -> None:
-        """Let time pass; what is due in between runs at its time."""
+        """Let time pass; callbacks due in between run at their time."""
         end_s = self._clock.monotonic() + by_ms / 1000
         while self._timers and self._timers[0][0] <= end_s:
             due_s, _, handle = heappop(self._timers)

@@ -127,7 +127,7 @@ class PartitionModel:
                 found[0].base_offset = offset - found[1]
 
     def broker_ended(self, *, power: bool, clean: bool) -> None:
-        """What is left of the promises."""
+        """The promises that are left."""
         for attempt in self.attempts:
             if power and (attempt.level == Level.WRITTEN or attempt.taken_back):
                 attempt.level, attempt.taken_back = Level.UNKNOWN, False
@@ -136,7 +136,7 @@ class PartitionModel:
         self.after_power_cut = power
 
     def synced_before(self, offset: int) -> None:
-        """What is acknowledged with acks=all is on the disk with all that lies before it."""
+        """A record acknowledged with acks=all is on the disk with all that lies before it."""
         for attempt in self.attempts:
             if attempt.level == Level.WRITTEN and attempt.base_offset is not None and attempt.base_offset < offset:
                 attempt.level = Level.DURABLE
@@ -157,7 +157,7 @@ class PartitionModel:
     # -- what was read
 
     def check(self, rows: list[Row], start: int, end: int) -> Iterator[str]:
-        """What is wrong with all that a reader gets; the model learns from what it sees."""
+        """The faults of all that a reader gets; the model learns from what it sees."""
         if self.start_is_unknown:
             self.must_start = self.may_start = start
         if self.damaged.issuperset(range(start, self.must_start)):
@@ -247,7 +247,7 @@ class PartitionModel:
     def check_committed(
         self, rows: list[Row], stable_offset: int, outcomes: dict[str, Outcome], start: int
     ) -> Iterator[str]:
-        """What is wrong with what a reader of committed records gets."""
+        """The faults of all that a reader of committed records gets."""
         seen = {row.value for row in rows}
         for row in self.rows:
             if row.offset >= stable_offset:

@@ -35,7 +35,7 @@ Planting = Callable[[], contextlib.AbstractContextManager[Any]]
 
 
 def nothing(*_: object, **__: object) -> None:
-    """What is left of a step that someone forgot."""
+    """A step without the part that someone forgot."""
 
 
 def skips_file_syncs() -> contextlib.AbstractContextManager[Any]:

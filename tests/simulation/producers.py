@@ -144,7 +144,7 @@ class PlainProducer(Actor):
 
 
 class IdempotentProducer(Actor):
-    """One batch at a time in each partition; what is not answered is sent again as it was."""
+    """One batch at a time in each partition; unanswered ones are sent again as it was."""
 
     def __init__(self, simulation: Simulation, name: str) -> None:
         super().__init__(simulation, name)

@@ -80,7 +80,7 @@ class Reader:
             answer = self._fetch(partition, offset, isolation)
             end = answer.last_stable_offset if isolation else answer.high_watermark
             if answer.error_code and partition.damaged and patience:
-                patience -= 1  # what is damaged is found when it is read, and set aside in the background
+                patience -= 1  # damage is found when it is read, and set aside in the background
                 self._world.note("waits for repair", partition, offset, answer.error_code)
                 self._world.loop.advance(REPAIR_MS)
                 self._world.loop.settle()
@@ -95,7 +95,7 @@ class Reader:
             elif behind <= offset:
                 self._check_gap(partition, offset, isolation)
                 behind = end
-            offset = min(behind, end)  # the log may end inside of what is damaged
+            offset = min(behind, end)  # the log may end inside of the damage
         self._simulation.fail(f"{partition}: cannot be read to its end from {start}")
         return rows, offset
 

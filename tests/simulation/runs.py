@@ -31,7 +31,7 @@ class Result:
 
 
 def run_seed(seed: int, steps: int = STEPS) -> Result:
-    """Simulate one history. Whatever goes wrong in it, in the broker or in what is checked, is its problem."""
+    """Simulate one history. Whatever goes wrong in it, in the broker or in a check, is its problem."""
     simulation = Simulation(seed, steps)
     problem = None
     try:

@@ -225,7 +225,7 @@ class Simulation:
         self._start_again(power=self.world.chance.random() < 0.6, clean=False)
 
     def _start_again(self, *, power: bool, clean: bool) -> None:
-        """Start on what is left, however often the broker ends while it starts; then look at everything."""
+        """Start on all that is left, however often the broker ends while it starts; then look at everything."""
         self._ended(power=power, clean=clean)
         if self.world.chance.random() < self.theme.damage_chance:
             self._chaos.damage()
@@ -275,7 +275,7 @@ class Simulation:
         self.world.note("started", self.world.starts)
 
     def _wait_for_disk(self) -> None:
-        """What is offline is opened again once its disk works; members of groups do not wait for that."""
+        """An offline partition is opened again once its disk works; members of groups do not wait for that."""
         self._chaos.heal()
         for _ in range(MOST_REOPENINGS):
             if any(one.fault for one in self.world.broker.logs.partitions.values()):

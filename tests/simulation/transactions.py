@@ -1,4 +1,4 @@
-"""Transactional producers of both kinds, with offsets of a group in their transactions; what is not answered is asked again."""
+"""Transactional producers of both kinds, with offsets of a group in their transactions; unanswered requests are sent again."""
 
 from __future__ import annotations
 

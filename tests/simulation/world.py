@@ -1,7 +1,7 @@
 """The simulated machine: a disk and clocks in memory, one whole broker on them, and connections that carry real frames.
 
 Everything that is random comes from `chance`. A `PowerCut` that the storage raises ends the broker wherever it is; `after_end`
-says what becomes of the disk, and `start` begins the next broker on what is left.
+says what becomes of the disk, and `start` begins the next broker on the rest.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a broker's process takes over the time of a soak: memory, descriptors, processor time of its starts; and the judgement of that.
 
-Lives are judged one by one, for what a process leaks while it serves; and one against the others at the same age, for what is left behind on
+Lives are judged one by one, for what a process leaks while it serves; and one against the others at the same age, for files left behind on
 the disk and loaded by the next. Both in their second half, when caches are full; by the median of all slopes, which no single peak moves.
 """
 

@@ -2,7 +2,7 @@
 
 Every actor runs in a thread of its own until the stop event is set, and survives what its client raises while the broker is away; whatever is not
 an error of the network or of the protocol ends the soak. A producer whose client calls an error fatal has come to harm: that is noted, and a new one goes on.
-Rates are bounded: what is sought is found by many ends, not by much load, and others may need the machine.
+Rates are bounded: the sought faults are found by many ends, not by much load, and others may need the machine.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def _persist(action: Callable[[], None]) -> None:
 
 
 def group_member(soak: Soak, name: str) -> None:
-    """Reads what is committed, and commits where it is now and then."""
+    """Reads committed records, and commits where it is now and then."""
     chance = soak.chance(name)
     consumer = Consumer(
         {

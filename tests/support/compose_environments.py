@@ -1,6 +1,6 @@
 """The environments of compose files as people have them for one Kafka, by the image that they were written for.
 
-Each: the variables, what is opened (name, host, port), and what clients of each listener are told.
+Each: the variables, the opened listeners (name, host, port), and what clients of each listener are told.
 """
 
 from typing import NamedTuple

@@ -114,17 +114,17 @@ class DamagedLog:
         self.rows = [row for row in self.rows if row[0] not in offsets]
 
     def settle(self) -> int:
-        """Read everything, and have mended what is found on the way, as the running broker does; how many segments were."""
-        mended = 0
+        """Read everything, and have the damage met on the way rescanned, as the running broker does; how many segments were."""
+        rescanned = 0
         for _ in range(100):
             try:
                 read_all(self.partition)
-                return mended
+                return rescanned
             except BeingRescanned:
-                mended += self._mend()
-        raise AssertionError("it is never mended")
+                rescanned += self._rescan()
+        raise AssertionError("it is never rescanned")
 
-    def _mend(self) -> int:
+    def _rescan(self) -> int:
         rescanner = Rescanner(self.partition.folder.rescan_queue, RealStorage(), lambda _: self.partition)
         task = rescanner.next_task(WALL_MS)
         assert task is not None
@@ -133,7 +133,7 @@ class DamagedLog:
         return int(rescanner.finish(task, seal))
 
     def check(self) -> None:
-        """What is served, and every look-up, is what was written and not lost."""
+        """All that is served, and every look-up, is as it was written and not lost."""
         assert read_all(self.partition) == self.rows
         times = {row[1] for row in self.rows if row[1] >= 0}
         for target in sorted({0, *times, *(time + 1 for time in times)}):
@@ -159,7 +159,7 @@ class DamagedLog:
         return value
 
     def set_aside(self) -> list[tuple[str, int, int | None]]:
-        """Kind, first and last offset of what is kept in files of its own."""
+        """Kind, first and last offset of the bytes kept in files of their own."""
         found = set_aside.in_folder(RealStorage(), str(self.folder))
         return [(one.kind, one.first_offset, one.last_offset) for one in found]
 

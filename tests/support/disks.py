@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 SHUTDOWN = 0x8004587D
-"""The call that ends a mounted ext4 or xfs as a loss of power does: what is not on the disk by now never will be."""
+"""The call that ends a mounted ext4 or xfs as a loss of power does: bytes that are not on the disk by now never will be."""
 WITHOUT_LOG = 2
 UNMOUNT_TRIES = 50
 IMAGE_BYTES = {"ext4": 96 << 20, "xfs": 320 << 20}

@@ -87,7 +87,7 @@ class GroupWorld:
         while (due_s := self.timers.next_due()) is not None and due_s <= end_s:
             self.clock.advance(max(0, round((due_s - self.clock.monotonic()) * 1000)))
             if self.clock.monotonic() < due_s:
-                self.clock.advance(1)  # what is due between two milliseconds is due with the later one
+                self.clock.advance(1)  # a timer due between two milliseconds is run with the later one
             self.timers.run_due()
             self.tick()
         self.clock.advance(max(0, round((end_s - self.clock.monotonic()) * 1000)))

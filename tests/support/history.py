@@ -57,7 +57,7 @@ class History:
     def attempt(
         self, value: bytes, place: Place, transaction: str | None = None, *, in_order_of: str | None = None
     ) -> None:
-        """What is about to be written; `in_order_of` names its sender if what that sends has to stay in order."""
+        """A record about to be written; `in_order_of` names its sender if what that sends has to stay in order."""
         assert value not in self.writes, "values must be unique"
         self.writes[value] = Write(place, transaction, sender=in_order_of, number=len(self.writes))
         if transaction is not None:
@@ -82,7 +82,7 @@ class History:
         self.polls.setdefault((consumer, place), []).append([])
 
     def problems(self, final: Mapping[Place, list[Row]]) -> list[str]:
-        """What is wrong, given all that a reader of committed records finds at the end."""
+        """The faults, given all that a reader of committed records finds at the end."""
         return [
             *self._unlike_what_was_told(final),
             *self._missing(final),

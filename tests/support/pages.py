@@ -7,7 +7,7 @@ A block is fenced, or indented by four blanks behind an empty line or a heading.
 - `sh`: commands, none of which may fail;
 - `python`: a program, or tests for pytest if it defines any; a block of `text` right behind it is what it prints.
 
-In what is printed `...` stands for anything: inside a line for at least one character, on a line of its own for any lines.
+In printed lines `...` stands for anything: inside a line for at least one character, on a line of its own for any lines.
 """
 
 import os

@@ -55,7 +55,7 @@ def _hidden(path: Path) -> bool:
 
 
 def python_files() -> list[Path]:
-    """The project's own: what is vendored keeps the style that it came with."""
+    """The project's own: vendored files keep the style that they came with."""
     return [path for path in tracked_files() if path.suffix == ".py" and VENDOR not in path.parents]
 
 
@@ -116,7 +116,7 @@ def past_a_front(path: Path) -> Iterator[str]:
 
 
 def _room_of(module: str) -> list[str]:
-    """The package of rooms, the room and what is behind it, as far as a module's name has them."""
+    """The package of rooms, the room and the part behind it, as far as a module's name has them."""
     if not module.startswith(f"{_ROOMS}."):
         return ["", ""]
     return [_ROOMS, *module.removeprefix(f"{_ROOMS}.").split(".")]

@@ -73,7 +73,7 @@ class Witness:
 
     @contextmanager
     def producing(self) -> Iterator["Witness"]:
-        """As fast as it goes, in a thread; at the end what is on its way is given time to be answered."""
+        """As fast as it goes, in a thread; at the end records on their way are given time to be answered."""
         self._stopping.clear()
         thread = threading.Thread(target=self._work)
         thread.start()
@@ -139,7 +139,7 @@ def numbers_in(
 def values_in(
     address: str, topic: str, partitions: int = 1, *, timeout_s: float = 30.0, isolation: str = "read_uncommitted"
 ) -> dict[Place, bytes]:
-    """Every record's value likewise."""
+    """The values of the records, in the same way."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,

@@ -40,7 +40,7 @@ def test_nothing_is_imported_through_the_links_at_the_top():
 
 
 def test_nobody_outside_imports_past_the_front_of_a_room_of_the_log():
-    """Unit tests of what is behind it may."""
+    """Unit tests of a room's inside may."""
     paths = [path for path in style.python_files() if "tests" not in path.relative_to(style.PROJECT).parts]
     none([line for path in paths for line in style.past_a_front(path)])
     behind = style.PROJECT / "tests/unit/broker/log/partition/test_rolling.py"

@@ -37,7 +37,9 @@ MANY_METHODS = {
 def test_classes_have_few_methods(modules):
     found = [(path, one) for path, tree in modules.items() for one in tidy.methods(tree)]
     large = {f"{path}: {one.name}" for path, one in found if one.amount > tidy.MAX_METHODS}
-    assert large == MANY_METHODS.keys(), "split the class by its nouns; take what is no exception any more off the list"
+    assert large == MANY_METHODS.keys(), (
+        "split the class by its nouns; take off the list whatever is no exception any more"
+    )
 
 
 def test_every_def_of_a_class_counts():
@@ -85,7 +87,7 @@ def test_functions_have_few_arguments(modules):
         if positional > tidy.MAX_POSITIONAL or together > tidy.MAX_ARGUMENTS
     }
     assert many == MANY_ARGUMENTS.keys(), (
-        "pass a value that has a name, or name them; take what is no exception any more off the list"
+        "pass a value that has a name, or name them; take off the list whatever is no exception any more"
     )
 
 
@@ -155,7 +157,7 @@ TEXT = frozenset({".md", ".toml", ".yml", ".yaml", ".sh", ".json", ".service", "
 
 @pytest.fixture(scope="module")
 def files():
-    """What git tracks, as text, by paths below the project; the changelog tells of what is gone, too."""
+    """What git tracks, as text, by paths below the project; the changelog tells of files that are gone, too."""
     paths = [path for path in style.tracked_files() if path.suffix in TEXT and path.name != "CHANGELOG.md"]
     return {path.relative_to(style.PROJECT): path.read_text("utf-8", "ignore") for path in paths}
 
@@ -236,7 +238,7 @@ def test_nothing_is_defined_for_nobody(files):
         for path, name in lone
         if path.parts[2] != "messages" or name == "ResponseHeader"
     }
-    assert found == LONE.keys(), "remove it, or say who uses it; take what is used off the list"
+    assert found == LONE.keys(), "remove it, or say who uses it; take off the list whatever is used"
 
 
 def test_lone_definitions_are_found():

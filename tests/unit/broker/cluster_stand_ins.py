@@ -138,7 +138,7 @@ class FakeFolders(list):
 
 
 class FakeLogs:
-    """`on_disk` is what is on the disk: (topic, index) -> topic id."""
+    """`on_disk` is the disk's content: (topic, index) -> topic id."""
 
     def __init__(self, on_disk):
         self.on_disk = on_disk
@@ -208,7 +208,7 @@ class Machine:
         return cluster
 
     def _show_folders(self):
-        """What is looked for by name before the logs are opened."""
+        """Files that are looked for by name before the logs are opened."""
         for name in self.storage.list_dir("/data"):
             if self.storage.is_dir(f"/data/{name}"):
                 remove_folder(self.storage, f"/data/{name}")

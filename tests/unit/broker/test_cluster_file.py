@@ -1,4 +1,4 @@
-"""The cluster file: what is written comes back, and damage costs what it hit and nothing else."""
+"""The cluster file: everything written comes back, and damage costs what it hit and nothing else."""
 
 import zlib
 

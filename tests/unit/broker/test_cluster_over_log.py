@@ -144,7 +144,7 @@ def test_a_deleted_topic_whose_folder_does_not_say_whose_it_is_stays_deleted(mac
     assert machine.storage.list_dir("/data").count("t-0") == 0
 
 
-def test_a_deleted_topic_stays_deleted_though_its_folder_can_not_be_identified_at_first(machine):
+def test_a_deleted_topic_stays_deleted_though_its_folder_cannot_be_identified_at_first(machine):
     cluster = machine.start()
     cluster.create_topic("other", 1)
     append(cluster.create_topic("t", 1).find(0))
@@ -193,7 +193,7 @@ def lose_id_of(machine, folder, left):
 
 
 @pytest.mark.parametrize("fault", ["create", "read"])
-def test_a_topic_keeps_its_id_though_its_line_is_lost_and_its_folder_can_not_be_opened(machine, fault):
+def test_a_topic_keeps_its_id_though_its_line_is_lost_and_its_folder_cannot_be_opened(machine, fault):
     cluster = machine.start()
     topic_id = cluster.create_topic("t", 1).id
     append(cluster.topics["t"].find(0))

@@ -1,4 +1,4 @@
-"""The committer answers only what is written, and durable commits only when they are synced."""
+"""The committer answers only written commits, and durable commits only when they are synced."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Leaps of the wall clock and what is deleted by them: nothing, before it has stayed there for a while."""
+"""Leaps of the wall clock and deletions by them: nothing, before it has stayed there for a while."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""The cluster file as a journal: the whole state with every entry, and nothing of what is not known yet."""
+"""The cluster file as a journal: the whole state with every entry, and nothing that is not known yet."""
 
 import pytest
 

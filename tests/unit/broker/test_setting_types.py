@@ -1,4 +1,4 @@
-"""A setting's text is read strictly, and what is refused is said with key, value and what is allowed."""
+"""A setting's text is read strictly, and a refusal names key, value and allowed values."""
 
 import pytest
 

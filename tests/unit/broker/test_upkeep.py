@@ -56,7 +56,7 @@ async def test_a_broker_that_only_reads_only_looks_for_damage():
 
 
 @pytest.mark.parametrize("job", ["compact", "_look_after"])
-async def test_compaction_and_mending_keep_out_of_each_others_segments(job, monkeypatch):
+async def test_compaction_and_rescanning_keep_out_of_each_others_segments(job, monkeypatch):
     async with MemoryBroker() as machine:
         upkeep, asked = machine.broker.upkeep, []
         monkeypatch.setattr(upkeep._compactor, "next_pass", lambda *_: asked.append("compact"))

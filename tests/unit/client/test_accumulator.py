@@ -116,7 +116,7 @@ def test_dropping_leaves_what_is_on_its_way():
 
 @given(st.lists(st.tuples(st.sampled_from([A, B]), st.integers(1, 150), st.sampled_from("wffhn")), max_size=60))
 def test_order_and_room_are_kept_whatever_happens(steps):
-    """Every record comes out exactly once, in the order of its partition; the room taken is that of what is inside."""
+    """Every record comes out exactly once, in the order of its partition; the room taken is that of the records inside."""
     box = accumulator()
     sent = {A: [], B: []}
     written = {A: [], B: []}

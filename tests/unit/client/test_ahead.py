@@ -34,7 +34,7 @@ def test_positions_follow_what_is_handed_out():
     while ahead.next() is not None:
         seen.append(where(positions))
     assert seen == [(0, 0), (1, 0), (3, 0), (3, 1), (3, 2)]
-    assert where(positions) == (4, 2), "at the end also behind what is no record"
+    assert where(positions) == (4, 2), "at the end also behind bytes that are no record"
 
 
 def test_the_rest_can_be_taken_at_once():

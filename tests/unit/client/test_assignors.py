@@ -81,4 +81,4 @@ def test_cooperative_settles_evenly_after_members_come_and_go(before, after, par
         loads = sorted(len(each) for each in shared.values())
         assert sum(loads) == partitions
         assert loads[-1] - loads[0] <= 1
-        assert assign_cooperative(group, existing) == shared, "what is even stays as it is"
+        assert assign_cooperative(group, existing) == shared, "an even assignment stays as it is"

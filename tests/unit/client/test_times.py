@@ -1,4 +1,4 @@
-"""One grammar of times: what every form means, in which zone, and what is said about texts that are none."""
+"""One grammar of times: what every form means, in which zone, and the words about texts that are none."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo

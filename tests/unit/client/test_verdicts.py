@@ -61,7 +61,7 @@ def test_refused_records_are_told_apart():
     assert judged.refused == {1: "no 1", 3: "no 3"}
     (left,) = refuse(batch(4), judged.refused)
     assert [each.value for each in left.records] == [b"0", b"2"]
-    assert left.producer is None, "what is left gets numbers when it is sent"
+    assert left.producer is None, "the rest gets numbers when it is sent"
 
 
 def test_nothing_is_left_when_all_are_refused():

@@ -95,8 +95,9 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
 
 
 def test_words_in_code_say_what_they_mean():
-    packages = [PROJECT / name for name in ("horolog", "pyspark_horolog", "benchmarks", "tools")]
-    paths = [path for path in python_files() if any(package in path.parents for package in packages)]
+    packages = [PROJECT / name for name in ("horolog", "pyspark_horolog", "benchmarks", "tools", "tests")]
+    here = PROJECT / "tests/unit/docs/test_prose.py"  # it has the words that it looks for
+    paths = [path for path in python_files() if path != here and any(package in path.parents for package in packages)]
     found = [f"{path.relative_to(PROJECT)}: {one}" for path in paths for one in hidden(texts(path.read_text("utf-8")))]
     assert not found, "\n" + "\n".join(found)
     assert len(paths) > 300
@@ -105,6 +106,15 @@ def test_words_in_code_say_what_they_mean():
 @pytest.mark.parametrize("name", ["Makefile", "pyproject.toml", ".ci/run", "config/server.properties"])
 def test_words_beside_code_say_what_they_mean(name):
     assert hidden(enumerate((PROJECT / name).read_text("utf-8").splitlines(), 1)) == []
+
+
+def test_names_of_tests_say_what_they_mean():
+    """A name is a sentence; in names `what is` is short for a clause."""
+    tests = [path for path in python_files() if PROJECT / "tests" in path.parents]
+    names = [(path, name) for path in tests for name in re.findall(r"def (test_\w+)", path.read_text("utf-8"))]
+    sentences = [(path, name.replace("_", " ").replace("what is", "")) for path, name in names]
+    assert [f"{path.name}: {one}" for path, one in sentences if BANNED.search(one)] == []
+    assert len(names) > 3000
 
 
 def test_texts_of_a_module_are_found():

@@ -1,4 +1,4 @@
-"""What is kept of a controller's knowledge comes back as it was, or is told to be damaged."""
+"""The part kept of a controller's knowledge comes back as it was, or is told to be damaged."""
 
 from horolog.broker.adoption import adopted_file
 from horolog.broker.adoption.kraft_log import MetadataLog

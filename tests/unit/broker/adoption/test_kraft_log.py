@@ -1,4 +1,4 @@
-"""Reading a controller's log: snapshot and segments together, and what is damaged is told and never believed."""
+"""Reading a controller's log: snapshot and segments together, and damage is told and never believed."""
 
 import pytest
 

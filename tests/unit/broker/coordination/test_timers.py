@@ -1,4 +1,4 @@
-"""The heap of timers: everything happens once, at its time, and what is postponed or stopped costs no memory for long."""
+"""The heap of timers: everything happens once, at its time, and a timer postponed or stopped costs no memory for long."""
 
 import asyncio
 from math import inf

@@ -1,4 +1,4 @@
-"""Committed offsets: what is taken, what is kept, when it goes, and what transactions make of it."""
+"""Committed offsets: which are taken and kept, when they go, and what transactions make of it."""
 
 import pytest
 

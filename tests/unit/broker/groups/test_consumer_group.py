@@ -1,4 +1,4 @@
-"""A group whose assignments the broker makes, as data: who has which partition, who may commit, and what is kept in the log."""
+"""A group whose assignments the broker makes, as data: who has which partition, who may commit, and its records in the log."""
 
 import pytest
 

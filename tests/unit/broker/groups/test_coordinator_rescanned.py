@@ -9,7 +9,7 @@ from tests.support.group_members import commit, committed
 from tests.support.group_world import GroupWorld
 
 
-def test_offsets_are_not_taken_for_missing_while_their_partition_is_mended(monkeypatch):
+def test_offsets_are_not_taken_for_missing_while_their_partition_is_rescanned(monkeypatch):
     world = GroupWorld()
     world.topic()
     commit(world, 5)
@@ -31,7 +31,7 @@ def test_offsets_are_not_taken_for_missing_while_their_partition_is_mended(monke
     assert committed(world).committed_offset == 5
 
 
-def test_offsets_are_not_taken_for_missing_while_their_partition_can_not_be_read(monkeypatch):
+def test_offsets_are_not_taken_for_missing_while_their_partition_cannot_be_read(monkeypatch):
     """A fault of the disk at the start: the partition is offline, and its groups are loading, until it is back."""
     world = GroupWorld()
     world.topic()
@@ -60,7 +60,7 @@ def test_offsets_are_not_taken_for_missing_while_their_partition_can_not_be_read
     assert committed(world).committed_offset == 5
 
 
-def test_offsets_are_not_taken_for_missing_while_their_partition_can_not_be_opened():
+def test_offsets_are_not_taken_for_missing_while_their_partition_cannot_be_opened():
     world = GroupWorld()
     world.topic()
     commit(world, 5)

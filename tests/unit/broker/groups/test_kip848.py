@@ -1,4 +1,4 @@
-"""The rules of KIP-848: epochs, giving back before getting, fencing, static members, what is wrong with requests, restarts."""
+"""The rules of KIP-848: epochs, giving back before getting, fencing, static members, wrong requests, restarts."""
 
 import pytest
 

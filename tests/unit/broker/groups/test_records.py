@@ -1,4 +1,4 @@
-"""Records of `__consumer_offsets`: what is written is read back, and what another broker may have written is told apart."""
+"""Records of `__consumer_offsets`: everything written is read back, and what another broker may have written is told apart."""
 
 import pytest
 

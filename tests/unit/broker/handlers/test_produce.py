@@ -1,4 +1,4 @@
-"""Produce: what is answered when, what each refusal looks like, and what a failing disk does to it."""
+"""Produce: which answer comes when, what each refusal looks like, and what a failing disk does to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeClientQuotas: there are none, and what is asked for must make sense."""
+"""DescribeClientQuotas: there are none, and a request must make sense."""
 
 import pytest
 

@@ -155,7 +155,7 @@ def test_what_comes_while_others_have_their_turn_is_served_after_what_came_befor
     assert service.seen == [b"%d" % number for number in range(8)]
 
 
-# -- limits, and what is read
+# -- limits, and reading
 
 
 def test_too_many_unanswered_requests_end_the_reading_until_one_is_answered() -> None:

@@ -18,7 +18,7 @@ from tests.support.memory_broker import still
 
 
 class FakeTransport:
-    """Collects what is written; reading can be paused."""
+    """Collects written bytes; reading can be paused."""
 
     def __init__(self) -> None:
         self.written: list[bytes] = []
@@ -329,7 +329,7 @@ def test_a_peer_that_we_part_from_has_its_answers_and_what_it_still_sends_is_dro
     assert not transport.reading
     connection.part()
     assert transport.ended
-    assert transport.reading, "what is left unread resets a connection"
+    assert transport.reading, "unread bytes reset a connection"
     assert not transport.closed
     connection.data_received(framed(b"b"))
     finish(dispatcher.waiting[0], b"W1")

@@ -85,7 +85,7 @@ async def test_an_offline_internal_partition_keeps_clients_away_and_another_warn
         topic.find(0)._sync_state.condition = SERVING
 
 
-async def test_a_stopped_partition_is_told_likewise():
+async def test_a_stopped_partition_is_told_too():
     async with running() as broker:
         at_once(broker.cluster.create_topics, [NewTopic("t", 1, 1, {})])
         partition = broker.cluster.topics["t"].find(0)
@@ -176,7 +176,7 @@ async def test_a_long_answer_is_written_in_pieces(monkeypatch):
 
 
 class Wire:
-    """A transport that keeps what is written, and may be full."""
+    """A transport that keeps written bytes, and may be full."""
 
     def __init__(self):
         self.data = b""

@@ -1,4 +1,4 @@
-"""The lag of the loop: what is called on time counts as nothing, what is called late by how much it was late."""
+"""The lag of the loop: a call on time counts as nothing, a late one by how late it was."""
 
 from types import SimpleNamespace
 

@@ -80,7 +80,7 @@ ALL_MARKED, NONE_LEFT = True, frozenset()
 def test_every_step_follows_the_one_before(ending, disk, entry, told, done):
     ending.decide(entry, PREPARED, done)
     assert (disk.written, disk.marked, entry.busy) == ([State.PREPARE_COMMIT], [], True)
-    assert entry.transaction is ONGOING, "nobody believes what is not on the disk"
+    assert entry.transaction is ONGOING, "nobody believes a decision that is not on the disk"
     disk.answer(True)
     assert disk.marked == [(State.PREPARE_COMMIT, PLACES, 4)]
     assert entry.transaction is PREPARED

@@ -23,7 +23,7 @@ PRODUCER = Producer(7, 3)
 
 
 class World:
-    """Three partitions on a disk in memory; what is appended is written by `tick`."""
+    """Three partitions on a disk in memory; appends are written by `tick`."""
 
     def __init__(self):
         self.storage = new_storage()
@@ -51,7 +51,7 @@ class World:
             partition.flush()
 
     def mark(self, *places, state=State.PREPARE_COMMIT, producer=PRODUCER, epoch=5):
-        """What is left, once it is told."""
+        """The places that are left, once they are told."""
         told = []
         transaction = Transaction("x", *producer, 60_000, state, frozenset(places), NOW_MS, NOW_MS)
         self.marking.mark(transaction, transaction.partitions, epoch, told.append)

@@ -20,7 +20,7 @@ SPECS = [
         False,
     ),
     Spec(("groups", "list"), "all groups", (Option(("--watch",), "don't stop", False, ()),), (), takes_files=False),
-    Spec(("dump",), "what is in a file", (Option(("--deep",), "records too", False, ()),), (), takes_files=True),
+    Spec(("dump",), "a file's content", (Option(("--deep",), "records too", False, ()),), (), takes_files=True),
 ]
 
 

@@ -34,7 +34,7 @@ EXPENSIVE = (
     "zoneinfo",
 )
 START_SECONDS = 2.0
-"""Far above the promised 0.2 s, for machines that do ten things at once; what is imported is the sharper test."""
+"""Far above the promised 0.2 s, for machines that do ten things at once; the list of imports is the sharper test."""
 
 
 def horolog(*words, **settings):
@@ -105,7 +105,7 @@ def test_every_command_and_action_has_a_sentence_and_every_command_examples():
 
 
 def run_module(monkeypatch, run, *words):
-    """The exit code and what is on standard error when a command of this behaviour runs."""
+    """The exit code and the text on standard error when a command of this behaviour runs."""
 
     def configure(parser):
         parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
@@ -128,7 +128,7 @@ def raising(error):
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
-        (CommandError("it broke", "mend it"), 1, "horolog trial: error: it broke; mend it\n"),
+        (CommandError("it broke", "try this"), 1, "horolog trial: error: it broke; try this\n"),
         (UsageError("neither nor"), 2, "horolog trial: error: neither nor\n"),
         (CommandError("the lag is 7 m", code=ExitCode.ALERT), 3, "horolog trial: error: the lag is 7 m\n"),
         (NotFoundError("no topic x"), 4, "horolog trial: error: no topic x\n"),

@@ -1,4 +1,4 @@
-"""Batches: what is written is read back, and what cannot be is told so."""
+"""Batches: everything written is read back, and what cannot be is told so."""
 
 import pytest
 

@@ -42,7 +42,7 @@ def test_the_limit_is_exact(codec):
 
 @pytest.mark.parametrize("codec", REAL_CODECS)
 def test_a_bomb_is_stopped_while_it_goes_off(codec):
-    """What is held at the peak is the limit and the compressed bytes, not what the bomb would be."""
+    """Held at the peak are the limit and the compressed bytes, not what the bomb would be."""
     limit = 1 << 20
     bomb = compress(codec, bytes(64 << 20))
     decompress(codec, compress(codec, b"load the library"))
@@ -113,7 +113,7 @@ def test_lz4_that_claims_too_much_in_its_header():
 
 
 def test_lz4_of_the_first_clients():
-    """Their header checksum is wrong: theirs is what is written for v0, any is read there, and none but the right one later."""
+    """Their header checksum is wrong: theirs is written for v0, any is read there, and none but the right one later."""
     old = compress(Codec.LZ4, b"content", magic=0)
     new = compress(Codec.LZ4, b"content", magic=1)
     assert old[:6] == new[:6]

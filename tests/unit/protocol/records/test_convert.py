@@ -1,4 +1,4 @@
-"""Going down in formats: what is kept, what is dropped, and what cannot be said."""
+"""Going down in formats: which fields are kept or dropped, and what cannot be said."""
 
 import pytest
 

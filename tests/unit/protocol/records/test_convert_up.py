@@ -1,4 +1,4 @@
-"""Up to v2: what a batch says of old messages, and what is refused."""
+"""Up to v2: what a batch says of old messages, and which are refused."""
 
 import pytest
 

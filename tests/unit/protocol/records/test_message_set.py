@@ -1,4 +1,4 @@
-"""Messages and wrappers of v0 and v1: against bytes written by hand, in both numberings of what is inside."""
+"""Messages and wrappers of v0 and v1: against bytes written by hand, in both numberings of the inner messages."""
 
 import pytest
 

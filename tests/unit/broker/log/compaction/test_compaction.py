@@ -175,7 +175,7 @@ def test_segments_that_expired_meanwhile_void_the_result(world):
     assert not world.compactor.finish(task, cleaned, world.clock.wall_ms())
     assert world.records() == records
     assert not [name for name in world.storage.list_dir("/data/t-0") if name.endswith(".cleaned")]
-    assert world.compact(), "and the next pass works on what is left"
+    assert world.compact(), "and the next pass works on the rest"
 
 
 def test_a_partition_with_damage_is_left_alone_until_the_next_start(world):
@@ -193,7 +193,7 @@ def test_a_failing_disk_is_tried_again(world):
     assert world.compact()
 
 
-def test_a_partition_that_can_not_be_swapped_goes_offline_and_a_restart_finishes_it(world):
+def test_a_partition_that_cannot_be_swapped_goes_offline_and_a_restart_finishes_it(world):
     table = world.table()
     task = world.next_pass()
     cleaned = world.compactor.run(task)

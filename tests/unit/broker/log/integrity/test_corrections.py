@@ -1,4 +1,4 @@
-"""One flipped bit outside of the checksum is put right where the neighbours tell, and nothing else is."""
+"""One flipped bit outside of the checksum is corrected where the neighbours tell, and nothing else is."""
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +19,7 @@ def flipped(data, bit):
 
 @settings(max_examples=300)
 @given(st.sampled_from(KINDS), st.data())
-def test_any_bit_of_offset_size_and_magic_is_put_right(kind, data):
+def test_any_bit_of_offset_size_and_magic_is_corrected(kind, data):
     magic, codec, count = kind
     good = batch(100, count, magic, codec)
     bad = flipped(good, data.draw(st.sampled_from(UNCOVERED_BITS[magic])))
@@ -29,7 +29,7 @@ def test_any_bit_of_offset_size_and_magic_is_put_right(kind, data):
 
 @settings(max_examples=200)
 @given(st.sampled_from(KINDS), st.data())
-def test_what_the_checksum_covers_is_not_put_right(kind, data):
+def test_what_the_checksum_covers_is_not_corrected(kind, data):
     magic, codec, count = kind
     good = batch(100, count, magic, codec)
     first = 17 * 8 if magic == 2 else 12 * 8
@@ -42,7 +42,7 @@ def test_in_a_log_with_gaps_an_offset_that_fits_stays():
     assert corrected(good, 90, 110) == good
 
 
-def test_where_the_neighbours_leave_a_choice_nothing_is_put_right():
+def test_where_the_neighbours_leave_a_choice_nothing_is_corrected():
     bad = flipped(batch(100, 2), 40 + 7)
     assert corrected(bad, 90, 110) is None
     assert corrected(bad, 90, 102) is None, "12 offsets are free, the batch takes 2"
@@ -58,7 +58,7 @@ def test_at_the_end_of_a_log_with_gaps_only_an_offset_that_goes_back_is_wrong():
     assert corrected(back, 100, None, dense=False) is None
 
 
-def test_at_the_end_of_a_log_with_gaps_an_offset_that_no_segment_can_hold_is_put_right():
+def test_at_the_end_of_a_log_with_gaps_an_offset_that_no_segment_can_hold_is_corrected():
     good, end_offset = batch(100, 2), 2**31
     assert corrected(flipped(good, 3 * 8 + 2), 100, None, dense=False, end_offset=end_offset) == good
     assert corrected(flipped(batch(103, 2), 3 * 8 + 2), 100, None, dense=False, end_offset=end_offset) is None
@@ -69,7 +69,7 @@ def test_a_last_batch_one_bit_too_far_is_moved(magic, codec, count):
     good = batch(100, count, magic, codec)
     far = as_batch(flipped(good, 50), 7)
     if magic == 0 and codec:
-        assert far is None, "the offsets inside are whole: it is damage, and put right as such"
+        assert far is None, "the offsets inside are whole: it is damage, and corrected as such"
         return
     assert far.position == 7
     assert moved(far, 100) == good

@@ -1,4 +1,4 @@
-"""What is lost is told with offsets, times, and where it is kept."""
+"""A loss is told with offsets, times, and where it is kept."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What is set aside is the very bytes, under a name that tells; nothing is copied twice, and torn tails are bounded."""
+"""The very bytes are set aside, under a name that tells; nothing is copied twice, and torn tails are bounded."""
 
 import errno
 import random

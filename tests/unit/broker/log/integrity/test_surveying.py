@@ -1,4 +1,4 @@
-"""What is cut and what is left: only damage with nothing good behind it is a tail."""
+"""The part that is cut and the part that is left: only damage with nothing good behind it is a tail."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A data folder: whose it is, what is opened in it, what comes and goes, and how it is left."""
+"""A data folder: whose it is, which logs are opened in it, what comes and goes, and how it is left."""
 
 import errno
 
@@ -85,7 +85,7 @@ def test_a_damaged_meta_file_is_told_with_its_name(machine):
         machine.manager()
 
 
-# What is opened
+# Opened partitions
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_new_partition_survives_a_power_cut_from_its_first_sync_on(machine):
 
 
 @pytest.mark.parametrize("operation", ["make", "create", "write", "truncate"])
-def test_a_partition_that_can_not_be_made_leaves_nothing_behind(machine, operation):
+def test_a_partition_that_cannot_be_made_leaves_nothing_behind(machine, operation):
     logs = machine.start()
     machine.storage.fail(operation, "t-0")
     with pytest.raises(StorageFault):
@@ -149,7 +149,7 @@ def test_a_partition_that_can_not_be_made_leaves_nothing_behind(machine, operati
     append(logs.create("t", 0, CONFIG, TOPIC_ID))
 
 
-def test_a_partition_that_can_not_be_opened_is_offline_alone(machine):
+def test_a_partition_that_cannot_be_opened_is_offline_alone(machine):
     logs = machine.start()
     for index in range(2):
         append(logs.create("t", index, CONFIG, TOPIC_ID))
@@ -169,7 +169,7 @@ def test_a_partition_that_can_not_be_opened_is_offline_alone(machine):
     assert healed.partitions["t", 1].high_watermark == 1
 
 
-def revive(machine, logs, seconds=700):
+def wait_for_disks(machine, logs, seconds=700):
     """Let time pass, and have done what comes up; the partitions that were opened again."""
     reopened = []
     for _ in range(seconds):
@@ -195,11 +195,11 @@ def test_an_offline_partition_is_back_when_its_disk_is(machine):
     machine.storage.fail("read", "t-1/", times=ALL)
     again = machine.start()
     partition = again.partitions["t", 1]
-    assert revive(machine, again) == []
+    assert wait_for_disks(machine, again) == []
     again.checkpoint_job()()
     assert partition.fault
     machine.storage.heal()
-    assert revive(machine, again) == [partition]
+    assert wait_for_disks(machine, again) == [partition]
     assert partition.takes_appends
     assert (partition.log_start_offset, partition.high_watermark) == (2, 3)
     assert partition.leader_epoch > epoch, "clients can tell that something has happened"
@@ -239,7 +239,7 @@ def test_records_that_nothing_has_any_more_are_gone_and_the_rest_goes_on(machine
     machine.storage.fail("sync", ".log", evicting=True)
     with pytest.raises(StorageFault):
         partition.sync()
-    assert revive(machine, logs) == [partition]
+    assert wait_for_disks(machine, logs) == [partition]
     assert (partition.takes_appends, partition.high_watermark) == (True, 3)
     append(partition)
     partition.sync()
@@ -316,7 +316,7 @@ def test_a_start_inside_a_segment_is_durable_once_it_is_written(machine):
     assert machine.start().partitions["t", 0].log_start_offset == 3
 
 
-def test_a_damaged_start_that_can_not_be_written_again_is_still_told(machine):
+def test_a_damaged_start_that_cannot_be_written_again_is_still_told(machine):
     logs = machine.start()
     partition = logs.create("t", 0, CONFIG, TOPIC_ID)
     for _ in range(5):

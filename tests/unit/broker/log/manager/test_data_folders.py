@@ -253,7 +253,7 @@ def test_a_topic_that_is_deleted_while_a_folder_is_away_does_not_come_back(machi
     assert "t-1" not in machine.storage.list_dir(B)
 
 
-def test_a_crash_between_the_record_and_the_folders_is_put_right_in_the_same_folder(machine):
+def test_a_crash_between_the_record_and_the_folders_is_corrected_in_the_same_folder(machine):
     machine.start(A, B).create_topic("t", 2)
     machine.logs.close()
     for name in machine.storage.list_dir(f"{B}/t-1"):
@@ -298,7 +298,7 @@ def test_a_partition_of_a_kafka_whose_folder_is_not_named_is_not_made_anew(machi
     machine.storage.make_dir(f"{A}/{kraft.FOLDER}")
     framed = kraft.log([kraft.frame(one, 1 if hasattr(one, "directories") else 0) for one in records])
     machine.storage.write_atomically(f"{A}/{kraft.FOLDER}/{0:020}.log", framed)
-    for _ in range(2):  # what is known is kept
+    for _ in range(2):  # known places are kept
         one, away = machine.start(A).topics["t"].led_here
         assert (one.log_end_offset, one.fault) == (1, None)
         assert "log.dirs does not name it" in away.fault

@@ -1,4 +1,4 @@
-"""Whose a data folder is: what it says is believed, what is missing is added, and a damaged file costs nobody the folder."""
+"""Whose a data folder is: what it says is believed, the rest is added, and a damaged file costs nobody the folder."""
 
 import errno
 

@@ -1,4 +1,4 @@
-"""What retention takes tells of producers no longer: what is known of them is on the disk before it goes."""
+"""What retention takes tells of producers no longer: all that is known of them is on the disk before it goes."""
 
 import errno
 import random
@@ -113,12 +113,12 @@ def test_who_has_been_idle_for_too_long_keeps_nothing():
     assert not len(model.partition.producers())
 
 
-def test_a_snapshot_that_can_not_be_written_keeps_the_last_segment_only(caplog):
+def test_a_snapshot_that_cannot_be_written_keeps_the_last_segment_only(caplog):
     model, places = filled(8, segment_bytes=2 * BATCH_BYTES + 40)
     model.partition.sync()
     closed = len(model.partition.segments) - 1
     model.storage.fail("write", ".snapshot", times=ALL, code=errno.ENOSPC)
-    assert len(model.partition.apply_retention(LATER_MS)) == closed, "the room that this gives is what is needed"
+    assert len(model.partition.apply_retention(LATER_MS)) == closed, "the room that this gives is all that is needed"
     model.partition.sync()
     assert "cannot be written" in caplog.text
     assert not model.partition.expiry.is_due

@@ -174,7 +174,7 @@ def test_a_full_disk_refuses_appends_until_there_is_room(model):
     assert model.partition.high_watermark == 2
 
 
-def test_a_partition_that_can_not_be_rolled_back_takes_no_more_and_is_read(model):
+def test_a_partition_that_cannot_be_rolled_back_takes_no_more_and_is_read(model):
     append(model)
     model.flush()
     append(model)
@@ -220,7 +220,7 @@ def test_a_roll_that_fails_leaves_the_log_as_it_was(model, operation):
 
 
 def test_a_write_that_fails_inside_an_append_is_told_by_the_flush_too(model):
-    """A roll writes what is queued; the appends that were taken back with it must not be acknowledged."""
+    """A roll writes the queue; the appends that were taken back with it must not be acknowledged."""
     while model.partition.segments[0].end_bytes < 1100:
         append(model)
     model.storage.fail("write", ".log")
@@ -551,7 +551,7 @@ def test_reading_a_bad_sector_is_a_fault_of_that_read_only(model):
     assert model.partition.read(0, 100)
 
 
-def test_an_index_of_aborted_transactions_that_can_not_be_written_is_before_the_next_sync(model):
+def test_an_index_of_aborted_transactions_that_cannot_be_written_is_before_the_next_sync(model):
     """Its markers are in the log by then, so nothing is refused, and nothing is forgotten."""
     for number in range(3):
         records = [Record(0, 100, 0, b"k", b"v")]

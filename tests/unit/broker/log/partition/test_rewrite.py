@@ -1,4 +1,4 @@
-"""After failed writes and syncs: what is taken, what is believed, and how a partition comes back."""
+"""After failed writes and syncs: which appends are taken, which bytes are believed, and how a partition comes back."""
 
 import errno
 import random
@@ -205,7 +205,7 @@ def test_producers_are_told_of_what_was_repaired(model):
     assert len(after_power_cut(model)) == 1
 
 
-def test_seals_that_can_not_be_written_stop_nothing_and_come_later():
+def test_seals_that_cannot_be_written_stop_nothing_and_come_later():
     model = Model()
     written(model, 40)
     model.storage.fail("create", "horolog-seals", times=2, code=errno.ENOSPC)
@@ -283,7 +283,7 @@ def test_nothing_that_a_seal_speaks_of_is_written_again():
 
 
 def test_what_the_cache_has_lost_is_not_shown(model):
-    """Readers of a stopped partition get what is good, and an error that they try again for the rest."""
+    """Readers of a stopped partition get good batches, and an error that they try again for the rest."""
     stopped(model, evicting=True)
     partition = model.partition
     good = partition.read(0, 1 << 20)

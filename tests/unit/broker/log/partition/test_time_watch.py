@@ -1,4 +1,4 @@
-"""What is counted and told of records whose time surprises retention, when they are appended."""
+"""Counters and warnings for records whose time surprises retention, when they are appended."""
 
 import logging
 

@@ -137,7 +137,7 @@ def test_the_longest_idle_producer_makes_room():
     assert sorted(pid for pid, _ in states) == [1, 2, 4]
 
 
-def test_open_transactions_can_not_grow_without_bound():
+def test_open_transactions_cannot_grow_without_bound():
     states = ProducerStates(DAY_MS, max_producers=2)
     for pid in (1, 2):
         states.update(batch(0, pid=pid, txn=True), NOW)

@@ -44,7 +44,7 @@ class Machine:
     def logs_of(self):
         return {path: self.storage.read_all(path) for path in self.storage.files() if path.endswith(".log")}
 
-    def revive(self, logs, seconds=20):
+    def wait_for_disks(self, logs, seconds=20):
         for _ in range(seconds * 4):
             _, jobs = logs.retry_stopped()
             for job in jobs:
@@ -97,11 +97,11 @@ def test_it_is_read_and_goes_on_when_it_can_be_written(machine, broken):
     assert "nothing can be written" in partition.stopped
     with pytest.raises(StorageFault, match="takes no appends"):
         append(partition, NOW_MS)
-    machine.revive(logs)
+    machine.wait_for_disks(logs)
     assert "nothing can be written" in partition.stopped
     assert machine.logs_of() == before
     machine.storage.heal()
-    machine.revive(logs, 600)
+    machine.wait_for_disks(logs, 600)
     assert partition.stopped is None
     assert storage_below(partition) is None
     append(partition, NOW_MS + COUNT)
@@ -122,7 +122,7 @@ def test_a_torn_tail_is_cut_in_memory_until_there_is_room(machine):
     check_reads(logs.partitions["t", 0])
     assert file.size() == size_bytes
     machine.storage.heal()
-    machine.revive(logs)
+    machine.wait_for_disks(logs)
     assert logs.partitions["t", 0].takes_appends
     assert file.size() == size_bytes - 100
     assert any(name.endswith(".torn") for name in machine.storage.list_dir("/srv/data/t-0"))
@@ -145,7 +145,7 @@ def test_retention_frees_a_full_disk_on_which_nothing_can_be_written(machine):
         job()
     kept = [name for name in machine.storage.list_dir("/srv/data/t-0") if name.endswith(".log")]
     assert kept == [f"{partition.segments[0].base_offset:020d}.log"]
-    machine.revive(logs, 30)
+    machine.wait_for_disks(logs, 30)
     assert partition.takes_appends, "there is room now"
     assert partition.log_end_offset == COUNT
 
@@ -201,7 +201,7 @@ def test_the_disk_below_is_tried_until_it_takes_something(machine):
 def test_a_log_that_was_left_as_it_should_be_is_not_opened_for_appends_where_none_could_come(machine):
     """Nothing had to be written to open it."""
     logs = machine.start()
-    machine.revive(logs)
+    machine.wait_for_disks(logs)
     logs.close()
     machine.storage.unwritable["t-0"] = errno.EROFS
     stopped = Circumstances(was_clean=True, log_start_offset=0, now_ms=NOW_MS, recovery_point=COUNT)

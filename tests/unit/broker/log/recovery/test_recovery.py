@@ -1,4 +1,4 @@
-"""What is found in a folder is opened: after a clean stop, a crash, damage, a copy, and when leftovers are in the way."""
+"""Whatever is found in a folder is opened: after a clean stop, a crash, damage, a copy, and when leftovers are in the way."""
 
 import random
 
@@ -59,7 +59,7 @@ def bases(model):
     return [segment.base_offset for segment in model.partition.segments]
 
 
-# What is read again, and what is not
+# Which segments are read again, and which are not
 
 
 def test_after_a_clean_stop_no_log_is_read(model):
@@ -177,7 +177,7 @@ def test_damage_inside_costs_one_batch_and_nothing_behind_it(model, which, at):
 
 @pytest.mark.parametrize("which", [0, 1, -1])
 @pytest.mark.parametrize("at", [3, 6, 7, 9, 11, 13, 15, 16])
-def test_what_no_checksum_covers_is_put_right(model, which, at):
+def test_what_no_checksum_covers_is_corrected(model, which, at):
     """damage.md: a bit in the offset, the size, the leader epoch or the magic costs nothing, and the file is right again."""
     model.close_and_open()
     path = log_path(bases(model)[which])
@@ -194,7 +194,7 @@ def test_what_no_checksum_covers_is_put_right(model, which, at):
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 @pytest.mark.parametrize("is_synced", [False, True])
-def test_an_offset_that_flipped_is_put_right_wherever_its_batch_lies(count, is_synced):
+def test_an_offset_that_flipped_is_corrected_wherever_its_batch_lies(count, is_synced):
     """The first and the last batch of the log have neighbours on one side only."""
     for which in range(count):
         for bit in (0, 1, 6, 31, 62, 63):
@@ -247,7 +247,7 @@ def test_a_closed_log_file_that_nobody_has_sealed_begins_as_its_name_says(magic,
 
 @pytest.mark.parametrize("codecs", [(0, 0), (1, 0), (0, 1), (1, 1)])
 @pytest.mark.parametrize("magics", [(1, 2), (2, 1), (1, 1), (2, 2)])
-def test_an_offset_that_flipped_is_put_right_beside_sets_of_several_records(magics, codecs):
+def test_an_offset_that_flipped_is_corrected_beside_sets_of_several_records(magics, codecs):
     """A wrapper has its last record's offset: that it is larger than what follows must not tell against it."""
     for which in range(4):
         for bit in (0, 1, 2, 6, 31, 62, 63):
@@ -311,7 +311,7 @@ def test_a_hole_between_segments_is_passed_over():
     model.check()
 
 
-def test_a_log_that_can_not_be_read_is_a_fault(model):
+def test_a_log_that_cannot_be_read_is_a_fault(model):
     model.storage.fail("read", ".log", times=ALL)
     with pytest.raises(StorageFault):
         model.reopen(was_clean=False)

@@ -1,4 +1,4 @@
-"""Damage that is found while running: told once, mended behind the readers' backs, and everything else goes on."""
+"""Damage that is found while running: told once, rescanned behind the readers' backs, and everything else goes on."""
 
 import pytest
 
@@ -22,8 +22,8 @@ def rescanner(model):
     return Rescanner(model.partition.folder.rescan_queue, model.storage, known.get)
 
 
-def mend(model):
-    """As the broker does it, in one go; how many segments were mended."""
+def rescan_all(model):
+    """As the broker does it, in one go; how many segments were rescanned."""
     work, count = rescanner(model), 0
     while (task := work.next_task(NOW_MS)) is not None:
         seal = work.run(task)
@@ -32,7 +32,7 @@ def mend(model):
 
 
 def damage(model, which, at=70):
-    """Flip a bit of the first batch of a segment; what is left to be read."""
+    """Flip a bit of the first batch of a segment; the rows that are left to be read."""
     base = bases(model)[which]
     flip(model, log_path(base), at)
     model.rows = [row for row in model.rows if row[0] != base]
@@ -46,7 +46,7 @@ def test_a_bit_that_flipped_while_stopped_is_never_served(model, which, at):
     damage(model, which, at)
     with pytest.raises(BeingRescanned, match="not what was written"):
         read_all(model.partition)
-    assert mend(model) == 1
+    assert rescan_all(model) == 1
     model.check()
     kept = set_aside.in_folder(model.storage, DIRECTORY)
     assert [one.kind for one in kept] == ["damaged"]
@@ -59,13 +59,13 @@ def test_a_bit_that_flipped_while_stopped_is_never_served(model, which, at):
 
 
 @pytest.mark.parametrize("at", [3, 7, 9, 15, 16])
-def test_a_bit_outside_of_the_checksum_is_put_right_while_running(model, at):
+def test_a_bit_outside_of_the_checksum_is_corrected_while_running(model, at):
     model.close_and_open()
     good = model.storage.read_all(log_path(bases(model)[1]))
     flip(model, log_path(bases(model)[1]), at)
     with pytest.raises(BeingRescanned):
         read_all(model.partition)
-    assert mend(model) == 1
+    assert rescan_all(model) == 1
     model.check()
     assert model.storage.read_all(log_path(bases(model)[1])) == good
 
@@ -94,7 +94,7 @@ def read_all_of(model, rows):
     return all(model.partition.read(offset, 1) for offset, _, _ in rows)
 
 
-def test_an_active_segment_is_closed_to_be_mended(model):
+def test_an_active_segment_is_closed_to_be_rescanned(model):
     """Appends go on in a new one, with the offsets that follow."""
     model.close_and_open()
     damage(model, -1)
@@ -122,12 +122,12 @@ def test_indexes_of_a_large_log_are_made_anew_in_the_background(model, suffix, w
     model.storage.create(f"{DIRECTORY}/{base:020d}{suffix}").pwritev([b"wrong"], 0)
     with pytest.raises(BeingRescanned, match="index files"):
         model.partition.read(base, 100)
-    assert mend(model) == 1
+    assert rescan_all(model) == 1
     model.check()
     assert model.partition.folder.counters.damaged_ranges.value == 0
 
 
-def test_what_has_gone_meanwhile_is_not_mended(model):
+def test_what_has_gone_meanwhile_is_not_rescanned(model):
     model.close_and_open()
     damage(model, 0)
     with pytest.raises(BeingRescanned):
@@ -146,11 +146,11 @@ def test_a_disk_that_fails_leaves_it_to_be_found_again(model):
     with pytest.raises(BeingRescanned):
         read_all(model.partition)
     model.storage.fail("create", times=ALL)
-    assert mend(model) == 0
+    assert rescan_all(model) == 0
     model.storage.heal()
     with pytest.raises(BeingRescanned):
         read_all(model.partition)
-    assert mend(model) == 1
+    assert rescan_all(model) == 1
     model.check()
 
 
@@ -173,7 +173,7 @@ def test_a_header_that_flipped_leads_nobody_past_what_is_looked_for(at):
     flip(model, log_path(0), at)
     with pytest.raises(BeingRescanned):
         model.partition.read(5, 1 << 20)
-    assert mend(model) == 1
+    assert rescan_all(model) == 1
     assert read_all(model.partition, start=5) == before
 
 

@@ -1,9 +1,9 @@
-"""All blocks are read once a round, no faster than told, and what is not what was written is reported."""
+"""All blocks are read once a round, no faster than told, and bytes other than those written are reported."""
 
 from horolog.broker.log.integrity import RescanQueue
 from horolog.broker.log.recovery import Scrub
 from tests.support.log_model import read_all
-from tests.unit.broker.log.recovery.test_rescan import damage, mend, model
+from tests.unit.broker.log.recovery.test_rescan import damage, model, rescan_all
 
 __all__ = ["model"]
 
@@ -27,10 +27,10 @@ def test_the_scrub_finds_what_nobody_reads(model):
     damage(model, 0)
     read_all(model.partition)  # written in this life: nothing looks, but the scrub
     scrub(model)
-    assert mend(model) == 1
+    assert rescan_all(model) == 1
     model.check()
     assert scrub(model) == 1
-    assert mend(model) == 0, "what is set aside is no news"
+    assert rescan_all(model) == 0, "damage that was set aside is no news"
 
 
 def test_the_scrub_is_paced_and_looks_at_everything(model):

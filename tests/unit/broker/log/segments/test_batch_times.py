@@ -1,4 +1,4 @@
-"""Times inside one batch: every way of looking equals a linear scan, and what is remembered is bounded."""
+"""Times inside one batch: every way of looking equals a linear scan, and the memory of it is bounded."""
 
 import pytest
 from hypothesis import given

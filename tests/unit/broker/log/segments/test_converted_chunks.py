@@ -1,4 +1,4 @@
-"""What is remembered of conversions is bounded, and goes with its log."""
+"""The memory of conversions is bounded, and goes with its log."""
 
 from horolog.broker.log.segments import ConvertedChunks
 from horolog.broker.log.segments.converted_chunks import Chunk

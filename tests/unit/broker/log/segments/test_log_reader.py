@@ -32,7 +32,7 @@ def test_a_reader_gets_everything_once_whatever_fits():
     for max_bytes in (1, 50, 200, 333, 999, 1000, 5000):
         log = LogReader(model.partition.segments)
         assert read_through(model, log, max_bytes) == list(range(40)), max_bytes
-        assert read_through(model, log, max_bytes) == list(range(40)), "with what is remembered of the first"
+        assert read_through(model, log, max_bytes) == list(range(40)), "with the memory of the first"
 
 
 def test_going_on_costs_one_read():

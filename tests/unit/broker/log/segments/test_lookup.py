@@ -106,7 +106,7 @@ def test_a_large_batch_is_read_whole_only_once(monkeypatch):
     assert max(sizes) <= WALK_BYTES
 
 
-def test_a_batch_that_can_not_be_read_is_a_fault_with_its_place():
+def test_a_batch_that_cannot_be_read_is_a_fault_with_its_place():
     segment = segment_with(batch(0, 5, 6, 7))
     segment.log.pwritev([b"\xff" * 10], 61)
     with pytest.raises(StorageFault, match="damaged at 0"):

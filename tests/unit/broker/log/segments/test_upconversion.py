@@ -1,4 +1,4 @@
-"""Reading old formats as v2: each piece converted once, shared between readers, and never in the way of what is v2."""
+"""Reading old formats as v2: each piece converted once, shared between readers, and never in the way of v2 batches."""
 
 import pytest
 

@@ -462,7 +462,7 @@ class TestOldFormats:
         assert refusal(bytes(data)).code == ErrorCode.CORRUPT_MESSAGE
 
     def test_a_size_that_covers_more_than_the_set_cannot_be_made_right_by_its_crc(self):
-        """The crc of what is there, in a message that claims more, with lengths only the claim has room for."""
+        """The crc of the bytes that are there, in a message that claims more, with lengths only the claim has room for."""
         data = bytearray(raw.message(b"x" * 50, b"k" * 20, timestamp=1)[:40])
         message_set.write_crc(data)
         assert verdict(bytes(data)).count == 0

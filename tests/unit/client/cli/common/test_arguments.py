@@ -1,4 +1,4 @@
-"""Shared arguments mean the same everywhere, and say what is wrong with what they cannot read."""
+"""Shared arguments mean the same everywhere, and name the fault of what they cannot read."""
 
 import argparse
 

@@ -31,7 +31,7 @@ class Bytes(File):
 
 
 def items(entries, **asked):
-    """What is shown of a log with these keys and values."""
+    """The lines shown of a log with these keys and values."""
     records = [Record(offset, 1000 + offset, 0, key, value) for offset, (key, value) in enumerate(entries)]
     data = bytes(encode_batch(records))
     return list(dump_log(Bytes(data), len(data), 0, Asked(deep=True, **asked)))

@@ -1,4 +1,4 @@
-"""What is told of each API that a broker serves."""
+"""The line for each API that a broker serves."""
 
 import pytest
 

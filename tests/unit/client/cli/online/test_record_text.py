@@ -1,4 +1,4 @@
-"""Records as text: what is written can be read back, and what cannot be a record is said to be none."""
+"""Records as text: everything written can be read back, and text that cannot be a record is said to be none."""
 
 import pytest
 from hypothesis import given
