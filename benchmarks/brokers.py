@@ -10,6 +10,11 @@ from pathlib import Path
 from benchmarks import kafka, peer, process
 
 HOROLOG = "horolog"
+BEFORE = "before"
+"""horolog too, from another checkout."""
+OURS = (HOROLOG, BEFORE)
+COMMANDS = ("horolog/client/cli/main.py", "client/cli/main.py")
+"""Where a checkout has its command, the oldest last."""
 READY_TIMEOUT_SECONDS = 60.0
 # Deleted topics must leave the disk at once, or one run's data is written back during the next.
 KAFKA_SETTINGS = {"log.segment.delete.delay.ms": "1000"}
@@ -33,30 +38,38 @@ class Running:
             process.end(self.pid, self.process)
 
 
-def start(name: str, root: Path, settings: Mapping[str, str] | None = None, *, partitions: int = 0) -> Running:
-    """Start a broker on its folder below `root`; ready when it answers and leads so many partitions."""
+def start(
+    name: str, root: Path, settings: Mapping[str, str] | None = None, *, partitions: int = 0, tree: Path | None = None
+) -> Running:
+    """Start a broker on its folder below `root`; ready when it answers and leads so many partitions. `tree` is where `before` lies."""
     data = root / name
     chosen = dict(settings or {})
-    if name == HOROLOG:
-        return _start_horolog(data, chosen, partitions)
+    if name in OURS:
+        return _start_horolog(name, data, chosen, partitions, tree if name == BEFORE else None)
     node = kafka.start(name, data, KAFKA_SETTINGS | chosen, partitions=partitions)
     return Running(name, node.address, node.pid, data, node.ready_seconds)
 
 
-def _start_horolog(data: Path, settings: Mapping[str, str], partitions: int) -> Running:
+def module_of(tree: Path) -> str:
+    """What `python -m` runs in a checkout."""
+    return next(one for one in COMMANDS if (tree / one).exists()).removesuffix(".py").replace("/", ".")
+
+
+def _start_horolog(name: str, data: Path, settings: Mapping[str, str], partitions: int, tree: Path | None) -> Running:
     data.mkdir(parents=True, exist_ok=True)
     address = f"127.0.0.1:{process.free_ports(1)[0]}"
-    command = [sys.executable, "-m", "horolog.client.cli.main", "serve", "--data", str(data), "--listen", address]
+    module = module_of(tree or Path())
+    command = [sys.executable, "-m", module, "serve", "--data", str(data.absolute()), "--listen", address]
     for key, value in settings.items():
         command += ["--set", f"{key}={value}"]
-    output = data.parent / "horolog.out"
+    output = data.parent / f"{name}.out"
     with output.open("wb") as out:
         began = time.monotonic()
-        started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=tree)
     try:
         ready = lambda: peer.is_ready(address, partitions)  # noqa: E731
         process.wait_until(ready, started.pid, READY_TIMEOUT_SECONDS, lambda: process.tail(output))
     except BaseException:
         process.end(started.pid, started)
         raise
-    return Running(HOROLOG, address, started.pid, data, time.monotonic() - began, started)
+    return Running(name, address, started.pid, data, time.monotonic() - began, started)

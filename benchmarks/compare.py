@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import brokers, load, process, report, second_opinion
-from benchmarks.brokers import HOROLOG, Running
+from benchmarks.brokers import BEFORE, HOROLOG, OURS, Running
 from benchmarks.peer import BrokerError, Peer
 from benchmarks.scenarios import ALL_KAFKA, NEWEST, SCENARIOS, Scenario
 
@@ -58,6 +58,7 @@ class Run:
     names: tuple[str, ...]
     scenarios: tuple[Scenario, ...]
     second: str = ""
+    tree: Path | None = None
     settings: dict[str, str] = field(default_factory=dict)
     results: dict[str, dict[str, list[dict[str, Any]]]] = field(default_factory=dict)
     footprint: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -69,7 +70,8 @@ def say(text: str) -> None:
 
 
 def start(run: Run, name: str, *, folder: str = "", partitions: int = 0) -> Running:
-    return brokers.start(name, run.root / folder, run.settings if name == HOROLOG else None, partitions=partitions)
+    settings = run.settings if name in OURS else None
+    return brokers.start(name, run.root / folder, settings, partitions=partitions, tree=run.tree)
 
 
 def measure_starts(run: Run, name: str) -> None:
@@ -130,7 +132,7 @@ def measure(run: Run, scenario: Scenario, broker: Running, plan: Plan) -> dict[s
     """One load on one broker; None when it failed, which is kept and told at the end."""
     arguments = [*scenario.arguments, "--address", broker.address, "--pid", str(broker.pid)]
     arguments += ["--seconds", str(plan.seconds * scenario.stretch), "--warm-seconds", str(plan.warm_seconds)]
-    arguments += scenario.kafka_topic if broker.name != HOROLOG else ()
+    arguments += scenario.kafka_topic if broker.name not in OURS else ()
     try:
         if run.second:
             mode, options = load.parse(arguments)
@@ -158,7 +160,7 @@ def measure_loads(run: Run) -> None:
     try:
         for name in run.names:
             started.append(start(run, name, folder="loads"))  # noqa: PERF401 - when a later one fails the earlier must be stopped
-        _warm_up(run, [broker for broker in started if broker.name != HOROLOG])
+        _warm_up(run, [broker for broker in started if broker.name not in OURS])
         for number in range(run.plan.rounds):
             _measure_round(run, number, started if number % 2 == 0 else started[::-1])
         for broker in started:
@@ -172,7 +174,7 @@ def measure_loads(run: Run) -> None:
 def _measure_round(run: Run, number: int, order: Sequence[Running]) -> None:
     for scenario in run.scenarios:
         for broker in order:
-            if broker.name == HOROLOG or broker.name in scenario.kafka:
+            if broker.name in OURS or broker.name in scenario.kafka:
                 _keep(run, number, scenario, broker)
 
 
@@ -211,6 +213,13 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one short round")
     parser.add_argument("--kafka", nargs="*", default=None, metavar="VERSION", help="releases to measure beside")
     parser.add_argument("--without-horolog", action="store_true", help="the Kafka releases alone")
+    parser.add_argument(
+        "--before",
+        type=Path,
+        default=None,
+        metavar="FOLDER",
+        help="another checkout of horolog, measured beside this one",
+    )
     parser.add_argument("--only", nargs="+", default=[], choices=[one.name for one in SCENARIOS], metavar="SCENARIO")
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=0.0, help="of each load")
@@ -237,10 +246,10 @@ def plan_of(chosen: argparse.Namespace) -> Plan:
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parse(arguments)
     versions = tuple(chosen.kafka) if chosen.kafka is not None else ALL_KAFKA
-    names = (() if chosen.without_horolog else (HOROLOG,)) + versions
+    names = (() if chosen.without_horolog else (HOROLOG,)) + ((BEFORE,) if chosen.before else ()) + versions
     root = Path(tempfile.mkdtemp(prefix="horolog-bench-", dir=chosen.data))
     settings = dict(pair.split("=", 1) for pair in chosen.set)
-    run = Run(plan_of(chosen), root, names, choose(chosen), chosen.loadgen, settings)
+    run = Run(plan_of(chosen), root, names, choose(chosen), chosen.loadgen, chosen.before, settings)
     began = time.monotonic()
     try:
         if not chosen.skip_starts:
@@ -268,10 +277,10 @@ def _only_targets(run: Run) -> None:
 
 def _measure_footprints(run: Run, *, quick: bool) -> None:
     for name in run.names:
-        if not quick or name in (HOROLOG, NEWEST):
+        if not quick or name in (*OURS, NEWEST):
             measure_starts(run, name)
     for name in run.names:
-        if not quick or name == HOROLOG:
+        if not quick or name in OURS:
             measure_many_partitions(run, name)
 
 

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import crc32c
 
-from benchmarks import fill, frames
+from benchmarks import fill, frames, group_frames
 from horolog.broker.app import Broker
 from horolog.broker.clock import SystemClock
 from horolog.broker.log.storage import RealStorage
@@ -202,6 +202,14 @@ def _look_up(at: Inside, batch_bytes: int) -> Callable[[], None]:
     )
 
 
+def _commit(at: Inside) -> Callable[[], None]:
+    """As many groups as requests in one read: each commits one offset."""
+    topic = at.topic("committed")
+    at.send(group_frames.offset_commit("first", topic, [0], 1), 1)  # makes the topic of the offsets
+    made = b"".join(group_frames.offset_commit(f"group-{number}", topic, [0], 7) for number in range(PIPELINED))
+    return lambda: at.send(made, PIPELINED)
+
+
 def _values(count: int) -> list[bytes]:
     return frames.payloads(100, count)
 
@@ -241,6 +249,7 @@ CASES: dict[str, tuple[str, int, Callable[[Inside], Callable[[], None]]]] = {
     "fetch-16kb": ("Fetch v4, 1 MiB of 16 KB batches", 1, lambda at: _fetch(at, 16384)),
     "fetch-1mb": ("Fetch v4, one 1 MB batch", 1, lambda at: _fetch(at, 1_000_000)),
     "lookup-16kb": ("ListOffsets v1 by time, 16 KB batches", 1, lambda at: _look_up(at, 16384)),
+    "commit-16": (f"OffsetCommit v2, {PIPELINED} in one read", PIPELINED, _commit),
     "lookup-1mb": ("ListOffsets v1 by time, 1 MB batches", 1, lambda at: _look_up(at, 1_000_000)),
 }
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.brokers import HOROLOG
+from benchmarks.brokers import BEFORE, HOROLOG
 from benchmarks.scenarios import LIMITS, SCENARIOS, Scenario, Target
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
@@ -89,8 +89,19 @@ def load_table(results: Results, brokers: Sequence[str]) -> list[str]:
         by = reduced[scenario.name]
         goals = [_goal(scenario, target, reduced) for target in scenario.targets] or [("-", "-", "-")]
         joined = ["<br>".join(goal[column] for goal in goals) for column in range(3)]
-        rows.append([scenario.title, *(cell(by.get(broker)) for broker in brokers), *joined])
-    return table(["scenario", *brokers, "target", "measured", "verdict"], rows)
+        row = [scenario.title, *(cell(by.get(broker)) for broker in brokers), *joined]
+        rows.append([*row, beside_before(by)] if BEFORE in brokers else row)
+    head = ["scenario", *brokers, "target", "measured", "verdict"]
+    return table([*head, "rate, CPU of before"] if BEFORE in brokers else head, rows)
+
+
+def beside_before(by: Mapping[str, Metrics]) -> str:
+    """How this checkout stands to the other one."""
+    ours, before = by.get(HOROLOG, {}), by.get(BEFORE, {})
+    ratios = [
+        ours[name] / before[name] for name in ("rate", "cpu_s_per_million") if ours.get(name) and before.get(name)
+    ]
+    return ", ".join(f"{one:.2f}" for one in ratios) or "-"
 
 
 def _goal(scenario: Scenario, target: Target, reduced: Mapping[str, Mapping[str, Metrics]]) -> tuple[str, str, str]:

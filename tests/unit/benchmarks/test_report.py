@@ -95,3 +95,15 @@ def test_the_performance_page_has_a_place_for_every_table():
 
 def test_scenarios_have_names_of_their_own():
     assert len({one.name for one in SCENARIOS}) == len(SCENARIOS)
+
+
+def test_another_checkout_is_a_column_and_a_ratio():
+    results = {
+        "small-1": {
+            "horolog": [{"rate": 30.0, "cpu_s_per_million": 5.0}],
+            "before": [{"rate": 20.0, "cpu_s_per_million": 10.0}],
+        }
+    }
+    table = report.load_table(results, ["horolog", "before"])
+    assert table[0].endswith("| rate, CPU of before |")
+    assert table[2].endswith("| 1.50, 0.50          |")
