@@ -78,6 +78,8 @@ class Cluster:
         self.settings = settings
         self.topics: dict[str, Topic] = {}
         self.by_id: dict[bytes, Topic] = {}
+        self.led: dict[tuple[str | bytes, int], Partition] = {}
+        """Partitions that requests have found, by their topic's name or id: every change of topics or leaders empties it."""
         self.on_settings_changed: Callable[[Settings], None] = lambda _: None
         self.on_led: Callable[[str, int], None] = lambda _, __: None
         """Told a topic and a partition that this broker leads from now on; `on_led_elsewhere` one that it does not."""
@@ -114,6 +116,7 @@ class Cluster:
         state = start.run(now_ms, self._take_settings)
         self.topics = start.topics
         self.by_id = {topic.id: topic for topic in self.topics.values()}
+        self.led.clear()
         self._foreign = start.foreign
         self.changes.begin(state, is_news=start.is_news)
         start.remember()
@@ -297,6 +300,7 @@ class Cluster:
 
     def _take(self, step: Step) -> None:
         """One step; raises StorageFault."""
+        self.led.clear()
         match step:
             case Make(record, indexes):
                 self._make(record, indexes)

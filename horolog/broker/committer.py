@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -29,14 +29,20 @@ TICKS_PER_TIMING = 16
 FAMILIES = (WRITE_SECONDS,)
 
 
+class Told(Protocol):
+    """A conversation with answers that may leave."""
+
+    def answered(self) -> None: ...
+
+
 class Commit(Protocol):
-    """Appends that are answered together."""
+    """Appends that are answered together. `finish` says who is to be told, once all commits of a tick have been finished."""
 
     @property
     def partitions(self) -> Sequence[Partition]: ...
     @property
     def durable(self) -> bool: ...
-    def finish(self, failures: Failures) -> None: ...
+    def finish(self, failures: Failures) -> Told | None: ...
 
 
 class Appended:
@@ -84,8 +90,8 @@ class Committer:
         self._queued: list[Commit] = []
         self._sync_waits: dict[Partition, list[_SyncWait]] = {}
         self._syncing: set[Partition] = set()
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._idle: asyncio.Event | None = None
+        """Made by those who wait for everything to be done."""
 
     def __repr__(self) -> str:
         return f"<Committer {len(self._queued)} queued, {len(self._sync_waits)} partitions waiting for a sync>"
@@ -94,7 +100,6 @@ class Committer:
         """Have a commit's partitions written at the end of this tick."""
         if not self._queued:
             self._loop.call_soon(self._write_queued)
-            self._idle.clear()
         self._queued.append(commit)
 
     def _write_queued(self) -> None:
@@ -115,25 +120,26 @@ class Committer:
                         failures[partition] = fault
         if is_timed:
             self._write_seconds.observe(self._monotonic() - began)
+        told: dict[Told | None, None] = {}
         for commit in queued:
-            if commit.durable:
-                self._wait_for_sync(commit, failures)
-            else:
-                commit.finish(failures)
+            if not commit.durable or not self._waits_for_sync(commit, failures):
+                told[commit.finish(failures)] = None
+        _tell(told)
         self._on_written(list(written))
-        self._start_syncs()
+        if self._sync_waits:
+            self._start_syncs()
         self._note_idle()
 
     # -- group commit
 
-    def _wait_for_sync(self, commit: Commit, failures: Failures) -> None:
+    def _waits_for_sync(self, commit: Commit, failures: Failures) -> bool:
+        """Whether anything of a durable commit was written; it is finished when that is safe."""
         wait = _SyncWait(commit, failures)
         for partition in commit.partitions:
             if partition not in failures:
                 wait.remaining += 1
                 self._sync_waits.setdefault(partition, []).append(wait)
-        if not wait.remaining:
-            commit.finish(failures)
+        return wait.remaining > 0
 
     def _start_syncs(self) -> None:
         for partition in [p for p in self._sync_waits if p not in self._syncing]:
@@ -144,18 +150,25 @@ class Committer:
     def _made_safe(self, partition: Partition, waits: list[_SyncWait], failures: Failures) -> None:
         self._syncing.discard(partition)
         fault = failures.get(partition)
+        told: dict[Told | None, None] = {}
         for wait in waits:
             if fault is not None:
                 wait.failures[partition] = fault
             wait.remaining -= 1
             if not wait.remaining:
-                wait.commit.finish(wait.failures)
+                told[wait.commit.finish(wait.failures)] = None
+        _tell(told)
         self._start_syncs()
         self._note_idle()
 
+    @property
+    def _is_idle(self) -> bool:
+        return not self._queued and not self._sync_waits and not self._syncing
+
     def _note_idle(self) -> None:
-        if not self._queued and not self._sync_waits and not self._syncing:
+        if self._idle is not None and self._is_idle:
             self._idle.set()
+            self._idle = None
 
     @property
     def waiting_for_sync(self) -> int:
@@ -164,4 +177,13 @@ class Committer:
 
     async def drain(self) -> None:
         """Wait until everything submitted is written, synced and answered."""
-        await self._idle.wait()
+        if not self._is_idle:
+            self._idle = self._idle or asyncio.Event()
+            await self._idle.wait()
+
+
+def _tell(told: Iterable[Told | None]) -> None:
+    """All that one peer is answered leaves together."""
+    for one in told:
+        if one is not None:
+            one.answered()

@@ -13,25 +13,43 @@ M = TypeVar("M", bound=Message)
 Decoder = Callable[[Buffer, int], tuple[M, int]]
 Encoder = Callable[[M, list[Buffer]], None]
 
-_decoders: dict[tuple[type[Message], int], Callable[..., Any]] = {}
-_encoders: dict[tuple[type[Message], int], Callable[..., Any]] = {}
+_decoders: dict[tuple[type[Message], int, bool], Callable[..., Any]] = {}
+_encoders: dict[tuple[type[Message], int, bool], Callable[..., Any]] = {}
 
 
 def decoder(cls: type[M], version: int) -> Decoder[M]:
     """A function from (buffer, start) to (message, end) that raises DecodeError and nothing else."""
-    found = _decoders.get((cls, version))
+    found = _decoders.get((cls, version, False))
     if found is None:
         _check_version(cls, version)
-        found = _decoders[cls, version] = write_decoder(cls, version)
+        found = _decoders[cls, version, False] = write_decoder(cls, version)
     return found
 
 
 def encoder(cls: type[M], version: int) -> Encoder[M]:
     """A function that appends a message's bytes to a list of parts, large record buffers uncopied; raises EncodeError."""
-    found = _encoders.get((cls, version))
+    found = _encoders.get((cls, version, False))
     if found is None:
         _check_version(cls, version)
-        found = _encoders[cls, version] = write_encoder(cls, version)
+        found = _encoders[cls, version, False] = write_encoder(cls, version)
+    return found
+
+
+def flat_decoder(cls: type[Message], version: int) -> Callable[[Buffer, int], tuple[Any, int]]:
+    """Like `decoder`, but each struct is a tuple of its fields, in the order of their declaration: for the most frequent."""
+    found = _decoders.get((cls, version, True))
+    if found is None:
+        _check_version(cls, version)
+        found = _decoders[cls, version, True] = write_decoder(cls, version, flat=True)
+    return found
+
+
+def flat_encoder(cls: type[Message], version: int) -> Callable[[Any, list[Buffer]], None]:
+    """Like `encoder`, for a message whose structs are tuples of their fields."""
+    found = _encoders.get((cls, version, True))
+    if found is None:
+        _check_version(cls, version)
+        found = _encoders[cls, version, True] = write_encoder(cls, version, flat=True)
     return found
 
 

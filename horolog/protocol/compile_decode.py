@@ -42,8 +42,8 @@ CONSTANTS = {
 }
 
 
-def write_decoder(cls: type[Message], version: int) -> Any:
-    return _DecoderWriter(cls, version).write()
+def write_decoder(cls: type[Message], version: int, *, flat: bool = False) -> Any:
+    return _DecoderWriter(cls, version, flat=flat).write()
 
 
 def has_records(cls: type[Struct], version: int) -> bool:
@@ -75,10 +75,14 @@ def minimum_size(wire_type: WireType[Any], version: int, *, flexible: bool, null
 
 
 class _DecoderWriter:
-    """Writes one decoder; `run` holds the fixed fields that wait to be read together as (where to, struct code, size)."""
+    """Writes one decoder; `run` holds the fixed fields that wait to be read together as (where to, struct code, size).
 
-    def __init__(self, cls: type[Message], version: int) -> None:
+    A flat one makes a tuple of a struct's fields instead of an object.
+    """
+
+    def __init__(self, cls: type[Message], version: int, *, flat: bool) -> None:
         self.cls = cls
+        self.flat = flat
         self.version = version
         self.flexible = version in cls.FLEXIBLE
         self.records = has_records(cls, version)
@@ -101,7 +105,8 @@ class _DecoderWriter:
         for name, fields, path in self.tag_readers:  # grows while it is walked: tagged structs have tags of their own
             self.path = path
             self._tag_reader(name, fields)
-        return define(self.sheet.text(), "decode", f"<decoder of {label}>", self.sheet.constants)
+        filename = f"<{'flat ' if self.flat else ''}decoder of {label}>"
+        return define(self.sheet.text(), "decode", filename, self.sheet.constants)
 
     def _choose_buffer(self) -> None:
         line = self.sheet.line
@@ -143,7 +148,12 @@ class _DecoderWriter:
         self._read(target, "B", 1)
         self._flush()
         with self.sheet.block(f"if {target} > 127:"):
-            self.sheet.line(f"{target}, pos = rest_of_varint(data, pos)")
+            self.sheet.line("second = data[pos]")
+            with self.sheet.block("if second < 128:"):  # a length of a few hundred or thousand bytes
+                self.sheet.line(f"{target} += second - 1 << 7")
+                self.sheet.line("pos += 1")
+            with self.sheet.block("else:"):
+                self.sheet.line(f"{target}, pos = rest_of_varint(data, pos)")
 
     def _read_length(self, code: str, size: int, *, flexible: bool) -> None:
         """Read a length or count into `n`; in compact form it is one too high."""
@@ -156,23 +166,28 @@ class _DecoderWriter:
     # -- structs
 
     def _struct(self, struct: type[Struct], target: str, depth: int) -> None:
-        name = self.sheet.constant(struct.__name__, struct)
-        new = self.sheet.constant(f"new_{name}", struct.__new__)
-        self.sheet.line(f"{target} = {new}({name})")
-        tagged = []
+        if not self.flat:
+            name = self.sheet.constant(struct.__name__, struct)
+            new = self.sheet.constant(f"new_{name}", struct.__new__)
+            self.sheet.line(f"{target} = {new}({name})")
+        tagged, places = [], []
         for declared in struct.FIELDS.values():
             self.path.append(declared.name)
+            place = f"{target}_{declared.name}" if self.flat else f"{target}.{declared.name}"
+            places.append(place)
             present = self.version in declared.versions
             if present and declared.tag is None:
-                self._field(declared, f"{target}.{declared.name}", depth)
+                self._field(declared, place, depth)
             else:
-                self._set_default(declared, f"{target}.{declared.name}")
+                self._set_default(declared, place)
                 if present:
                     tagged.append(declared)
             self.path.pop()
         if self.flexible:
             self._tags(tagged, target)
         self._flush()
+        if self.flat:
+            self.sheet.line(f"{target} = ({', '.join(places)},)")
 
     def _set_default(self, declared: Field, target: str) -> None:
         if declared.fresh:
@@ -188,6 +203,7 @@ class _DecoderWriter:
         self._flush()
         with self.sheet.block("if n:"):
             if tagged:
+                assert not self.flat, f"{self.cls.__name__} has tags that a flat decoder would lose"
                 reader = f"read_tags_{len(self.tag_readers)}"
                 self.tag_readers.append((reader, tagged, list(self.path)))
                 view = ", view" if self.records else ""

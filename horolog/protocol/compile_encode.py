@@ -33,21 +33,25 @@ CONSTANTS = {
 }
 
 
-def write_encoder(cls: type[Message], version: int) -> Any:
-    return _EncoderWriter(cls, version).write()
+def write_encoder(cls: type[Message], version: int, *, flat: bool = False) -> Any:
+    return _EncoderWriter(cls, version, flat=flat).write()
 
 
 class _EncoderWriter:
-    """Writes one encoder; `run` holds the fixed fields that wait to be packed together as (expression, struct code)."""
+    """Writes one encoder; `run` holds the fixed fields that wait to be packed together as (expression, struct code).
 
-    def __init__(self, cls: type[Message], version: int) -> None:
+    A flat one is given a tuple of a struct's fields instead of an object.
+    """
+
+    def __init__(self, cls: type[Message], version: int, *, flat: bool) -> None:
         self.cls = cls
+        self.flat = flat
         self.version = version
         self.flexible = version in cls.FLEXIBLE
         self.sheet = Sheet(dict(CONSTANTS))
         self.run: list[tuple[str, str]] = []
         self.path: list[str] = []
-        self.tag_writers: list[tuple[str, list[Field], list[str]]] = []
+        self.tag_writers: list[tuple[str, list[tuple[Field, str]], list[str]]] = []
 
     def write(self) -> Any:
         label = f"{self.cls.__name__} v{self.version}"
@@ -66,7 +70,8 @@ class _EncoderWriter:
         for name, fields, path in self.tag_writers:  # grows while it is walked: tagged structs have tags of their own
             self.path = path
             self._tag_writer(name, fields)
-        return define(self.sheet.text(), "encode", f"<encoder of {label}>", self.sheet.constants)
+        filename = f"<{'flat ' if self.flat else ''}encoder of {label}>"
+        return define(self.sheet.text(), "encode", filename, self.sheet.constants)
 
     # -- fixed runs
 
@@ -105,16 +110,22 @@ class _EncoderWriter:
     # -- structs
 
     def _struct(self, struct: type[Struct], source: str, depth: int) -> None:
-        fields = struct.FIELDS.values()
-        self._check_absent([f for f in fields if self.version not in f.versions and not f.ignorable], source)
-        present = [f for f in fields if self.version in f.versions]
-        for declared in present:
+        fields = [(each, self._place(index, each)) for index, each in enumerate(struct.FIELDS.values())]
+        self._check_absent(
+            [(f, place) for f, place in fields if self.version not in f.versions and not f.ignorable], source
+        )
+        present = [(f, place) for f, place in fields if self.version in f.versions]
+        for declared, place in present:
             if declared.tag is None:
                 self.path.append(declared.name)
-                self._field(declared, f"{source}.{declared.name}", depth)
+                self._field(declared, source + place, depth)
                 self.path.pop()
         if self.flexible:
-            self._tags([f for f in present if f.tag is not None], source)
+            self._tags([(f, place) for f, place in present if f.tag is not None], source)
+
+    def _place(self, index: int, declared: Field) -> str:
+        """Where a field stands in its struct."""
+        return f"[{index}]" if self.flat else f".{declared.name}"
 
     def _differs(self, declared: Field, expression: str) -> str:
         """The condition under which a field is not at its default."""
@@ -127,32 +138,32 @@ class _EncoderWriter:
             return expression
         return f"{expression} != {'NO_UUID' if default == NO_UUID else repr(default)}"
 
-    def _check_absent(self, absent: list[Field], source: str) -> None:
+    def _check_absent(self, absent: list[tuple[Field, str]], source: str) -> None:
         if not absent:
             return
-        conditions = " or ".join(self._differs(f, f"{source}.{f.name}") for f in absent)
-        names = ", ".join(".".join((*self.path, f.name)) for f in absent)
+        conditions = " or ".join(self._differs(f, source + place) for f, place in absent)
+        names = ", ".join(".".join((*self.path, f.name)) for f, _ in absent)
         with self.sheet.block(f"if {conditions}:"):
             self.sheet.line(f"raise EncodeError('this version has no field for ' + {names!r})")
 
-    def _tags(self, tagged: list[Field], source: str) -> None:
+    def _tags(self, tagged: list[tuple[Field, str]], source: str) -> None:
         if not tagged:
             self._pack_zero()
             return
-        tagged.sort(key=lambda declared: declared.tag or 0)
+        tagged.sort(key=lambda each: each[0].tag or 0)
         self._flush()
         writer = f"tags_{len(self.tag_writers)}"
         self.tag_writers.append((writer, tagged, list(self.path)))
-        conditions = " or ".join(self._differs(f, f"{source}.{f.name}") for f in tagged)
+        conditions = " or ".join(self._differs(f, source + place) for f, place in tagged)
         self.sheet.line(f"add({writer}({source}) if {conditions} else short[0])")
 
-    def _tag_writer(self, name: str, tagged: list[Field]) -> None:
+    def _tag_writer(self, name: str, tagged: list[tuple[Field, str]]) -> None:
         line = self.sheet.line
         with self.sheet.block(f"def {name}(m0):"):
             line("tags = []")
-            for declared in tagged:
+            for declared, place in tagged:
                 self.path.append(declared.name)
-                source = f"m0.{declared.name}"
+                source = f"m0{place}"
                 with self.sheet.block(f"if {self._differs(declared, source)}:"):
                     line("out = []")
                     line("add = out.append")

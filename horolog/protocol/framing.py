@@ -49,18 +49,13 @@ _pack_flexible_head = layout("iix").pack
 class FrameReader:
     """Cuts what arrives into frames; whole frames are views of what was fed, only a split one is copied."""
 
-    __slots__ = ("_pending", "_wanted_bytes", "max_size_bytes")
+    __slots__ = ("_wanted_bytes", "max_size_bytes", "pending")
 
     def __init__(self, max_size_bytes: int) -> None:
         self.max_size_bytes = max_size_bytes
-        # The beginning of a frame. It grows with the bytes that arrive, never by what a size claims.
-        self._pending = bytearray()
-        self._wanted_bytes = SIZE_BYTES  # how long `_pending` has to be before something can be done with it
-
-    @property
-    def pending_bytes(self) -> int:
-        """How much of an unfinished frame is held."""
-        return len(self._pending)
+        self.pending = bytearray()
+        """The beginning of a frame. It grows with the bytes that arrive, never by what a size claims."""
+        self._wanted_bytes = SIZE_BYTES  # how long `pending` has to be before something can be done with it
 
     def feed(self, data: bytes) -> list[memoryview]:
         """All frames that are whole now, without their sizes; FrameError when the stream is no stream of frames.
@@ -69,14 +64,17 @@ class FrameReader:
         """
         position = 0
         frames: list[memoryview] = []
-        if self._pending:
+        if self.pending:
             position = self._complete_pending(data, frames)
-            if self._pending:
+            if self.pending:
                 return frames
         view = memoryview(data)
         length = len(data)
+        limit = self.max_size_bytes
         while length - position >= SIZE_BYTES:
-            size = self._size_at(data, position, frames)
+            (size,) = _read_size(data, position)
+            if not 0 < size <= limit:
+                raise self._refusal(data, position, size, frames)
             end = position + SIZE_BYTES + size
             if end > length:
                 self._wanted_bytes = SIZE_BYTES + size
@@ -84,33 +82,33 @@ class FrameReader:
             frames.append(view[position + SIZE_BYTES : end])
             position = end
         if position < length:
-            self._pending += view[position:]
+            self.pending += view[position:]
         return frames
 
     def _complete_pending(self, data: bytes, frames: list[memoryview]) -> int:
         """Move from `data` what the unfinished frame lacks; the position in `data` where the next frame begins."""
-        pending = self._pending
+        pending = self.pending
         taken = 0
         if len(pending) < SIZE_BYTES:
             taken = SIZE_BYTES - len(pending)
             pending += data[:taken]
             if len(pending) < SIZE_BYTES:
                 return len(data)
-            self._wanted_bytes = SIZE_BYTES + self._size_at(pending, 0, frames)
+            (size,) = _read_size(pending)
+            if not 0 < size <= self.max_size_bytes:
+                raise self._refusal(pending, 0, size, frames)
+            self._wanted_bytes = SIZE_BYTES + size
         end = taken + self._wanted_bytes - len(pending)
         pending += memoryview(data)[taken:end]
         if len(pending) < self._wanted_bytes:
             return len(data)
         frames.append(memoryview(pending).toreadonly()[SIZE_BYTES:])
-        self._pending = bytearray()
+        self.pending = bytearray()
         self._wanted_bytes = SIZE_BYTES
         return end
 
-    def _size_at(self, data: bytes | bytearray, position: int, frames: list[memoryview]) -> int:
-        size: int = _read_size(data, position)[0]
-        if not 0 < size <= self.max_size_bytes:
-            raise FrameError(_reason(bytes(data[position : position + SIZE_BYTES]), size, self.max_size_bytes), frames)
-        return size
+    def _refusal(self, data: bytes | bytearray, position: int, size: int, frames: list[memoryview]) -> FrameError:
+        return FrameError(_reason(bytes(data[position : position + SIZE_BYTES]), size, self.max_size_bytes), frames)
 
 
 def _reason(start: bytes, size: int, max_size_bytes: int) -> str:

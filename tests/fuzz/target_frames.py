@@ -32,7 +32,7 @@ def cut(data: bytes, size: int) -> tuple[list[bytes], str | None]:
             frames += [bytes(frame) for frame in reader.feed(data[start : start + size])]
         except FrameError as error:
             return frames, str(error)
-        assert reader.pending_bytes <= MAX_FRAME_BYTES + 4, "more is held than one frame may have"
+        assert len(reader.pending) <= MAX_FRAME_BYTES + 4, "more is held than one frame may have"
     return frames, None
 
 

@@ -15,13 +15,13 @@ ROUNDS = 200
 PRODUCT = str(Path(horolog.__file__).parent)
 
 BOUNDS = {
-    "newest": 67,
-    "newest-16": 52,
-    "newest-8": 260,
-    "idempotent": 74,
-    "all": 82,
-    "fetch": 64,
-    "list offsets": 74,
+    "newest": 52,
+    "newest-16": 36,
+    "newest-8": 195,
+    "idempotent": 59,
+    "all": 70,
+    "fetch": 62,
+    "list offsets": 72,
 }
 
 

@@ -1,16 +1,26 @@
 """Whatever a message holds comes back, and whatever arrives is a message or a DecodeError."""
 
 import random
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.protocol.compile import decode, encode
+from horolog.broker.handlers import HANDLERS
+from horolog.protocol.apis import API
+from horolog.protocol.compile import decode, decoder, encode, flat_decoder, flat_encoder
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.wire import Message
+from horolog.protocol.wire import Message, Struct
 from tests.support.message_values import every_pair, random_message
 
 PAIRS = list(every_pair())
+
+FLAT = [
+    (API[key], version)
+    for key, handler in HANDLERS.items()
+    if handler.flat
+    for version in range(handler.min_version, handler.max_version + 1)
+]
 
 pairs = st.sampled_from(PAIRS)
 seeds = st.integers(0, 1 << 32)
@@ -70,3 +80,32 @@ def test_mistakes_in_every_message_of_every_version_are_decode_errors() -> None:
 @given(pairs, st.binary(max_size=200))
 def test_garbage_is_a_message_or_a_decode_error(pair: tuple[type[Message], int], data: bytes) -> None:
     survives_or_is_refused(*pair, data)
+
+
+def flattened(value: object) -> object:
+    """A message as the tuple of its fields, in the order of their declaration."""
+    if isinstance(value, list):
+        return [flattened(each) for each in value]
+    return tuple(flattened(getattr(value, name)) for name in value.FIELDS) if isinstance(value, Struct) else value
+
+
+def outcome(read: Any, data: bytes) -> object:
+    """What a decoder makes of bytes, or says of them."""
+    try:
+        message, end = read(memoryview(data), 0)
+    except DecodeError as error:
+        return str(error)
+    return flattened(message), end
+
+
+@given(st.sampled_from(FLAT), seeds)
+def test_flat_messages_are_the_others_as_tuples(served: tuple[Any, int], seed: int) -> None:
+    api, version = served
+    chance = random.Random(seed)
+    encoded = encode(random_message(api.request, version, chance), version)
+    for data in (encoded, *(mutated(encoded, chance) for _ in range(5))):
+        assert outcome(flat_decoder(api.request, version), data) == outcome(decoder(api.request, version), data)
+    answer = random_message(api.response, version, chance)
+    parts: list[Any] = []
+    flat_encoder(api.response, version)(flattened(answer), parts)
+    assert b"".join(parts) == encode(answer, version)

@@ -103,7 +103,7 @@ def acknowledges_before_the_write() -> contextlib.AbstractContextManager[Any]:
     def submit(committer: Committer, commit: Any) -> None:
         if isinstance(commit, Produced):
             original(committer, Silent(commit.partitions))
-            commit.finish({})
+            commit.finish({}).answered()
         else:
             original(committer, commit)
 

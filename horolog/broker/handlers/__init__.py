@@ -21,13 +21,19 @@ if TYPE_CHECKING:
 
 
 class Handler:
-    """The function for the versions `min_version` to `max_version` of one API."""
+    """The function for the versions `min_version` to `max_version` of one API.
 
-    __slots__ = ("_function", "max_version", "min_version")
+    A `flat` one is given, and gives, tuples of fields where others have messages: see `protocol.compile.flat_decoder`.
+    """
 
-    def __init__(self, min_version: int, max_version: int, function: HandlerFunction | str) -> None:
+    __slots__ = ("_function", "flat", "max_version", "min_version")
+
+    def __init__(
+        self, min_version: int, max_version: int, function: HandlerFunction | str, *, flat: bool = False
+    ) -> None:
         self.min_version = min_version
         self.max_version = max_version
+        self.flat = flat
         self._function = function
 
     def __repr__(self) -> str:
@@ -42,7 +48,7 @@ class Handler:
 
 
 HANDLERS: dict[ApiKey, Handler] = {
-    ApiKey.PRODUCE: Handler(0, 13, "produce:handle"),
+    ApiKey.PRODUCE: Handler(0, 13, "produce:handle", flat=True),
     ApiKey.FETCH: Handler(0, 18, "fetch:handle"),
     ApiKey.LIST_OFFSETS: Handler(0, 11, "list_offsets:handle"),
     ApiKey.METADATA: Handler(0, 13, "metadata:handle"),

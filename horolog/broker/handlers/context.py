@@ -148,12 +148,11 @@ class RequestContext:
         self.on_abandoned = None
         route.meter.answered(response, len(parts[0]) if len(parts) == 1 else sum(map(len, parts)), self._began)
 
-    def reply_nothing(self) -> None:
+    def set_no_response(self) -> None:
         """The request asked for no answer."""
         self.parts = []
         self.on_abandoned = None
         self.route.meter.not_answered(self._began)
-        self.connection.answered()
 
     def abandon(self) -> None:
         """The client is gone: whatever waits for this request may forget it."""

@@ -208,12 +208,12 @@ class Conversation:
             self._take(error.frames)
             self.close(str(error))
             return
-        pending_bytes = self._reader.pending_bytes
-        if pending_bytes or self.unfinished_bytes:
-            self._count_unfinished(pending_bytes, is_new=bool(frames))
+        pending = self._reader.pending
+        if pending or self.unfinished_bytes:
+            self._count_unfinished(len(pending), is_new=bool(frames))
         if frames:
             self._take(frames)
-        if pending_bytes > self._max_unfinished_bytes:
+        if pending and len(pending) > self._max_unfinished_bytes:
             self.close(f"more than {self._max_unfinished_bytes} bytes of a request before the handshake is over")
 
     def take_output(self) -> list[Buffer]:

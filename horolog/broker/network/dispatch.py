@@ -14,9 +14,9 @@ from horolog.broker.handlers.context import BrokerView, Buffer, Peer, RequestCon
 from horolog.broker.handlers.gate import gate_of
 from horolog.broker.network.meters import REQUESTS, SIZE_BYTES, ApiMeter
 from horolog.protocol.apis import API, ApiKey
-from horolog.protocol.compile import decoder, encoder
+from horolog.protocol.compile import decoder, encoder, flat_decoder, flat_encoder
 from horolog.protocol.errors import DecodeError, ProtocolError
-from horolog.protocol.framing import RequestHeader, read_request_header
+from horolog.protocol.framing import read_request_header
 
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
@@ -40,13 +40,25 @@ class Route:
         "version",
     )
 
-    def __init__(self, key: ApiKey, version: int, handle: HandlerFunction, requests: Counter, meter: ApiMeter) -> None:
+    def __init__(
+        self,
+        key: ApiKey,
+        version: int,
+        handle: HandlerFunction,
+        requests: Counter,
+        meter: ApiMeter,
+        *,
+        flat: bool = False,
+    ) -> None:
+        """`flat`: the handler takes and gives tuples instead of messages."""
         api = API[key]
         self.name = api.name
         self.version = version
         self.handle = handle
-        self.decode: Callable[[Buffer, int], tuple[Any, int]] = decoder(api.request, version)
-        self.encode: Callable[[Any, list[Buffer]], None] = encoder(api.response, version)
+        self.decode: Callable[[Buffer, int], tuple[Any, int]] = (flat_decoder if flat else decoder)(
+            api.request, version
+        )
+        self.encode: Callable[[Any, list[Buffer]], None] = (flat_encoder if flat else encoder)(api.response, version)
         self.response_header_version = api.response_header_version(version)
         self.holds_frame = key is ApiKey.PRODUCE  # its records are written from there
         self.requests = requests
@@ -69,18 +81,16 @@ class Dispatcher:
 
     def dispatch(self, frame: memoryview, connection: Peer) -> RequestContext:
         """Handle one request; the context comes back answered (`parts`) or waiting (`parts` is None)."""
-        header = read_request_header(frame)
-        route = self._routes.get(header.api_key << 16 | header.version)
+        api_key, version, correlation_id, client_id, body_start = read_request_header(frame)
+        route = self._routes.get(api_key << 16 | version)
         if route is None:
-            route = self._find_route(header)
+            route = self._find_route(api_key, version)
         size_bytes = len(frame)
-        context = RequestContext(
-            connection, route, header.correlation_id, header.client_id, size_bytes, self._monotonic()
-        )
+        context = RequestContext(connection, route, correlation_id, client_id, size_bytes, self._monotonic())
         route.requests.value += 1
         route.received.value += size_bytes + SIZE_BYTES
         try:
-            request, _ = route.decode(frame, header.body_start)
+            request, _ = route.decode(frame, body_start)
         except DecodeError as error:
             raise DecodeError(f"{route.name} v{route.version}: {error}") from error
         response = route.handle(self._broker, request, context)
@@ -88,28 +98,29 @@ class Dispatcher:
             context.set_response(response)
         return context
 
-    def _find_route(self, header: RequestHeader) -> Route:
+    def _find_route(self, api_key: int, version: int) -> Route:
         try:
-            key = ApiKey(header.api_key)
+            key = ApiKey(api_key)
             handler = self._handlers[key]
         except (ValueError, KeyError):
-            raise ProtocolError(f"unknown or unsupported api key {header.api_key}") from None
-        version = header.version
+            raise ProtocolError(f"unknown or unsupported api key {api_key}") from None
         if not handler.min_version <= version <= handler.max_version:
             if key is ApiKey.API_VERSIONS:
                 return self._unsupported_api_versions()
             raise ProtocolError(f"{API[key].name} version {version} is not served")
         counter = self._broker.metrics.counter(REQUESTS, API[key].name, str(version))
-        route = Route(key, version, self._gate(key, handler.function), counter, self._meter(key))
-        self._routes[header.api_key << 16 | version] = route
+        function = self._gate(key, handler.function)
+        route = Route(key, version, function, counter, self._meter(key), flat=handler.flat)
+        self._routes[api_key << 16 | version] = route
         return route
 
     def _meter(self, key: ApiKey) -> ApiMeter:
         """One for all versions of an api."""
         meter = self._meters.get(key)
         if meter is None:
+            api, flat = API[key], self._handlers[key].flat
             meter = self._meters[key] = ApiMeter(
-                self._broker.metrics, self._monotonic, API[key].name, API[key].response
+                self._broker.metrics, self._monotonic, api.name, api.response, flat=flat
             )
         return meter
 

@@ -42,14 +42,22 @@ class ApiMeter:
 
     __slots__ = ("_errors", "_find_errors", "_metrics", "_monotonic", "_seconds", "_sent", "api", "received")
 
-    def __init__(self, metrics: Metrics, monotonic: Callable[[], float], api: str, response: type[Struct]) -> None:
+    def __init__(
+        self,
+        metrics: Metrics,
+        monotonic: Callable[[], float],
+        api: str,
+        response: type[Struct],
+        *,
+        flat: bool = False,
+    ) -> None:
         self.api = api
         self._monotonic = monotonic
         self.received: Counter = metrics.counter(RECEIVED, api)
         self._metrics = metrics
         self._seconds: Histogram = metrics.histogram(SECONDS, api)
         self._sent: Counter = metrics.counter(SENT, api)
-        self._find_errors = error_finder(response)
+        self._find_errors = error_finder(response, flat=flat)
         self._errors: dict[int, Counter] = {}
 
     def __repr__(self) -> str:
@@ -78,34 +86,35 @@ class ApiMeter:
         return counter
 
 
-def error_finder(response: type[Struct]) -> FindErrors:
-    """A function that lists the error codes in an answer; None if there are none."""
+def error_finder(response: type[Struct], *, flat: bool = False) -> FindErrors:
+    """A function that lists the error codes in an answer; None if there are none. A flat answer is made of tuples."""
     sheet = Sheet({})
     with sheet.block("def find_errors(answer):"):
         sheet.line("found = None")
-        _write_search(sheet, response, "answer", 0)
+        _write_search(sheet, response, "answer", 0, flat=flat)
         sheet.line("return found")
     find: FindErrors = define(sheet.text(), "find_errors", f"<errors of {response.__name__}>", sheet.constants)
     return find
 
 
-def _write_search(sheet: Sheet, struct: type[Struct], place: str, depth: int) -> None:
-    for name, declared in struct.FIELDS.items():
+def _write_search(sheet: Sheet, struct: type[Struct], place: str, depth: int, *, flat: bool) -> None:
+    for index, (name, declared) in enumerate(struct.FIELDS.items()):
+        value = f"{place}[{index}]" if flat else f"{place}.{name}"
         if name.endswith("error_code"):
-            with sheet.block(f"if {place}.{name}:"):
+            with sheet.block(f"if {value}:"):
                 sheet.line("found = found or []")
-                sheet.line(f"found.append({place}.{name})")
+                sheet.line(f"found.append({value})")
         inner = declared.type.element if isinstance(declared.type, ArrayType) else declared.type
         if not isinstance(inner, StructType) or not has_errors(inner.struct):
             continue
         one = f"one_{depth}"
         if isinstance(declared.type, ArrayType):
-            with sheet.block(f"for {one} in {place}.{name} or ():"):
-                _write_search(sheet, inner.struct, one, depth + 1)
+            with sheet.block(f"for {one} in {value} or ():"):
+                _write_search(sheet, inner.struct, one, depth + 1, flat=flat)
         else:
-            sheet.line(f"{one} = {place}.{name}")
+            sheet.line(f"{one} = {value}")
             with sheet.block(f"if {one} is not None:"):
-                _write_search(sheet, inner.struct, one, depth + 1)
+                _write_search(sheet, inner.struct, one, depth + 1, flat=flat)
 
 
 def has_errors(struct: type[Struct]) -> bool:

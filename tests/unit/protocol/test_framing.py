@@ -39,15 +39,15 @@ def test_frames_may_be_split_anywhere(step: int) -> None:
     reader = FrameReader(MAX_BYTES)
     frames = [bytes(frame) for at in range(0, len(data), step) for frame in reader.feed(data[at : at + step])]
     assert frames == [b"first", b"second" * 5, b"x", b"last"]
-    assert reader.pending_bytes == 0
+    assert len(reader.pending) == 0
 
 
-def test_pending_bytes_tell_how_much_is_held() -> None:
+def test_pending_tells_how_much_is_held() -> None:
     reader = FrameReader(MAX_BYTES)
     held = []
     for piece in (b"\0\0", b"\0\x05ab", b"cd", b"e\0"):
         reader.feed(piece)
-        held.append(reader.pending_bytes)
+        held.append(len(reader.pending))
     assert held == [2, 6, 8, 1]
 
 

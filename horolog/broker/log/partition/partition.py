@@ -38,6 +38,7 @@ from horolog.broker.log.segments import (
 from horolog.broker.log.storage import NO_DESCRIPTORS, OverlayStorage, StorageFault, parent_of
 from horolog.broker.log.validation import AppendResult, Refused, Validated, check, too_large
 from horolog.broker.topic_settings import TopicConfig
+from horolog.protocol.records.record import MAX_INT64
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ class Partition:
         "_times",
         "aborted",
         "appended_bytes",
+        "counts_to_flush",
         "directory",
         "expiry",
         "folder",
@@ -132,6 +134,7 @@ class Partition:
         self._active.index_interval_bytes = config.index_interval_bytes
         self._limits = self._rolling_limits()
         self._kept_ms = kept_ms(config)
+        self.counts_to_flush = config.flush_messages < MAX_INT64
 
     def _rolling_limits(self) -> rolling.RollingLimits:
         jitter_ms = rolling.draw_jitter_ms(self._config, self._resources.random)

@@ -50,8 +50,8 @@ def test_an_answer_is_framed_counted_and_handed_to_the_connection(context):
 
 
 def test_a_request_may_ask_for_no_answer(context):
-    context.reply_nothing()
-    assert (context.parts, context.route.meter.sizes, context.connection.answers) == ([], [0], 1)
+    context.set_no_response()
+    assert (context.parts, context.route.meter.sizes) == ([], [0])
 
 
 def test_whoever_waits_for_a_request_is_told_once_that_its_client_is_gone(context):

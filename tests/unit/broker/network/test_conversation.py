@@ -94,7 +94,8 @@ def test_answers_leave_in_the_order_of_their_requests_however_late_they_come() -
 def test_a_request_without_an_answer_holds_nothing_up() -> None:
     conversation, service = talk()
     conversation.receive(framed(b"n", b"w1", b"a"))
-    service.waiting[0].reply_nothing()
+    service.waiting[0].set_no_response()
+    conversation.answered()
     assert taken(conversation) == [b"a"]
 
 

@@ -109,7 +109,8 @@ def test_answers_wait_for_those_before_them() -> None:
 def test_a_request_without_answer_holds_nothing_up() -> None:
     connection, transport, dispatcher = connect()
     connection.data_received(framed(b"w1") + framed(b"a"))
-    dispatcher.waiting[0].reply_nothing()
+    dispatcher.waiting[0].set_no_response()
+    connection.conversation.answered()
     assert transport.written == [b"a"]
 
 
