@@ -7,6 +7,7 @@ import pytest
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.support import raw_records as raw
+from tests.support.at_once import at_once
 from tests.support.memory_broker import NOW_MS, MemoryBroker
 
 V2 = raw.batch([raw.record(b"value")], base_timestamp=NOW_MS, max_timestamp=NOW_MS)
@@ -181,3 +182,96 @@ async def test_the_setting_that_relaxes_acks_all() -> None:
         partition = memory.topic().find(0)
         only(await memory.connect().ask(request(("t", 0, V2), acks=-1), 9))
         assert partition.recovery_point == 0
+
+
+def all_codes(response) -> list[int]:
+    return [answer.error_code for topic in response.responses for answer in topic.partition_responses]
+
+
+async def test_a_write_that_fails_is_told_for_its_partition_alone() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic(partitions=3)
+        client = memory.connect()
+        memory.storage.fail("write", "/t-1/0000", times=1)
+        answer = await client.ask(request(("t", 0, V2), ("t", 1, V2), ("nowhere", 0, V2), ("t", 2, V2)), 9)
+        assert all_codes(answer) == [0, ErrorCode.KAFKA_STORAGE_ERROR, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+        assert only(await client.ask(request(("t", 1, V2)), 9)).base_offset == 0
+
+
+async def test_what_a_tick_has_answered_leaves_at_once() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic()
+        client = memory.connect()
+        taken: list[int] = []
+        client.output_ready = lambda: taken.append(len(client.conversation.take_output()))  # type: ignore[method-assign]
+        for _ in range(3):
+            client.send(request(("t", 0, V2)), 9)
+        await memory.broker.committer.drain()
+        assert taken == [3]
+
+
+async def test_an_answer_leaves_before_a_refusal_closes_the_connection() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic(partitions=2)
+        client = memory.connect()
+        memory.storage.fail("write", "/t-1/0000", times=1)
+        client.send(request(("t", 0, V2)), 9)
+        client.send(request(("t", 1, V2), acks=0), 9)
+        await memory.broker.committer.drain()
+        assert (client.answers(), client.closed) == (1, True)
+
+
+async def test_a_topic_that_was_made_anew_is_found_anew() -> None:
+    async with MemoryBroker() as memory:
+        client = memory.connect()
+        before = memory.topic()
+        for _ in range(2):
+            assert only(await client.ask(request(("t", 0, V2)), 9)).error_code == 0
+        assert only(await client.ask(request((before.id, 0, V2)), 13)).base_offset == 2
+        at_once(memory.broker.cluster.delete_topics, ["t"])
+        gone = [only(await client.ask(request((key, 0, V2)), version)) for key, version in (("t", 9), (before.id, 13))]
+        assert [one.error_code for one in gone] == [
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.UNKNOWN_TOPIC_ID,
+        ]
+        memory.topic(message_timestamp_type="LogAppendTime")
+        answer = only(await client.ask(request(("t", 0, V2)), 9))
+        assert (answer.base_offset, answer.log_append_time_ms) == (0, NOW_MS)
+
+
+async def test_a_configuration_counts_from_the_next_request_on() -> None:
+    async with MemoryBroker() as memory:
+        topic = memory.topic()
+        client = memory.connect()
+        assert only(await client.ask(request(("t", 0, V2)), 9)).log_append_time_ms == -1
+        overrides = {"message.timestamp.type": "LogAppendTime"}
+        topic.configure(overrides, memory.broker.cluster.topic_config(overrides))
+        assert only(await client.ask(request(("t", 0, V2)), 9)).log_append_time_ms == NOW_MS
+
+
+async def test_an_offline_partition_is_told_as_the_version_knows_it() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic().find(0).go_offline("its folder is gone")
+        client = memory.connect()
+        for version, code in ((3, ErrorCode.NOT_LEADER_OR_FOLLOWER), (9, ErrorCode.KAFKA_STORAGE_ERROR)):
+            assert only(await client.ask(request(("t", 0, V2)), version)).error_code == code
+
+
+async def test_null_records_end_the_conversation() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic()
+        for transaction in (None, "x"):
+            client = memory.connect()
+            client.send(request(("t", 0, None), transaction=transaction), 9)
+            assert client.closed
+
+
+async def test_a_request_in_a_transaction_is_served_as_far_as_its_batches_belong_to_it() -> None:
+    batch = raw.batch([raw.record(b"value")], base_timestamp=NOW_MS, attributes=0x10, producer=(7, 0, 0))
+    async with MemoryBroker() as memory:
+        memory.topic(partitions=2)
+        client = memory.connect()
+        answer = await client.ask(request(("t", 0, V2), ("t", 1, batch), ("no", 0, V2), transaction="x"), 9)
+        served, refused, unknown = all_codes(answer)
+        assert (served, unknown) == (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        assert refused not in {0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
