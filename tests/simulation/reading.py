@@ -214,7 +214,9 @@ class Reader:
                 self._world.note("offsets unreadable", key.group)
                 continue
             may_be_late = self._simulation.syncs_fail or key.group == TRANSACTIONAL_GROUP
-            if may_be_late and self._simulation.offsets.wrong(key, offset) is not None:
+            for _ in range(REPAIRS if may_be_late else 0):
+                if self._simulation.offsets.wrong(key, offset) is None:
+                    break
                 self._world.note("waits for markers", key.group)  # a commit is answered before they are written
                 self._world.loop.advance(REPAIR_MS)
                 self._world.loop.settle()

@@ -326,6 +326,7 @@ class Partition:
         log.error("%s-%s: appends from %s on taken back: %s", self.topic, self.index, self.high_watermark, fault)
         try:
             self._active.roll_back()
+            self._sync_state.segment_written(self._active)  # else a power cut after a clean stop brings it back
         except StorageFault as second:
             self.stop(f"{fault}; then {second}")
         self.log_end_offset = self.high_watermark

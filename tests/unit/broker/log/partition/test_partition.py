@@ -2,6 +2,7 @@
 
 import errno
 import logging
+import random
 import threading
 from contextlib import suppress
 from dataclasses import replace
@@ -156,6 +157,19 @@ def test_a_failed_write_is_taken_back_and_the_next_one_works(model, part):
     model.rows = read_all(partition)
     model.close_and_open()
     model.check()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_was_taken_back_of_an_empty_log_stays_away_after_a_clean_stop(seed):
+    model = Model()
+    model.sync()
+    append(model)
+    model.storage.fail("write", ".log", code=errno.ENOSPC, torn_bytes=10_000)
+    with pytest.raises(StorageFault):
+        model.flush()
+    model.close_and_open()
+    model.cut_power_and_open(random.Random(seed))
+    assert read_all(model.partition) == []
 
 
 def test_a_full_disk_refuses_appends_until_there_is_room(model):
