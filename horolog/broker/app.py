@@ -39,6 +39,7 @@ from horolog.broker.listeners import (
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.manager import DataFolderError, LogManager
 from horolog.broker.log.storage import OverlayStorage, RealStorage, Storage, StorageFault
+from horolog.broker.malloc import keep_free_memory
 from horolog.broker.metrics import Metrics
 from horolog.broker.network.descriptors import raise_limit
 from horolog.broker.network.dispatch import Dispatcher
@@ -306,6 +307,9 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogS
         gc.collect()
         gc.freeze()
         gc.set_threshold(GC_YOUNG_OBJECTS, 20, 100)
+        keep_free_memory(
+            settings.horolog_malloc_keep_bytes
+        )  # not before: what the start has freed goes back to the system
         for number in interrupts.SIGNALS:
             if not interrupts.is_ignored(number):
                 loop.add_signal_handler(number, stopped.set)

@@ -397,6 +397,14 @@ class Settings:
         10_000, "Partitions that one transaction may write to; one more is refused.", low=1
     )
 
+    # The process
+    horolog_malloc_keep_bytes: int = integer(
+        32 * 2**20,
+        "Free memory that the C library keeps for the next requests instead of giving it back to the system, where it is glibc;"
+        " 0: what the library does by itself.",
+        low=0,
+    )
+
     # Watching the broker
     horolog_http_listen: str | None = string(
         None,
