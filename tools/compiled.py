@@ -1,7 +1,8 @@
 """Compiles modules of the hot path with mypyc: the same typed source runs as it is, or as the extension module that is made of it.
 
-    python -m tools.compiled            # beside the sources, where Python finds them before the sources
+    python -m tools.compiled            # beside the sources, where Python finds them before the sources, if anything is due
     python -m tools.compiled FOLDER     # below a folder, laid out as the package is
+    python -m tools.compiled --due      # names the sources that are due; exit code 1 if there are any
     python -m tools.compiled --remove   # back to plain Python
 
 An extension module that is older than its source would run instead of it: `outdated` names such ones, and no test starts with them.
@@ -14,8 +15,14 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULES = ("horolog/protocol/records/walk.py",)
-"""What a request pays for by the record. Typed with `i64` where numbers are counted, and `bytes` where they are read."""
+MODULES = (
+    # What a request pays for by the record.
+    "horolog/protocol/records/walk.py",
+)
+"""Typed with `i64` where numbers are counted, and `bytes` where they are read."""
+
+SHARED = "horolog/compiled__mypyc"
+"""The extension module that holds the code of all; those beside the sources are names for its parts."""
 
 SUFFIX: str = sysconfig.get_config_var("EXT_SUFFIX")
 
@@ -26,7 +33,9 @@ def build(target: Path) -> None:
     from setuptools import Distribution
 
     with tempfile.TemporaryDirectory(prefix="horolog-compiled-") as work:
-        extensions = mypycify(["--strict", *MODULES], target_dir=f"{work}/c", opt_level="3")
+        extensions = mypycify(
+            ["--strict", *MODULES], target_dir=f"{work}/c", opt_level="3", group_name="horolog.compiled"
+        )
         build_ext = Distribution({"name": "horolog", "ext_modules": extensions}).get_command_obj("build_ext")
         build_ext.build_lib = str(target)
         build_ext.build_temp = work
@@ -41,8 +50,22 @@ def extensions(root: Path = ROOT) -> list[Path]:
 
 def outdated(root: Path = ROOT) -> list[Path]:
     """Sources that this Python would pass over in favour of something older."""
-    pairs = [(root / module, (root / module).with_suffix(SUFFIX)) for module in MODULES]
-    return [source for source, made in pairs if made.exists() and made.stat().st_mtime < source.stat().st_mtime]
+    return [source for source, made in _pairs(root) if made.exists() and _is_older(made, source)]
+
+
+def due(root: Path = ROOT) -> list[Path]:
+    """What has to be compiled: sources without an extension module for this Python, or with one that is older; this file, if it is newer."""
+    made_of = [*_pairs(root), (root / "tools/compiled.py", root / (SHARED + SUFFIX))]
+    return [source for source, made in made_of if not made.exists() or _is_older(made, source)]
+
+
+def _pairs(root: Path) -> list[tuple[Path, Path]]:
+    """Each source, and the extension module of it that this Python would take."""
+    return [(root / module, (root / module).with_suffix(SUFFIX)) for module in MODULES]
+
+
+def _is_older(made: Path, source: Path) -> bool:
+    return made.stat().st_mtime < source.stat().st_mtime
 
 
 def remove(root: Path = ROOT) -> None:
@@ -53,8 +76,15 @@ def remove(root: Path = ROOT) -> None:
 def main(arguments: list[str]) -> int:
     if arguments == ["--remove"]:
         remove()
-        return 0
-    build(Path(arguments[0]) if arguments else ROOT)
+    elif arguments == ["--due"]:
+        found = due()
+        sys.stdout.writelines(f"{source.relative_to(ROOT)}\n" for source in found)
+        return 1 if found else 0
+    elif arguments:
+        build(Path(arguments[0]))
+    elif due():
+        remove()  # one that is no longer on the list would stay
+        build(ROOT)
     return 0
 
 

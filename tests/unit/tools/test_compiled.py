@@ -50,3 +50,44 @@ def test_a_folder_of_its_own_gets_every_module(tmp_path):
         for path in compiled.extensions(tmp_path)
     }
     assert set(compiled.MODULES) <= made
+
+
+def test_what_has_no_extension_module_or_an_older_one_is_due(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled, "MODULES", ("horolog/one.py", "horolog/two.py"))
+    one, two, tool = (tmp_path / name for name in (*compiled.MODULES, "tools/compiled.py"))
+    made = [
+        one.with_suffix(compiled.SUFFIX),
+        two.with_suffix(compiled.SUFFIX),
+        tmp_path / (compiled.SHARED + compiled.SUFFIX),
+    ]
+    for path in (one, two, tool):
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+        os.utime(path, (100, 100))
+    assert compiled.due(tmp_path) == [one, two, tool]
+    for path in made:
+        path.touch()
+        os.utime(path, (200, 200))
+    assert compiled.due(tmp_path) == []
+    os.utime(two, (300, 300))
+    assert compiled.due(tmp_path) == [two]
+    os.utime(tool, (300, 300))
+    assert compiled.due(tmp_path) == [two, tool], "the list may be another"
+
+
+def test_the_command_says_what_is_due(monkeypatch, capsys):
+    monkeypatch.setattr(compiled, "due", lambda: [compiled.ROOT / "horolog" / "version.py"])
+    assert compiled.main(["--due"]) == 1
+    assert capsys.readouterr().out == "horolog/version.py\n"
+    monkeypatch.setattr(compiled, "due", list)
+    assert compiled.main(["--due"]) == 0
+
+
+def test_nothing_is_compiled_where_nothing_is_due(monkeypatch):
+    done = []
+    monkeypatch.setattr(compiled, "remove", lambda: done.append("removed"))
+    monkeypatch.setattr(compiled, "build", done.append)
+    monkeypatch.setattr(compiled, "due", list)
+    assert (compiled.main([]), done) == (0, [])
+    monkeypatch.setattr(compiled, "due", lambda: ["something"])
+    assert (compiled.main([]), done) == (0, ["removed", compiled.ROOT]), "what left the list is removed"
