@@ -7,10 +7,12 @@ LISTEN ?= 127.0.0.1:9092
 DATA ?= data
 ARGS ?=
 
-# The newest interpreter that runs and is new enough; PYTHON=/path/to/python picks another.
-CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11
+# An interpreter that is new enough: the first that was built with optimisations, else the first. PYTHON=/path/to/python picks another.
+CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 /usr/local/bin/python3 /usr/bin/python3
 PYTHON ?= $(shell for name in $(CANDIDATES); do \
-	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo "$$name"; break; }; done)
+	said=$$("$$name" tools/interpreter.py 2>/dev/null) || continue; \
+	case "$$said" in (*", optimised") echo "$$name"; exit;; esac; \
+	first=$${first:-$$name}; done; echo "$$first")
 
 # Tests that need more than packages from the index carry one of these marks; .ci/run runs them too.
 ELSEWHERE := kafka_jars or java or node or go or spark or slow or faults
@@ -20,24 +22,24 @@ WORKERS ?= 2
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock" --quiet
 
-.PHONY: run compiled plain test pipeline-test lint format lock config docs dist clean
+.PHONY: run compiled compile plain test pipeline-test lint format lock config docs dist clean
 
 run: $(VENV)/runtime.stamp compiled
 	@exec $(BIN)/python -m horolog serve --config config/server.properties --listen $(LISTEN) --data $(DATA) $(ARGS)
 
-# Compiles the hot path where a C compiler is there; plain Python does the same work in more time.
-compiled:
-	@if command -v $${CC:-cc} >/dev/null 2>&1; then $(MAKE) --no-print-directory build/compiled.stamp; \
-	else echo "no C compiler here: the hot path runs as plain Python"; fi
+# Compiles the hot path where a C compiler is there; plain Python does the same work in more time. tools/compiled.py knows which are due.
+compiled: $(VENV)/runtime.stamp
+	@if $(BIN)/python -m tools.compiled --due >/dev/null; then echo "the hot path is compiled"; \
+	elif command -v $${CC:-cc} >/dev/null 2>&1; then $(MAKE) --no-print-directory compile; \
+	else $(BIN)/python -m tools.compiled --remove; echo "no C compiler here: the hot path runs as plain Python"; fi
+
+compile: $(VENV)/compile.stamp
+	@mkdir -p build
+	@$(BIN)/python -m tools.compiled >build/compiled.log 2>&1 && echo "the hot path is compiled" \
+		|| { $(BIN)/python -m tools.compiled --remove; echo "the hot path runs as plain Python: see build/compiled.log"; }
 
 plain: $(VENV)/bin/python
 	@$(BIN)/python -m tools.compiled --remove
-	@rm -f build/compiled.stamp
-
-build/compiled.stamp: $(VENV)/compile.stamp tools/compiled.py horolog/protocol/records/walk.py
-	@mkdir -p build
-	@$(BIN)/python -m tools.compiled >build/compiled.log 2>&1 && touch $@ && echo "the hot path is compiled" \
-		|| { $(BIN)/python -m tools.compiled --remove; echo "the hot path runs as plain Python: see build/compiled.log"; }
 
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(MARKS)" $(ARGS)
@@ -80,7 +82,7 @@ lock: $(VENV)-lock/uv.stamp
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python" >&2; exit 1; }
-	@echo "building $(VENV) with $(PYTHON), once"
+	@echo "building $(VENV) once, with $$($(PYTHON) tools/interpreter.py)"
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 		echo "$(PYTHON) cannot make environments; Debian and Ubuntu have that in the package python3-venv" >&2; exit 1; }
 

@@ -12,12 +12,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, cast
 
 import crc32c
 
 from benchmarks import fill, frames, group_frames
+from benchmarks.report import build
 from horolog.broker.app import Broker
 from horolog.broker.clock import SystemClock
 from horolog.broker.log.storage import RealStorage
@@ -210,6 +212,10 @@ def _commit(at: Inside) -> Callable[[], None]:
     return lambda: at.send(made, PIPELINED)
 
 
+def _produce_compressed(at: Inside, codec: str) -> Callable[[], None]:
+    return _produce(at, frames.compressed(frames.batch(_values(1000), _now_ms()), codec), 7)
+
+
 def _values(count: int) -> list[bytes]:
     return frames.payloads(100, count)
 
@@ -241,6 +247,10 @@ CASES: dict[str, tuple[str, int, Callable[[Inside], Callable[[], None]]]] = {
         1,
         lambda at: _produce(at, frames.mixed_batch(1000, _now_ms()), 3),
     ),
+    **{
+        codec: (f"Produce v7, 1000 x 100 B, {codec}", 1, partial(_produce_compressed, codec=codec))
+        for codec in frames.CODECS
+    },
     "old": (
         "Produce v2, 100 x 100 B magic 1",
         1,
@@ -263,7 +273,7 @@ def main(arguments: list[str]) -> int:
         while time.perf_counter() < end:
             step()
             calls += 1
-        print(f"{(time.process_time() - began) / calls / requests * 1e6:.2f} us of CPU  {title}")
+        print(f"{(time.process_time() - began) / calls / requests * 1e6:.2f} us of CPU  {title}; {build()}")
     return 0
 
 
