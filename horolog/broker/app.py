@@ -10,6 +10,7 @@ import asyncio
 import gc
 import logging
 import os
+import platform
 import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -55,6 +56,7 @@ from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.transactions.coordinator import TransactionCoordinator
 from horolog.broker.upkeep import Upkeep
 from horolog.broker.waiting import Waiting
+from horolog.protocol.records.walk import IS_COMPILED
 from horolog.version import __version__
 
 if TYPE_CHECKING:
@@ -269,6 +271,8 @@ def _of_workers(storage: Storage) -> Storage:
 def run(settings: Settings, warnings: Iterable[str]) -> int:
     """Run a broker until SIGTERM or SIGINT; the exit code. While it starts these end it at once, as a kill would: see `interrupts`."""
     logs = LogSetup(settings, sys.stderr)
+    form = "compiled" if IS_COMPILED else "plain Python"
+    log.info("horolog %s on Python %s, the hot path is %s", __version__, platform.python_version(), form)
     for warning in (*warnings, *warnings_about_old_names(settings)):
         log.warning("%s", warning)
     for listener in controller_listeners(settings):

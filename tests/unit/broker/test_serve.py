@@ -1,11 +1,17 @@
 """The arguments of `serve` become settings, and bad ones end in exit code 2 with a message."""
 
 import argparse
+import platform
+import subprocess
+import sys
 
 import pytest
 
 from horolog.broker import serve
 from horolog.broker.setting_types import SettingsError
+from horolog.protocol.records.walk import IS_COMPILED
+from horolog.version import __version__
+from tests.support.style import PROJECT
 
 
 def parse(*argv):
@@ -57,3 +63,13 @@ def test_the_broker_runs_with_the_settings_of_flags_and_environment_until_it_is_
 def test_the_command_line_is_that_of_the_module(monkeypatch):
     monkeypatch.setattr(serve, "serve", lambda arguments, environ: arguments.data)
     assert serve.main(["--data", "/d"]) == "/d"
+
+
+def test_the_first_line_of_the_log_tells_what_runs(tmp_path):
+    blocked = tmp_path / "a file"
+    blocked.touch()
+    words = [sys.executable, "-m", "horolog.broker", "--listen", "127.0.0.1:0", "--data", blocked / "data"]
+    ended = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+    form = "compiled" if IS_COMPILED else "plain Python"
+    wanted = f"horolog {__version__} on Python {platform.python_version()}, the hot path is {form}"
+    assert (ended.returncode, ended.stderr.splitlines()[0].endswith(wanted)) == (1, True), ended.stderr
