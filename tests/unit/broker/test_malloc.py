@@ -61,7 +61,7 @@ def test_a_setting_that_is_refused_does_not_stop_the_others():
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "gnu_get_libc_version"), reason="not glibc")
 def test_glibc_takes_every_value_that_the_setting_allows(tmp_path):
-    """In a process of its own: what is set here stays."""
+    """In a process of its own, whose memory is kept for good."""
     import subprocess
     import sys
 
