@@ -17,6 +17,17 @@ COPY config/container /opt/horolog/app/container
 RUN printf '#!/bin/sh\nexec /opt/horolog/bin/python -m horolog.client.cli.main "$@"\n' > /opt/horolog/bin/horolog \
     && chmod 755 /opt/horolog/bin/horolog /opt/horolog/app/container/*.sh /opt/horolog/app/container/nc.py \
     && /opt/horolog/bin/python -m compileall -q /opt/horolog/app
+# The hot path, compiled: where the base has no compiler, apt-get may bring one. Without one the image runs plain Python; COMPILED=0 wants that.
+ARG COMPILED=1
+COPY requirements/compile.lock pyproject.toml /build/
+COPY tools/compiled.py /build/tools/compiled.py
+RUN if [ "$COMPILED" = 1 ] && { command -v cc || { apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev; }; } >/dev/null; then \
+        cp -r /opt/horolog/app/horolog /build/horolog && cd /build && python3 -m venv compiling \
+        && for lock in runtime compile; do \
+            compiling/bin/python -m pip install --no-cache-dir --no-deps --require-hashes -r $lock.lock || exit 1; done \
+        && compiling/bin/python -m tools.compiled /opt/horolog/app; fi; \
+    /opt/horolog/bin/python -c "import sys; sys.path.insert(0, '/opt/horolog/app'); \
+        from horolog.protocol.records.walk import IS_COMPILED; print('the hot path is', 'compiled' if IS_COMPILED else 'plain Python')"
 
 FROM ${BASE_IMAGE}
 COPY --from=build /opt/horolog /opt/horolog

@@ -67,10 +67,16 @@ config: $(VENV)/runtime.stamp
 docs: $(VENV)/runtime.stamp
 	$(BIN)/python -m tools.pages
 
-# What would be published: the source archive, and the wheel that is made of it.
+# What would be published: the source archive, the wheel that is made of it, and one of this platform with the hot path compiled.
+# The tag of that one names this system's C library; where auditwheel is there, it becomes that of all that the wheel runs on.
 dist: $(VENV)-lock/uv.stamp
 	rm -rf dist
 	$(VENV)-lock/bin/uv build --quiet
+	@if command -v $${CC:-cc} >/dev/null 2>&1; then \
+		HOROLOG_COMPILED=1 $(VENV)-lock/bin/uv build --quiet --wheel --python $(VENV)-lock/bin/python; \
+	else echo "no C compiler here: there is no compiled wheel"; fi
+	@if command -v auditwheel >/dev/null 2>&1 && ls dist/*-linux_*.whl >/dev/null 2>&1; then \
+		auditwheel repair --wheel-dir dist dist/*-linux_*.whl && rm dist/*-linux_*.whl; fi
 
 # Locks hold for Python 3.11 to 3.14 on every platform; `make lock ARGS=--upgrade` takes newer releases.
 lock: $(VENV)-lock/uv.stamp

@@ -9,6 +9,8 @@ An extension module that is older than its source would run instead of it: `outd
 Needs mypy, setuptools and a C compiler (`make compiled` brings the first two).
 """
 
+import os
+import shutil
 import sys
 import sysconfig
 import tempfile
@@ -25,6 +27,12 @@ SHARED = "horolog/compiled__mypyc"
 """The extension module that holds the code of all; those beside the sources are names for its parts."""
 
 SUFFIX: str = sysconfig.get_config_var("EXT_SUFFIX")
+
+
+def is_possible() -> bool:
+    """Whether there is a C compiler, and the headers of this Python, which distributions have in a package of their own."""
+    compiler = os.environ.get("CC", "cc").split()[0]
+    return shutil.which(compiler) is not None and (Path(sysconfig.get_path("include")) / "Python.h").is_file()
 
 
 def build(target: Path) -> None:

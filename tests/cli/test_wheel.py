@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import venv
 import zipfile
 from pathlib import Path
@@ -11,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from horolog.broker.shipped_files import FILES
+from tools import compiled
 
 PROJECT = Path(__file__).resolve().parents[2]
+COMPILED = pytest.mark.skipif(not compiled.is_possible(), reason="no C compiler, or no headers of this Python")
 
 
 def test_every_file_is_in_the_tree_and_on_the_list_of_the_wheel_and_the_image():
@@ -64,7 +67,10 @@ def pip():
 
 @pytest.fixture(scope="module")
 def wheels(pip, tmp_path_factory) -> dict[str, Path]:
-    """One made of the tree, one made of the source archive, as an index or a distribution does it."""
+    """One made of the tree, one made of the source archive, as an index or a distribution does it; and one that is compiled.
+
+    The first two are made as on a machine without a compiler.
+    """
     folder = tmp_path_factory.mktemp("wheels")
     subprocess.run([*pip, "install", "-q", "--target", folder / "hatch", "hatchling>=1.26"], check=True)
     build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder / "sdist"]
@@ -72,8 +78,11 @@ def wheels(pip, tmp_path_factory) -> dict[str, Path]:
     subprocess.run(build, cwd=PROJECT, env=environment, check=True, capture_output=True)
     (archive,) = (folder / "sdist").glob("horolog-*.tar.gz")
     made = {}
-    for name, source in (("tree", PROJECT), ("archive", archive)):
-        subprocess.run([*pip, "wheel", "-q", "--no-deps", "-w", folder / name, source], check=True)
+    plain, compiling = {"CC": "false"}, {"HOROLOG_COMPILED": "1"}
+    kinds = [("tree", PROJECT, plain), ("archive", archive, plain), ("compiled", archive, compiling)]
+    for name, source, more in kinds if compiled.is_possible() else kinds[:2]:
+        words = [*pip, "wheel", "-q", "--no-deps", "-w", folder / name, source]
+        subprocess.run(words, env=os.environ | more, check=True)
         (made[name],) = (folder / name).glob("horolog-*.whl")
     return made
 
@@ -87,9 +96,23 @@ def test_the_wheel_of_the_source_archive_is_that_of_the_tree(wheels):
     assert {name.partition("/")[0] for name in there if ".dist-info/" not in name} == {"horolog", "pyspark_horolog"}
 
 
+@COMPILED
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("source", ["tree", "archive"])
+def test_the_compiled_wheel_has_extension_modules_besides_and_is_one_of_this_platform(wheels):
+    more = contents(wheels["compiled"]) - contents(wheels["tree"])
+    assert more == {
+        name + compiled.SUFFIX for name in (compiled.SHARED, *(one[: -len(".py")] for one in compiled.MODULES))
+    }
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    tags = {name: wheel.stem.split("-", 2)[2] for name, wheel in wheels.items()}
+    assert tags == {"tree": "py3-none-any", "archive": "py3-none-any", "compiled": f"{python}-{python}-{platform}"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("source", ["tree", "archive", pytest.param("compiled", marks=COMPILED)])
 def test_who_installs_it_uses_it(pip, wheels, source, tmp_path):
     """Beside folders of the user's own that are called as parts of it are."""
     venv.create(tmp_path / "env", with_pip=False)
@@ -111,4 +134,5 @@ def test_who_installs_it_uses_it(pip, wheels, source, tmp_path):
         assert command("files", one.name) == (PROJECT / "config" / one.source).read_text()
     assert all(str(tmp_path) in each["path"] for each in json.loads(command("files", "-o", "json")))
     assert said(python, "-m", "horolog", "version") == command("version")
+    assert json.loads(command("version", "-o", "json"))["compiled"] == ("yes" if source == "compiled" else "no")
     assert said(python, "-c", USES) == "[]\n"

@@ -16,8 +16,8 @@ import psutil
 from tests.support.file_lock import alone
 
 PROJECT = Path(__file__).resolve().parents[2]
-BASE = os.environ.get("HOROLOG_BASE_IMAGE", "localhost/horolog-test-base")
-"""An image with Python and pip; made from packages where there is none of this name, which takes a minute."""
+BASE = os.environ.get("HOROLOG_BASE_IMAGE", "localhost/horolog-test-compiler-base")
+"""An image with Python, pip and a C compiler; made from packages where there is none of this name, which takes a minute."""
 
 IMAGE = f"localhost/horolog-test-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"
 """Each worker of a parallel run has its own, and removes it."""
@@ -63,7 +63,7 @@ def need_base(folder: Path) -> None:
 
 def _make_base(folder: Path) -> None:
     tar = folder / "base.tar"
-    packages = "python3,python3-venv,ca-certificates"
+    packages = "python3,python3-venv,python3-dev,gcc,libc6-dev,ca-certificates"
     run("mmdebstrap", "--variant=minbase", f"--include={packages}", "bookworm", str(tar), seconds=400)
     container = run("buildah", "from", "scratch")
     try:

@@ -61,6 +61,11 @@ def test_the_image_is_small_in_what_it_may_do(image):
     assert found["StopSignal"] == "SIGTERM"
 
 
+def test_the_hot_path_is_compiled(image):
+    with container(image) as client:
+        assert "compiled yes" in client.call("horolog", "version").stdout
+
+
 def test_health_data_restart_and_stop(image, volume, tmp_path):
     inside, outside, http = free_ports(3)
     environment, volumes = listeners(inside, outside, http), {volume: "/var/lib/horolog"}

@@ -2,7 +2,6 @@
 
 import importlib.machinery
 import importlib.util
-import shutil
 import sys
 from types import ModuleType
 
@@ -15,7 +14,10 @@ from tests.property.test_records_formats import similar_records
 from tests.support import raw_records as raw
 from tools import compiled
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not compiled.is_possible(), reason="no C compiler, or no headers of this Python"),
+]
 
 WALK = "horolog.protocol.records.walk"
 WIDE = st.integers(-(2**63), 2**63 - 1)

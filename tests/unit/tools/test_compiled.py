@@ -42,7 +42,7 @@ def test_a_source_without_a_compiled_form_is_not_outdated(tree):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.skipif(not compiled.is_possible(), reason="no C compiler, or no headers of this Python")
 def test_a_folder_of_its_own_gets_every_module(tmp_path):
     assert compiled.main([str(tmp_path)]) == 0
     made = {
@@ -91,3 +91,13 @@ def test_nothing_is_compiled_where_nothing_is_due(monkeypatch):
     assert (compiled.main([]), done) == (0, [])
     monkeypatch.setattr(compiled, "due", lambda: ["something"])
     assert (compiled.main([]), done) == (0, ["removed", compiled.ROOT]), "what left the list is removed"
+
+
+def test_compiling_takes_a_compiler_and_the_headers(monkeypatch, tmp_path):
+    monkeypatch.setattr(compiled.sysconfig, "get_path", lambda _: str(tmp_path))
+    monkeypatch.setenv("CC", f"{shutil.which('sh')} -flag")
+    assert not compiled.is_possible(), "no headers"
+    (tmp_path / "Python.h").touch()
+    assert compiled.is_possible()
+    monkeypatch.setenv("CC", "no-such-compiler")
+    assert not compiled.is_possible()
