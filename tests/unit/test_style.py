@@ -1,6 +1,7 @@
 """The style rules of the design page hold for every file of the project."""
 
 import ast
+import subprocess
 import textwrap
 
 import pytest
@@ -45,6 +46,19 @@ def test_nobody_outside_imports_past_the_front_of_a_room_of_the_log():
     none([line for path in paths for line in style.past_a_front(path)])
     behind = style.PROJECT / "tests/unit/broker/log/partition/test_rolling.py"
     assert any(": Reason of horolog.broker.log.partition" in line for line in style.past_a_front(behind))
+
+
+def test_links_of_the_repository_lead_to_what_it_has():
+    """One that leads out of it takes the place of what lies there in every other checkout."""
+    tracked = subprocess.run(["git", "ls-files", "-s"], cwd=style.PROJECT, capture_output=True, text=True, check=False)
+    kept = [line.split("\t")[1] for line in tracked.stdout.splitlines() if line.startswith("120000")]
+    none([f"{name} -> {style.PROJECT.joinpath(name).readlink()}" for name in kept if not is_inside(name)])
+    assert not kept or {"broker", "client", "protocol"} <= set(kept)
+
+
+def is_inside(name):
+    path = style.PROJECT / name
+    return not path.readlink().is_absolute() and path.resolve().is_relative_to(style.PROJECT.resolve()) and path.exists()
 
 
 def test_one_module_knows_where_the_fields_of_a_head_lie():
