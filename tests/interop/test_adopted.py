@@ -28,7 +28,7 @@ UNTIMED = "NoTimestampType"
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return golden.unpack(tmp_path_factory.mktemp("golden"))
+    return golden.unpacked(tmp_path_factory)
 
 
 def adopt(start_broker: BrokerStarter, cases: Path, data: Path, names: tuple[str, ...]) -> BrokerProcess:

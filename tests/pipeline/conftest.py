@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def golden_root(tmp_path_factory) -> Path:
-    return golden.unpack(tmp_path_factory.mktemp("golden"))
+    return golden.unpacked(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ NOT_TIMED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture,
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    return golden.unpack(tmp_path_factory.mktemp("golden"))
+    return golden.unpacked(tmp_path_factory)
 
 
 def wounds():

@@ -10,9 +10,13 @@ import shutil
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from tests.support.file_lock import alone
 
 ARCHIVE = Path(__file__).resolve().parents[1] / "data" / "golden" / "kafka-segments.tar.xz"
 CHECKPOINTS = (
@@ -23,6 +27,7 @@ CHECKPOINTS = (
 )
 
 
+@cache
 def names() -> list[tuple[str, str]]:
     """Every (case, stage) of the archive, without unpacking it."""
     with tarfile.open(ARCHIVE) as archive:
@@ -30,7 +35,19 @@ def names() -> list[tuple[str, str]]:
     return sorted((part[0], part[1]) for part in parts if len(part) == 2)
 
 
+def unpacked(folders: pytest.TempPathFactory) -> Path:
+    """The archive's files, made by whoever of a run's workers comes first. They are shared: copy what is to change."""
+    own = folders.getbasetemp()
+    run = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    target = run / "golden"
+    with alone(run / "golden.lock"):
+        if not target.exists():
+            unpack(run / "golden.new").rename(target)
+    return target
+
+
 def unpack(target: Path) -> Path:
+    """All of it, for one that changes files."""
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(target, filter="data")
     return target

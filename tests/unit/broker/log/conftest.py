@@ -9,4 +9,4 @@ from tests.support import golden
 
 @pytest.fixture(scope="session")
 def golden_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return golden.unpack(tmp_path_factory.mktemp("golden"))
+    return golden.unpacked(tmp_path_factory)
