@@ -38,7 +38,7 @@ TOOL_OF_MARK = {"java": "java", "node": "node", "go": "go"}
 def syncs_do_not_wait() -> Iterator[None]:
     """What tests of one process write on this disk need not outlive the machine: power is cut in memory, or under brokers of their own.
 
-    Those are processes, and sync as ever. Here a sync only asks whether the descriptor is open: a third of all time went by in them.
+    Those are processes, and sync as ever. Here a sync only asks whether the descriptor is open: a third of the golden tests went by in waiting for it.
     """
     with pytest.MonkeyPatch.context() as patched:
         for name in ("fsync", "fdatasync"):

@@ -10,7 +10,7 @@ from tests.support.command import run_typed
 
 @pytest.fixture(scope="session")
 def golden_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return golden.unpack(tmp_path_factory.mktemp("golden"))
+    return golden.unpacked(tmp_path_factory)
 
 
 @pytest.fixture

@@ -205,7 +205,7 @@ def prepare(page, reader, golden_root):
 
 @pytest.fixture(scope="module")
 def golden_root(tmp_path_factory):
-    return golden.unpack(tmp_path_factory.mktemp("golden"))
+    return golden.unpacked(tmp_path_factory)
 
 
 @pytest.mark.parametrize(

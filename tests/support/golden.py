@@ -36,7 +36,7 @@ def names() -> list[tuple[str, str]]:
 
 
 def unpacked(folders: pytest.TempPathFactory) -> Path:
-    """The archive's files, made by whoever of a run's workers comes first. They are shared: copy what is to change."""
+    """The archive's files, made by whoever of a run's workers comes first. They are shared: copy a file that is to change."""
     own = folders.getbasetemp()
     run = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     target = run / "golden"

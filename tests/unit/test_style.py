@@ -58,7 +58,9 @@ def test_links_of_the_repository_lead_to_what_it_has():
 
 def is_inside(name):
     path = style.PROJECT / name
-    return not path.readlink().is_absolute() and path.resolve().is_relative_to(style.PROJECT.resolve()) and path.exists()
+    return (
+        not path.readlink().is_absolute() and path.resolve().is_relative_to(style.PROJECT.resolve()) and path.exists()
+    )
 
 
 def test_one_module_knows_where_the_fields_of_a_head_lie():
