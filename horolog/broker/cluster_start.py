@@ -59,7 +59,7 @@ def record_of(logs: LogManager, topic: Topic) -> StoredTopic:
 
 def is_unread(partition: Partition) -> bool:
     """Whether nobody could look yet which id its folder has."""
-    return partition.fault is not None and partition.topic_id is None
+    return partition.condition.fault is not None and partition.topic_id is None
 
 
 def identify(logs: LogManager, partitions: Iterable[Partition], topic_id: bytes) -> None:
@@ -68,7 +68,7 @@ def identify(logs: LogManager, partitions: Iterable[Partition], topic_id: bytes)
     A full disk does not keep a partition from being served: its folder gets the id at the next start.
     """
     for partition in partitions:
-        if partition.fault is not None or partition.topic_id == topic_id:
+        if partition.condition.fault is not None or partition.topic_id == topic_id:
             continue
         if partition.topic_id is not None:
             log.warning("%r: its folder has another topic's id, %s", partition, show_uuid(partition.topic_id))

@@ -234,7 +234,7 @@ def test_one_partition_that_cannot_be_opened_is_offline_alone(log: DamagedLog) -
     broken.mkdir()
     log.open()
     assert log.logs is not None
-    fault = log.logs.partitions["t", 1].fault
+    fault = log.logs.partitions["t", 1].condition.fault
     assert fault is not None
     assert str(broken) in fault
     log.check()
@@ -403,6 +403,6 @@ def test_a_folder_without_permission(log: DamagedLog) -> None:
     (log.data / "t-1").chmod(0)
     log.open()
     assert log.logs is not None
-    assert log.logs.partitions["t", 1].fault is not None
+    assert log.logs.partitions["t", 1].condition.fault is not None
     log.check()
     (log.data / "t-1").chmod(0o755)

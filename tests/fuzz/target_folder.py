@@ -78,7 +78,7 @@ def target(data: bytes) -> object:
     storage = storage_with(files, clean=bool(data[0] & 0x80))
     logs = open_folder(storage)
     partition = logs.partitions["topic", 0]
-    if partition.fault is not None:
+    if partition.condition.fault is not None:
         logs.close()
         return CASES[number], name[20:], "offline"
     records = look_ups_are_right(partition)

@@ -62,7 +62,7 @@ class Log(RuleBasedStateMachine):
         with pytest.raises(StorageFault):
             self.model.flush()
         self.model.forget_unwritten()
-        assert self.model.partition.fault is None
+        assert self.model.partition.condition.fault is None
 
     @rule()
     def restart(self):

@@ -133,14 +133,14 @@ class Simulation:
         if self._chaos.active:
             return True
         if partition is not None:
-            return not self.real(partition).takes_appends
-        return any(not one.takes_appends for one in self.world.broker.logs.partitions.values())
+            return not self.real(partition).condition.takes_appends
+        return any(not one.condition.takes_appends for one in self.world.broker.logs.partitions.values())
 
     def is_refused(self, partition: PartitionModel, attempt: Attempt, code: int, message: str | None) -> bool:
         """Whether an error means that nothing of it is in the log: what fails to be written is rolled back."""
         if attempt in self._sent_again:
             return False
-        taken_back = (message or "").startswith("write ") and self.real(partition).takes_appends
+        taken_back = (message or "").startswith("write ") and self.real(partition).condition.takes_appends
         return code not in STORAGE_ERRORS or taken_back
 
     @property
@@ -180,7 +180,7 @@ class Simulation:
 
     def _look_and_perhaps_end(self) -> None:
         """While a sync has failed: what the disk may not have is looked at, and left to another process, more often than chance would."""
-        stopped = [one for one in self._all_partitions() if self.real(one).stopped is not None]
+        stopped = [one for one in self._all_partitions() if self.real(one).condition.stopped is not None]
         if stopped and self.world.chance.random() < LOOK_AT_STOPPED_CHANCE:
             self.world.note("looks at stopped", len(stopped))
             self._check(stopped)
@@ -270,7 +270,7 @@ class Simulation:
             raise PowerCut from fault
         if self.theme.waits_for_disk:
             self._wait_for_disk()
-        if self._chaos.active and any(one.fault for one in self.world.broker.logs.partitions.values()):
+        if self._chaos.active and any(one.condition.fault for one in self.world.broker.logs.partitions.values()):
             raise PowerCut  # offline until the next start, and that is how it should be
         self.world.note("started", self.world.starts)
 
@@ -278,7 +278,7 @@ class Simulation:
         """An offline partition is opened again once its disk works; members of groups do not wait for that."""
         self._chaos.heal()
         for _ in range(MOST_REOPENINGS):
-            if any(one.fault for one in self.world.broker.logs.partitions.values()):
+            if any(one.condition.fault for one in self.world.broker.logs.partitions.values()):
                 self.world.note("waits for disk")
                 self._member.step()
                 self.world.loop.advance(REOPENING_MS)
@@ -286,7 +286,9 @@ class Simulation:
                 self.world.deliver()
 
     def _look_at_everything(self) -> None:
-        offline = {name: one.fault for name, one in self.world.broker.logs.partitions.items() if one.fault}
+        offline = {
+            name: one.condition.fault for name, one in self.world.broker.logs.partitions.items() if one.condition.fault
+        }
         if offline:
             self.fail(f"offline after a start: {offline}")
         self._admin.reconcile()

@@ -245,7 +245,7 @@ def test_any_order_of_events(seed: int) -> None:
             one_step(world, clients, reader)
     assert history.writes
     world.storage.heal()
-    if any(partition.fault for partition in world.logs.partitions.values()):
+    if any(partition.condition.fault for partition in world.logs.partitions.values()):
         world.kill()
     finish(world, history)
 

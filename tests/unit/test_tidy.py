@@ -29,7 +29,6 @@ def parsed(text):
 
 MANY_METHODS = {
     "broker/log/partition/partition.py: Partition": "retention, look-ups and closing are about to leave it",
-    "broker/log/partition/sync_state.py: SyncState": "one short method for each word that its threads say to each other",
     "broker/log/segments/segment.py: Segment": "indexes and recovery are about to leave it",
 }
 
@@ -259,6 +258,7 @@ SHOWN = {
     "broker/handlers/fetch.py": {"PendingFetch"},
     "broker/handlers/produce.py": {"Produced"},
     "broker/log/manager/data_folder.py": {"DataFolder"},
+    "broker/log/partition/condition.py": {"Condition"},
     "broker/log/partition/durability.py": {"Durability"},
     "broker/log/partition/partition.py": {"Partition"},
     "broker/log/partition/sync_state.py": {"SyncState"},

@@ -25,7 +25,7 @@ def expiring(partitions: Iterable[Partition], now_ms: int) -> list[Expiring]:
     """What would be gone an hour from now if nothing else came."""
     found = []
     for partition in partitions:
-        if partition.fault is None and (partition.config.delete or partition.log_start_offset > 0):
+        if partition.condition.fault is None and (partition.config.delete or partition.log_start_offset > 0):
             one = _expiring(partition, now_ms + SOON_MS)
             if one is not None:
                 found.append(one)

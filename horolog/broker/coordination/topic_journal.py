@@ -117,5 +117,5 @@ def _whole_batches(data: bytes) -> list[StoredBatch]:
 
 def put_offline(partition: Partition, fault: StorageFault) -> None:
     """What a partition holds is not forgotten: it is opened and read again when its disk works."""
-    partition.go_offline(f"it cannot be read: {fault}")
+    partition.condition.go_offline(f"it cannot be read: {fault}")
     log.error("%r: %s", partition, fault)

@@ -158,7 +158,7 @@ class Journal(TopicJournal):
 
     def is_offline(self, shard: int) -> bool:
         found = self.find(shard)
-        return not isinstance(found, ErrorCode) and found.fault is not None
+        return not isinstance(found, ErrorCode) and found.condition.fault is not None
 
     def put_offline(self, shard: int, fault: StorageFault) -> None:
         put_offline(self._led_here(shard), fault)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 from horolog.broker.adoption.report import UNKNOWN_MEANS
-from horolog.broker.log.partition import Partition
 from horolog.broker.observability.watched import Phase, Watched
 
 MAX_NAMED_PARTITIONS = 100  # in one answer; the rest is counted
@@ -29,17 +28,12 @@ def readiness(broker: Watched) -> Readiness:
     if loading:
         reasons.append(f"{loading} partitions of committed offsets are still being read")
     for topic in broker.cluster.topics.values():
-        faults = [f"{topic.name}-{each.index} {what}" for each in topic.led_here if (what := _trouble(each))]
+        troubled = [each for each in topic.led_here if not each.condition.takes_appends]
+        faults = [f"{topic.name}-{each.index} {each.condition}" for each in troubled]
         (reasons if topic.internal else warnings).extend(faults)
         if topic.settings_unknown:
             warnings.append(f"topic {topic.name}: {UNKNOWN_MEANS}")
     return Readiness(not reasons, broker.phase.value, _some(reasons), _some(warnings))
-
-
-def _trouble(partition: Partition) -> str | None:
-    if partition.fault is not None:
-        return f"is offline: {partition.fault}"
-    return None if partition.stopped is None else f"takes no appends: {partition.stopped}"
 
 
 def _some(lines: list[str]) -> list[str]:

@@ -188,8 +188,14 @@ class State:
         yield TOPICS, [((), len(topics))]
         yield TOPICS_UNKNOWN, [((), sum(each.settings_unknown for each in topics))]
         yield PARTITIONS, [((state,), count) for state, count in sorted(_states(everything).items())]
-        yield OFFLINE_INFO, [((*labels, one.fault), 1) for labels, one in named if one.fault is not None]
-        yield STOPPED_INFO, [((*labels, one.stopped), 1) for labels, one in named if one.stopped is not None]
+        yield (
+            OFFLINE_INFO,
+            [((*labels, one.condition.fault), 1) for labels, one in named if one.condition.fault is not None],
+        )
+        yield (
+            STOPPED_INFO,
+            [((*labels, one.condition.stopped), 1) for labels, one in named if one.condition.stopped is not None],
+        )
         yield START, ((labels, one.log_start_offset) for labels, one in named)
         yield END, ((labels, one.log_end_offset) for labels, one in named)
         yield SIZE, ((labels, one.size_bytes) for labels, one in named)
@@ -238,9 +244,9 @@ def _states(partitions: list[Partition]) -> Counter[str]:
 
 
 def _state(partition: Partition) -> str:
-    if partition.fault is not None:
+    if partition.condition.fault is not None:
         return OFFLINE
-    return STOPPED if partition.stopped is not None else "online"
+    return STOPPED if partition.condition.stopped is not None else "online"
 
 
 def _newest_ms(partition: Partition) -> int:

@@ -51,7 +51,7 @@ class Journal(TopicJournal):
     @property
     def is_readable(self) -> bool:
         """Whether the disk gives back what was written."""
-        return all(one.fault is None for one in self.led_here)
+        return all(one.condition.fault is None for one in self.led_here)
 
     def open(self) -> None:
         """Make the topic if there is none; raises NotWritten."""
@@ -67,10 +67,10 @@ class Journal(TopicJournal):
         partition = self.find(self.shard_of(transactional_id))
         if isinstance(partition, ErrorCode):
             raise NotWritten(ErrorCode.NOT_COORDINATOR, f"{transactional_id} is kept by another broker")
-        if partition.fault is not None:
-            raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, partition.fault)
-        if partition.stopped is not None:
-            raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, partition.stopped)
+        if partition.condition.fault is not None:
+            raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, partition.condition.fault)
+        if partition.condition.stopped is not None:
+            raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, partition.condition.stopped)
         return partition
 
     def write(self, transaction: Transaction) -> None:
@@ -115,7 +115,7 @@ class Journal(TopicJournal):
 
     def read(self, partition: Partition) -> Iterator[tuple[str, Transaction | None]]:
         """Every record of a partition in order; what cannot be read is logged and left out."""
-        if partition.fault is None:
+        if partition.condition.fault is None:
             try:
                 yield from self._read(partition)
             except BeingRescanned:
@@ -135,7 +135,7 @@ def _have_synced(partition: Partition) -> None:
     """A killed broker may have left its last records in the page cache alone. Whoever acts on them must find them after a power cut:
     else markers are written of a decision that is lost, or again after the next transaction has begun.
     """
-    if not partition.takes_appends:
+    if not partition.condition.takes_appends:
         return  # what it holds is written again before it takes any
     try:
         partition.sync()

@@ -122,7 +122,7 @@ class Marking:
         """Every transaction that is open in some partition."""
         for topic in self._cluster.topics.values():
             for partition in topic.led_here:
-                if partition.fault is None and partition.producers().first_undecided_offset is not None:
+                if partition.condition.fault is None and partition.producers().first_undecided_offset is not None:
                     yield from ((producer, partition) for producer in _with_open_transactions(partition))
 
     def abort_stray(self, producer: Producer, partition: Partition, failed: Callable[[], None]) -> None:

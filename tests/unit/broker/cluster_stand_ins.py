@@ -9,7 +9,7 @@ from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import Placing
 from horolog.broker.log.manager.data_folder import remove_folder
-from horolog.broker.log.partition import SERVING
+from horolog.broker.log.partition import Condition
 from horolog.broker.log.partition.retention import Decision
 from horolog.broker.log.segments import Found
 from horolog.broker.log.storage import MemoryStorage, StorageFault
@@ -31,7 +31,7 @@ class FakePartition:
         self.index = index
         self.config = config
         self.topic_id = topic_id
-        self.condition = SERVING
+        self.condition = Condition(f"{topic}-{index}")
         self.timestamps = []
         self.log_start_offset = 0
         self.first_undecided = None
@@ -43,13 +43,6 @@ class FakePartition:
 
     def __repr__(self):
         return f"{self.topic}-{self.index}"
-
-    @property
-    def fault(self):
-        return self.condition.fault
-
-    def go_offline(self, reason):
-        self.condition = self.condition.offline(reason)
 
     @property
     def leader_epoch(self):

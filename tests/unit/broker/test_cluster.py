@@ -485,7 +485,7 @@ class TestAFolderThatIsReadableAgain:
         def failing(logs, config_of):
             opened(logs, config_of)
             for partition in logs.partitions.values():
-                partition.go_offline("bad sector")
+                partition.condition.go_offline("bad sector")
 
         with monkeypatch.context() as patched:
             patched.setattr(FakeLogs, "open", failing)

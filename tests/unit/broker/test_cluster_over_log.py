@@ -47,7 +47,7 @@ def machine():
 
 def seen(cluster):
     return {
-        name: (topic.id, [(p.topic_id, p.config.retention_ms, p.fault) for p in topic.led_here])
+        name: (topic.id, [(p.topic_id, p.config.retention_ms, p.condition.fault) for p in topic.led_here])
         for name, topic in cluster.topics.items()
     }
 
@@ -107,7 +107,7 @@ def test_a_deleted_topic_may_be_made_again_at_once(machine):
     delete_topic(cluster, "t")
     second = cluster.create_topic("t", 1)
     assert second.id != first.id
-    assert all(partition.fault for partition in first.led_here)
+    assert all(partition.condition.fault for partition in first.led_here)
     assert seen(machine.start()) == seen(cluster)
     with pytest.raises(ClusterError):
         cluster.create_topic("t")
@@ -202,7 +202,7 @@ def test_a_topic_keeps_its_id_though_its_line_is_lost_and_its_folder_cannot_be_o
     machine.storage.fail(fault, "t-0/", times=ALL)
     failing = machine.start_as_it_is()
     (partition,) = failing.topics["t"].led_here
-    assert partition.fault
+    assert partition.condition.fault
     failing.create_topic("other", 1)
     assert machine.start().topics["t"].id == topic_id
 
@@ -215,7 +215,7 @@ def test_a_topic_keeps_its_id_though_its_line_is_lost_and_one_look_at_its_folder
     lose_line_of(machine, "t")
     machine.storage.fail("read", "t-0/partition.metadata")
     found = machine.start_as_it_is().topics["t"]
-    assert found.find(0).fault is None
+    assert found.find(0).condition.fault is None
     assert (found.id, machine.start().topics["t"].id) == (topic_id, topic_id)
 
 

@@ -188,7 +188,7 @@ class TestTopicsThatAreNotOnRecord:
         machine.storage.fail("read", "t-0/", times=ALL)
         start, state = machine.start()
         assert start.unidentified == set(state.unidentified) == {"t"}
-        assert start.topics["t"].find(0).fault
+        assert start.topics["t"].find(0).condition.fault
 
     def test_are_told_to_be_all_there_is_where_the_record_is_lost(self, machine, caplog):
         machine.storage.write_atomically("/data/horolog-log-starts", b"")

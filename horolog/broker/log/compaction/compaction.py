@@ -81,7 +81,11 @@ class Compactor:
         """The partition that is most in need: one that has waited too long, else the dirtiest; None if none is due."""
         best: tuple[Plan, Partition] | None = None
         for partition in partitions:
-            if not partition.config.compact or partition.fault is not None or _name(partition) in self._refused:
+            if (
+                not partition.config.compact
+                or partition.condition.fault is not None
+                or _name(partition) in self._refused
+            ):
                 continue
             if storage_below(partition) is not None:
                 continue
@@ -135,17 +139,17 @@ class Compactor:
     def _gives_way_or_stops(self, partition: Partition) -> bool:
         """Asked between two batches: whoever waits for the interpreter's lock gets it now, not some milliseconds later."""
         time.sleep(0)
-        return self._stopping or partition.fault is not None
+        return self._stopping or partition.condition.fault is not None
 
     def finish(self, task: Pass, cleaned: Cleaned, now_ms: int) -> bool:
         """Put the new segments in place; False if the partition has changed or gone meanwhile."""
         partition = task.partition
-        if self._stopping or partition.fault is not None:
+        if self._stopping or partition.condition.fault is not None:
             return False
         try:
             replaced = partition.replace_segments(cleaned.segments, now_ms)
         except StorageFault as fault:
-            partition.go_offline(f"compacted segments could not be put in place: {fault}")
+            partition.condition.go_offline(f"compacted segments could not be put in place: {fault}")
             log.error("%r", partition)
             return False
         if not replaced:
@@ -167,7 +171,7 @@ class Compactor:
     def checkpoint_job(self, partitions: Collection[Partition]) -> Callable[[], None]:
         """What writes the checkpoints as things are now, without partitions that are gone; may run in a worker."""
         there = {_name(one): parent_of(one.directory) for one in partitions}
-        online = {parent_of(one.directory) for one in partitions if one.fault is None}
+        online = {parent_of(one.directory) for one in partitions if one.condition.fault is None}
         self._known = {name: known for name, known in (self._known or {}).items() if name in there}
         offsets: dict[str, dict[tuple[str, int], int]] = {data_dir: {} for data_dir in online}
         for name, (_, offset) in self._known.items():

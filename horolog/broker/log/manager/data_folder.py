@@ -174,7 +174,7 @@ class DataFolder:
         return dict(starts.offsets)
 
     def has_waiting_partitions(self) -> bool:
-        return any(not one.takes_appends for one in self.partitions.values())
+        return any(not one.condition.takes_appends for one in self.partitions.values())
 
     def _find_doomed(self, now_ms: int) -> None:
         for name in self._storage.list_dir(self.path):

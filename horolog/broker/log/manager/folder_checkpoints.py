@@ -94,7 +94,7 @@ class FolderCheckpoints:
         A log must never end before its start: offsets would be given out twice, and the start hide what comes there.
         """
         for partition in self._partitions.values():
-            if partition.fault is None and partition.recovery_point < partition.log_start_offset:
+            if partition.condition.fault is None and partition.recovery_point < partition.log_start_offset:
                 partition.sync()
         self._write_both_starts()
 
@@ -106,7 +106,7 @@ class FolderCheckpoints:
     def contents(self) -> tuple[int, dict[str, bytes]]:
         """What the files are to say now, and a number: what has a lower one is older."""
         self._number += 1
-        usable = {key: one for key, one in self._partitions.items() if one.fault is None}
+        usable = {key: one for key, one in self._partitions.items() if one.condition.fault is None}
         starts = {key: one.log_start_offset for key, one in self._partitions.items() if one.starts_inside_segment}
         self._named_in_starts.update(starts)
         return self._number, {

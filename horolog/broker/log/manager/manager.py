@@ -108,14 +108,14 @@ class LogManager:
             may_be_unsynced=True,
         )
         partition.close_files()
-        in_memory = partition.fault is None and storage_below(partition) is not None
+        in_memory = partition.condition.fault is None and storage_below(partition) is not None
         open_it = open_writable if in_memory else open_readable
         try:
             found = open_it(Place(*key, partition.directory), partition.config, self.resources, known)
         except StorageFault as fault:
             log.warning("%s-%s is still %s: %s", *key, "kept in memory" if in_memory else "offline", fault)
             if not in_memory:
-                partition.go_offline(str(fault))
+                partition.condition.go_offline(str(fault))
             return False
         partition.replace_log(found)
         return True
@@ -190,7 +190,7 @@ class LogManager:
     ) -> list[Partition]:
         moved = []
         for partition in partitions:
-            if partition.fault is not None:
+            if partition.condition.fault is not None:
                 continue
             start_offset = partition.log_start_offset
             try:
@@ -203,7 +203,7 @@ class LogManager:
 
     def partitions_to_sync(self, now_ms: int) -> list[Partition]:
         """Those for which `flush.ms` has passed, or that have seals or snapshots to write: give each `sync` to a worker."""
-        return [one for one in self.partitions.values() if one.takes_appends and one.sync_is_due(now_ms)]
+        return [one for one in self.partitions.values() if one.condition.takes_appends and one.sync_is_due(now_ms)]
 
     def retry_stopped(self) -> tuple[list[Partition], list[Callable[[], None]]]:
         """Try to have back what a fault of the disk has stopped: partitions that are back online, and jobs for workers."""
@@ -272,7 +272,9 @@ class LogManager:
         settled = list(each(_settle, closed))
         clean = {one for one, done in zip(closed, settled, strict=True) if done and _tried(one, Partition.let_go)}
         for folder in self.folders.usable():
-            folder.close(cleanly=all(one in clean and one.takes_appends for one in folder.partitions.values()))
+            folder.close(
+                cleanly=all(one in clean and one.condition.takes_appends for one in folder.partitions.values())
+            )
 
     def abandon(self) -> None:
         """Let go of the folder as it is, as if the process had ended."""

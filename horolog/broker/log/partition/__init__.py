@@ -1,14 +1,14 @@
 """One partition: its segments, when they roll and expire, and how much of them is on the disk."""
 
 from horolog.broker.log.partition import rewrite
-from horolog.broker.log.partition.condition import DELETED, SERVING
+from horolog.broker.log.partition.condition import SERVING, Condition
 from horolog.broker.log.partition.markers import append_marker
 from horolog.broker.log.partition.opened import Opened, Resources
 from horolog.broker.log.partition.partition import OffsetOutOfRange, Partition
 
 __all__ = [
-    "DELETED",
     "SERVING",
+    "Condition",
     "OffsetOutOfRange",
     "Opened",
     "Partition",

@@ -6,19 +6,26 @@
     deleted     offline for good
 
 A partition that goes offline stays stopped if it was: what it holds is no surer than before, and nothing of it is synced
-until it has been opened again. Nothing brings a deleted one back, whatever a worker thread finds late.
+until it has been opened again. Nothing brings a deleted one back, whatever a worker thread finds late: a state follows from the
+one before, so it is changed under a lock.
 """
 
 from __future__ import annotations
 
+import logging
+import threading
 from dataclasses import dataclass
+
+log = logging.getLogger(__name__)
 
 DELETED = "deleted"
 """The fault of a partition that is no more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class State:
+    """What a condition is at one time."""
+
     fault: str | None = None
     """Why it is offline."""
     stopped: str | None = None
@@ -28,17 +35,74 @@ class Condition:
     def is_deleted(self) -> bool:
         return self.fault == DELETED
 
-    def offline(self, reason: str) -> Condition:
-        return self if self.is_deleted else Condition(reason, self.stopped)
+    def offline(self, reason: str) -> State:
+        return self if self.is_deleted else State(reason, self.stopped)
 
-    def read_only(self, reason: str) -> Condition:
-        return self if self.is_deleted else Condition(self.fault, reason)
+    def read_only(self, reason: str) -> State:
+        return self if self.is_deleted else State(self.fault, reason)
 
-    def resumed(self) -> Condition:
-        return SERVING if self.fault is None else Condition(self.fault)
+    def resumed(self) -> State:
+        return SERVING if self.fault is None else State(self.fault)
 
-    def deleted(self) -> Condition:
-        return Condition(DELETED, self.stopped)
+    def deleted(self) -> State:
+        return State(DELETED, self.stopped)
 
 
-SERVING = Condition()
+SERVING = State()
+
+
+class Condition:
+    """One partition's. Any thread may change it, by its methods."""
+
+    __slots__ = ("_lock", "_name", "state")
+
+    def __init__(self, name: str, state: State = SERVING) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self.state = state
+
+    def __repr__(self) -> str:
+        return f"<Condition of {self._name}: {self}>"
+
+    def __str__(self) -> str:
+        if self.fault is not None:
+            return f"is offline: {self.fault}"
+        return "serves" if self.stopped is None else f"takes no appends: {self.stopped}"
+
+    @property
+    def fault(self) -> str | None:
+        """Why it is offline."""
+        return self.state.fault
+
+    @property
+    def stopped(self) -> str | None:
+        """Why it takes no appends, though it is read."""
+        return self.state.stopped
+
+    @property
+    def takes_appends(self) -> bool:
+        return self.state is SERVING
+
+    @property
+    def is_deleted(self) -> bool:
+        return self.state.is_deleted
+
+    def stop(self, reason: str) -> None:
+        """Take no appends, and be read, until what is not known to be on the disk has been written again."""
+        with self._lock:
+            self.state = self.state.read_only(reason)
+        log.error("%s takes no appends until its disk works again: %s", self._name, reason)
+
+    def go_offline(self, reason: str) -> None:
+        """Serve nothing until the folder can be opened again."""
+        with self._lock:
+            self.state = self.state.offline(reason)
+
+    def resume(self) -> None:
+        """All of it is on the disk: take appends again, unless it is offline."""
+        with self._lock:
+            self.state = self.state.resumed()
+
+    def delete(self) -> None:
+        with self._lock:
+            self.state = self.state.deleted()

@@ -17,7 +17,7 @@ from contextlib import suppress
 from horolog.broker.log.integrity import Seal, seals
 from horolog.broker.log.partition import retention, rewrite, rolling
 from horolog.broker.log.partition.aborted import AbortedTransactions
-from horolog.broker.log.partition.condition import SERVING, Condition
+from horolog.broker.log.partition.condition import SERVING, Condition, State
 from horolog.broker.log.partition.durability import Durability
 from horolog.broker.log.partition.expiry import Expiry
 from horolog.broker.log.partition.opened import Opened
@@ -71,6 +71,7 @@ class Partition:
         "_times",
         "aborted",
         "appended_bytes",
+        "condition",
         "counts_to_flush",
         "directory",
         "expiry",
@@ -86,13 +87,14 @@ class Partition:
     )
 
     def __init__(self, opened: Opened) -> None:
-        self._begin(opened)
+        self._begin(opened, SERVING)
 
-    def _begin(self, opened: Opened) -> None:
+    def _begin(self, opened: Opened, state: State) -> None:
         """Everything there is of a partition follows from what an opening has found."""
         resources = opened.resources
         self.topic = opened.topic
         self.index = opened.index
+        name = f"{self.topic}-{self.index}"
         self.directory = opened.folder.directory
         self.topic_id = opened.topic_id
         self.appended_bytes = 0
@@ -112,15 +114,17 @@ class Partition:
         self._times = TimeSearch(self.segments, resources.times)
         self._sync_state = opened.sync_state()
         self._durability = Durability(resources.storage, self.directory, self._sync_state)
-        self.expiry = Expiry(f"{self.topic}-{self.index}", self._sync_state)
+        self.expiry = Expiry(name, self._sync_state)
+        self.condition = Condition(name, state)
         self._doomed: deque[tuple[int, Segment]] = deque()
         self.config = opened.config
         if opened.stopped is not None:
-            self.stop(opened.stopped)
+            self.condition.stop(opened.stopped)
 
     def __repr__(self) -> str:
-        stopped = self.stopped and f", takes no appends: {self.stopped}"
-        state = f", offline: {self.fault}" if self.fault else stopped or ""
+        condition = self.condition
+        stopped = condition.stopped and f", takes no appends: {condition.stopped}"
+        state = f", offline: {condition.fault}" if condition.fault else stopped or ""
         offsets = f"{self.log_start_offset} to {self.log_end_offset}"
         return f"<Partition {self.topic}-{self.index}: {len(self.segments)} segments, offsets {offsets}{state}>"
 
@@ -143,7 +147,7 @@ class Partition:
     @property
     def _is_believed(self) -> bool:
         """Whether a read shows the bytes on the disk: no sync has failed there, or nothing is written to it."""
-        return self._sync_state.condition.stopped is None or isinstance(self._resources.storage, OverlayStorage)
+        return self.condition.state.stopped is None or isinstance(self._resources.storage, OverlayStorage)
 
     @property
     def size_bytes(self) -> int:
@@ -159,7 +163,7 @@ class Partition:
 
     def append(self, records: bytes | memoryview, now_ms: int, *, produce_version: int) -> AppendResult:
         """Queue records behind the log's end. Raises Refused (theirs) or StorageFault (the disk's)."""
-        if self._failed is not None or self._sync_state.condition is not SERVING:
+        if self._failed is not None or self.condition.state is not SERVING:
             self.check_takes_appends()  # which raises
         config = self._config
         try:
@@ -215,33 +219,13 @@ class Partition:
 
     def check_takes_appends(self) -> None:
         """Raises StorageFault if nothing can be appended now."""
-        if self._sync_state.condition is not SERVING:
+        if self.condition.state is not SERVING:
             raise self._not_serving()
         if self._failed is not None:
             raise self._failed
 
-    @property
-    def condition(self) -> Condition:
-        """Whether it serves, is read only or offline, and why. Any thread may change it, by `stop` and `go_offline`."""
-        return self._sync_state.condition
-
-    @property
-    def fault(self) -> str | None:
-        """Why it is offline."""
-        return self._sync_state.condition.fault
-
-    @property
-    def stopped(self) -> str | None:
-        """Why it takes no appends, though it is read."""
-        return self._sync_state.condition.stopped
-
-    @property
-    def takes_appends(self) -> bool:
-        return self._sync_state.condition is SERVING
-
     def _not_serving(self) -> StorageFault:
-        state = f"takes no appends: {self.stopped}" if self.fault is None else f"is offline: {self.fault}"
-        return StorageFault(f"{self.topic}-{self.index} {state}", path=self.directory)
+        return StorageFault(f"{self.topic}-{self.index} {self.condition}", path=self.directory)
 
     def _check_producers(self, batches: Iterable[ProducerBatch]) -> Duplicate | None:
         """The place of a batch that is in the log already; raises Refused for one that must not be there."""
@@ -328,19 +312,10 @@ class Partition:
             self._active.roll_back()
             self._sync_state.segment_written(self._active)  # else a power cut after a clean stop brings it back
         except StorageFault as second:
-            self.stop(f"{fault}; then {second}")
+            self.condition.stop(f"{fault}; then {second}")
         self.log_end_offset = self.high_watermark
         self._producers.undo_unwritten()
         self.aborted.waiting.clear()
-
-    def stop(self, reason: str) -> None:
-        """Take no appends, and be read, until `rewrite_job` has gone well."""
-        self._sync_state.stop(reason)
-        log.error("%s-%s takes no appends until its disk works again: %s", self.topic, self.index, reason)
-
-    def go_offline(self, reason: str) -> None:
-        """Serve nothing until the folder can be opened again."""
-        self._sync_state.go_offline(reason)
 
     # -- syncing
 
@@ -363,16 +338,16 @@ class Partition:
 
     def sync(self) -> None:
         """Have on the disk what was written so far. Safe in any thread. If it fails no appends are taken before a rewrite (`rewrite`)."""
-        if self.stopped is not None:
+        if self.condition.stopped is not None:
             raise self._not_serving()
         try:
             self.aborted.flush()
             self._durability.sync(self.segments, self.high_watermark)
         except StorageFault as fault:
-            if not self._sync_state.condition.is_deleted:
+            if not self.condition.is_deleted:
                 self._resources.counters.sync_failures.value += 1
                 if fault.code not in NO_DESCRIPTORS:
-                    self.stop(f"what was written may not be on the disk: {fault}")
+                    self.condition.stop(f"what was written may not be on the disk: {fault}")
                 raise
 
     @property
@@ -391,20 +366,18 @@ class Partition:
             try:
                 job()
             except Unreadable as damage:
-                self.go_offline(f"what was written and not synced is lost: {damage}")
-                log.error("%s-%s is offline: %s", self.topic, self.index, self.fault)
+                self.condition.go_offline(f"what was written and not synced is lost: {damage}")
+                log.error("%s-%s is offline: %s", self.topic, self.index, self.condition.fault)
             else:
-                self._sync_state.resume()
+                self.condition.resume()
 
         return rewrite_log
 
     def replace_log(self, opened: Opened) -> None:
         """Go on with what a fresh opening has found; no appends are taken until unsynced bytes are rewritten."""
         leader_epoch = max(self.leader_epoch, opened.leader_epoch)
-        self._begin(opened)
+        self._begin(opened, State(stopped="it was opened again, and what it holds is not known to be on the disk"))
         self.leader_epoch = leader_epoch
-        if opened.stopped is None:
-            self._sync_state.stop("it was opened again, and what it holds is not known to be on the disk")
 
     def _save_snapshot(self, replaces: int | None = None) -> None:
         producers = self._producers
@@ -416,7 +389,7 @@ class Partition:
         """Now and then: have the active segment sealed up to here with the next sync, so that a crash costs no long scan."""
         active = self._active
         last = active.progress
-        if self.takes_appends and active.note_progress():
+        if self.condition.takes_appends and active.note_progress():
             self._sync_state.segment_written(active)
             self._sync_state.segments_changed()
             self._save_snapshot(replaces=None if last is None else last.contents.next_offset)
@@ -536,7 +509,7 @@ class Partition:
 
     def _without_active(self, expired: Sequence[retention.Expired], now_ms: int) -> Sequence[retention.Expired]:
         """All of it, once another segment is active; where none can be begun the one that is stays."""
-        if not self.takes_appends:
+        if not self.condition.takes_appends:
             return expired[:-1]
         if not self._ready:
             self._begin_appends()
@@ -611,7 +584,7 @@ class Partition:
 
     def take_rescanned(self, segment: Segment, seal: Seal) -> bool:
         """Go on with what was found in a closed segment that was read again; False if it is no longer here."""
-        if segment not in self.segments[:-1] or self.fault is not None:
+        if segment not in self.segments[:-1] or self.condition.fault is not None:
             return False
         segment.take_over(seal)
         self._segments_changed()
@@ -627,7 +600,7 @@ class Partition:
 
     def complete(self) -> None:
         """The first part of closing: write everything and say what there is to be sealed."""
-        if not self.takes_appends:
+        if not self.condition.takes_appends:
             return
         self.flush()
         if self._active.seal is None:
@@ -642,7 +615,7 @@ class Partition:
 
     def settle(self) -> None:
         """The second: wait for the disk. May run in a worker thread."""
-        if self.takes_appends and self._sync_state.has_work:
+        if self.condition.takes_appends and self._sync_state.has_work:
             self.sync()
             if self._sync_state.has_work:
                 raise StorageFault("its seals could not be written", path=self.directory)
@@ -663,7 +636,7 @@ class Partition:
         """Rename the folder to `aside`, durably: the partition is gone, its files follow later."""
         for segment in self.segments:
             segment.removed = True
-        self._sync_state.delete()
+        self.condition.delete()
         self.close_files()
         self._doomed.clear()
         self._resources.storage.rename(self.directory, aside)

@@ -1,21 +1,18 @@
-"""What a partition's thread and its workers tell each other: whether appends are taken, which files are to be synced, how much is on the disk.
+"""What a partition's thread and its workers tell each other: which files are to be synced, and how much is on the disk.
 
-This is the only object of a partition that more than one thread writes (beside the `SegmentSync` of each of its segments), and
-its methods are grouped by the thread that calls them. Nothing waits here:
+More than one thread writes this object, as they do the `Condition` of a partition and the `SegmentSync` of each of its segments,
+and no other of its objects. The methods are grouped by the thread that calls them. Nothing waits here:
 
 - work is asked for by a queue or a flag, and a flag is cleared *before* the work: a write meanwhile asks again;
-- a count has one writer: the changes of names are counted by the partition's thread, those that are synced by the worker;
-- a condition follows from the one before, so it is changed under a lock: a deleted partition stays deleted.
+- a count has one writer: the changes of names are counted by the partition's thread, those that are synced by the worker.
 
 One worker at a time works for a partition, see `Durability`.
 """
 
-import threading
 from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from horolog.broker.log.partition.condition import SERVING
 from horolog.broker.log.producers import Remembered, SnapshotEntry
 from horolog.broker.log.segments import Segment
 from horolog.broker.log.storage import StorageFault
@@ -35,13 +32,11 @@ class SyncState:
     """The attributes are for reading; the methods change them."""
 
     __slots__ = (
-        "_lock",
         "_name_changes",
         "_names_synced",
         "_seals_are_due",
         "_segments",
         "_snapshots",
-        "condition",
         "failure",
         "new_files",
         "recovery_point",
@@ -50,8 +45,6 @@ class SyncState:
     )
 
     def __init__(self, recovery_point: int, snapshot_offset: int = -1, new_files: Sequence[str] = ()) -> None:
-        self._lock = threading.Lock()
-        self.condition = SERVING
         self._segments: deque[Segment] = deque()
         self._snapshots: deque[Snapshot] = deque()
         self._seals_are_due = False
@@ -169,21 +162,3 @@ class SyncState:
         """Everything up to here has been written again and synced."""
         self.reached(end_offset)
         self.failure = None
-
-    # -- in any thread
-
-    def stop(self, reason: str) -> None:
-        with self._lock:
-            self.condition = self.condition.read_only(reason)
-
-    def go_offline(self, reason: str) -> None:
-        with self._lock:
-            self.condition = self.condition.offline(reason)
-
-    def resume(self) -> None:
-        with self._lock:
-            self.condition = self.condition.resumed()
-
-    def delete(self) -> None:
-        with self._lock:
-            self.condition = self.condition.deleted()

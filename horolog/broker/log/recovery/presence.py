@@ -28,7 +28,7 @@ class Presence:
 
     def step(self, partitions: Iterable[Partition]) -> Callable[[], None]:
         """What looks for the files of some partitions; may run in a worker."""
-        here = [one for one in partitions if one.takes_appends]
+        here = [one for one in partitions if one.condition.takes_appends]
         if not self._left:
             self._left = here
             self._share = -(-len(here) // ROUND_STEPS)
@@ -43,7 +43,7 @@ def _look_at(partitions: Iterable[Partition]) -> None:
             for segment in tuple(partition.segments):
                 segment.check_in_place()
         except FileMissing as missing:
-            if partition.takes_appends:
-                partition.stop(f"appends would be lost: {missing}")
+            if partition.condition.takes_appends:
+                partition.condition.stop(f"appends would be lost: {missing}")
         except StorageFault as fault:
             log.warning("%r: its files cannot be looked for: %s", partition, fault)

@@ -110,7 +110,7 @@ def offline_partition(
     partition = Partition(
         Opened(topic, index, topic_id, config, resources, folder, [segment], producers, epochs, 0, log_start_offset)
     )
-    partition.go_offline(reason)
+    partition.condition.go_offline(reason)
     return partition
 
 

@@ -87,7 +87,7 @@ class Rescanner:
 def _task(partition: Partition, base_offset: int, now_ms: int) -> Task | None:
     """None if the segment has gone, or if its partition cannot be worked on now: then it will be reported again."""
     in_memory = isinstance(partition.folder.storage, OverlayStorage)
-    if partition.fault is not None or (partition.stopped is not None and not in_memory):
+    if partition.condition.fault is not None or (partition.condition.stopped is not None and not in_memory):
         return None
     if partition.segments[-1].base_offset == base_offset:
         try:

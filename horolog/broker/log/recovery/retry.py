@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from horolog.broker.log.partition import DELETED, Partition
+from horolog.broker.log.partition import Partition
 from horolog.broker.log.recovery.opening import probe_below, storage_below
 from horolog.broker.log.storage import StorageFault
 
@@ -48,7 +48,7 @@ class Retries:
 
     def step(self, partitions: Iterable[Partition]) -> tuple[list[Partition], list[Job]]:
         """Call this every second or so: what has been opened again just now, and jobs for workers."""
-        waiting = [one for one in partitions if not one.takes_appends and one.fault != DELETED]
+        waiting = [one for one in partitions if not one.condition.takes_appends and not one.condition.is_deleted]
         if not waiting and not self._attempts:
             return [], []
         self._forget_all_but(waiting)
@@ -58,7 +58,7 @@ class Retries:
             attempts = self._attempts.setdefault(partition, _Attempts(self._monotonic()))
             if attempts.running or self._monotonic() < attempts.due:
                 continue
-            if partition.fault is None and not attempts.writable:
+            if partition.condition.fault is None and not attempts.writable:
                 self._put_off(attempts, LONGEST_REPAIR_PAUSE_S)
                 attempts.running = True
                 jobs.append(self._rewrite(partition, attempts))
@@ -73,7 +73,7 @@ class Retries:
     def _forget_all_but(self, waiting: list[Partition]) -> None:
         for partition in self._attempts.keys() - set(waiting):
             del self._attempts[partition]
-            if partition.fault != DELETED:
+            if not partition.condition.is_deleted:
                 log.info("%r takes appends again", partition)
 
     def _put_off(self, attempts: _Attempts, longest_s: float) -> None:

@@ -104,7 +104,7 @@ def _checks(partitions: Iterable[Partition]) -> Iterator[Check]:
             continue  # what it has in memory is not what lies on the disk
         for segment in tuple(partition.segments):
             block = 0
-            while not segment.removed and partition.fault is None and block < _settled_blocks(segment):
+            while not segment.removed and partition.condition.fault is None and block < _settled_blocks(segment):
                 start, end = segment.sums.span_of(block)
                 yield Check(segment, partition.directory, start, end, segment.sums.sum_of(block))
                 block += 1

@@ -64,5 +64,5 @@ def test_a_compacted_topic_loses_only_what_was_deleted_by_its_owner():
 
 def test_a_partition_that_is_offline_is_not_spoken_of():
     partition = filled(retention_ms=1000)
-    partition.go_offline("bad sector")
+    partition.condition.go_offline("bad sector")
     assert expiring([partition], NOW_MS) == []

@@ -85,8 +85,8 @@ def test_an_offline_partition_says_why(world):
     journal = journal_of(world)
     journal.make_topic()
     put_offline(journal.find(1), StorageFault("no disk"))
-    assert "no disk" in journal.find(1).fault
-    assert journal.find(0).fault is None
+    assert "no disk" in journal.find(1).condition.fault
+    assert journal.find(0).condition.fault is None
 
 
 def test_a_shard_is_found_where_this_broker_leads_it(world):

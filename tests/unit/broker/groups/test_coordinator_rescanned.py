@@ -49,12 +49,12 @@ def test_offsets_are_not_taken_for_missing_while_their_partition_cannot_be_read(
         patched.setattr(Partition, "read", failing)
         world.restart()
         partition = world.offsets_partition("g")
-        assert partition.fault
+        assert partition.condition.fault
         for _ in range(2):
             assert world.coordinator.registry.load_error(shard) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             world.logs.open_again(partition)
             world.coordinator.shards.reopened(shard)
-            assert partition.fault, "it is opened and can still not be read"
+            assert partition.condition.fault, "it is opened and can still not be read"
     assert world.logs.open_again(partition)
     world.coordinator.shards.reopened(shard)
     assert committed(world).committed_offset == 5
@@ -71,7 +71,7 @@ def test_offsets_are_not_taken_for_missing_while_their_partition_cannot_be_opene
     world.storage.fail("read", directory, times=ALL)
     world.start()
     partition = world.offsets_partition("g")
-    assert partition.fault
+    assert partition.condition.fault
     assert world.coordinator.registry.load_error(shard) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     world.storage.heal()
     assert world.logs.open_again(partition)

@@ -188,7 +188,7 @@ class TestAPartitionThatCannotBeRead:
         return world.offsets_partition("g")
 
     def test_is_offline_and_its_groups_are_loading(self, world, failing):
-        assert "cannot be read" in failing.fault
+        assert "cannot be read" in failing.condition.fault
         assert world.coordinator.find("g") == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
     def test_is_not_even_looked_at_while_it_is_offline(self, world, shards, failing):

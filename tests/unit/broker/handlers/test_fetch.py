@@ -298,11 +298,11 @@ async def test_a_session_mentions_only_what_has_changed() -> None:
 
 async def test_a_partition_that_is_offline_says_so() -> None:
     async with MemoryBroker() as memory:
-        memory.topic().find(0).go_offline("the disk is gone")
+        memory.topic().find(0).condition.go_offline("the disk is gone")
         client = memory.connect()
         assert only(await client.ask(fetch(("t", 0, 0)), 5)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert only(await client.ask(fetch(("t", 0, 0)), 6)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
-        memory.broker.cluster.topics["t"].find(0)._sync_state.condition = SERVING
+        memory.broker.cluster.topics["t"].find(0).condition.state = SERVING
 
 
 async def test_there_are_no_followers() -> None:

@@ -117,7 +117,7 @@ def test_a_topic_that_keeps_no_times(broker, target, code):
 def test_a_failing_disk(broker):
     partition(broker).fail = True
     assert ask(broker, 7, 5).error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    partition(broker).go_offline("gone")
+    partition(broker).condition.go_offline("gone")
     assert ask(broker, 7, LATEST).error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 

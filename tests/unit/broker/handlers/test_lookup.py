@@ -33,7 +33,7 @@ async def test_what_is_not_there_is_unknown(name, index):
 async def test_a_partition_whose_disk_failed_is_a_storage_error():
     async with MemoryBroker() as memory:
         partition = memory.topic().find(0)
-        partition.go_offline("the disk is gone")
+        partition.condition.go_offline("the disk is gone")
         assert find_partition(memory.broker.cluster, "t", 0) == ErrorCode.KAFKA_STORAGE_ERROR
 
 
@@ -70,6 +70,6 @@ async def test_clients_are_told_of_the_leader_of_a_partition():
 async def test_a_partition_whose_disk_failed_has_no_leader():
     async with MemoryBroker() as memory:
         topic = memory.topic("t", 2)
-        topic.find(1).go_offline("the disk is gone")
+        topic.find(1).condition.go_offline("the disk is gone")
         told = leadership(memory.broker.placement, topic, 1)
         assert told == Leadership(ErrorCode.LEADER_NOT_AVAILABLE, -1, 0, [1], [1])

@@ -138,7 +138,7 @@ def test_authorised_operations_where_asked_for(broker, version):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_partition_whose_disk_failed_has_no_leader(broker, version):
-    broker.cluster.topics["a"].find(1).go_offline("the disk is gone")
+    broker.cluster.topics["a"].find(1).condition.go_offline("the disk is gone")
     (topic,) = ask(broker, version, ["a"]).topics
     good, bad = topic.partitions
     assert (topic.error_code, good.error_code, good.leader_id) == (0, 0, 1)

@@ -65,7 +65,7 @@ def test_a_partition_is_where_the_broker_is(broker):
 
 def test_a_partition_without_files_has_no_leader(broker):
     partition = broker.cluster.topics["b"].find(0)
-    partition.go_offline("bad sector")
+    partition.condition.go_offline("bad sector")
     try:
         (topic,) = ask(broker, "b").topics
     finally:

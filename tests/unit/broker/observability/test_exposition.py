@@ -120,9 +120,9 @@ async def test_groups_are_behind_in_records_and_in_seconds():
 async def test_offline_partitions_say_why():
     async with MemoryBroker() as machine:
         topic = machine.topic("t", 2)
-        topic.find(1).go_offline('a "bad" disk\n')
+        topic.find(1).condition.go_offline('a "bad" disk\n')
         found = scrape(machine.broker)
-        topic.find(1)._sync_state.condition = SERVING
+        topic.find(1).condition.state = SERVING
         assert found["horolog_partitions", ("state", "offline")] == 1
         reason = ("reason", 'a "bad" disk\n')
         assert found["horolog_partition_offline_info", ("partition", "1"), reason, ("topic", "t")] == 1
@@ -130,9 +130,9 @@ async def test_offline_partitions_say_why():
 
 async def test_stopped_partitions_say_why():
     async with MemoryBroker() as machine:
-        machine.topic("t", 2).find(0).stop("a sync has failed")
+        machine.topic("t", 2).find(0).condition.stop("a sync has failed")
         found = scrape(machine.broker)
-        machine.broker.cluster.topics["t"].find(0)._sync_state.condition = SERVING
+        machine.broker.cluster.topics["t"].find(0).condition.state = SERVING
         states = {state: found["horolog_partitions", ("state", state)] for state in ("online", "offline", "stopped")}
         assert states == {"online": 1, "offline": 0, "stopped": 1}
         reason = ("reason", "a sync has failed")

@@ -36,8 +36,8 @@ async def test_a_fault_of_an_internal_topic_keeps_clients_away_and_another_is_a_
     async with MemoryBroker() as memory:
         topic = memory.topic("t", 2)
         topic.internal = internal
-        topic.find(0).stop("a sync has failed")
-        topic.find(1).go_offline("the disk is gone")
+        topic.find(0).condition.stop("a sync has failed")
+        topic.find(1).condition.go_offline("the disk is gone")
         found = readiness(memory.broker)
         told = ["t-0 takes no appends: a sync has failed", "t-1 is offline: the disk is gone"]
         assert (found.ready, found.reasons, found.warnings) == ((False, told, []) if internal else (True, [], told))
@@ -63,6 +63,6 @@ async def test_of_many_faults_some_are_named_and_the_rest_counted(monkeypatch):
     async with MemoryBroker() as memory:
         topic = memory.topic("t", 5)
         for index in range(5):
-            topic.find(index).stop("a sync has failed")
+            topic.find(index).condition.stop("a sync has failed")
         warnings = readiness(memory.broker).warnings
         assert (len(warnings), warnings[-1]) == (3, "and 3 more")

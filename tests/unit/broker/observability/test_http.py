@@ -73,7 +73,7 @@ async def test_not_ready_says_why():
 async def test_an_offline_internal_partition_keeps_clients_away_and_another_warns():
     async with running() as broker:
         at_once(broker.cluster.create_topics, [NewTopic("t", 1, 1, {})])
-        broker.cluster.topics["t"].find(0).go_offline("no disk")
+        broker.cluster.topics["t"].find(0).condition.go_offline("no disk")
         status, _, body = await get(broker, "/ready")
         assert status == 200
         assert json.loads(body)["warnings"] == ["t-0 is offline: no disk"]
@@ -82,16 +82,16 @@ async def test_an_offline_internal_partition_keeps_clients_away_and_another_warn
         status, _, body = await get(broker, "/ready")
         assert status == 503
         assert json.loads(body)["reasons"] == ["t-0 is offline: no disk"]
-        topic.find(0)._sync_state.condition = SERVING
+        topic.find(0).condition.state = SERVING
 
 
 async def test_a_stopped_partition_is_told_too():
     async with running() as broker:
         at_once(broker.cluster.create_topics, [NewTopic("t", 1, 1, {})])
         partition = broker.cluster.topics["t"].find(0)
-        partition.stop("a sync has failed")
+        partition.condition.stop("a sync has failed")
         status, _, body = await get(broker, "/ready")
-        partition._sync_state.condition = SERVING
+        partition.condition.state = SERVING
         assert status == 200
         assert json.loads(body)["warnings"] == ["t-0 takes no appends: a sync has failed"]
 

@@ -212,7 +212,7 @@ def test_what_is_open_in_a_partition_that_comes_back_later_joins_its_transaction
     world.storage.fail("read", "t-1/", times=ALL)
     world.start()
     partition = world.partition(PLACES[1])
-    assert partition.fault
+    assert partition.condition.fault
     world.storage.heal()
     assert world.logs.open_again(partition)
     partition.rewrite_job()()

@@ -156,14 +156,14 @@ class TestOneTransaction:
         assert journal.is_readable
         group_world.storage.fail("read", STATE, times=ALL)
         assert list(journal.read(partition)) == []
-        assert "cannot be read" in partition.fault
+        assert "cannot be read" in partition.condition.fault
         assert not journal.is_readable
         assert list(journal.read(partition)) == []
 
     def test_a_partition_that_takes_no_appends_is_read_all_the_same(self, journal):
         journal.write(self.transaction())
         partition = journal.partition_of("x")
-        partition.stop("a failed sync")
+        partition.condition.stop("a failed sync")
         assert list(journal.read(partition)) == [("x", self.transaction())]
 
     def test_records_of_another_kind_and_values_that_nobody_knows_are_left_out(self, group_world, journal, caplog):

@@ -199,7 +199,7 @@ def test_a_partition_that_cannot_be_swapped_goes_offline_and_a_restart_finishes_
     cleaned = world.compactor.run(task)
     world.storage.fail("rename", ".swap", times=1)
     assert not world.compactor.finish(task, cleaned, world.clock.wall_ms())
-    assert world.partition.fault is not None
+    assert world.partition.condition.fault is not None
     world.crash()
     assert world.table() == table
 
@@ -214,11 +214,11 @@ def test_a_swap_that_failed_is_finished_while_running(world):
         for job in world.logs.retry_stopped()[1]:
             job()
         world.clock.advance(1_000)
-    assert world.partition.takes_appends
+    assert world.partition.condition.takes_appends
     assert world.table() == table
     world.fill(count=4)
     world.crash()
-    assert world.partition.takes_appends
+    assert world.partition.condition.takes_appends
 
 
 def test_the_neediest_partition_comes_first(world):

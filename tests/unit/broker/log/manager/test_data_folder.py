@@ -157,7 +157,7 @@ def test_a_partition_that_cannot_be_opened_is_offline_alone(machine):
     machine.storage.fail("read", "t-1/", times=ALL)
     again = machine.start()
     broken, good = again.partitions["t", 1], again.partitions["t", 0]
-    assert "read" in broken.fault
+    assert "read" in broken.condition.fault
     with pytest.raises(StorageFault, match="offline"):
         append(broken)
     append(good)
@@ -165,7 +165,7 @@ def test_a_partition_that_cannot_be_opened_is_offline_alone(machine):
     again.close()
     machine.storage.heal()
     healed = machine.start()
-    assert healed.partitions["t", 1].fault is None
+    assert healed.partitions["t", 1].condition.fault is None
     assert healed.partitions["t", 1].high_watermark == 1
 
 
@@ -197,10 +197,10 @@ def test_an_offline_partition_is_back_when_its_disk_is(machine):
     partition = again.partitions["t", 1]
     assert wait_for_disks(machine, again) == []
     again.checkpoint_job()()
-    assert partition.fault
+    assert partition.condition.fault
     machine.storage.heal()
     assert wait_for_disks(machine, again) == [partition]
-    assert partition.takes_appends
+    assert partition.condition.takes_appends
     assert (partition.log_start_offset, partition.high_watermark) == (2, 3)
     assert partition.leader_epoch > epoch, "clients can tell that something has happened"
     append(partition)
@@ -240,7 +240,7 @@ def test_records_that_nothing_has_any_more_are_gone_and_the_rest_goes_on(machine
     with pytest.raises(StorageFault):
         partition.sync()
     assert wait_for_disks(machine, logs) == [partition]
-    assert (partition.takes_appends, partition.high_watermark) == (True, 3)
+    assert (partition.condition.takes_appends, partition.high_watermark) == (True, 3)
     append(partition)
     partition.sync()
     machine.storage.crash()
@@ -610,7 +610,7 @@ class TestLookingWhetherItWorks:
         assert not folder.has_waiting_partitions()
         offline = folder.offline("t", 1, CONFIG, "none can be made", Resources(machine.storage))
         assert folder.partitions["t", 1] is offline
-        assert "none can be made" in offline.fault
+        assert "none can be made" in offline.condition.fault
         assert folder.has_waiting_partitions()
 
 

@@ -195,8 +195,8 @@ def test_a_folder_that_is_away_takes_only_its_partitions_along(machine):
         append(one)
     machine.lose(B)
     partitions = machine.start(A, B).topics["t"].led_here
-    assert [one.fault is None for one in partitions] == [True, False, True, False]
-    assert "is away" in partitions[1].fault
+    assert [one.condition.fault is None for one in partitions] == [True, False, True, False]
+    assert "is away" in partitions[1].condition.fault
     append(partitions[0])
     assert [one.log_end_offset for one in partitions] == [2, 0, 1, 0]
     machine.cluster.create_topic("new", 4)
@@ -219,7 +219,7 @@ def test_a_folder_that_comes_back_brings_its_partitions(machine, again):
     else:
         machine.restart(A, B)
     partitions = machine.cluster.topics["t"].led_here
-    assert [one.fault for one in partitions] == [None, None]
+    assert [one.condition.fault for one in partitions] == [None, None]
     assert [(one.log_start_offset, one.log_end_offset) for one in partitions] == [(1, 2), (1, 2)]
     assert machine.places("t") == [A, B]
     machine.wait()
@@ -234,7 +234,7 @@ def test_a_folder_that_is_not_named_any_more_is_not_made_up_for(machine):
         append(one)
     machine.restart(A)
     away = machine.cluster.topics["t"].find(1)
-    assert "log.dirs does not name it" in away.fault
+    assert "log.dirs does not name it" in away.condition.fault
     assert machine.storage.list_dir(A).count("t-1") == 0
     machine.restart(A)
     machine.restart(B, A)
@@ -259,7 +259,7 @@ def test_a_crash_between_the_record_and_the_folders_is_corrected_in_the_same_fol
     for name in machine.storage.list_dir(f"{B}/t-1"):
         machine.storage.remove(f"{B}/t-1/{name}")
     machine.storage.remove_dir(f"{B}/t-1")
-    assert machine.start(A, B).topics["t"].find(1).fault is None
+    assert machine.start(A, B).topics["t"].find(1).condition.fault is None
     assert machine.places("t") == [A, B]
 
 
@@ -300,8 +300,8 @@ def test_a_partition_of_a_kafka_whose_folder_is_not_named_is_not_made_anew(machi
     machine.storage.write_atomically(f"{A}/{kraft.FOLDER}/{0:020}.log", framed)
     for _ in range(2):  # known places are kept
         one, away = machine.start(A).topics["t"].led_here
-        assert (one.log_end_offset, one.fault) == (1, None)
-        assert "log.dirs does not name it" in away.fault
+        assert (one.log_end_offset, one.condition.fault) == (1, None)
+        assert "log.dirs does not name it" in away.condition.fault
         assert "t-1" not in machine.storage.list_dir(A)
         machine.logs.close()
     assert [one.log_end_offset for one in machine.start(B, A).topics["t"].led_here] == [1, 1]

@@ -95,7 +95,7 @@ class TestAPartitionWithoutAFolder:
         machine.storage.fail("make", "t-0", times=ALL)
         partition = logs.create_or_offline("t", 0, CONFIG, TOPIC_ID)
         assert logs.partitions["t", 0] is partition
-        assert "make" in partition.fault
+        assert "make" in partition.condition.fault
 
     def test_is_offline_and_not_made_anew_where_its_folder_is_away(self, machine, caplog):
         logs = machine.start()
@@ -105,7 +105,7 @@ class TestAPartitionWithoutAFolder:
         machine.lose(B)
         logs = machine.start()
         partition = logs.create_or_offline("t", 0, CONFIG, TOPIC_ID, place)
-        assert "is away" in partition.fault
+        assert "is away" in partition.condition.fault
         assert logs.places_of([partition]) == {place: [0]}
         assert not machine.storage.exists(f"{A}/t-0")
         assert not logs.open_again(partition), "its folder comes back first"
@@ -131,7 +131,7 @@ class TestAFolderThatIsAway:
         assert machine.look(away, 1) == []
         machine.storage.heal()
         assert machine.look(away) == [partition]
-        assert (partition.high_watermark, partition.takes_appends) == (1, True)
+        assert (partition.high_watermark, partition.condition.takes_appends) == (1, True)
         assert away.places_of([partition]) == {id_of(away, 1): [1]}
 
     def test_a_partition_that_is_deleted_meanwhile_is_told_to_be_left(self, machine, away):
@@ -159,10 +159,10 @@ class TestOpeningAgain:
         logs = machine.start()
         partition = logs.partitions["t", 0]
         assert not logs.open_again(partition)
-        assert partition.fault
+        assert partition.condition.fault
         machine.storage.heal()
         assert logs.open_again(partition)
-        assert (partition.fault, partition.high_watermark) == (None, 1)
+        assert (partition.condition.fault, partition.high_watermark) == (None, 1)
 
     def test_one_in_memory_is_served_until_the_disk_takes_it(self, machine, caplog):
         logs = machine.start()
@@ -171,10 +171,10 @@ class TestOpeningAgain:
         machine.storage.unwritable["t-0"] = 28
         logs = machine.start()
         partition = logs.partitions["t", 0]
-        assert (partition.fault, partition.takes_appends) == (None, False)
+        assert (partition.condition.fault, partition.condition.takes_appends) == (None, False)
         assert not logs.open_again(partition)
         assert "still kept in memory" in caplog.text
-        assert (partition.fault, partition.high_watermark) == (None, 1)
+        assert (partition.condition.fault, partition.high_watermark) == (None, 1)
         machine.storage.heal()
         assert machine.look(logs) == [partition]
         append(partition)
@@ -196,7 +196,7 @@ class TestRetention:
         append(old)
         append(fresh, NOW_MS)
         append(offline)
-        offline.go_offline("no disk")
+        offline.condition.go_offline("no disk")
         assert logs.apply_retention(NOW_MS) == [old]
         assert logs.finish_retention(NOW_MS) == []
 

@@ -94,7 +94,7 @@ def test_a_full_disk_is_freed_of_what_snapshots_of_the_last_process_speak_of(end
     closed = len(model.partition.segments) - 1
     end(model)
     model.storage.fail("write", ".snapshot", times=ALL, code=errno.ENOSPC)
-    model.partition.stop("no room")
+    model.partition.condition.stop("no room")
     assert len(model.partition.apply_retention(LATER_MS)) == closed
 
 

@@ -148,7 +148,7 @@ def test_a_failed_write_is_taken_back_and_the_next_one_works(model, part):
     with pytest.raises(StorageFault):
         model.flush()
     partition = model.partition
-    assert (partition.log_end_offset, partition.high_watermark, partition.fault) == (4, 4, None)
+    assert (partition.log_end_offset, partition.high_watermark, partition.condition.fault) == (4, 4, None)
     assert append(model, 9).base_offset == 4
     model.flush()
     assert read_all(partition)[:4] == before
@@ -196,7 +196,7 @@ def test_a_partition_that_cannot_be_rolled_back_takes_no_more_and_is_read(model)
     model.storage.fail("truncate")
     with pytest.raises(StorageFault):
         model.flush()
-    assert model.partition.fault is None
+    assert model.partition.condition.fault is None
     with pytest.raises(StorageFault, match="takes no appends"):
         append(model)
     assert read_all(model.partition), "reading goes on"
@@ -208,7 +208,7 @@ def test_after_a_failed_sync_nothing_is_taken(model):
     model.storage.fail("sync")
     with pytest.raises(StorageFault):
         model.partition.sync()
-    assert "may not be on the disk" in model.partition.stopped
+    assert "may not be on the disk" in model.partition.condition.stopped
     with pytest.raises(StorageFault):
         append(model)
     with pytest.raises(StorageFault):
@@ -225,7 +225,7 @@ def test_a_roll_that_fails_leaves_the_log_as_it_was(model, operation):
     model.storage.fail(operation, times=2)
     with pytest.raises(StorageFault):
         append(model, size=300)
-    assert (bases(model), model.partition.fault) == ([0], None)
+    assert (bases(model), model.partition.condition.fault) == ([0], None)
     model.storage.heal()
     append(model, size=300)
     model.flush()
@@ -595,12 +595,12 @@ def test_a_partition_whose_log_is_replaced_is_the_fresh_opening_and_takes_no_app
     for name in set(Partition.__slots__) - {"leader_epoch"}:
         assert type(getattr(partition, name)) is type(getattr(fresh, name)), name
     assert partition.segments is opened.segments
-    assert "not known to be on the disk" in partition.stopped
-    assert (fresh.stopped, fresh.fault) == (None, None)
+    assert "not known to be on the disk" in partition.condition.stopped
+    assert (fresh.condition.stopped, fresh.condition.fault) == (None, None)
     assert partition.leader_epoch == max(epoch, opened.leader_epoch) > epoch
     partition.rewrite_job()()
-    assert partition.takes_appends
+    assert partition.condition.takes_appends
     fresh.leader_epoch = partition.leader_epoch + 1
     fresh.replace_log(replace(opened, stopped="no room"))
-    assert fresh.stopped == "no room"
+    assert fresh.condition.stopped == "no room"
     assert fresh.leader_epoch == partition.leader_epoch + 1, "an epoch that clients know never falls"

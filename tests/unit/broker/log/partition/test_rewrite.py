@@ -50,7 +50,7 @@ def model():
 def test_a_sync_after_a_failed_one_would_prove_nothing(model):
     """The storage forgets what it failed to sync, as kernels do: without a repair a power cut takes it."""
     stopped(model)
-    model.partition._sync_state.resume()
+    model.partition.condition.resume()
     model.partition._sync_state.rewritten(0)
     model.partition.sync()
     assert len(after_power_cut(model)) == 3
@@ -81,7 +81,7 @@ def test_a_rewrite_goes_on_where_what_was_queued_cannot_be_written(model):
     with pytest.raises(StorageFault):
         model.flush()
     job()
-    assert model.partition.takes_appends
+    assert model.partition.condition.takes_appends
     assert len(after_power_cut(model)) == 3
 
 
@@ -90,7 +90,7 @@ def test_repair_has_everything_on_the_disk_and_appends_go_on(model):
     before = read_all(model.partition)
     assert len(before) == 6, "reading goes on"
     model.partition.rewrite_job()()
-    assert model.partition.takes_appends
+    assert model.partition.condition.takes_appends
     assert model.partition.recovery_point == 6
     written(model, 1)
     model.partition.sync()
@@ -109,7 +109,7 @@ def test_repair_reaches_over_segments():
         model.partition.sync()
     with pytest.raises(StorageFault):
         model.partition.rewrite_job()()
-    assert model.partition.stopped
+    assert model.partition.condition.stopped
     before = read_all(model.partition)
     model.storage.heal()
     model.partition.rewrite_job()()
@@ -129,7 +129,7 @@ def test_while_the_disk_fails_a_repair_changes_nothing(model, operation, code):
         assert len(read_all(model.partition)) == 6
     model.storage.heal()
     model.partition.rewrite_job()()
-    assert model.partition.takes_appends
+    assert model.partition.condition.takes_appends
     assert len(after_power_cut(model)) == 6
 
 
@@ -154,7 +154,7 @@ def test_what_a_failed_write_has_left_is_cut_off(model):
     model.storage.fail("truncate", ".log")
     with pytest.raises(StorageFault):
         model.flush()
-    assert model.partition.stopped
+    assert model.partition.condition.stopped
     model.partition.rewrite_job()()
     written(model, 1)
     model.partition.sync()
@@ -165,8 +165,8 @@ def test_what_the_cache_has_given_up_is_not_made_up(model):
     """The unsynced records are nowhere any more: the partition is opened again as after a crash, and their offsets come anew."""
     stopped(model, evicting=True)
     model.partition.rewrite_job()()
-    assert model.partition.fault is not None
-    assert not model.partition.takes_appends
+    assert model.partition.condition.fault is not None
+    assert not model.partition.condition.takes_appends
 
 
 def test_no_descriptor_to_sync_by_is_no_lost_write(model):
@@ -175,7 +175,7 @@ def test_no_descriptor_to_sync_by_is_no_lost_write(model):
     model.partition.segments[0].log.close()
     with pytest.raises(StorageFault):
         model.partition.sync()
-    assert model.partition.takes_appends
+    assert model.partition.condition.takes_appends
     model.partition.sync()
     assert len(after_power_cut(model)) == 3
 
@@ -212,7 +212,7 @@ def test_seals_that_cannot_be_written_stop_nothing_and_come_later():
     for _ in range(3):
         model.partition.sync()
         written(model, 1)
-    assert model.partition.takes_appends
+    assert model.partition.condition.takes_appends
     model.partition.sync()
     assert model.storage.exists(f"{DIRECTORY}/horolog-seals")
     assert not model.partition.sync_is_due(NOW_MS)

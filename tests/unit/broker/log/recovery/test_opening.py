@@ -93,16 +93,16 @@ def test_it_is_read_and_goes_on_when_it_can_be_written(machine, broken):
     logs = machine.start()
     partition = logs.partitions["t", 0]
     check_reads(partition)
-    assert partition.fault is None
-    assert "nothing can be written" in partition.stopped
+    assert partition.condition.fault is None
+    assert "nothing can be written" in partition.condition.stopped
     with pytest.raises(StorageFault, match="takes no appends"):
         append(partition, NOW_MS)
     machine.wait_for_disks(logs)
-    assert "nothing can be written" in partition.stopped
+    assert "nothing can be written" in partition.condition.stopped
     assert machine.logs_of() == before
     machine.storage.heal()
     machine.wait_for_disks(logs, 600)
-    assert partition.stopped is None
+    assert partition.condition.stopped is None
     assert storage_below(partition) is None
     append(partition, NOW_MS + COUNT)
     partition.sync()
@@ -123,7 +123,7 @@ def test_a_torn_tail_is_cut_in_memory_until_there_is_room(machine):
     assert file.size() == size_bytes
     machine.storage.heal()
     machine.wait_for_disks(logs)
-    assert logs.partitions["t", 0].takes_appends
+    assert logs.partitions["t", 0].condition.takes_appends
     assert file.size() == size_bytes - 100
     assert any(name.endswith(".torn") for name in machine.storage.list_dir("/srv/data/t-0"))
 
@@ -146,14 +146,14 @@ def test_retention_frees_a_full_disk_on_which_nothing_can_be_written(machine):
     kept = [name for name in machine.storage.list_dir("/srv/data/t-0") if name.endswith(".log")]
     assert kept == [f"{partition.segments[0].base_offset:020d}.log"]
     machine.wait_for_disks(logs, 30)
-    assert partition.takes_appends, "there is room now"
+    assert partition.condition.takes_appends, "there is room now"
     assert partition.log_end_offset == COUNT
 
 
 def test_a_file_that_cannot_be_read_leaves_the_partition_offline(machine):
     fill(machine)
     machine.storage.fail("read", ".log", times=1 << 30, code=errno.EACCES)
-    assert machine.start().partitions["t", 0].fault is not None
+    assert machine.start().partitions["t", 0].condition.fault is not None
 
 
 def test_a_folder_that_cannot_be_written_at_all_is_refused_and_the_way_out_is_named(machine):
@@ -209,7 +209,7 @@ def test_a_log_that_was_left_as_it_should_be_is_not_opened_for_appends_where_non
         open_writable(PLACE, CONFIG, Resources(machine.storage), stopped)
     partition = Partition(open_readable(PLACE, CONFIG, Resources(machine.storage), stopped))
     check_reads(partition)
-    assert not partition.takes_appends
+    assert not partition.condition.takes_appends
 
 
 def test_an_empty_log_is_read_over_a_disk_that_takes_nothing():
@@ -219,6 +219,6 @@ def test_an_empty_log_is_read_over_a_disk_that_takes_nothing():
         storage.make_dir(path)
     storage.unwritable["t-0"] = errno.ENOSPC
     partition = Partition(open_readable(PLACE, CONFIG, Resources(storage), KILLED))
-    assert (partition.log_end_offset, partition.takes_appends) == (0, False)
+    assert (partition.log_end_offset, partition.condition.takes_appends) == (0, False)
     storage.heal()
     probe_below(partition, storage)

@@ -40,7 +40,7 @@ def test_a_round_finds_each(logs, tmp_path):
         log_path(tmp_path, index).unlink()
     for _ in range(ROUND_STEPS):
         presence.step(logs.partitions.values())()
-    assert [key[1] for key, one in logs.partitions.items() if not one.takes_appends] == [0, 7, COUNT - 1]
+    assert [key[1] for key, one in logs.partitions.items() if not one.condition.takes_appends] == [0, 7, COUNT - 1]
 
 
 def test_what_was_written_since_its_sync_is_looked_for_every_time(logs, tmp_path):
@@ -48,7 +48,7 @@ def test_what_was_written_since_its_sync_is_looked_for_every_time(logs, tmp_path
     append(logs.partitions["t", COUNT - 1])
     log_path(tmp_path, COUNT - 1).unlink()
     presence.step(logs.partitions.values())()
-    assert "put the very file back" in logs.partitions["t", COUNT - 1].stopped
+    assert "put the very file back" in logs.partitions["t", COUNT - 1].condition.stopped
 
 
 def test_retention_and_deletion_are_no_loss(logs, tmp_path):
@@ -63,7 +63,7 @@ def test_retention_and_deletion_are_no_loss(logs, tmp_path):
     partition.apply_retention(NOW_MS)
     for each in job:
         each()
-    assert all(one.takes_appends for one in logs.partitions.values())
+    assert all(one.condition.takes_appends for one in logs.partitions.values())
 
 
 @pytest.mark.parametrize("replaced", [False, True])
@@ -91,13 +91,13 @@ def test_files_that_cannot_be_looked_for_stop_nothing(logs, monkeypatch, caplog)
     assert repr(presence) == "<Presence: 0 partitions left in this round>"
     presence.step(logs.partitions.values())()
     assert "cannot be looked for: an input/output error" in caplog.text
-    assert all(one.takes_appends for one in logs.partitions.values())
+    assert all(one.condition.takes_appends for one in logs.partitions.values())
 
 
 def test_a_partition_that_is_stopped_already_keeps_its_reason(logs, tmp_path):
     presence, partition = Presence(), logs.partitions["t", 0]
     log_path(tmp_path, 0).unlink()
     look = presence.step(logs.partitions.values())
-    partition.stop("a sync has failed")
+    partition.condition.stop("a sync has failed")
     look()
-    assert partition.stopped == "a sync has failed"
+    assert partition.condition.stopped == "a sync has failed"

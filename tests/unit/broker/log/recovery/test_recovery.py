@@ -591,5 +591,5 @@ def test_what_stands_for_a_partition_says_why_and_whose_it_is(metadata, is_known
     before = storage.list_dir(ELSEWHERE.directory)
     partition = offline_partition(ELSEWHERE, small_config(), Resources(storage), "no disk", 7)
     assert (partition.topic_id is not None) is is_known
-    assert ("no disk" in partition.fault, partition.log_start_offset) == (True, 7)
+    assert ("no disk" in partition.condition.fault, partition.log_start_offset) == (True, 7)
     assert storage.list_dir(ELSEWHERE.directory) == before

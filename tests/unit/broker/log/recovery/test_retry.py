@@ -3,7 +3,8 @@
 from types import SimpleNamespace
 
 from horolog.broker.clock import ManualClock
-from horolog.broker.log.partition import DELETED
+from horolog.broker.log.partition import SERVING, Condition
+from horolog.broker.log.partition.condition import DELETED, State
 from horolog.broker.log.recovery import Retries
 from horolog.broker.log.recovery.retry import LONGEST_REOPENING_PAUSE_S, LONGEST_REPAIR_PAUSE_S
 from horolog.broker.log.storage import StorageFault
@@ -15,22 +16,17 @@ class Stand:
     """A partition as far as `Retries` looks at it."""
 
     def __init__(self, *, fault=None, stopped=None):
-        self.fault = fault
-        self.stopped = stopped
+        self.condition = Condition("t-0", State(fault, stopped))
         self.folder = SimpleNamespace(storage=None)
         self.broken = True
         self.repairs = 0
-
-    @property
-    def takes_appends(self):
-        return self.fault is None and self.stopped is None
 
     def rewrite_job(self):
         def job():
             self.repairs += 1
             if self.broken:
                 raise StorageFault("still")
-            self.stopped = None
+            self.condition.resume()
 
         return job
 
@@ -55,7 +51,7 @@ def test_a_stopped_partition_is_tried_at_once_then_less_often_and_resumes_soon_a
     assert 600 / LONGEST_REPAIR_PAUSE_S <= partition.repairs <= 600 / LONGEST_REPAIR_PAUSE_S + 8
     partition.broken = False
     run(retries, clock, [partition], LONGEST_REPAIR_PAUSE_S + 1)
-    assert partition.takes_appends
+    assert partition.condition.takes_appends
     assert "0 partitions" in repr(retries)
 
 
@@ -90,7 +86,7 @@ def test_an_offline_partition_is_opened_again_and_repaired():
         tried.append(one)
         if partition.broken:
             return False
-        one.fault, one.stopped = None, "was offline"
+        one.condition.state = State(stopped="was offline")
         return True
 
     retries = Retries(clock.monotonic, open_again)
@@ -100,7 +96,7 @@ def test_an_offline_partition_is_opened_again_and_repaired():
     partition.broken = False
     run(retries, clock, [partition], LONGEST_REOPENING_PAUSE_S + 1, reopened=reopened)
     assert reopened == [partition]
-    assert partition.takes_appends
+    assert partition.condition.takes_appends
 
 
 def test_one_offline_partition_is_opened_at_a_time():
@@ -109,12 +105,12 @@ def test_one_offline_partition_is_opened_at_a_time():
     partitions = [Stand(fault="x") for _ in range(5)]
 
     def open_again(one):
-        one.fault = None
+        one.condition.state = SERVING
         return True
 
     retries = Retries(clock.monotonic, open_again)
     for count in range(5):
-        assert sum(one.takes_appends for one in partitions) == count
+        assert sum(one.condition.takes_appends for one in partitions) == count
         assert len(retries.step(partitions)[0]) == 1
 
 

@@ -175,7 +175,7 @@ def test_what_cannot_be_read_is_told_and_what_is_before_it_given():
 def test_a_stopped_partition_converts_what_is_sound():
     model = large()
     fill(model, 100)
-    model.partition.stop("for the test")
+    model.partition.condition.stop("for the test")
     data = model.partition.read(40, 1 << 20, upconvert=Allowance())
     assert [one.offset for one in iter_records(data)] == list(range(40, 100))
     assert {entry.magic for entry in heads_in(data)} == {2}
