@@ -4,6 +4,7 @@ import struct
 
 import pytest
 
+from horolog.broker.log.partition import closing
 from horolog.broker.log.producers import snapshot_file
 from tests.support.log_model import DIRECTORY, Model, small_config
 from tests.support.transactional import aborted_in
@@ -76,7 +77,7 @@ def test_transaction_index(kind, was_clean, seals):
     aborted = aborted_in(model.partition, 0, end)
     assert len(aborted) == 6
     assert len(bases(model)) > 2
-    model.partition.close()
+    closing.close(model.partition)
     if not seals:
         model.storage.remove(f"{DIRECTORY}/horolog-seals")
     files = paths(model, ".txnindex")
@@ -98,7 +99,7 @@ def test_transaction_index(kind, was_clean, seals):
 def test_producer_snapshot(kind, was_clean):
     """Producers are known again from the log: a batch that is sent again is told where it is."""
     model = built()
-    model.partition.close()
+    closing.close(model.partition)
     newest = paths(model, ".snapshot")[-1]
     oldest = paths(model, ".snapshot")[0]
     data = model.storage.read_all(newest)
@@ -113,7 +114,7 @@ def test_producer_snapshot(kind, was_clean):
     else:
         put(model, newest, {"emptied": b"", "random": bytes(range(200)), "cut": data[:-7]}[kind])
     model.reopen(was_clean=was_clean)
-    found = {one.producer_id: one.last_sequence for one in model.partition.producers().snapshot()}
+    found = {one.producer_id: one.last_sequence for one in model.partition.producers.snapshot()}
     if kind == "an older one's contents":
         assert found.keys() <= expected.keys()  # a whole snapshot under another name of the same log is believed
     else:

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from horolog.broker.log.partition import closing
 from horolog.broker.log.segments import segment as segment_module
 from horolog.pipeline import plan
 from horolog.pipeline.offline import make_plan, read_pieces, tasks
@@ -49,7 +50,7 @@ def test_a_golden_folder_holds_what_its_broker_would_read(name, stage, golden_ro
 def let_go(manager):
     """Give the descriptors back without stopping cleanly: Spark's gateway cannot do with more than 1024 in this process."""
     for partition in manager.partitions.values():
-        partition.close_files()
+        closing.close_files(partition)
 
 
 @pytest.mark.parametrize("name", sorted({name for name, stage in golden.names() if stage == "clean"}))

@@ -5,6 +5,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from horolog.broker.log.partition import closing
 from horolog.protocol.records.head import heads_in
 from tests.support.log_model import CODECS, DIRECTORY, Model, small_config
 
@@ -69,7 +70,7 @@ def built(history, interval, segment_bytes):
 )
 def test_spoilt_indexes_cost_time_but_never_an_answer(history, interval, segment_bytes, how, seed, also_seals):
     model = built(history, interval, segment_bytes)
-    model.partition.close()
+    closing.close(model.partition)
     model.written = model.partition.high_watermark
     chance = random.Random(seed)
     names = sorted(name for name in model.storage.list_dir(DIRECTORY) if name.endswith("index"))

@@ -83,7 +83,7 @@ class Run:
         """What comes with the checkpoints."""
         self.flush()
         self.model.partition.set_active_apart(NOW_MS)
-        self.model.partition._save_snapshot()
+        self.model.partition.save_snapshot()
         self.sync()
 
     def end(self) -> None:

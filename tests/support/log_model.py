@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from horolog.broker.log.partition import Partition, Resources
+from horolog.broker.log.partition import Partition, Resources, closing
 from horolog.broker.log.recovery import Circumstances, Place, create_partition, open_partition
 from horolog.broker.log.segments import Found
 from horolog.broker.log.storage import MemoryStorage
@@ -98,7 +98,7 @@ class Model:
         self.partition = open_partition(Place("t", 0, DIRECTORY), self.config, Resources(self.storage), known)
 
     def close_and_open(self) -> None:
-        self.partition.close()
+        closing.close(self.partition)
         self.written = self.synced = self.partition.high_watermark
         self.reopen(was_clean=True)
 

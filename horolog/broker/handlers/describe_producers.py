@@ -43,7 +43,7 @@ def _describe(broker: BrokerView, name: str, index: int) -> PartitionResponse:
     return PartitionResponse(
         partition_index=index,
         error_code=ErrorCode.NONE,
-        active_producers=[_producer(producer_id, one) for producer_id, one in found.producers()],
+        active_producers=[_producer(producer_id, one) for producer_id, one in found.producers],
     )
 
 

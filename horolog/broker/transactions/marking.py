@@ -79,7 +79,7 @@ class Marking:
 
     def _append(self, partition: Partition, producer: Producer, coordinator_epoch: int, *, committed: bool) -> None:
         """No coordinator but this one is left, so whoever wrote the last marker does not fence it."""
-        known = partition.producers().get(producer.id)
+        known = partition.producers.get(producer.id)
         epoch = coordinator_epoch if known is None else max(coordinator_epoch, known.coordinator_epoch)
         append_marker(partition, producer.id, producer.epoch, Marker(committed, epoch), self._clock.wall_ms())
 
@@ -122,7 +122,7 @@ class Marking:
         """Every transaction that is open in some partition."""
         for topic in self._cluster.topics.values():
             for partition in topic.led_here:
-                if partition.condition.fault is None and partition.producers().first_undecided_offset is not None:
+                if partition.condition.fault is None and partition.producers.first_undecided_offset is not None:
                     yield from ((producer, partition) for producer in _with_open_transactions(partition))
 
     def abort_stray(self, producer: Producer, partition: Partition, failed: Callable[[], None]) -> None:
@@ -147,4 +147,4 @@ class Marking:
 
 
 def _with_open_transactions(partition: Partition) -> list[Producer]:
-    return [Producer(number, one.epoch) for number, one in partition.producers() if one.transaction_start >= 0]
+    return [Producer(number, one.epoch) for number, one in partition.producers if one.transaction_start >= 0]

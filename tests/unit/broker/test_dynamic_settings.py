@@ -108,7 +108,7 @@ async def test_silent_producers_are_forgotten_after_another_time():
         old = machine.topic("old").find(0)
         await alter(machine.connect(), "producer.id.expiration.ms", "5000")
         new = machine.topic("new").find(0)
-        assert old.producers().expiration_ms == new.producers().expiration_ms == 5000
+        assert old.producers.expiration_ms == new.producers.expiration_ms == 5000
 
 
 async def test_compaction_looks_more_often():

@@ -99,7 +99,7 @@ class Compactor:
         inputs = Inputs(
             plan,
             partition.config,
-            dict(partition.producers().last_records()),
+            dict(partition.producers.last_records()),
             partition.aborted.overlapping(first, end),
             now_ms,
             memory_bytes,

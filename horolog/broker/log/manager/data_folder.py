@@ -19,7 +19,7 @@ from horolog.broker.clock import Clock
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints, TopicPartition
 from horolog.broker.log.manager.identity import DataFolderError, FolderIdentity, FolderUnusable
-from horolog.broker.log.partition import Partition, Resources
+from horolog.broker.log.partition import Partition, Resources, closing
 from horolog.broker.log.recovery import Circumstances, Place, create_partition, offline_partition, open_readable
 from horolog.broker.log.storage import NOT_WRITABLE, FolderInUse, Lock, Storage, StorageFault, parent_of
 from horolog.broker.topic_settings import TopicConfig
@@ -103,7 +103,7 @@ class DataFolder:
         """Let go of a folder whose disk does not work, with whatever was opened in it."""
         self.fault = reason
         for partition in self.partitions.values():
-            partition.close_files()
+            closing.close_files(partition)
         self.partitions.clear()
         self.release()
 
@@ -239,7 +239,7 @@ class DataFolder:
     def delete(self, partition: Partition) -> None:
         """The partition is gone for good when this returns; its files are removed after `file.delete.delay.ms`."""
         name = f"{partition.topic}-{partition.index}.{uuid.uuid4().hex}{DELETED_FOLDER_SUFFIX}"
-        partition.delete(f"{self.path}/{name}")
+        closing.delete(partition, f"{self.path}/{name}")
         self.partitions.pop((partition.topic, partition.index), None)
         if partition.config.compact:
             self.checkpoints.forget_cleaned(partition)

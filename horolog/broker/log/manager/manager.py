@@ -16,7 +16,7 @@ from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager.data_folder import DataFolder, partition_of
 from horolog.broker.log.manager.data_folders import DataFolders
 from horolog.broker.log.manager.folder_checkpoints import TopicPartition
-from horolog.broker.log.partition import Partition, Resources
+from horolog.broker.log.partition import Partition, Resources, closing
 from horolog.broker.log.recovery import (
     Circumstances,
     Place,
@@ -107,7 +107,7 @@ class LogManager:
             now_ms=self._clock.wall_ms(),
             may_be_unsynced=True,
         )
-        partition.close_files()
+        closing.close_files(partition)
         in_memory = partition.condition.fault is None and storage_below(partition) is not None
         open_it = open_writable if in_memory else open_readable
         try:
@@ -130,7 +130,7 @@ class LogManager:
         if expiration_ms != self.resources.producer_expiration_ms:
             self.resources = replace(self.resources, producer_expiration_ms=expiration_ms)
             for partition in self.partitions.values():
-                partition.producers().expiration_ms = expiration_ms
+                partition.producers.expiration_ms = expiration_ms
 
     # -- topics come and go
 
@@ -225,7 +225,9 @@ class LogManager:
         """What removes files that have been out of use for long enough; may run in a worker."""
         jobs: list[Callable[[], None]] = []
         for partition in self.partitions.values():
-            jobs += [segment.remove_files for segment in partition.take_doomed(now_ms)]
+            jobs += [
+                segment.remove_files for segment in partition.doomed.take(now_ms, partition.config.file_delete_delay_ms)
+            ]
         for folder in self.folders.usable():
             jobs += folder.removal_jobs(now_ms)
         return jobs
@@ -268,9 +270,9 @@ class LogManager:
         The disk is waited for in `each`, which may be a pool's map: one after the other, thousands of partitions take minutes.
         """
         everything = list(self.partitions.values())
-        closed = [one for one in everything if _tried(one, Partition.complete)]
+        closed = [one for one in everything if _tried(one, closing.complete)]
         settled = list(each(_settle, closed))
-        clean = {one for one, done in zip(closed, settled, strict=True) if done and _tried(one, Partition.let_go)}
+        clean = {one for one, done in zip(closed, settled, strict=True) if done and _tried(one, closing.let_go)}
         for folder in self.folders.usable():
             folder.close(
                 cleanly=all(one in clean and one.condition.takes_appends for one in folder.partitions.values())
@@ -279,12 +281,12 @@ class LogManager:
     def abandon(self) -> None:
         """Let go of the folder as it is, as if the process had ended."""
         for partition in self.partitions.values():
-            partition.close_files()
+            closing.close_files(partition)
         self.folders.release()
 
 
 def _settle(partition: Partition) -> bool:
-    return _tried(partition, Partition.settle)
+    return _tried(partition, closing.settle)
 
 
 def _tried(partition: Partition, step: Callable[[Partition], None]) -> bool:

@@ -1,6 +1,6 @@
 """One partition: its segments, when they roll and expire, and how much of them is on the disk."""
 
-from horolog.broker.log.partition import rewrite
+from horolog.broker.log.partition import closing, rewrite
 from horolog.broker.log.partition.condition import SERVING, Condition
 from horolog.broker.log.partition.markers import append_marker
 from horolog.broker.log.partition.opened import Opened, Resources
@@ -14,5 +14,6 @@ __all__ = [
     "Partition",
     "Resources",
     "append_marker",
+    "closing",
     "rewrite",
 ]

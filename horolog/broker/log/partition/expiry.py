@@ -60,7 +60,7 @@ class Expiry:
     def dispensable(self, partition: Partition, expired: Sequence[Expired]) -> list[Segment]:
         """Of the segments that have expired, none of which is active, those that may go now."""
         segments = partition.segments[: len(expired)]
-        upto = self._sync_state.snapshot_offset if len(partition.producers()) else partition.log_end_offset
+        upto = self._sync_state.snapshot_offset if len(partition.producers) else partition.log_end_offset
         going = [one for one in segments if one.next_offset <= upto]
         self.waiting_upto = partition.segments[len(expired)].base_offset if len(going) < len(segments) else None
         for segment, one in zip(going, expired, strict=False):

@@ -29,7 +29,7 @@ def append_marker(partition: Partition, producer_id: int, producer_epoch: int, m
         transactional=True,
         marker=marker,
     )
-    verdict = partition.producers().check(batch)
+    verdict = partition.producers.check(batch)
     if isinstance(verdict, Rejected):
         raise Refused(verdict.code, verdict.message)
     data = encode_marker(

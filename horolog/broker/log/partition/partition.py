@@ -10,21 +10,21 @@ until its folder has been opened again (`replace_log`). See `condition`.
 
 import logging
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
-from horolog.broker.log.integrity import Seal, seals
+from horolog.broker.log.integrity import Seal
 from horolog.broker.log.partition import retention, rewrite, rolling
 from horolog.broker.log.partition.aborted import AbortedTransactions
 from horolog.broker.log.partition.condition import SERVING, Condition, State
+from horolog.broker.log.partition.doomed import Doomed
 from horolog.broker.log.partition.durability import Durability
 from horolog.broker.log.partition.expiry import Expiry
 from horolog.broker.log.partition.opened import Opened
 from horolog.broker.log.partition.rewrite import Unreadable
 from horolog.broker.log.partition.sync_state import Snapshot
 from horolog.broker.log.partition.time_watch import kept_ms
-from horolog.broker.log.producers import Duplicate, ProducerBatch, ProducerStates, snapshot_file
+from horolog.broker.log.producers import Duplicate, ProducerBatch, snapshot_file
 from horolog.broker.log.segments import (
     Allowance,
     CleanedSegment,
@@ -35,7 +35,7 @@ from horolog.broker.log.segments import (
     convert_whole,
     swap_files,
 )
-from horolog.broker.log.storage import NO_DESCRIPTORS, OverlayStorage, StorageFault, parent_of
+from horolog.broker.log.storage import NO_DESCRIPTORS, OverlayStorage, StorageFault
 from horolog.broker.log.validation import AppendResult, Refused, Validated, check, too_large
 from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.records.record import MAX_INT64
@@ -57,23 +57,18 @@ class Partition:
     __slots__ = (
         "_active",
         "_config",
-        "_doomed",
-        "_durability",
-        "_epochs",
         "_failed",
         "_kept_ms",
         "_limits",
-        "_producers",
-        "_reader",
         "_ready",
-        "_resources",
-        "_sync_state",
-        "_times",
         "aborted",
         "appended_bytes",
         "condition",
         "counts_to_flush",
         "directory",
+        "doomed",
+        "durability",
+        "epochs",
         "expiry",
         "folder",
         "high_watermark",
@@ -81,7 +76,12 @@ class Partition:
         "leader_epoch",
         "log_end_offset",
         "log_start_offset",
+        "producers",
+        "reader",
+        "resources",
         "segments",
+        "sync_state",
+        "times",
         "topic",
         "topic_id",
     )
@@ -102,21 +102,21 @@ class Partition:
         self.segments = opened.segments
         self.leader_epoch = opened.leader_epoch
         self.log_start_offset = opened.log_start_offset
-        self._resources = resources
+        self.resources = resources
         self._active = opened.segments[-1]
         self.log_end_offset = self.high_watermark = self._active.next_offset
-        self._producers = opened.producers
-        self._epochs = opened.epochs
+        self.producers = opened.producers
+        self.epochs = opened.epochs
         self.aborted = AbortedTransactions(resources.storage, self.directory, self.segments, opened.aborted)
         self._ready = False
         self._failed: StorageFault | None = None
-        self._reader = LogReader(self.segments)
-        self._times = TimeSearch(self.segments, resources.times)
-        self._sync_state = opened.sync_state()
-        self._durability = Durability(resources.storage, self.directory, self._sync_state)
-        self.expiry = Expiry(name, self._sync_state)
+        self.reader = LogReader(self.segments)
+        self.times = TimeSearch(self.segments, resources.times)
+        self.sync_state = opened.sync_state()
+        self.durability = Durability(resources.storage, self.directory, self.sync_state)
+        self.expiry = Expiry(name, self.sync_state)
         self.condition = Condition(name, state)
-        self._doomed: deque[tuple[int, Segment]] = deque()
+        self.doomed = Doomed()
         self.config = opened.config
         if opened.stopped is not None:
             self.condition.stop(opened.stopped)
@@ -141,13 +141,13 @@ class Partition:
         self.counts_to_flush = config.flush_messages < MAX_INT64
 
     def _rolling_limits(self) -> rolling.RollingLimits:
-        jitter_ms = rolling.draw_jitter_ms(self._config, self._resources.random)
+        jitter_ms = rolling.draw_jitter_ms(self._config, self.resources.random)
         return rolling.RollingLimits(self._active.base_offset, self._config, jitter_ms)
 
     @property
     def _is_believed(self) -> bool:
         """Whether a read shows the bytes on the disk: no sync has failed there, or nothing is written to it."""
-        return self.condition.state.stopped is None or isinstance(self._resources.storage, OverlayStorage)
+        return self.condition.state.stopped is None or isinstance(self.resources.storage, OverlayStorage)
 
     @property
     def size_bytes(self) -> int:
@@ -156,7 +156,7 @@ class Partition:
     @property
     def last_stable_offset(self) -> int:
         """Up to where every transaction is decided."""
-        first = self._producers.first_undecided_offset
+        first = self.producers.first_undecided_offset
         return self.high_watermark if first is None else min(max(first, self.log_start_offset), self.high_watermark)
 
     # -- appending
@@ -176,7 +176,7 @@ class Partition:
                 leader_epoch=self.leader_epoch,
             )
         except Refused as refused:
-            self._resources.counters.note_refusal(refused)
+            self.resources.counters.note_refusal(refused)
             raise
         if not checked.count:
             return AppendResult(-1, -1, NO_APPEND_TIME, self.log_start_offset, 0)
@@ -204,16 +204,16 @@ class Partition:
             self._roll(now_ms)
             active = self._active
         if not 0 <= now_ms - max_timestamp <= self._kept_ms:
-            self._resources.watch.note(self, self._resources.counters, max_timestamp, now_ms)
+            self.resources.watch.note(self, self.resources.counters, max_timestamp, now_ms)
         if max_timestamp < active.max_timestamp:
-            self._resources.counters.appends_out_of_order.value += 1
+            self.resources.counters.appends_out_of_order.value += 1
         active.append(checked)
         self.appended_bytes += size_bytes
         self.log_end_offset = last_offset + 1
-        if self._sync_state.waiting_since_ms < 0:
-            self._sync_state.append_waits(now_ms)
+        if self.sync_state.waiting_since_ms < 0:
+            self.sync_state.append_waits(now_ms)
         for batch in checked.batches:
-            completed = self._producers.update(batch, now_ms)
+            completed = self.producers.update(batch, now_ms)
             if completed is not None and completed.aborted:
                 self.aborted.waiting.append(completed.index_entry())
 
@@ -230,7 +230,7 @@ class Partition:
     def _check_producers(self, batches: Iterable[ProducerBatch]) -> Duplicate | None:
         """The place of a batch that is in the log already; raises Refused for one that must not be there."""
         for batch in batches:
-            verdict = self._producers.check(batch)
+            verdict = self.producers.check(batch)
             if isinstance(verdict, Duplicate):
                 return verdict
             if verdict is not None:
@@ -241,7 +241,7 @@ class Partition:
         """Before the first append since the partition was opened: indexes grow again, and the epoch is on record."""
         if self._active.seal is not None:
             self._active.prepare_to_append()
-        self._epochs.begin(self.leader_epoch, self.log_end_offset, self._resources.storage, self.directory)
+        self.epochs.begin(self.leader_epoch, self.log_end_offset, self.resources.storage, self.directory)
         self._ready = True
 
     def lead(self, epoch: int) -> None:
@@ -259,18 +259,18 @@ class Partition:
         except StorageFault:
             old.seal = None
             raise
-        self._sync_state.segment_written(old)
-        self._save_snapshot()
+        self.sync_state.segment_written(old)
+        self.save_snapshot()
         self.segments.append(new)
         self._active = new
         self._segments_changed()
         self._limits = self._rolling_limits()
-        self._resources.counters.segments_rolled.value += 1
+        self.resources.counters.segments_rolled.value += 1
 
     def _segments_changed(self) -> None:
-        self._times.forget()
-        self._reader.forget()
-        self._sync_state.segments_changed()
+        self.times.forget()
+        self.reader.forget()
+        self.sync_state.segments_changed()
 
     def write_pending(self) -> None:
         """Write now. If it fails, raise, and raise again from the next `flush`, which answers the waiting producers."""
@@ -297,24 +297,24 @@ class Partition:
             self._take_back(fault)
             raise
         self.high_watermark = self.log_end_offset
-        if self._producers.unwritten:
-            self._producers.written()
+        if self.producers.unwritten:
+            self.producers.written()
         if not active.sync.is_due:
-            self._sync_state.segment_written(active)
+            self.sync_state.segment_written(active)
         if self.aborted.waiting:
             self.aborted.write()
 
     def _take_back(self, fault: StorageFault) -> None:
         """Return to what the last flush left."""
-        self._resources.counters.write_failures.value += 1
+        self.resources.counters.write_failures.value += 1
         log.error("%s-%s: appends from %s on taken back: %s", self.topic, self.index, self.high_watermark, fault)
         try:
             self._active.roll_back()
-            self._sync_state.segment_written(self._active)  # else a power cut after a clean stop brings it back
+            self.sync_state.segment_written(self._active)  # else a power cut after a clean stop brings it back
         except StorageFault as second:
             self.condition.stop(f"{fault}; then {second}")
         self.log_end_offset = self.high_watermark
-        self._producers.undo_unwritten()
+        self.producers.undo_unwritten()
         self.aborted.waiting.clear()
 
     # -- syncing
@@ -322,18 +322,18 @@ class Partition:
     @property
     def recovery_point(self) -> int:
         """Everything before it is on the disk."""
-        return self._sync_state.recovery_point
+        return self.sync_state.recovery_point
 
     @property
     def flush_is_due(self) -> bool:
         """Whether `flush.messages` asks for a sync now, whatever the producer asked for."""
-        return self.log_end_offset - self._sync_state.recovery_point >= self._config.flush_messages
+        return self.log_end_offset - self.sync_state.recovery_point >= self._config.flush_messages
 
     def sync_is_due(self, now_ms: int) -> bool:
         """Whether `flush.ms` has passed, or a roll, a deletion or a scan has left something to be made durable."""
-        if self._sync_state.has_files_to_write:
+        if self.sync_state.has_files_to_write:
             return True
-        since_ms = self._sync_state.waiting_since_ms
+        since_ms = self.sync_state.waiting_since_ms
         return since_ms >= 0 and abs(now_ms - since_ms) >= self._config.flush_ms  # the clock may have been set back
 
     def sync(self) -> None:
@@ -342,17 +342,17 @@ class Partition:
             raise self._not_serving()
         try:
             self.aborted.flush()
-            self._durability.sync(self.segments, self.high_watermark)
+            self.durability.sync(self.segments, self.high_watermark)
         except StorageFault as fault:
             if not self.condition.is_deleted:
-                self._resources.counters.sync_failures.value += 1
+                self.resources.counters.sync_failures.value += 1
                 if fault.code not in NO_DESCRIPTORS:
                     self.condition.stop(f"what was written may not be on the disk: {fault}")
                 raise
 
     @property
     def has_unsynced(self) -> bool:
-        return self._sync_state.waiting_since_ms >= 0
+        return self.sync_state.waiting_since_ms >= 0
 
     def rewrite_job(self) -> Callable[[], None]:
         """What has a stopped partition take appends again once its disk works; raises StorageFault; may run in a worker."""
@@ -360,7 +360,7 @@ class Partition:
             StorageFault
         ):  # which the next flush tells; the job cuts off what was queued and is not written now
             self.write_pending()
-        job = self._durability.rewrite_job(self.segments, self._active, self.high_watermark)
+        job = self.durability.rewrite_job(self.segments, self._active, self.high_watermark)
 
         def rewrite_log() -> None:
             try:
@@ -379,20 +379,20 @@ class Partition:
         self._begin(opened, State(stopped="it was opened again, and what it holds is not known to be on the disk"))
         self.leader_epoch = leader_epoch
 
-    def _save_snapshot(self, replaces: int | None = None) -> None:
-        producers = self._producers
+    def save_snapshot(self, replaces: int | None = None) -> None:
+        producers = self.producers
         if len(producers):
             snapshot = Snapshot(self.log_end_offset, producers.snapshot(), producers.remembered(), replaces)
-            self._sync_state.save_snapshot(snapshot)
+            self.sync_state.save_snapshot(snapshot)
 
     def note_progress(self) -> None:
         """Now and then: have the active segment sealed up to here with the next sync, so that a crash costs no long scan."""
         active = self._active
         last = active.progress
         if self.condition.takes_appends and active.note_progress():
-            self._sync_state.segment_written(active)
-            self._sync_state.segments_changed()
-            self._save_snapshot(replaces=None if last is None else last.contents.next_offset)
+            self.sync_state.segment_written(active)
+            self.sync_state.segments_changed()
+            self.save_snapshot(replaces=None if last is None else last.contents.next_offset)
 
     # -- reading
 
@@ -417,7 +417,7 @@ class Partition:
                 return b""
             raise OffsetOutOfRange(f"{offset} is not in {self.log_start_offset} to {self.log_end_offset}")
         up = upconvert if believed else None
-        data = self._reader.read(offset, end_offset, written, max_bytes, at_least_one=at_least_one, upconvert=up)
+        data = self.reader.read(offset, end_offset, written, max_bytes, at_least_one=at_least_one, upconvert=up)
         if believed:
             return data
         whole = rewrite.sound(data, end_offset)
@@ -429,10 +429,10 @@ class Partition:
 
     def first_at_or_after(self, timestamp: int, upto: int | None = None) -> Found | None:
         """The first record, in offset order, with a timestamp at or after the given one; None if there is none."""
-        self._resources.counters.lookups_by_time.value += 1
+        self.resources.counters.lookups_by_time.value += 1
         end_offset = self.high_watermark if upto is None else min(upto, self.high_watermark)
         known_offset = end_offset if self._is_believed else min(end_offset, self.recovery_point)
-        found = self._times.first_at_or_after(timestamp, self.log_start_offset, known_offset)
+        found = self.times.first_at_or_after(timestamp, self.log_start_offset, known_offset)
         if found is None and known_offset < end_offset:
             raise self._not_serving()  # it may lie where the page cache has lost what was written
         return found
@@ -441,28 +441,24 @@ class Partition:
         """The first record with the largest timestamp of the log."""
         if not self._is_believed and self.recovery_point < self.high_watermark:
             raise self._not_serving()
-        return self._times.largest(self.log_start_offset, self.high_watermark)
+        return self.times.largest(self.log_start_offset, self.high_watermark)
 
     def offsets_before(self, timestamp: int, max_count: int, now_ms: int) -> list[int]:
         """ListOffsets v0: see `newest_before`. The log's end counts as a segment written now, unless the active segment is empty."""
         end = (self.high_watermark, now_ms) if self._active.size_bytes else None
-        return self._times.newest_before(timestamp, max_count, self.log_start_offset, end)
+        return self.times.newest_before(timestamp, max_count, self.log_start_offset, end)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """The largest known leader epoch not above `epoch` and where it ends; (-1, -1) if nothing is known of it."""
         if epoch == self.leader_epoch:
             return epoch, self.log_end_offset
-        return self._epochs.end_offset_for(epoch, self.log_end_offset)
+        return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
     def epoch_at(self, offset: int) -> int:
         """The leader epoch in which an offset was or will be written; -1 if that is not known."""
         if offset >= self.log_end_offset:
             return self.leader_epoch
-        return self._epochs.epoch_of(offset)
-
-    def producers(self) -> ProducerStates:
-        """The producers that have written here."""
-        return self._producers
+        return self.epochs.epoch_of(offset)
 
     # -- the start of the log moves
 
@@ -476,15 +472,15 @@ class Partition:
 
     def _move_start(self, offset: int) -> None:
         self.log_start_offset = offset
-        self._reader.forget()
-        if self._epochs.truncate_from_start(offset):
-            self._epochs.save(self._resources.storage, self.directory)
+        self.reader.forget()
+        if self.epochs.truncate_from_start(offset):
+            self.epochs.save(self.resources.storage, self.directory)
 
     def apply_retention(self, now_ms: int) -> list[retention.Expired]:
         """Take out of use what has outlived its time, size or start offset; says what. The rest goes with `finish_retention`."""
         self.write_pending()
         expired = self.expiry.find(self, now_ms)
-        self._producers.expire(now_ms)
+        self.producers.expire(now_ms)
         return self._expire(expired, now_ms)
 
     def finish_retention(self, now_ms: int) -> list[retention.Expired]:
@@ -496,12 +492,12 @@ class Partition:
         if expired and expired[-1].base_offset == self._active.base_offset:
             expired = self._without_active(expired, now_ms)
         going = self.expiry.dispensable(self, expired)
-        if self.expiry.waiting_upto is not None and not self._sync_state.has_snapshots:
-            self._save_snapshot()
+        if self.expiry.waiting_upto is not None and not self.sync_state.has_snapshots:
+            self.save_snapshot()
         try:
             for segment in going:
                 self.take_out(segment, now_ms)
-                self._resources.counters.segments_expired.value += 1
+                self.resources.counters.segments_expired.value += 1
         finally:  # also if a later one could not be renamed
             if self.segments[0].base_offset > self.log_start_offset:
                 self._move_start(self.segments[0].base_offset)
@@ -520,27 +516,19 @@ class Partition:
         """Rename a segment's files to `.deleted`; they are removed after `file.delete.delay.ms`. If that fails it stays."""
         segment.retire(DELETED_SUFFIX)
         self.segments.remove(segment)
-        self._doomed.append((now_ms + self._config.file_delete_delay_ms, segment))
+        self.doomed.add(segment, now_ms + self._config.file_delete_delay_ms)
         self._segments_changed()
         self.expiry.forget(segment.base_offset)
-        storage = self._resources.storage
+        storage = self.resources.storage
         snapshot = f"{self.directory}/{snapshot_file.file_name(segment.base_offset)}"
         if storage.exists(snapshot):  # of no use without the log
             storage.remove(snapshot)
         self.aborted.remove(segment.base_offset)
 
-    def take_doomed(self, now_ms: int) -> list[Segment]:
-        """The segments that have been out of use for long enough: their files are to be removed."""
-        taken = []
-        delay_ms = self._config.file_delete_delay_ms
-        while self._doomed and not now_ms < self._doomed[0][0] <= now_ms + delay_ms:  # nor if the clock was set back
-            taken.append(self._doomed.popleft()[1])
-        return taken
-
     @property
     def starts_inside_segment(self) -> bool:
         """Whether the log's start is not told by the name of its first segment, which a power cut may bring back."""
-        return self.log_start_offset > (0 if self._sync_state.names_are_unsynced else self.segments[0].base_offset)
+        return self.log_start_offset > (0 if self.sync_state.names_are_unsynced else self.segments[0].base_offset)
 
     # -- compaction
 
@@ -550,7 +538,7 @@ class Partition:
         After a StorageFault files and memory do not agree: a restart finishes what was begun (see `swap_files`).
         """
         complete = {one.base_offset: one for one in self.segments[:-1]}
-        storage = self._resources.storage
+        storage = self.resources.storage
         bases = [one.base_offset for one in cleaned]
         if not all(base in complete for one in cleaned for base in one.replaces):
             swap_files.discard(storage, self.directory, bases)
@@ -578,7 +566,7 @@ class Partition:
         self.write_pending()
         old, self._active = self._active, Segment.create(self.folder, self.log_end_offset, self._config, now_ms)
         self.segments.append(self._active)
-        self._sync_state.segment_written(old)
+        self.sync_state.segment_written(old)
         self._segments_changed()
         self._limits = self._rolling_limits()
 
@@ -589,55 +577,3 @@ class Partition:
         segment.take_over(seal)
         self._segments_changed()
         return True
-
-    # -- the end
-
-    def close(self) -> None:
-        """Write, complete, sync and seal everything. A partition that nothing has happened to costs nothing."""
-        self.complete()
-        self.settle()
-        self.let_go()
-
-    def complete(self) -> None:
-        """The first part of closing: write everything and say what there is to be sealed."""
-        if not self.condition.takes_appends:
-            return
-        self.flush()
-        if self._active.seal is None:
-            untouched = len(self.segments) == 1 and not self._active.end_bytes and not self._sync_state.has_work
-            seal = self._active.complete()
-            if untouched:
-                seals.save_unsynced(self._resources.storage, self.directory, [seal])
-            else:
-                self._sync_state.segment_written(self._active)
-                self._sync_state.segments_changed()
-                self._save_snapshot()
-
-    def settle(self) -> None:
-        """The second: wait for the disk. May run in a worker thread."""
-        if self.condition.takes_appends and self._sync_state.has_work:
-            self.sync()
-            if self._sync_state.has_work:
-                raise StorageFault("its seals could not be written", path=self.directory)
-
-    def let_go(self) -> None:
-        """The last: remove what waits for it, and give the descriptors back."""
-        for _, doomed in self._doomed:
-            doomed.remove_files()
-        self._doomed.clear()
-        self.close_files()
-
-    def close_files(self) -> None:
-        """Give every descriptor back without writing anything."""
-        for segment in self.segments:
-            segment.close()
-
-    def delete(self, aside: str) -> None:
-        """Rename the folder to `aside`, durably: the partition is gone, its files follow later."""
-        for segment in self.segments:
-            segment.removed = True
-        self.condition.delete()
-        self.close_files()
-        self._doomed.clear()
-        self._resources.storage.rename(self.directory, aside)
-        self._resources.storage.sync_dir(parent_of(aside))

@@ -17,7 +17,7 @@ from horolog.broker.cluster_file import ClusterFile, StoredCluster
 from horolog.broker.cluster_start import next_producer_id_of
 from horolog.broker.log.files import CheckpointError, meta_properties
 from horolog.broker.log.manager import LOCK_FILE
-from horolog.broker.log.partition import Partition, Resources
+from horolog.broker.log.partition import Partition, Resources, closing
 from horolog.broker.log.recovery import Place, open_partition
 from horolog.broker.log.storage import OverlayStorage, ReadOnlyStorage, RealStorage, Storage, StorageFault
 from horolog.broker.setting_types import ConfigType
@@ -81,7 +81,7 @@ def examine(data_dirs: Sequence[str], taken: Takeover, settings: Settings, now_m
                 one.unreadable.append({"partition": index, "reason": str(fault)})
                 continue
             _add(one, partition, now_ms)
-            partition.close_files()
+            closing.close_files(partition)
     return found
 
 

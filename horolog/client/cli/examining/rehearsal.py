@@ -12,7 +12,7 @@ from horolog.broker.clock import SystemClock
 from horolog.broker.log.files import LeaderEpochs, checkpoints, log_starts
 from horolog.broker.log.integrity import SEALS, SealsDamaged, seals
 from horolog.broker.log.manager import LOCK_FILE
-from horolog.broker.log.partition import Resources
+from horolog.broker.log.partition import Resources, closing
 from horolog.broker.log.recovery import Circumstances, Place, open_partition
 from horolog.broker.log.storage import (
     Changed,
@@ -179,7 +179,7 @@ def _recover(storage: Storage, report: PartitionReport, config: TopicConfig, kno
         partition = open_partition(
             Place(report.topic, report.index, report.directory), config, Resources(storage), known
         )
-        partition.close()
+        closing.close(partition)
     for finding in check_small_files(storage, report.directory):
         path = finding["file"]
         storage.rename(path, f"{path}.{stamp}{ASIDE}")

@@ -168,7 +168,7 @@ def test_snapshots_of_producers_do_not_pile_up(model):
         model.partition.note_progress()
         model.sync()
     assert len([name for name in model.storage.list_dir(DIRECTORY) if name.endswith(".snapshot")]) <= 2
-    assert len(model.partition.producers()) == 1
+    assert len(model.partition.producers) == 1
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -269,7 +269,7 @@ def test_aborted_transactions_are_compacted_away_and_stay_hidden():
         world.storage.remove(f"/data/{checkpoints.CLEANER_OFFSETS}")
         world.restart()
     assert world.partition.size_bytes < size / 2
-    state = world.partition.producers().get(5)
+    state = world.partition.producers.get(5)
     assert state.last_sequence == sequence - 1
 
 

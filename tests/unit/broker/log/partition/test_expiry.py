@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from horolog.broker.log.partition import closing
 from horolog.broker.log.segments import LOG_SUFFIX
 from horolog.broker.log.storage.memory_disk import ALL
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, send, small_config
@@ -45,7 +46,7 @@ def cut_power(model):
 
 
 def stop(model):
-    model.partition.close()
+    closing.close(model.partition)
     model.reopen(was_clean=True)
 
 
@@ -108,9 +109,9 @@ def test_where_nobody_is_known_everything_goes_at_once():
 
 def test_who_has_been_idle_for_too_long_keeps_nothing():
     model, _ = filled()
-    model.partition.producers().expiration_ms = RETENTION_MS
+    model.partition.producers.expiration_ms = RETENTION_MS
     assert len(model.partition.apply_retention(LATER_MS)) == 1
-    assert not len(model.partition.producers())
+    assert not len(model.partition.producers)
 
 
 def test_a_snapshot_that_cannot_be_written_keeps_the_last_segment_only(caplog):
@@ -160,7 +161,7 @@ def test_a_snapshot_asked_for_during_a_sync_waits_for_the_next():
         model.partition._roll(NOW_MS)
 
     model.partition.sync()
-    model.partition._sync_state.names_changed()
+    model.partition.sync_state.names_changed()
     storage.sync_dir = sync_dir_and_roll
     model.partition.sync()
     assert not [name for name in storage.list_dir(DIRECTORY) if name.endswith(".snapshot")]
@@ -178,7 +179,7 @@ def test_who_is_known_from_a_snapshot_only_is_known_when_aborted_transactions_ar
     kill(model)
     assert send(model, 0) == places[0]
     assert send(model, 0, producer_id=8) == 2
-    assert {producer_id for producer_id, _ in model.partition.producers()} == {7, 8}
+    assert {producer_id for producer_id, _ in model.partition.producers} == {7, 8}
 
 
 def test_nothing_waits_that_was_not_found():

@@ -11,7 +11,7 @@ from itertools import count
 import pytest
 
 from horolog.broker.log.integrity import seals
-from horolog.broker.log.partition import OffsetOutOfRange, Partition, Resources, append_marker
+from horolog.broker.log.partition import OffsetOutOfRange, Partition, Resources, append_marker, closing
 from horolog.broker.log.recovery import Circumstances, Place, open_log
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
@@ -440,18 +440,6 @@ def test_segments_that_cannot_be_renamed_stay_and_nothing_is_missing_behind_the_
     assert model.partition.log_start_offset == 2
 
 
-def test_files_out_of_use_stay_for_a_while():
-    model = Model(small_config(retention_ms=DAY_MS, segment_ms=1 << 60, file_delete_delay_ms=5000))
-    fill(model, [1, NOW_MS])
-    model.partition.apply_retention(NOW_MS)
-    deleted = {name for name in model.storage.list_dir(DIRECTORY) if name.endswith(".deleted")}
-    assert deleted == {f"{0:020d}{kind}.deleted" for kind in (".log", ".index", ".timeindex")}
-    assert model.partition.take_doomed(NOW_MS + 4999) == []
-    for segment in model.partition.take_doomed(NOW_MS + 5000):
-        segment.remove_files()
-    assert not deleted & set(model.storage.list_dir(DIRECTORY))
-
-
 def test_when_everything_is_too_old_an_empty_segment_remains():
     """Finding 23."""
     model = Model(small_config(retention_ms=DAY_MS, segment_ms=1 << 60))
@@ -536,26 +524,6 @@ def test_the_epoch_goes_up_after_a_stop_that_was_not_clean(model):
     assert model.partition.leader_epoch == 1
 
 
-# The end
-
-
-def test_closing_a_partition_that_nothing_has_happened_to_writes_nothing(model):
-    fill(model, [1, 2])
-    model.close_and_open()
-    before = dict(model.storage.operations)
-    model.partition.close()
-    assert {kind: count for kind, count in model.storage.operations.items() if count != before.get(kind)} == {}
-
-
-def test_a_deleted_partition_is_renamed_away(model):
-    fill(model, [1])
-    model.partition.delete("/data/t-0.x-delete")
-    assert model.storage.list_dir("/data") == ["t-0.x-delete"]
-    with pytest.raises(StorageFault):
-        append(model)
-    model.partition.sync()
-
-
 def test_reading_a_bad_sector_is_a_fault_of_that_read_only(model):
     fill(model, [1, 2])
     model.storage.fail("read", times=ALL)
@@ -588,7 +556,7 @@ def test_a_partition_whose_log_is_replaced_is_the_fresh_opening_and_takes_no_app
     model.flush()
     partition, epoch = model.partition, model.partition.leader_epoch
     known = Circumstances(was_clean=False, log_start_offset=0, now_ms=NOW_MS, may_be_unsynced=True)
-    partition.close_files()
+    closing.close_files(partition)
     opened = open_log(Place("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
     partition.replace_log(opened)
     fresh = Partition(replace(opened, leader_epoch=epoch - 5))

@@ -51,7 +51,7 @@ def test_a_sync_after_a_failed_one_would_prove_nothing(model):
     """The storage forgets what it failed to sync, as kernels do: without a repair a power cut takes it."""
     stopped(model)
     model.partition.condition.resume()
-    model.partition._sync_state.rewritten(0)
+    model.partition.sync_state.rewritten(0)
     model.partition.sync()
     assert len(after_power_cut(model)) == 3
 
@@ -227,7 +227,7 @@ def test_nothing_is_left_of_the_probe(model):
 def test_a_sync_that_waited_for_one_that_failed_fails_too(model):
     """It had looked at the partition before the other failed: two workers may sync one partition."""
     written(model, 3)
-    durability, log = model.partition._durability, model.partition.segments[0].log
+    durability, log = model.partition.durability, model.partition.segments[0].log
     late = []
 
     def sync_late():

@@ -23,7 +23,7 @@ def append(model, *timestamps, now_ms=NOW_MS):
 
 
 def counted(model):
-    counters: LogCounters = model.partition._resources.counters
+    counters: LogCounters = model.partition.resources.counters
     return (
         counters.appends_from_future.value,
         counters.appends_far_ahead.value,

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from horolog.broker.log.partition import closing
 from horolog.broker.log.producers import Remembered, RowFileError, producers_file
 from horolog.broker.log.producers.producers_file import FILE_NAME, Appended
 from horolog.broker.log.storage import MemoryStorage
@@ -38,7 +39,7 @@ def filled(config=None):
 
 
 def stop(model):
-    model.partition.close()
+    closing.close(model.partition)
     model.reopen(was_clean=True)
 
 
@@ -49,13 +50,13 @@ def kill(model):
 def roll_and_kill(model):
     """The snapshot of the roll is the newest; nothing was written behind it."""
     model.partition.set_active_apart(NOW_MS)
-    model.partition._save_snapshot()
+    model.partition.save_snapshot()
     model.partition.sync()
     model.reopen(was_clean=False)
 
 
 def stop_and_cut_power(model):
-    model.partition.close()
+    closing.close(model.partition)
     model.storage.crash(random.Random(1))
     model.reopen(was_clean=True)
 
@@ -82,7 +83,7 @@ def test_five_batches_are_known_after_a_restart(end):
 
 def test_the_snapshot_keeps_one_batch_of_each_as_kafka_has_it():
     model, _ = filled()
-    model.partition.close()
+    closing.close(model.partition)
     (snapshot,) = [name for name in model.storage.list_dir(DIRECTORY) if name.endswith(".snapshot")]
     assert len(model.storage.read_all(f"{DIRECTORY}/{snapshot}")) == 10 + 2 * 46
 
@@ -90,7 +91,7 @@ def test_the_snapshot_keeps_one_batch_of_each_as_kafka_has_it():
 @pytest.mark.parametrize("kind", ["missing", "emptied", "cut", "random", "older", "of other places"])
 def test_damage_costs_what_kafka_would_not_know_either(kind):
     model, places = filled()
-    model.partition.close()
+    closing.close(model.partition)
     data = model.storage.read_all(PATH)
     elsewhere = [
         one._replace(batches=[batch._replace(first_offset=batch.first_offset + 1) for batch in one.batches])
@@ -113,31 +114,31 @@ def test_damage_costs_what_kafka_would_not_know_either(kind):
     with pytest.raises(Refused):
         send(model, 12)
     assert send(model, 16) == model.partition.log_end_offset - 2
-    model.partition.close()
+    closing.close(model.partition)
     model.reopen(was_clean=True)
     assert [send(model, 14), send(model, 16)] == [places[7, 7], model.partition.log_end_offset - 2]
 
 
 def test_the_file_goes_when_there_is_nothing_to_keep():
     model, _ = filled()
-    model.partition.close()
+    closing.close(model.partition)
     assert model.storage.exists(PATH)
     model.reopen(was_clean=True)
     for pid in (7, 8):
         send(model, 0, pid, epoch=1)
-    model.partition.close()
+    closing.close(model.partition)
     assert not model.storage.exists(PATH)
 
 
 def test_a_marker_behind_the_last_batch_changes_nothing():
     """A snapshot has one time for both, that of the marker."""
     model, places = filled()
-    states = model.partition.producers()
+    states = model.partition.producers
     known = states.get(7)
     states._producers[7] = known._replace(last_timestamp=NOW_MS + 5)
-    model.partition.close()
+    closing.close(model.partition)
     model.reopen(was_clean=True)
-    assert model.partition.producers().get(7).batches == known.batches
+    assert model.partition.producers.get(7).batches == known.batches
     assert send(model, 10) == places[7, 5]
 
 
@@ -152,7 +153,7 @@ def test_dump_shows_it_and_doctor_finds_it_damaged():
     )
     assert summary == {"type": "summary", "entries": 2}
     model, _ = filled()
-    model.partition.close()
+    closing.close(model.partition)
     model.storage.write_atomically(PATH, data[:-1])
     (found,) = check_small_files(model.storage, DIRECTORY)
     assert found["file"] == PATH

@@ -4,6 +4,7 @@ import pytest
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.log.manager import LogManager
+from horolog.broker.log.partition import closing
 from horolog.broker.log.recovery import Presence
 from horolog.broker.log.recovery.presence import ROUND_STEPS
 from horolog.broker.log.storage import RealStorage, StorageFault
@@ -69,7 +70,7 @@ def test_retention_and_deletion_are_no_loss(logs, tmp_path):
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_file_that_is_another_is_not_written_to_even_if_its_descriptor_was_closed(logs, tmp_path, *, replaced):
     partition, path = logs.partitions["t", 0], log_path(tmp_path, 0)
-    partition.close_files()
+    closing.close_files(partition)
     data = path.read_bytes()
     if replaced:
         (tmp_path / "other").write_bytes(data)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from horolog.broker.log.partition import closing
 from horolog.broker.log.segments import Allowance, upconversion
 from horolog.broker.log.segments.upconversion import AT_ONCE_BYTES, CHUNK_BYTES
 from horolog.protocol.errors import DecodeError
@@ -153,7 +154,7 @@ def test_chunks_go_with_their_segment():
     model.partition.apply_retention(NOW_MS)
     assert chunks.get(gone, 0) is None
     assert chunks.used_bytes < used
-    model.partition.close_files()
+    closing.close_files(model.partition)
     assert chunks.used_bytes == 0
 
 

@@ -1,0 +1,64 @@
+"""The end of a partition: closed in three parts, of which one waits for the disk, or deleted.
+
+A partition that nothing has happened to costs nothing: its empty segment is sealed without a sync.
+"""
+
+from horolog.broker.log.integrity import seals
+from horolog.broker.log.partition.partition import Partition
+from horolog.broker.log.storage import StorageFault, parent_of
+
+
+def close(partition: Partition) -> None:
+    """Write, complete, sync and seal everything."""
+    complete(partition)
+    settle(partition)
+    let_go(partition)
+
+
+def complete(partition: Partition) -> None:
+    """The first part: write everything and say what there is to be sealed."""
+    if not partition.condition.takes_appends:
+        return
+    partition.flush()
+    active = partition.segments[-1]
+    if active.seal is None:
+        untouched = len(partition.segments) == 1 and not active.end_bytes and not partition.sync_state.has_work
+        seal = active.complete()
+        if untouched:
+            seals.save_unsynced(partition.folder.storage, partition.directory, [seal])
+        else:
+            partition.sync_state.segment_written(active)
+            partition.sync_state.segments_changed()
+            partition.save_snapshot()
+
+
+def settle(partition: Partition) -> None:
+    """The second: wait for the disk. May run in a worker thread."""
+    if partition.condition.takes_appends and partition.sync_state.has_work:
+        partition.sync()
+        if partition.sync_state.has_work:
+            raise StorageFault("its seals could not be written", path=partition.directory)
+
+
+def let_go(partition: Partition) -> None:
+    """The last: remove what waits for it, and give the descriptors back."""
+    partition.doomed.remove_all()
+    close_files(partition)
+
+
+def close_files(partition: Partition) -> None:
+    """Give every descriptor back without writing anything."""
+    for segment in partition.segments:
+        segment.close()
+
+
+def delete(partition: Partition, aside: str) -> None:
+    """Rename the folder to `aside`, durably: the partition is gone, its files follow later."""
+    for segment in partition.segments:
+        segment.removed = True
+    partition.condition.delete()
+    close_files(partition)
+    partition.doomed.forget()
+    storage = partition.folder.storage
+    storage.rename(partition.directory, aside)
+    storage.sync_dir(parent_of(aside))

@@ -1,0 +1,44 @@
+"""Segments that are out of use: their files are named `.deleted`, and are removed after `file.delete.delay.ms`."""
+
+from collections import deque
+from typing import NamedTuple
+
+from horolog.broker.log.segments import Segment
+
+
+class _Waiting(NamedTuple):
+    due_ms: int
+    segment: Segment
+
+
+class Doomed:
+    """Those of one partition, the oldest first."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: deque[_Waiting] = deque()
+
+    def __repr__(self) -> str:
+        return f"<Doomed: {len(self._waiting)} segments>"
+
+    def add(self, segment: Segment, due_ms: int) -> None:
+        """The segment's files have their new names; they are to be removed from that time on."""
+        self._waiting.append(_Waiting(due_ms, segment))
+
+    def take(self, now_ms: int, delay_ms: int) -> list[Segment]:
+        """Those that have waited long enough: their files are to be removed. None waits longer because the clock was set back."""
+        taken = []
+        while self._waiting and not now_ms < self._waiting[0].due_ms <= now_ms + delay_ms:
+            taken.append(self._waiting.popleft().segment)
+        return taken
+
+    def remove_all(self) -> None:
+        """Remove the files of all now. Raises StorageFault."""
+        for one in self._waiting:
+            one.segment.remove_files()
+        self.forget()
+
+    def forget(self) -> None:
+        """Their folder goes, and they go with it."""
+        self._waiting.clear()

@@ -1,0 +1,93 @@
+"""The end of a partition: what closing writes and waits for, what it leaves, and what deleting takes along."""
+
+import pytest
+
+from horolog.broker.log.integrity import seals
+from horolog.broker.log.partition import closing
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.storage.memory_disk import ALL
+from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, small_config
+
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+def model():
+    return Model()
+
+
+def append(model, timestamp):
+    model.partition.append(encode(2, 0, [timestamp], [b"v" * 1100]), NOW_MS, produce_version=NEW)
+
+
+def deleted(model):
+    return [name for name in model.storage.list_dir(DIRECTORY) if name.endswith(".deleted")]
+
+
+def test_closing_a_partition_that_nothing_has_happened_to_writes_nothing(model):
+    append(model, 1)
+    model.close_and_open()
+    before = dict(model.storage.operations)
+    closing.close(model.partition)
+    assert {kind: count for kind, count in model.storage.operations.items() if count != before.get(kind)} == {}
+
+
+def test_an_empty_partition_is_sealed_without_a_sync(model):
+    before = model.storage.operations.get("sync", 0)
+    closing.close(model.partition)
+    assert model.storage.exists(f"{DIRECTORY}/{seals.SEALS}")
+    assert model.storage.operations.get("sync", 0) == before
+
+
+def test_what_is_queued_is_written_synced_and_sealed(model):
+    append(model, 1)
+    partition = model.partition
+    closing.complete(partition)
+    assert partition.high_watermark == 1
+    assert partition.segments[-1].seal is not None
+    assert partition.sync_state.has_work
+    assert partition.recovery_point == 0
+    closing.settle(partition)
+    assert not partition.sync_state.has_work
+    assert partition.recovery_point == 1
+
+
+def test_a_partition_that_takes_no_appends_is_left_as_it_is(model):
+    append(model, 1)
+    model.flush()
+    model.partition.condition.stop("no room")
+    before = dict(model.storage.operations)
+    closing.close(model.partition)
+    assert model.storage.operations == before
+    assert model.partition.segments[-1].seal is None
+
+
+def test_seals_that_cannot_be_written_are_no_clean_end(model):
+    append(model, 1)
+    closing.complete(model.partition)
+    model.storage.fail("create", seals.SEALS, times=ALL)
+    with pytest.raises(StorageFault, match="its seals could not be written"):
+        closing.settle(model.partition)
+
+
+def test_files_out_of_use_go_with_the_end():
+    model = Model(small_config(retention_ms=DAY_MS, segment_ms=1 << 60, file_delete_delay_ms=5000))
+    append(model, 1)
+    append(model, NOW_MS)
+    model.flush()
+    model.partition.apply_retention(NOW_MS)
+    assert deleted(model)
+    closing.close(model.partition)
+    assert not deleted(model)
+
+
+def test_a_deleted_partition_is_renamed_away(model):
+    append(model, 1)
+    model.flush()
+    closing.delete(model.partition, "/data/t-0.x-delete")
+    assert model.storage.list_dir("/data") == ["t-0.x-delete"]
+    assert model.partition.condition.is_deleted
+    assert all(one.removed for one in model.partition.segments)
+    with pytest.raises(StorageFault):
+        append(model, 1)
+    model.partition.sync()
