@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from horolog.broker.log.manager import DataFolderError
+from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.protocol.errors import ErrorCode
@@ -82,7 +83,7 @@ def test_both_files_of_log_starts_one_after_the_other(log: DamagedLog, order: tu
     """A start has two good ones again, however soon it ends."""
     start = log.base(1) - 1
     logs = open_logs(log.data)
-    logs.partitions["t", 0].delete_records_before(start)
+    log_start.delete_records_before(logs.partitions["t", 0], start)
     assert logs.write_log_starts() == set()
     logs.abandon()
     for name in order:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from horolog.broker.log.partition import Partition
+from horolog.broker.log.partition import Partition, log_start
 from tests.support import golden
 from tests.support.golden import Case
 from tests.support.logs import WALL_MS, open_logs, topic_config
@@ -133,8 +133,8 @@ def test_deleting_records_drops_the_same_segments(case: Case, tmp_path: Path) ->
     case.copy("before", tmp_path)
     logs = open_logs(tmp_path, case.topic_config | {"retention.ms": "-1"})
     partition = logs.partitions["topic", 0]
-    partition.delete_records_before(20)
-    partition.apply_retention(WALL_MS)
+    log_start.delete_records_before(partition, 20)
+    log_start.apply_retention(partition, WALL_MS)
     assert partition.log_start_offset == 20
     logs.close()
     left = {path.name for path in (tmp_path / "topic-0").iterdir() if path.name.endswith(".log")}

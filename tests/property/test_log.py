@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from horolog.broker.log.partition import OffsetOutOfRange
+from horolog.broker.log.partition import OffsetOutOfRange, log_start
 from horolog.broker.log.segments import segment as segment_module
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import PowerCut
@@ -80,8 +80,8 @@ class Log(RuleBasedStateMachine):
     def delete_records(self, part):
         partition = self.model.partition
         start = partition.log_start_offset
-        partition.delete_records_before(start + int(part * (partition.high_watermark - start)))
-        partition.apply_retention(0)
+        log_start.delete_records_before(partition, start + int(part * (partition.high_watermark - start)))
+        log_start.apply_retention(partition, 0)
         self.model.written = partition.high_watermark
         # The log's start is durable before the request is answered: here, at once.
         self.model.rows = [row for row in self.model.rows if row[0] >= partition.log_start_offset]

@@ -5,7 +5,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from horolog.broker.log.partition import closing
+from horolog.broker.log.partition import closing, log_start
 from horolog.protocol.records.head import heads_in
 from tests.support.log_model import CODECS, DIRECTORY, Model, small_config
 
@@ -93,7 +93,7 @@ def test_the_start_and_the_end_of_the_log_hide_records_from_look_ups(history, in
     """The start may lie inside a batch; `upto` is a batch boundary, as the last stable offset is."""
     model = built(history, interval, 1 << 20)
     partition = model.partition
-    partition.delete_records_before(int(start * partition.high_watermark))
+    log_start.delete_records_before(partition, int(start * partition.high_watermark))
     log = partition.read(partition.log_start_offset, 1 << 20)
     boundaries = [partition.log_start_offset, *(entry.last_offset + 1 for entry in heads_in(log))]
     upto = boundaries[int(end * (len(boundaries) - 1))]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from horolog.broker.log.recovery.rescan import set_active_apart
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.record import Record
 from tests.support.log_model import NEW, NOW_MS, Model, read_all, small_config
@@ -82,7 +83,7 @@ class Run:
     def seal(self) -> None:
         """What comes with the checkpoints."""
         self.flush()
-        self.model.partition.set_active_apart(NOW_MS)
+        set_active_apart(self.model.partition, NOW_MS)
         self.model.partition.save_snapshot()
         self.sync()
 

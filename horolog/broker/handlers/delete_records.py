@@ -10,6 +10,7 @@ from __future__ import annotations
 from horolog.broker.cluster import Cluster
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import find_partition, storage_error
+from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.topic_names import INTERNAL_TOPICS
 from horolog.protocol.errors import ErrorCode
@@ -64,7 +65,7 @@ def delete_before(cluster: Cluster, name: str, index: int, offset: int) -> int |
         return ErrorCode.OFFSET_OUT_OF_RANGE
     if target > partition.log_start_offset:
         try:
-            partition.delete_records_before(target)
+            log_start.delete_records_before(partition, target)
         except StorageFault as fault:
             return storage_error(partition, fault)
     return partition.log_start_offset

@@ -92,11 +92,10 @@ class FakePartition:
         ends = [*self.epoch_ends, self.high_watermark]
         return (epoch, ends[epoch]) if 0 <= epoch < len(ends) else (-1, -1)
 
-    def expiring(self, now_ms):
-        return Decision((), None)
-
-    def delete_records_before(self, offset):
+    def check_takes_appends(self):
         self._check()
+
+    def move_start(self, offset):
         assert self.log_start_offset < offset <= self.high_watermark
         self.log_start_offset = offset
 

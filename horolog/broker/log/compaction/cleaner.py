@@ -2,7 +2,7 @@
 
 `clean` runs in a worker thread. It reads segments that nobody changes any more and writes new files beside them, named
 `.cleaned` and synced at the end; the partition is not touched. What comes back says which segments the new ones stand for;
-`Partition.replace_segments` puts them in place on the loop's thread, if the old ones are still there by then.
+`partition.exchange` puts them in place on the loop's thread, if the old ones are still there by then.
 
 Two walks: over the dirty part to learn the last offset of each key (`OffsetMap`, bounded; when it is full, the pass ends
 there and the rest stays dirty), then over everything from the start to copy what stays. A worker brings a storage of its own,

@@ -16,7 +16,7 @@ from horolog.broker.log.compaction.clean_plan import Plan, SegmentFacts
 from horolog.broker.log.compaction.cleaner import Cleaned, CleaningRefused, CleaningStopped, Inputs, clean
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.indexes import IndexCache
-from horolog.broker.log.partition import Partition
+from horolog.broker.log.partition import Partition, replace_segments
 from horolog.broker.log.recovery import storage_below
 from horolog.broker.log.segments import Segment, SegmentFolder
 from horolog.broker.log.storage import Storage, StorageFault, parent_of
@@ -147,7 +147,7 @@ class Compactor:
         if self._stopping or partition.condition.fault is not None:
             return False
         try:
-            replaced = partition.replace_segments(cleaned.segments, now_ms)
+            replaced = replace_segments(partition, cleaned.segments, now_ms)
         except StorageFault as fault:
             partition.condition.go_offline(f"compacted segments could not be put in place: {fault}")
             log.error("%r", partition)

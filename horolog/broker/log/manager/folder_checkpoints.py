@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from horolog.broker.log.files import checkpoints, log_starts
-from horolog.broker.log.partition import Partition
+from horolog.broker.log.partition import Partition, log_start
 from horolog.broker.log.storage import Storage, StorageFault
 
 log = logging.getLogger(__name__)
@@ -107,7 +107,9 @@ class FolderCheckpoints:
         """What the files are to say now, and a number: what has a lower one is older."""
         self._number += 1
         usable = {key: one for key, one in self._partitions.items() if one.condition.fault is None}
-        starts = {key: one.log_start_offset for key, one in self._partitions.items() if one.starts_inside_segment}
+        starts = {
+            key: one.log_start_offset for key, one in self._partitions.items() if log_start.is_inside_segment(one)
+        }
         self._named_in_starts.update(starts)
         return self._number, {
             checkpoints.RECOVERY_POINTS: checkpoints.encode_offsets(

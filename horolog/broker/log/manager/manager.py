@@ -16,7 +16,7 @@ from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager.data_folder import DataFolder, partition_of
 from horolog.broker.log.manager.data_folders import DataFolders
 from horolog.broker.log.manager.folder_checkpoints import TopicPartition
-from horolog.broker.log.partition import Partition, Resources, closing
+from horolog.broker.log.partition import Partition, Resources, closing, log_start
 from horolog.broker.log.recovery import (
     Circumstances,
     Place,
@@ -177,12 +177,12 @@ class LogManager:
 
     def apply_retention(self, now_ms: int) -> list[Partition]:
         """Let every partition expire segments by time and size; the partitions whose log start has moved."""
-        return self._expire(self.partitions.values(), Partition.apply_retention, now_ms)
+        return self._expire(self.partitions.values(), log_start.apply_retention, now_ms)
 
     def finish_retention(self, now_ms: int) -> list[Partition]:
         """Do the same for partitions whose expired segments waited for a sync that has been made."""
         due = [one for one in self.partitions.values() if one.expiry.is_due]
-        return self._expire(due, Partition.finish_retention, now_ms) if due else []
+        return self._expire(due, log_start.finish_retention, now_ms) if due else []
 
     @staticmethod
     def _expire(

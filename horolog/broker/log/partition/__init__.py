@@ -1,7 +1,8 @@
 """One partition: its segments, when they roll and expire, and how much of them is on the disk."""
 
-from horolog.broker.log.partition import closing, rewrite
+from horolog.broker.log.partition import closing, log_start, rewrite
 from horolog.broker.log.partition.condition import SERVING, Condition
+from horolog.broker.log.partition.exchange import replace_segments
 from horolog.broker.log.partition.markers import append_marker
 from horolog.broker.log.partition.opened import Opened, Resources
 from horolog.broker.log.partition.partition import OffsetOutOfRange, Partition
@@ -15,5 +16,7 @@ __all__ = [
     "Resources",
     "append_marker",
     "closing",
+    "log_start",
+    "replace_segments",
     "rewrite",
 ]

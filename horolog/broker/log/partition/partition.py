@@ -9,12 +9,10 @@ until its folder has been opened again (`replace_log`). See `condition`.
 """
 
 import logging
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-from horolog.broker.log.integrity import Seal
-from horolog.broker.log.partition import retention, rewrite, rolling
+from horolog.broker.log.partition import rewrite, rolling
 from horolog.broker.log.partition.aborted import AbortedTransactions
 from horolog.broker.log.partition.condition import SERVING, Condition, State
 from horolog.broker.log.partition.doomed import Doomed
@@ -24,16 +22,14 @@ from horolog.broker.log.partition.opened import Opened
 from horolog.broker.log.partition.rewrite import Unreadable
 from horolog.broker.log.partition.sync_state import Snapshot
 from horolog.broker.log.partition.time_watch import kept_ms
-from horolog.broker.log.producers import Duplicate, ProducerBatch, snapshot_file
+from horolog.broker.log.producers import Duplicate, ProducerBatch
 from horolog.broker.log.segments import (
     Allowance,
-    CleanedSegment,
     Found,
     LogReader,
     Segment,
     TimeSearch,
     convert_whole,
-    swap_files,
 )
 from horolog.broker.log.storage import NO_DESCRIPTORS, OverlayStorage, StorageFault
 from horolog.broker.log.validation import AppendResult, Refused, Validated, check, too_large
@@ -42,7 +38,6 @@ from horolog.protocol.records.record import MAX_INT64
 
 log = logging.getLogger(__name__)
 
-DELETED_SUFFIX = ".deleted"
 NO_APPEND_TIME = -1
 _new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
@@ -201,7 +196,7 @@ class Partition:
         reason = self._limits.exceeded_by(size_bytes, last_offset, max_timestamp, active, now_ms)
         if reason is not None:
             log.info("%s-%s: new segment at %s (%s)", self.topic, self.index, self.log_end_offset, reason)
-            self._roll(now_ms)
+            self.roll(now_ms)
             active = self._active
         if not 0 <= now_ms - max_timestamp <= self._kept_ms:
             self.resources.watch.note(self, self.resources.counters, max_timestamp, now_ms)
@@ -249,8 +244,10 @@ class Partition:
         assert epoch >= self.leader_epoch
         self.leader_epoch, self._ready = epoch, False
 
-    def _roll(self, now_ms: int) -> None:
+    def roll(self, now_ms: int) -> None:
         """Complete the active segment and begin another. If that fails the active one stays, and so do its records."""
+        if not self._ready:
+            self._begin_appends()
         self.write_pending()
         old = self._active
         try:
@@ -261,16 +258,28 @@ class Partition:
             raise
         self.sync_state.segment_written(old)
         self.save_snapshot()
-        self.segments.append(new)
-        self._active = new
-        self._segments_changed()
-        self._limits = self._rolling_limits()
+        self.begin_segment(new)
         self.resources.counters.segments_rolled.value += 1
 
-    def _segments_changed(self) -> None:
+    def begin_segment(self, segment: Segment) -> None:
+        """The active segment takes no more appends: they go into this new one."""
+        self.segments.append(segment)
+        self._active = segment
+        self.segments_changed()
+        self._limits = self._rolling_limits()
+
+    def segments_changed(self) -> None:
+        """Segments came, went or have other contents: forget what was known of their places and times."""
         self.times.forget()
         self.reader.forget()
         self.sync_state.segments_changed()
+
+    def move_start(self, offset: int) -> None:
+        """The log starts there from now on."""
+        self.log_start_offset = offset
+        self.reader.forget()
+        if self.epochs.truncate_from_start(offset):
+            self.epochs.save(self.resources.storage, self.directory)
 
     def write_pending(self) -> None:
         """Write now. If it fails, raise, and raise again from the next `flush`, which answers the waiting producers."""
@@ -459,121 +468,3 @@ class Partition:
         if offset >= self.log_end_offset:
             return self.leader_epoch
         return self.epochs.epoch_of(offset)
-
-    # -- the start of the log moves
-
-    def delete_records_before(self, offset: int) -> None:
-        """Move the log's start; whole segments before it go. The caller writes the log start checkpoint."""
-        if offset > self.high_watermark or offset < 0:
-            raise OffsetOutOfRange(f"{offset} is not in {self.log_start_offset} to {self.high_watermark}")
-        if offset > self.log_start_offset:
-            self.check_takes_appends()
-            self._move_start(offset)
-
-    def _move_start(self, offset: int) -> None:
-        self.log_start_offset = offset
-        self.reader.forget()
-        if self.epochs.truncate_from_start(offset):
-            self.epochs.save(self.resources.storage, self.directory)
-
-    def apply_retention(self, now_ms: int) -> list[retention.Expired]:
-        """Take out of use what has outlived its time, size or start offset; says what. The rest goes with `finish_retention`."""
-        self.write_pending()
-        expired = self.expiry.find(self, now_ms)
-        self.producers.expire(now_ms)
-        return self._expire(expired, now_ms)
-
-    def finish_retention(self, now_ms: int) -> list[retention.Expired]:
-        """When `expiry.is_due`: what had expired when `apply_retention` was called last, and still has."""
-        self.write_pending()
-        return self._expire(self.expiry.find_waiting(self, now_ms), now_ms)
-
-    def _expire(self, expired: Sequence[retention.Expired], now_ms: int) -> list[retention.Expired]:
-        if expired and expired[-1].base_offset == self._active.base_offset:
-            expired = self._without_active(expired, now_ms)
-        going = self.expiry.dispensable(self, expired)
-        if self.expiry.waiting_upto is not None and not self.sync_state.has_snapshots:
-            self.save_snapshot()
-        try:
-            for segment in going:
-                self.take_out(segment, now_ms)
-                self.resources.counters.segments_expired.value += 1
-        finally:  # also if a later one could not be renamed
-            if self.segments[0].base_offset > self.log_start_offset:
-                self._move_start(self.segments[0].base_offset)
-        return list(expired[: len(going)])
-
-    def _without_active(self, expired: Sequence[retention.Expired], now_ms: int) -> Sequence[retention.Expired]:
-        """All of it, once another segment is active; where none can be begun the one that is stays."""
-        if not self.condition.takes_appends:
-            return expired[:-1]
-        if not self._ready:
-            self._begin_appends()
-        self._roll(now_ms)
-        return expired
-
-    def take_out(self, segment: Segment, now_ms: int) -> None:
-        """Rename a segment's files to `.deleted`; they are removed after `file.delete.delay.ms`. If that fails it stays."""
-        segment.retire(DELETED_SUFFIX)
-        self.segments.remove(segment)
-        self.doomed.add(segment, now_ms + self._config.file_delete_delay_ms)
-        self._segments_changed()
-        self.expiry.forget(segment.base_offset)
-        storage = self.resources.storage
-        snapshot = f"{self.directory}/{snapshot_file.file_name(segment.base_offset)}"
-        if storage.exists(snapshot):  # of no use without the log
-            storage.remove(snapshot)
-        self.aborted.remove(segment.base_offset)
-
-    @property
-    def starts_inside_segment(self) -> bool:
-        """Whether the log's start is not told by the name of its first segment, which a power cut may bring back."""
-        return self.log_start_offset > (0 if self.sync_state.names_are_unsynced else self.segments[0].base_offset)
-
-    # -- compaction
-
-    def replace_segments(self, cleaned: Sequence[CleanedSegment], now_ms: int) -> bool:
-        """Put compacted segments in the place of those they were made from; False if those are no longer all there.
-
-        After a StorageFault files and memory do not agree: a restart finishes what was begun (see `swap_files`).
-        """
-        complete = {one.base_offset: one for one in self.segments[:-1]}
-        storage = self.resources.storage
-        bases = [one.base_offset for one in cleaned]
-        if not all(base in complete for one in cleaned for base in one.replaces):
-            swap_files.discard(storage, self.directory, bases)
-            return False
-        swap_files.promote(storage, self.directory, bases)
-        for base in [base for one in cleaned for base in one.replaces]:
-            self.take_out(complete[base], now_ms)
-        swap_files.install(storage, self.directory, bases)
-        for one in cleaned:
-            self._put_in(one)
-        self._segments_changed()
-        return True
-
-    def _put_in(self, cleaned: CleanedSegment) -> None:
-        base_offset, seal = cleaned.base_offset, cleaned.seal
-        segment = Segment(self.folder, base_offset, seal.contents, self._config, seal.created_ms, seal=seal)
-        self.segments.insert(bisect_left(self.segments, base_offset, key=lambda one: one.base_offset), segment)
-        if cleaned.aborted:
-            self.aborted.put(base_offset, cleaned.aborted)
-
-    # -- rescanning
-
-    def set_active_apart(self, now_ms: int) -> None:
-        """Go on in a new segment: the active one, which has records, is to be read again. Raises StorageFault."""
-        self.write_pending()
-        old, self._active = self._active, Segment.create(self.folder, self.log_end_offset, self._config, now_ms)
-        self.segments.append(self._active)
-        self.sync_state.segment_written(old)
-        self._segments_changed()
-        self._limits = self._rolling_limits()
-
-    def take_rescanned(self, segment: Segment, seal: Seal) -> bool:
-        """Go on with what was found in a closed segment that was read again; False if it is no longer here."""
-        if segment not in self.segments[:-1] or self.condition.fault is not None:
-            return False
-        segment.take_over(seal)
-        self._segments_changed()
-        return True

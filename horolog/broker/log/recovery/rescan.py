@@ -77,11 +77,22 @@ class Rescanner:
 
     def finish(self, task: Task, seal: Seal) -> bool:
         """Go on with what was found; False if the segment has gone meanwhile. Belongs to the loop's thread."""
-        rescanned = task.partition.take_rescanned(task.segment, seal)
-        if rescanned:
-            task.partition.folder.counters.segments_mended.value += 1
-            log.info("%r: segment %s is rescanned", task.partition, task.segment.base_offset)
-        return rescanned
+        partition = task.partition
+        if task.segment not in partition.segments[:-1] or partition.condition.fault is not None:
+            return False
+        task.segment.take_over(seal)
+        partition.segments_changed()
+        partition.folder.counters.segments_mended.value += 1
+        log.info("%r: segment %s is rescanned", partition, task.segment.base_offset)
+        return True
+
+
+def set_active_apart(partition: Partition, now_ms: int) -> None:
+    """Go on in a new segment: the active one, which has records, is to be read again. Raises StorageFault."""
+    partition.write_pending()
+    new = Segment.create(partition.folder, partition.log_end_offset, partition.config, now_ms)
+    partition.sync_state.segment_written(partition.segments[-1])
+    partition.begin_segment(new)
 
 
 def _task(partition: Partition, base_offset: int, now_ms: int) -> Task | None:
@@ -91,7 +102,7 @@ def _task(partition: Partition, base_offset: int, now_ms: int) -> Task | None:
         return None
     if partition.segments[-1].base_offset == base_offset:
         try:
-            partition.set_active_apart(now_ms)
+            set_active_apart(partition, now_ms)
         except StorageFault as fault:
             log.error("%r: its active segment cannot be closed: %s", partition, fault)
             return None

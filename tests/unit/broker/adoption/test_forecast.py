@@ -3,6 +3,7 @@
 import pytest
 
 from horolog.broker.adoption.forecast import SOON_MS, Expiring, expiring
+from horolog.broker.log.partition import log_start
 from tests.support.log_model import NOW_MS, Model, send, small_config
 
 HOUR_MS = 3_600_000
@@ -49,7 +50,7 @@ def test_each_cause_is_named_once():
 
 def test_offsets_that_were_deleted_before_are_not_counted_again():
     partition = filled(3, retention_ms=1000)
-    partition.delete_records_before(3)
+    log_start.delete_records_before(partition, 3)
     (one,) = expiring([partition], NOW_MS)
     assert one.offsets == 3
 
@@ -57,7 +58,7 @@ def test_offsets_that_were_deleted_before_are_not_counted_again():
 def test_a_compacted_topic_loses_only_what_was_deleted_by_its_owner():
     partition = filled(3, delete=False, compact=True, retention_ms=1000)
     assert expiring([partition], NOW_MS) == []
-    partition.delete_records_before(4)
+    log_start.delete_records_before(partition, 4)
     (one,) = expiring([partition], NOW_MS)
     assert one.causes == ("log start offset",)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from horolog.broker.handlers.transactional_produce import FIRST_VERSION_THAT_ADDS
+from horolog.broker.log.partition import log_start
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from horolog.protocol.messages.offsets import OffsetFetchRequest, OffsetFetchRequestTopic
@@ -120,9 +121,9 @@ async def test_old_data_is_not_rolled_or_kept_by_the_time_of_a_marker() -> None:
         (partition,) = topic.led_here
         assert len(partition.segments) == 1
         assert partition.segments[0].max_timestamp == old_ms
-        assert not partition.apply_retention(NOW_MS), "its producer is known from nowhere else"
+        assert not log_start.apply_retention(partition, NOW_MS), "its producer is known from nowhere else"
         partition.sync()
-        assert partition.finish_retention(NOW_MS)
+        assert log_start.finish_retention(partition, NOW_MS)
         assert partition.log_start_offset == partition.high_watermark == 4
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.observability.group_lag import NO_TIME, FirstUnread, batch_time, lag_records
 from horolog.protocol.records.head import TIMES_END_AT
@@ -28,7 +29,7 @@ def test_records_behind_are_those_up_to_the_end(partition, committed, lag):
 
 
 def test_what_retention_has_taken_is_not_counted(partition):
-    partition.delete_records_before(2)
+    log_start.delete_records_before(partition, 2)
     assert lag_records(partition, 0) == 1
     assert FirstUnread(10).lag_seconds(partition, 0, NOW_MS) == 70.0
 

@@ -6,6 +6,7 @@ from horolog.broker.clock import ManualClock
 from horolog.broker.log.compaction import Compactor
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import LogManager
+from horolog.broker.log.partition import log_start
 from horolog.broker.log.producers import ProducerBatch
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.validation import Validated
@@ -170,7 +171,7 @@ def test_segments_that_expired_meanwhile_void_the_result(world):
     world.partition.config = world.config
     task = world.next_pass()
     cleaned = world.compactor.run(task)
-    assert world.partition.apply_retention(world.clock.wall_ms())
+    assert log_start.apply_retention(world.partition, world.clock.wall_ms())
     records = world.records()
     assert not world.compactor.finish(task, cleaned, world.clock.wall_ms())
     assert world.records() == records

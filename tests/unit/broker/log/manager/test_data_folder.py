@@ -9,7 +9,7 @@ from horolog.broker.log.files import MetaProperties, checkpoints, meta_propertie
 from horolog.broker.log.manager import DataFolderError, LogManager, partition_of
 from horolog.broker.log.manager.data_folder import DataFolder
 from horolog.broker.log.manager.identity import FolderUnusable
-from horolog.broker.log.partition import Resources
+from horolog.broker.log.partition import Resources, log_start
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.settings import load
@@ -188,7 +188,7 @@ def test_an_offline_partition_is_back_when_its_disk_is(machine):
         for _ in range(3):
             append(logs.partitions["t", index])
     logs.partitions["t", 1].sync()
-    logs.partitions["t", 1].delete_records_before(2)
+    log_start.delete_records_before(logs.partitions["t", 1], 2)
     logs.checkpoint_job()()
     epoch = logs.partitions["t", 1].leader_epoch
     logs.abandon()
@@ -215,7 +215,7 @@ def test_where_an_offline_partition_starts_is_not_forgotten(machine):
     for _ in range(3):
         append(partition)
     partition.sync()
-    partition.delete_records_before(2)
+    log_start.delete_records_before(partition, 2)
     logs.checkpoint_job()()
     logs.abandon()
     machine.storage.fail("read", "t-0/", times=ALL)
@@ -310,7 +310,7 @@ def test_a_start_inside_a_segment_is_durable_once_it_is_written(machine):
     for _ in range(5):
         append(partition)
     partition.sync()
-    partition.delete_records_before(3)
+    log_start.delete_records_before(partition, 3)
     logs.write_log_starts()
     machine.storage.crash()
     assert machine.start().partitions["t", 0].log_start_offset == 3
@@ -321,14 +321,14 @@ def test_a_damaged_start_that_cannot_be_written_again_is_still_told(machine):
     partition = logs.create("t", 0, CONFIG, TOPIC_ID)
     for _ in range(5):
         append(partition)
-    partition.delete_records_before(3)
+    log_start.delete_records_before(partition, 3)
     logs.write_log_starts()
     logs.abandon()
     path = f"/srv/data/{checkpoints.LOG_START_OFFSETS}"
     machine.storage.corrupt(path, machine.storage.read_all(path).index(b"t"), 1)
     logs = machine.start()
     assert logs.partitions["t", 0].log_start_offset == 3
-    logs.partitions["t", 0].delete_records_before(4)
+    log_start.delete_records_before(logs.partitions["t", 0], 4)
     machine.storage.fail("rename", checkpoints.LOG_START_OFFSETS, times=ALL)
     assert logs.write_log_starts() == {("t", 0)}
     machine.storage.crash()
@@ -407,7 +407,7 @@ def test_the_start_of_a_deleted_partition_is_not_that_of_the_next_of_its_name(ma
     partition = logs.create("t", 0, CONFIG, TOPIC_ID)
     for _ in range(3):
         append(partition)
-    partition.delete_records_before(2)
+    log_start.delete_records_before(partition, 2)
     logs.write_log_starts()
     if restarts:
         logs.close()
@@ -437,7 +437,7 @@ def test_a_log_whose_start_was_moved_never_ends_before_it(machine):
     partition = logs.create("t", 0, CONFIG, TOPIC_ID)
     for _ in range(3):
         append(partition)
-    partition.delete_records_before(3)
+    log_start.delete_records_before(partition, 3)
     logs.write_log_starts()
     machine.storage.crash()
     partition = machine.start().partitions["t", 0]
@@ -453,9 +453,9 @@ def test_a_start_is_not_forgotten_before_the_segments_behind_it_are_gone_for_goo
         append(partition)
     partition.sync()
     start_offset = partition.segments[1].base_offset
-    partition.delete_records_before(start_offset)
+    log_start.delete_records_before(partition, start_offset)
     logs.write_log_starts()
-    partition.apply_retention(NOW_MS)
+    log_start.apply_retention(partition, NOW_MS)
     assert partition.segments[0].base_offset == start_offset
     if is_killed:
         machine.storage.die()
@@ -472,7 +472,7 @@ def test_checkpoints_that_a_worker_writes_late_do_not_undo_newer_ones(machine):
     for _ in range(3):
         append(partition)
     late = logs.checkpoint_job()
-    partition.delete_records_before(2)
+    log_start.delete_records_before(partition, 2)
     logs.write_log_starts()
     late()
     machine.storage.crash()
@@ -573,7 +573,7 @@ class TestComingBack:
         partition = folder.create("t", 0, CONFIG, TOPIC_ID, Resources(machine.storage))
         for _ in range(3):
             append(partition)
-        partition.delete_records_before(2)
+        log_start.delete_records_before(partition, 2)
         folder.checkpoints.write_starts()
         folder.leave("no disk")
         machine.storage.make_dir("/data/u-0.0-delete")

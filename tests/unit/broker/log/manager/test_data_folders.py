@@ -8,6 +8,7 @@ from horolog.broker.cluster_file import FILE_NAME, ClusterFile, parse
 from horolog.broker.log.files import MetaProperties, log_starts, meta_properties
 from horolog.broker.log.manager import DataFolderError, LogManager
 from horolog.broker.log.manager.data_folders import FOLDER_LOOK_S
+from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.new_topics import NewPartitions, NewTopic
@@ -180,7 +181,7 @@ def test_offsets_that_are_on_record_stay_with_their_folder(machine):
     for one in partitions:
         append(one)
         append(one)
-        one.delete_records_before(1)
+        log_start.delete_records_before(one, 1)
     assert machine.logs.write_log_starts() == set()
     machine.logs.abandon()
     partitions = machine.start(A, B).topics["t"].led_here
@@ -208,7 +209,7 @@ def test_a_folder_that_comes_back_brings_its_partitions(machine, again):
     for one in machine.start(A, B).create_topic("t", 2).led_here:
         append(one, b"kept")
         append(one)
-        one.delete_records_before(1)
+        log_start.delete_records_before(one, 1)
     machine.logs.write_log_starts()
     machine.lose(B)
     machine.start(A, B)

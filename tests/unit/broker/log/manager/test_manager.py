@@ -6,6 +6,7 @@ from horolog.broker.clock import ManualClock
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import DataFolderError, LogManager
 from horolog.broker.log.manager.data_folders import FOLDER_LOOK_S
+from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.settings import load
@@ -227,7 +228,7 @@ class TestCheckpoints:
         for index in range(2):
             append(logs.create("t", index, CONFIG, TOPIC_ID, id_of(logs, index)))
             append(logs.partitions["t", index])
-            logs.partitions["t", index].delete_records_before(1)
+            log_start.delete_records_before(logs.partitions["t", index], 1)
         machine.storage.fail("create", f"{B}/", times=ALL)
         assert logs.write_log_starts() == {("t", 1)}
 

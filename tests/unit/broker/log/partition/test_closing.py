@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.broker.log.integrity import seals
-from horolog.broker.log.partition import closing
+from horolog.broker.log.partition import closing, log_start
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, small_config
@@ -75,7 +75,7 @@ def test_files_out_of_use_go_with_the_end():
     append(model, 1)
     append(model, NOW_MS)
     model.flush()
-    model.partition.apply_retention(NOW_MS)
+    log_start.apply_retention(model.partition, NOW_MS)
     assert deleted(model)
     closing.close(model.partition)
     assert not deleted(model)

@@ -1,17 +1,14 @@
-"""One partition: appends and their failures, idempotence, rolls, retention, epochs, ListOffsets v0, and the end."""
+"""One partition: appends and their failures, idempotence, rolls, look-ups, leader epochs, and an opening that replaces its log."""
 
 import errno
-import logging
 import random
 import threading
-from contextlib import suppress
 from dataclasses import replace
-from itertools import count
 
 import pytest
 
 from horolog.broker.log.integrity import seals
-from horolog.broker.log.partition import OffsetOutOfRange, Partition, Resources, append_marker, closing
+from horolog.broker.log.partition import Partition, Resources, append_marker, closing, log_start
 from horolog.broker.log.recovery import Circumstances, Place, open_log
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
@@ -394,85 +391,11 @@ def test_a_roll_keeps_a_snapshot_of_the_producers(model):
     assert f"{bases(model)[1]:020d}.snapshot" in model.storage.list_dir(DIRECTORY)
 
 
-# Retention, and the start of the log
-
-
 def fill(model, timestamps):
     """One segment for each time."""
     for timestamp in timestamps:
         append(model, timestamp, size=900)
     model.flush()
-
-
-def test_old_segments_go_from_the_front():
-    model = Model(small_config(retention_ms=DAY_MS, segment_ms=1 << 60))
-    fill(model, [NOW_MS - 3 * DAY_MS, NOW_MS - 2 * DAY_MS, NOW_MS, NOW_MS - 5 * DAY_MS, NOW_MS])
-    model.partition.apply_retention(NOW_MS)
-    assert bases(model) == [2, 3, 4]
-    assert model.partition.log_start_offset == 2
-    with pytest.raises(OffsetOutOfRange):
-        model.partition.read(1, 100)
-    assert [row[0] for row in read_all(model.partition)] == [2, 3, 4]
-
-
-@pytest.mark.parametrize("renames", range(6))
-def test_segments_that_cannot_be_renamed_stay_and_nothing_is_missing_behind_the_start(renames):
-    model = Model(small_config(retention_ms=DAY_MS, segment_ms=1 << 60))
-    fill(model, [1, 2, NOW_MS])
-    rename, calls = model.storage.rename, count()
-
-    def failing(old, new):
-        if next(calls) >= renames:
-            raise StorageFault("no")
-        rename(old, new)
-
-    model.storage.rename = failing
-    with suppress(StorageFault):
-        model.partition.apply_retention(NOW_MS)
-    model.storage.rename = rename
-    start = model.partition.log_start_offset
-    assert start == (0 if renames == 0 else 1 if renames < 4 else 2)
-    assert [row[0] for row in read_all(model.partition)] == list(range(start, 3))
-    model.partition.apply_retention(NOW_MS)
-    assert [row[0] for row in read_all(model.partition)] == [2]
-    model.partition.sync()
-    model.kill_and_open()
-    assert model.partition.log_start_offset == 2
-
-
-def test_when_everything_is_too_old_an_empty_segment_remains():
-    """Finding 23."""
-    model = Model(small_config(retention_ms=DAY_MS, segment_ms=1 << 60))
-    fill(model, [1, 2, 3])
-    model.partition.apply_retention(NOW_MS)
-    assert bases(model) == [3]
-    assert (model.partition.log_start_offset, model.partition.log_end_offset) == (3, 3)
-    model.close_and_open()
-    assert append(model).base_offset == 3
-
-
-def test_one_record_from_the_future_blocks_with_one_word_of_warning(caplog):
-    model = Model(small_config(retention_ms=DAY_MS, segment_ms=1 << 60))
-    fill(model, [NOW_MS + 400 * DAY_MS, 1, 2])
-    with caplog.at_level(logging.WARNING):
-        for _ in range(3):
-            model.partition.apply_retention(NOW_MS)
-    assert bases(model) == [0, 1, 2]
-    assert len([one for one in caplog.records if "in the future" in one.message]) == 1
-    assert model.partition.folder.counters.segments_kept_by_future.value == 1
-
-
-def test_records_before_an_offset_are_deleted(model):
-    fill(model, [1, 2, 3])
-    model.partition.delete_records_before(1)
-    assert [row[0] for row in read_all(model.partition)] == [1, 2]
-    model.partition.apply_retention(NOW_MS)
-    assert bases(model) == [1, 2]
-    for offset in (-1, 4):
-        with pytest.raises(OffsetOutOfRange):
-            model.partition.delete_records_before(offset)
-    model.partition.delete_records_before(0)
-    assert model.partition.log_start_offset == 1
 
 
 # Looking up
@@ -497,9 +420,9 @@ def test_list_offsets_v0_goes_by_file_times(model):
 def test_the_first_of_equal_times_is_the_largest(model):
     fill(model, [5, 9, 9, 1])
     assert model.partition.largest_timestamp()[:2] == (9, 1)
-    model.partition.delete_records_before(2)
+    log_start.delete_records_before(model.partition, 2)
     assert model.partition.largest_timestamp()[:2] == (9, 2)
-    model.partition.delete_records_before(3)
+    log_start.delete_records_before(model.partition, 3)
     assert model.partition.largest_timestamp()[:2] == (1, 3)
 
 

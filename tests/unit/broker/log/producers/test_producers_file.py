@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from horolog.broker.log.partition import closing
 from horolog.broker.log.producers import Remembered, RowFileError, producers_file
 from horolog.broker.log.producers.producers_file import FILE_NAME, Appended
+from horolog.broker.log.recovery.rescan import set_active_apart
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.validation import Refused
 from horolog.client.cli.dumping.kinds import kind_of
@@ -49,7 +50,7 @@ def kill(model):
 
 def roll_and_kill(model):
     """The snapshot of the roll is the newest; nothing was written behind it."""
-    model.partition.set_active_apart(NOW_MS)
+    set_active_apart(model.partition, NOW_MS)
     model.partition.save_snapshot()
     model.partition.sync()
     model.reopen(was_clean=False)

@@ -4,7 +4,7 @@ import pytest
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.log.manager import LogManager
-from horolog.broker.log.partition import closing
+from horolog.broker.log.partition import closing, log_start
 from horolog.broker.log.recovery import Presence
 from horolog.broker.log.recovery.presence import ROUND_STEPS
 from horolog.broker.log.storage import RealStorage, StorageFault
@@ -61,7 +61,7 @@ def test_retention_and_deletion_are_no_loss(logs, tmp_path):
     partition.sync()
     job = [presence.step(logs.partitions.values()) for _ in range(ROUND_STEPS)]
     partition.config = small_config(retention_bytes=0)
-    partition.apply_retention(NOW_MS)
+    log_start.apply_retention(partition, NOW_MS)
     for each in job:
         each()
     assert all(one.condition.takes_appends for one in logs.partitions.values())

@@ -3,6 +3,7 @@
 import pytest
 
 from horolog.broker.log.integrity import BeingRescanned, RescanQueue, set_aside
+from horolog.broker.log.partition.exchange import take_out
 from horolog.broker.log.recovery import Rescanner
 from horolog.broker.log.segments import segment as segment_module
 from horolog.broker.log.storage.memory_disk import ALL
@@ -134,7 +135,7 @@ def test_what_has_gone_meanwhile_is_not_rescanned(model):
         read_all(model.partition)
     work = rescanner(model)
     task = work.next_task(NOW_MS)
-    model.partition.take_out(task.segment, NOW_MS)
+    take_out(model.partition, task.segment, NOW_MS)
     seal = work.run(task)
     assert seal is None or not work.finish(task, seal)
     assert work.next_task(NOW_MS) is None

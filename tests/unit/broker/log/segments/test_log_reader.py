@@ -1,5 +1,6 @@
 """Reading on: where a reader will go on is remembered rightly, bounded, and never in the way of what changed."""
 
+from horolog.broker.log.partition import log_start
 from horolog.broker.log.segments import LogReader
 from horolog.broker.log.segments.log_reader import READ_HINTS
 from horolog.broker.log.segments.upconversion import Allowance
@@ -59,8 +60,8 @@ def test_what_has_gone_is_not_remembered():
     partition = model.partition
     following = partition.segments[1].base_offset
     partition.read(0, 300)
-    partition.delete_records_before(following)
-    partition.apply_retention(0)
+    log_start.delete_records_before(partition, following)
+    log_start.apply_retention(partition, 0)
     assert partition.segments[0].base_offset == following
     model.written = partition.high_watermark
     model.rows = [row for row in model.rows if row[0] >= following]

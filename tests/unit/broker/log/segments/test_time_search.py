@@ -1,5 +1,6 @@
 """Which segments a look-up goes into."""
 
+from horolog.broker.log.partition import log_start
 from horolog.broker.log.segments import TimesCache, TimeSearch
 from tests.support.log_model import Model, small_config
 
@@ -25,7 +26,7 @@ def test_segments_without_times_swallow_nothing():
 
 def test_the_search_goes_on_when_the_start_of_the_log_hides_the_answer():
     partition = searched([50, 1], [2], [60])
-    partition.delete_records_before(1)
+    log_start.delete_records_before(partition, 1)
     assert partition.first_at_or_after(40)[:2] == (60, 3)
     assert partition.largest_timestamp()[:2] == (60, 3)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.log.partition import closing
+from horolog.broker.log.partition import closing, log_start
 from horolog.broker.log.segments import Allowance, upconversion
 from horolog.broker.log.segments.upconversion import AT_ONCE_BYTES, CHUNK_BYTES
 from horolog.protocol.errors import DecodeError
@@ -151,7 +151,7 @@ def test_chunks_go_with_their_segment():
     chunks = model.partition.segments[0].converted
     used, gone = chunks.used_bytes, model.partition.segments[0].number
     assert chunks.get(gone, 0) is not None
-    model.partition.apply_retention(NOW_MS)
+    log_start.apply_retention(model.partition, NOW_MS)
     assert chunks.get(gone, 0) is None
     assert chunks.used_bytes < used
     closing.close_files(model.partition)

@@ -1,0 +1,59 @@
+"""The start of a partition's log moves: by retention, and where clients delete records.
+
+What expires is `Expiry`'s to say. The active segment may expire too: another one is begun first.
+"""
+
+from collections.abc import Sequence
+
+from horolog.broker.log.partition.exchange import take_out
+from horolog.broker.log.partition.partition import OffsetOutOfRange, Partition
+from horolog.broker.log.partition.retention import Expired
+
+
+def delete_records_before(partition: Partition, offset: int) -> None:
+    """Move the start; whole segments before it go with the next retention. The caller writes the log start checkpoint."""
+    if offset > partition.high_watermark or offset < 0:
+        raise OffsetOutOfRange(f"{offset} is not in {partition.log_start_offset} to {partition.high_watermark}")
+    if offset > partition.log_start_offset:
+        partition.check_takes_appends()
+        partition.move_start(offset)
+
+
+def apply_retention(partition: Partition, now_ms: int) -> list[Expired]:
+    """Take out of use what has outlived its time, size or start offset; says what. The rest goes with `finish_retention`."""
+    partition.write_pending()
+    expired = partition.expiry.find(partition, now_ms)
+    partition.producers.expire(now_ms)
+    return _expire(partition, expired, now_ms)
+
+
+def finish_retention(partition: Partition, now_ms: int) -> list[Expired]:
+    """When `expiry.is_due`: what had expired when `apply_retention` was called last, and still has."""
+    partition.write_pending()
+    return _expire(partition, partition.expiry.find_waiting(partition, now_ms), now_ms)
+
+
+def _expire(partition: Partition, expired: Sequence[Expired], now_ms: int) -> list[Expired]:
+    if expired and expired[-1].base_offset == partition.segments[-1].base_offset:
+        if partition.condition.takes_appends:
+            partition.roll(now_ms)
+        else:  # no other can be begun, so the active one stays
+            expired = expired[:-1]
+    going = partition.expiry.dispensable(partition, expired)
+    if partition.expiry.waiting_upto is not None and not partition.sync_state.has_snapshots:
+        partition.save_snapshot()
+    try:
+        for segment in going:
+            take_out(partition, segment, now_ms)
+            partition.folder.counters.segments_expired.value += 1
+    finally:  # also if a later one could not be renamed
+        first_offset = partition.segments[0].base_offset
+        if first_offset > partition.log_start_offset:
+            partition.move_start(first_offset)
+    return list(expired[: len(going)])
+
+
+def is_inside_segment(partition: Partition) -> bool:
+    """Whether the start is not told by the name of the first segment, which a power cut may bring back."""
+    named = 0 if partition.sync_state.names_are_unsynced else partition.segments[0].base_offset
+    return partition.log_start_offset > named
