@@ -88,7 +88,7 @@ class Condition:
         return self.state.is_deleted
 
     def stop(self, reason: str) -> None:
-        """Take no appends, and be read, until what is not known to be on the disk has been written again."""
+        """Take no appends, and be read, until everything that may not be on the disk has been written again."""
         with self._lock:
             self.state = self.state.read_only(reason)
         log.error("%s takes no appends until its disk works again: %s", self._name, reason)
