@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from horolog.broker.log.integrity import BeingRescanned
-from horolog.broker.log.partition import Partition, Resources
+from horolog.broker.log.partition import Partition, Resources, lookups
 from horolog.broker.log.recovery import Rescanner
 from horolog.broker.log.segments import LOG_SUFFIX, Segment, reader
 from horolog.broker.log.storage import FileMissing, OverlayStorage, ReadOnlyStorage, StorageFault
@@ -101,7 +101,7 @@ class Files:
         found: dict[TopicPartition, int | None] = {}
         for name, timestamp in times.items():
             partition = self.partitions[name]
-            place = partition.first_at_or_after(timestamp, self._end(partition, -1))
+            place = lookups.first_at_or_after(partition, timestamp, self._end(partition, -1))
             found[name] = None if place is None else place.offset
         return found
 

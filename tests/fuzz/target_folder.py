@@ -11,7 +11,7 @@ from functools import cache
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.log.manager import LogManager
-from horolog.broker.log.partition import Partition
+from horolog.broker.log.partition import Partition, lookups
 from horolog.broker.log.storage import MemoryStorage
 from horolog.protocol.records.record import Record
 from tests.support import golden
@@ -117,7 +117,7 @@ def look_ups_are_right(partition: Partition) -> list[Record]:
     times = {record.timestamp for record in records if record.timestamp >= 0}
     for wanted in {0, *list(times)[:12], max(times, default=0) + 1}:
         expected = next((record for record in records if record.timestamp >= wanted), None)
-        found = partition.first_at_or_after(wanted)
+        found = lookups.first_at_or_after(partition, wanted)
         answer = (found.offset, found.timestamp) if found else None
         assert answer == ((expected.offset, expected.timestamp) if expected else None), f"target {wanted}"
     return records

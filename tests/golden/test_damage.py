@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from horolog.broker.log.partition import lookups
 from tests.golden.test_lookups import linear_scan, targets
 from tests.golden.test_reading import as_golden
 from tests.support import golden
@@ -119,7 +120,7 @@ def test_damaged_indexes_answer_right(case: Case, variant: str, *, clean: bool, 
     records = case.records()
     assert [as_golden(record) for record in read_all(partition)] == records
     for target in targets(case, records):
-        found = partition.first_at_or_after(target)
+        found = lookups.first_at_or_after(partition, target)
         assert ((found.offset, found.timestamp) if found else (-1, -1)) == linear_scan(records, target), (
             f"target {target}"
         )
@@ -137,6 +138,6 @@ def test_modification_times_mean_nothing_where_records_have_times(case: Case, tm
     logs = open_logs(tmp_path, case.topic_config)
     partition = logs.partitions["topic", 0]
     for target in targets(case, case.records()):
-        found = partition.first_at_or_after(target)
+        found = lookups.first_at_or_after(partition, target)
         assert ((found.offset, found.timestamp) if found else (-1, -1)) == linear_scan(case.records(), target)
     logs.close()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from horolog.broker.log.partition import lookups
 from tests.golden.test_reading import as_golden
 from tests.golden.test_recreation import CASES, full_stage, produce_again
 from tests.support import golden
@@ -83,6 +84,6 @@ def test_rebuilt_indexes_keep_their_promises(case: Case, damaged: str, tmp_path:
     partition = logs.partitions["topic", 0]
     records = [as_golden(record) for record in read_all(partition)]
     for target in (0, 10**12, 2**62):
-        partition.first_at_or_after(target)
+        lookups.first_at_or_after(partition, target)
     logs.close()
     check_folder(folder, records)

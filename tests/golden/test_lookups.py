@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from horolog.broker.log.partition import lookups
 from tests.golden.test_reading import STAGES, UNFINISHED, as_golden
 from tests.support.golden import Case, GoldenRecord
 from tests.support.logs import open_logs, read_all
@@ -46,7 +47,7 @@ def test_every_look_up_is_a_linear_scan(case: Case, stage: str, tmp_path: Path) 
     partition = logs.partitions["topic", 0]
     records = [as_golden(record) for record in read_all(partition)] if stage in UNFINISHED else case.records()
     for target in targets(case, records):
-        found = partition.first_at_or_after(target)
+        found = lookups.first_at_or_after(partition, target)
         answer = (found.offset, found.timestamp) if found else (-1, -1)
         assert answer == linear_scan(records, target), f"target {target}"
     logs.close()
@@ -66,7 +67,7 @@ def test_the_real_broker_answered_by_the_same_rule(case: Case) -> None:
 def test_the_largest_time_is_that_of_its_first_record(case: Case, tmp_path: Path) -> None:
     case.copy("clean", tmp_path)
     logs = open_logs(tmp_path, case.topic_config)
-    found = logs.partitions["topic", 0].largest_timestamp()
+    found = lookups.largest_timestamp(logs.partitions["topic", 0])
     timed = [
         record for record in case.records() if record.timestamp_type != "NoTimestampType" and record.timestamp >= 0
     ]
@@ -88,7 +89,7 @@ def test_the_oldest_look_up_lists_segments(case: Case, tmp_path: Path) -> None:
     partition = logs.partitions["topic", 0]
     now_ms = max(case.mtimes_ms("clean").values()) + 1000
     answers = case.manifest["list_offsets_v0"]
-    assert partition.offsets_before(LATEST, 1000, now_ms) == answers["latest"]
-    assert partition.offsets_before(EARLIEST, 1000, now_ms) == answers["earliest"]
-    assert partition.offsets_before(LATEST, 1, now_ms) == answers["latest"][:1]
+    assert lookups.offsets_before(partition, LATEST, 1000, now_ms) == answers["latest"]
+    assert lookups.offsets_before(partition, EARLIEST, 1000, now_ms) == answers["earliest"]
+    assert lookups.offsets_before(partition, LATEST, 1, now_ms) == answers["latest"][:1]
     logs.close()

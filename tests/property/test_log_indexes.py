@@ -5,7 +5,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from horolog.broker.log.partition import closing, log_start
+from horolog.broker.log.partition import closing, log_start, lookups
 from horolog.protocol.records.head import heads_in
 from tests.support.log_model import CODECS, DIRECTORY, Model, small_config
 
@@ -100,9 +100,9 @@ def test_the_start_and_the_end_of_the_log_hide_records_from_look_ups(history, in
     rows = [row for row in model.rows if partition.log_start_offset <= row[0]]
     for target in sorted({row[1] for row in rows if row[1] >= 0} | {0, 61}):
         expected = next(((one[0], one[1]) for one in rows if one[1] >= target), None)
-        found = partition.first_at_or_after(target)
+        found = lookups.first_at_or_after(partition, target)
         assert (found and (found.offset, found.timestamp)) == expected
-        limited = partition.first_at_or_after(target, upto)
+        limited = lookups.first_at_or_after(partition, target, upto)
         assert limited is None or (limited.offset < upto and (limited.offset, limited.timestamp) == expected)
         if expected is not None and expected[0] < upto:
             assert limited is not None
@@ -124,7 +124,7 @@ def test_the_cost_of_a_look_up_does_not_grow_with_the_log(seed, per_batch):
     for _ in range(20):
         before = model.storage.operations.get("read", 0)
         target = chance.randint(0, 4500)
-        found = model.partition.first_at_or_after(target)
+        found = lookups.first_at_or_after(model.partition, target)
         expected = next(((row[0], row[1]) for row in model.rows if row[1] >= target), None)
         assert (found and (found.offset, found.timestamp)) == expected
         assert model.storage.operations.get("read", 0) - before <= 8

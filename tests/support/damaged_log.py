@@ -11,7 +11,7 @@ from pathlib import Path
 
 from horolog.broker.log.integrity import BeingRescanned, set_aside
 from horolog.broker.log.manager import LogManager
-from horolog.broker.log.partition import Partition
+from horolog.broker.log.partition import Partition, lookups
 from horolog.broker.log.recovery import Rescanner
 from horolog.broker.log.storage import RealStorage
 from tests.support.log_model import NEW, OLD, Row, encode, first_at_or_after, place, read_all
@@ -137,7 +137,9 @@ class DamagedLog:
         assert read_all(self.partition) == self.rows
         times = {row[1] for row in self.rows if row[1] >= 0}
         for target in sorted({0, *times, *(time + 1 for time in times)}):
-            assert place(self.partition.first_at_or_after(target)) == first_at_or_after(self.rows, target), target
+            assert place(lookups.first_at_or_after(self.partition, target)) == first_at_or_after(self.rows, target), (
+                target
+            )
         for offset in range(self.rows[0][0], self.rows[-1][0] + 1):
             behind = [row for row in self.rows if row[0] >= offset]
             assert read_all(self.partition, 1 << 20, offset)[0] == behind[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from horolog.broker.log.partition import Partition, Resources, closing
+from horolog.broker.log.partition import Partition, Resources, closing, lookups
 from horolog.broker.log.recovery import Circumstances, Place, create_partition, open_partition
 from horolog.broker.log.segments import Found
 from horolog.broker.log.storage import MemoryStorage
@@ -136,9 +136,9 @@ class Model:
         for target in sorted(
             {0, 1 << 40, *times, *(time + 1 for time in times), *(time - 1 for time in times if time)}
         ):
-            assert place(self.partition.first_at_or_after(target)) == first_at_or_after(rows, target), target
+            assert place(lookups.first_at_or_after(self.partition, target)) == first_at_or_after(rows, target), target
         largest = first_at_or_after(rows, times[-1]) if times else None
-        assert place(self.partition.largest_timestamp()) == largest
+        assert place(lookups.largest_timestamp(self.partition)) == largest
 
 
 def send(model: Model, sequence: int, producer_id: int = 7, epoch: int = 0) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from horolog.broker.cluster import Cluster
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import epoch_error, find_partition, storage_error
+from horolog.broker.log.partition import lookups
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.list_offsets import (
@@ -46,7 +47,7 @@ def _answer(cluster: Cluster, name: str, asked: OffsetForLeaderPartition) -> Epo
     if stale is not None:
         return _failed(asked, stale)
     try:
-        epoch, end_offset = partition.end_offset_for_epoch(asked.leader_epoch)
+        epoch, end_offset = lookups.end_offset_for_epoch(partition, asked.leader_epoch)
     except StorageFault as fault:
         return _failed(asked, storage_error(partition, fault))
     return EpochEndOffset(

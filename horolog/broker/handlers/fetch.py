@@ -24,7 +24,7 @@ from horolog.broker.handlers.fetch_sessions import (
     TopicKey,
 )
 from horolog.broker.handlers.lookup import storage_error_for
-from horolog.broker.log.partition import OffsetOutOfRange, Partition
+from horolog.broker.log.partition import OffsetOutOfRange, Partition, lookups
 from horolog.broker.log.segments import Allowance
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.waiting import Wait
@@ -310,7 +310,7 @@ def _replica_of(request: FetchRequest) -> int:
 
 def _diverging_epoch(partition: Partition, position: FetchPosition) -> EpochEndOffset | ErrorCode | None:
     """Where the log of the epoch last fetched ended here, if the client's has gone another way (KIP-595)."""
-    epoch, end_offset = partition.end_offset_for_epoch(position.last_fetched_epoch)
+    epoch, end_offset = lookups.end_offset_for_epoch(partition, position.last_fetched_epoch)
     if epoch == NO_EPOCH:
         return ErrorCode.OFFSET_OUT_OF_RANGE
     if epoch < position.last_fetched_epoch or end_offset < position.fetch_offset:

@@ -2,7 +2,7 @@
 
 - v0 answers from segment base offsets and file times, newest first, at most `max_num_offsets`; a negative number of them is
   UNKNOWN_SERVER_ERROR, as on real brokers.
-- v1+ answers exactly (`Partition.first_at_or_after`). Negative targets: -1 latest, -2 earliest, -3 largest timestamp (v7+),
+- v1+ answers exactly (`lookups.first_at_or_after`). Negative targets: -1 latest, -2 earliest, -3 largest timestamp (v7+),
   -4 earliest local (v8+: the earliest, all data is local), -5 latest tiered (v9+) and -6 earliest pending upload (v11+):
   none, for nothing is tiered. Others, and these in older versions: UNSUPPORTED_VERSION for the partition.
 - v2+: read_committed sees up to the last stable offset; a record behind it is no answer.
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from horolog.broker.cluster import Cluster
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import epoch_error, find_partition, storage_error
-from horolog.broker.log.partition import Partition
+from horolog.broker.log.partition import Partition, lookups
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.list_offsets import (
@@ -106,13 +106,13 @@ def look_up(partition: Partition, target: int, committed: bool) -> tuple[int, in
     if target == LATEST:
         return NONE, end, partition.leader_epoch
     if target in (EARLIEST, EARLIEST_LOCAL):
-        return NONE, partition.log_start_offset, partition.epoch_at(partition.log_start_offset)
+        return NONE, partition.log_start_offset, lookups.epoch_at(partition, partition.log_start_offset)
     if target < EARLIEST_LOCAL:
         return NONE, NONE, NONE
     if target == LARGEST_TIMESTAMP:
-        found = partition.largest_timestamp()
+        found = lookups.largest_timestamp(partition)
     else:
-        found = partition.first_at_or_after(target, end)
+        found = lookups.first_at_or_after(partition, target, end)
     if found is None or found.offset >= end:
         return NONE, NONE, NONE
     return found.timestamp, found.offset, found.leader_epoch
@@ -147,7 +147,7 @@ def _offsets_before(
     if asked.max_num_offsets < 0:
         return _failed(index, ErrorCode.UNKNOWN_SERVER_ERROR)
     try:
-        offsets = partition.offsets_before(asked.timestamp, asked.max_num_offsets, now_ms)
+        offsets = lookups.offsets_before(partition, asked.timestamp, asked.max_num_offsets, now_ms)
     except StorageFault as fault:
         return _failed(index, storage_error(partition, fault))
     return ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.NONE, old_style_offsets=offsets)

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_file import ClusterFile
-from horolog.broker.log.files import checkpoints
+from horolog.broker.log.counters import LogCounters
+from horolog.broker.log.files import LeaderEpochs, checkpoints
 from horolog.broker.log.manager import Placing
 from horolog.broker.log.manager.data_folder import remove_folder
 from horolog.broker.log.partition import Condition
@@ -23,6 +24,29 @@ class NothingExpires:
         return Decision((), None)
 
 
+class FakeTimes:
+    """Searches the times of a partition."""
+
+    def __init__(self, partition):
+        self._partition = partition
+
+    def first_at_or_after(self, timestamp, start_offset, end_offset):
+        self._partition.check_takes_appends()
+        times, epochs = self._partition.timestamps, self._partition.epochs
+        found = (offset for offset in range(start_offset, end_offset) if times[offset] >= max(0, timestamp))
+        return next((Found(times[offset], offset, epochs.epoch_of(offset)) for offset in found), None)
+
+    def largest(self, start_offset, end_offset):
+        largest = max(self._partition.timestamps[start_offset:end_offset], default=-1)
+        return self.first_at_or_after(largest, start_offset, end_offset) if largest >= 0 else None
+
+    def newest_before(self, timestamp, max_count, start_offset, end):
+        self._partition.check_takes_appends()
+        end_offset, now_ms = end
+        assert now_ms == Machine.NOW_MS
+        return [end_offset, start_offset, timestamp][:max_count]
+
+
 class FakePartition:
     """A log of timestamps; epoch 0 ended at `epoch_ends[0]` and so on, the last one is the leader's."""
 
@@ -37,7 +61,10 @@ class FakePartition:
         self.first_undecided = None
         self.epoch_ends = []
         self.leads_in = None
-        self.segments = []
+        self.segments = [SimpleNamespace(base_offset=0, size_bytes=100)]
+        self.folder = SimpleNamespace(counters=LogCounters())
+        self.times = FakeTimes(self)
+        self.is_believed = True
         self.expiry = NothingExpires()
         self.fail = False
 
@@ -63,34 +90,19 @@ class FakePartition:
     def size_bytes(self):
         return 100 * (self.high_watermark - self.log_start_offset)
 
-    def epoch_at(self, offset):
-        return sum(offset >= end for end in self.epoch_ends)
+    @property
+    def log_end_offset(self):
+        self._check()
+        return self.high_watermark
+
+    @property
+    def epochs(self):
+        self._check()
+        return LeaderEpochs([(0, 0), *enumerate(self.epoch_ends, 1)])
 
     def _check(self):
         if self.fail:
             raise StorageFault(f"{self!r}: bad sector")
-
-    def _found(self, offset):
-        return Found(self.timestamps[offset], offset, self.epoch_at(offset))
-
-    def first_at_or_after(self, timestamp, upto=None):
-        self._check()
-        offsets = range(self.log_start_offset, min(self.high_watermark, upto or self.high_watermark))
-        return next((self._found(o) for o in offsets if self.timestamps[o] >= max(0, timestamp)), None)
-
-    def largest_timestamp(self):
-        largest = max(self.timestamps[self.log_start_offset :], default=-1)
-        return self.first_at_or_after(largest) if largest >= 0 else None
-
-    def offsets_before(self, timestamp, max_count, now_ms):
-        self._check()
-        assert now_ms == Machine.NOW_MS
-        return [self.high_watermark, self.log_start_offset, timestamp][:max_count]
-
-    def end_offset_for_epoch(self, epoch):
-        self._check()
-        ends = [*self.epoch_ends, self.high_watermark]
-        return (epoch, ends[epoch]) if 0 <= epoch < len(ends) else (-1, -1)
 
     def check_takes_appends(self):
         self._check()

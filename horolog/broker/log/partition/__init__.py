@@ -1,6 +1,6 @@
 """One partition: its segments, when they roll and expire, and how much of them is on the disk."""
 
-from horolog.broker.log.partition import closing, log_start, rewrite
+from horolog.broker.log.partition import closing, log_start, lookups, rewrite
 from horolog.broker.log.partition.condition import SERVING, Condition
 from horolog.broker.log.partition.exchange import replace_segments
 from horolog.broker.log.partition.markers import append_marker
@@ -17,6 +17,7 @@ __all__ = [
     "append_marker",
     "closing",
     "log_start",
+    "lookups",
     "replace_segments",
     "rewrite",
 ]

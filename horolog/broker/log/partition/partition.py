@@ -25,7 +25,6 @@ from horolog.broker.log.partition.time_watch import kept_ms
 from horolog.broker.log.producers import Duplicate, ProducerBatch
 from horolog.broker.log.segments import (
     Allowance,
-    Found,
     LogReader,
     Segment,
     TimeSearch,
@@ -140,7 +139,7 @@ class Partition:
         return rolling.RollingLimits(self._active.base_offset, self._config, jitter_ms)
 
     @property
-    def _is_believed(self) -> bool:
+    def is_believed(self) -> bool:
         """Whether a read shows the bytes on the disk: no sync has failed there, or nothing is written to it."""
         return self.condition.state.stopped is None or isinstance(self.resources.storage, OverlayStorage)
 
@@ -215,11 +214,11 @@ class Partition:
     def check_takes_appends(self) -> None:
         """Raises StorageFault if nothing can be appended now."""
         if self.condition.state is not SERVING:
-            raise self._not_serving()
+            raise self.not_serving()
         if self._failed is not None:
             raise self._failed
 
-    def _not_serving(self) -> StorageFault:
+    def not_serving(self) -> StorageFault:
         return StorageFault(f"{self.topic}-{self.index} {self.condition}", path=self.directory)
 
     def _check_producers(self, batches: Iterable[ProducerBatch]) -> Duplicate | None:
@@ -348,7 +347,7 @@ class Partition:
     def sync(self) -> None:
         """Have on the disk what was written so far. Safe in any thread. If it fails no appends are taken before a rewrite (`rewrite`)."""
         if self.condition.stopped is not None:
-            raise self._not_serving()
+            raise self.not_serving()
         try:
             self.aborted.flush()
             self.durability.sync(self.segments, self.high_watermark)
@@ -419,7 +418,7 @@ class Partition:
         Cut at `max_bytes`, inside a batch if that is where it falls, as readers expect it; unless the first batch alone is
         larger and `at_least_one` asks for it. Nothing at or behind `upto`, a batch boundary. `upconvert`: v0 and v1 as v2.
         """
-        written, believed = self.high_watermark, self._is_believed
+        written, believed = self.high_watermark, self.is_believed
         end_offset = written if upto is None or upto > written else upto
         if not self.log_start_offset <= offset < end_offset:
             if self.log_start_offset <= offset <= self.log_end_offset:
@@ -431,40 +430,5 @@ class Partition:
             return data
         whole = rewrite.sound(data, end_offset)
         if at_least_one and data and not whole:
-            raise self._not_serving()
+            raise self.not_serving()
         return whole if upconvert is None else convert_whole(whole)
-
-    # -- looking up
-
-    def first_at_or_after(self, timestamp: int, upto: int | None = None) -> Found | None:
-        """The first record, in offset order, with a timestamp at or after the given one; None if there is none."""
-        self.resources.counters.lookups_by_time.value += 1
-        end_offset = self.high_watermark if upto is None else min(upto, self.high_watermark)
-        known_offset = end_offset if self._is_believed else min(end_offset, self.recovery_point)
-        found = self.times.first_at_or_after(timestamp, self.log_start_offset, known_offset)
-        if found is None and known_offset < end_offset:
-            raise self._not_serving()  # it may lie where the page cache has lost what was written
-        return found
-
-    def largest_timestamp(self) -> Found | None:
-        """The first record with the largest timestamp of the log."""
-        if not self._is_believed and self.recovery_point < self.high_watermark:
-            raise self._not_serving()
-        return self.times.largest(self.log_start_offset, self.high_watermark)
-
-    def offsets_before(self, timestamp: int, max_count: int, now_ms: int) -> list[int]:
-        """ListOffsets v0: see `newest_before`. The log's end counts as a segment written now, unless the active segment is empty."""
-        end = (self.high_watermark, now_ms) if self._active.size_bytes else None
-        return self.times.newest_before(timestamp, max_count, self.log_start_offset, end)
-
-    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """The largest known leader epoch not above `epoch` and where it ends; (-1, -1) if nothing is known of it."""
-        if epoch == self.leader_epoch:
-            return epoch, self.log_end_offset
-        return self.epochs.end_offset_for(epoch, self.log_end_offset)
-
-    def epoch_at(self, offset: int) -> int:
-        """The leader epoch in which an offset was or will be written; -1 if that is not known."""
-        if offset >= self.log_end_offset:
-            return self.leader_epoch
-        return self.epochs.epoch_of(offset)

@@ -5,6 +5,7 @@ import pytest
 from horolog.broker.cluster_state import Lead, LeadsChanged
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.java_hash import partition_for
+from horolog.broker.log.partition import lookups
 from horolog.broker.placement import NOBODY, Endpoint
 from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.protocol.apis import ApiKey
@@ -185,8 +186,8 @@ async def test_who_leads_again_does_so_in_a_new_epoch():
         led_by(memory.broker.cluster, topic, 1, Lead(ME, 5))
         assert (await client.ask(produce(topic, 9), 9)).responses[0].partition_responses[0].error_code == 0
         partition = topic.find(1)
-        assert (partition.leader_epoch, partition.epoch_at(0), partition.epoch_at(1)) == (5, 0, 5)
-        assert partition.end_offset_for_epoch(0) == (0, 1)
+        assert (partition.leader_epoch, lookups.epoch_at(partition, 0), lookups.epoch_at(partition, 1)) == (5, 0, 5)
+        assert lookups.end_offset_for_epoch(partition, 0) == (0, 1)
 
 
 async def test_settings_changed_while_another_led_count_when_it_does_no_more():

@@ -6,7 +6,7 @@ from horolog.broker.clock import ManualClock
 from horolog.broker.log.compaction import Compactor
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import LogManager
-from horolog.broker.log.partition import log_start
+from horolog.broker.log.partition import log_start, lookups
 from horolog.broker.log.producers import ProducerBatch
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.validation import Validated
@@ -124,7 +124,7 @@ def test_look_ups_by_time_go_on(world):
     records = world.records()
     for target in range(records[0].timestamp - 5, records[-1].timestamp + 15, 5):
         expected = next((one for one in records if one.timestamp >= target), None)
-        found = world.partition.first_at_or_after(target)
+        found = lookups.first_at_or_after(world.partition, target)
         assert (found and (found.timestamp, found.offset)) == (expected and (expected.timestamp, expected.offset))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.log.partition import append_marker
+from horolog.broker.log.partition import append_marker, lookups
 from horolog.broker.log.validation import Refused
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import read_header
@@ -48,8 +48,8 @@ def test_the_time_of_a_marker_plays_no_part(model):
     partition.flush()
     for _ in range(2):
         assert partition.segments[-1].max_timestamp == OLD_MS
-        assert partition.largest_timestamp().offset == 0
-        assert partition.first_at_or_after(OLD_MS + 1) is None
+        assert lookups.largest_timestamp(partition).offset == 0
+        assert lookups.first_at_or_after(partition, OLD_MS + 1) is None
         model.kill_and_open()
         partition = model.partition
 

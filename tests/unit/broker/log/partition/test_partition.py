@@ -1,4 +1,4 @@
-"""One partition: appends and their failures, idempotence, rolls, look-ups, leader epochs, and an opening that replaces its log."""
+"""One partition: appends and their failures, idempotence, rolls, and an opening that replaces its log."""
 
 import errno
 import random
@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from horolog.broker.log.integrity import seals
-from horolog.broker.log.partition import Partition, Resources, append_marker, closing, log_start
+from horolog.broker.log.partition import Partition, Resources, append_marker, closing, lookups
 from horolog.broker.log.recovery import Circumstances, Place, open_log
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
@@ -51,12 +51,12 @@ def test_appends_are_seen_once_they_are_written(model):
     assert (result.base_offset, result.last_offset, result.append_time, result.count) == (0, 0, -1, 1)
     assert (partition.log_end_offset, partition.high_watermark) == (1, 0)
     assert partition.read(0, 1000) == b""
-    assert partition.first_at_or_after(0) is None
-    assert partition.largest_timestamp() is None
+    assert lookups.first_at_or_after(partition, 0) is None
+    assert lookups.largest_timestamp(partition) is None
     partition.flush()
     assert partition.high_watermark == 1
     assert partition.read(0, 1000)
-    assert partition.largest_timestamp()[:2] == (5, 0)
+    assert lookups.largest_timestamp(partition)[:2] == (5, 0)
 
 
 def test_all_that_is_queued_is_one_write(model):
@@ -396,55 +396,6 @@ def fill(model, timestamps):
     for timestamp in timestamps:
         append(model, timestamp, size=900)
     model.flush()
-
-
-# Looking up
-
-
-def test_list_offsets_v0_goes_by_file_times(model):
-    """Finding 17: newest first; the log's end counts as written now, unless the active segment is empty."""
-    fill(model, [1, 2, 3])
-    for base, mtime_ms in ((0, 100), (1, 200), (2, 300)):
-        model.storage.set_mtime_ms(f"{DIRECTORY}/{base:020d}.log", mtime_ms)
-    before = model.partition.offsets_before
-    assert before(-1, 10, 1000) == [3, 2, 1, 0]
-    assert before(-2, 10, 1000) == [0]
-    assert before(1000, 10, 1000) == [3, 2, 1, 0]
-    assert before(999, 10, 1000) == [2, 1, 0]
-    assert before(200, 10, 1000) == [1, 0]
-    assert before(99, 10, 1000) == []
-    assert before(-1, 2, 1000) == [3, 2]
-    assert Model().partition.offsets_before(-1, 10, 1000) == [0]
-
-
-def test_the_first_of_equal_times_is_the_largest(model):
-    fill(model, [5, 9, 9, 1])
-    assert model.partition.largest_timestamp()[:2] == (9, 1)
-    log_start.delete_records_before(model.partition, 2)
-    assert model.partition.largest_timestamp()[:2] == (9, 2)
-    log_start.delete_records_before(model.partition, 3)
-    assert model.partition.largest_timestamp()[:2] == (1, 3)
-
-
-# Leader epochs
-
-
-def test_the_epoch_goes_up_after_a_stop_that_was_not_clean(model):
-    fill(model, [1, 2])
-    model.sync()
-    assert model.partition.leader_epoch == 0
-    model.rows = read_all(model.partition)
-    model.kill_and_open()
-    assert model.partition.leader_epoch == 1
-    assert model.partition.end_offset_for_epoch(1) == (1, 2)
-    append(model)
-    model.flush()
-    assert model.partition.end_offset_for_epoch(0) == (0, 2)
-    assert model.partition.end_offset_for_epoch(1) == (1, 3)
-    assert [model.partition.epoch_at(offset) for offset in range(4)] == [0, 0, 1, 1]
-    assert model.partition.first_at_or_after(3).leader_epoch == 1
-    model.close_and_open()
-    assert model.partition.leader_epoch == 1
 
 
 def test_reading_a_bad_sector_is_a_fault_of_that_read_only(model):

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import pytest
 
+from horolog.broker.log.partition import lookups
 from horolog.broker.log.partition.rewrite import PROBE
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL, PowerCut
@@ -291,8 +292,8 @@ def test_what_the_cache_has_lost_is_not_shown(model):
     for offset in (3, 5):
         with pytest.raises(StorageFault):
             partition.read(offset, 1 << 20)
-    assert partition.first_at_or_after(5).offset == 0
+    assert lookups.first_at_or_after(partition, 5).offset == 0
     with pytest.raises(StorageFault):
-        partition.first_at_or_after(6)
+        lookups.first_at_or_after(partition, 6)
     with pytest.raises(StorageFault):
-        partition.largest_timestamp()
+        lookups.largest_timestamp(partition)

@@ -3,6 +3,7 @@
 import pytest
 
 from horolog.broker.log.integrity import BeingRescanned, RescanQueue, set_aside
+from horolog.broker.log.partition import lookups
 from horolog.broker.log.partition.exchange import take_out
 from horolog.broker.log.recovery import Rescanner
 from horolog.broker.log.segments import segment as segment_module
@@ -75,7 +76,7 @@ def test_look_ups_do_not_believe_it_either(model):
     model.close_and_open()
     flip(model, log_path(bases(model)[1]), 70)
     with pytest.raises(BeingRescanned):
-        model.partition.first_at_or_after(model.rows[bases(model)[1]][1])
+        lookups.first_at_or_after(model.partition, model.rows[bases(model)[1]][1])
 
 
 def test_other_segments_are_served_meanwhile(model):

@@ -1,6 +1,6 @@
 """Which segments a look-up goes into."""
 
-from horolog.broker.log.partition import log_start
+from horolog.broker.log.partition import log_start, lookups
 from horolog.broker.log.segments import TimesCache, TimeSearch
 from tests.support.log_model import Model, small_config
 
@@ -19,16 +19,16 @@ def searched(*segments):
 def test_segments_without_times_swallow_nothing():
     """Finding 12: a leading segment without times, or with the wrong ones, must not end the search."""
     partition = searched([-1, -1], [5, 9], [-1], [20])
-    assert partition.first_at_or_after(0)[:2] == (5, 2)
-    assert partition.first_at_or_after(10)[:2] == (20, 5)
-    assert partition.first_at_or_after(21) is None
+    assert lookups.first_at_or_after(partition, 0)[:2] == (5, 2)
+    assert lookups.first_at_or_after(partition, 10)[:2] == (20, 5)
+    assert lookups.first_at_or_after(partition, 21) is None
 
 
 def test_the_search_goes_on_when_the_start_of_the_log_hides_the_answer():
     partition = searched([50, 1], [2], [60])
     log_start.delete_records_before(partition, 1)
-    assert partition.first_at_or_after(40)[:2] == (60, 3)
-    assert partition.largest_timestamp()[:2] == (60, 3)
+    assert lookups.first_at_or_after(partition, 40)[:2] == (60, 3)
+    assert lookups.largest_timestamp(partition)[:2] == (60, 3)
 
 
 def test_only_the_segment_that_reaches_is_opened():
@@ -36,7 +36,7 @@ def test_only_the_segment_that_reaches_is_opened():
     for segment in partition.segments:
         if segment.seal is not None:
             segment.drop_indexes()
-    assert partition.first_at_or_after(75)[:2] == (80, 8)
+    assert lookups.first_at_or_after(partition, 75)[:2] == (80, 8)
     loaded = [n for n, segment in enumerate(partition.segments[:-1]) if segment.index_bytes]
     assert loaded in ([], [8])
 
@@ -52,8 +52,8 @@ def test_new_segments_count_once_it_is_told():
 
 def test_an_empty_log_has_no_times():
     partition = Model().partition
-    assert partition.first_at_or_after(0) is None
-    assert partition.largest_timestamp() is None
+    assert lookups.first_at_or_after(partition, 0) is None
+    assert lookups.largest_timestamp(partition) is None
 
 
 def test_the_largest_time_is_that_of_what_may_be_seen():
