@@ -30,7 +30,7 @@ from benchmarks.designs import MINUTE_MS, SECOND_MS, Day, Design
 from horolog.broker.clock import ManualClock
 from horolog.broker.log.indexes import INDEX_CACHE_BYTES
 from horolog.broker.log.manager import LogManager
-from horolog.broker.log.partition import Partition
+from horolog.broker.log.partition import Partition, lookups
 from horolog.broker.log.storage import RealStorage
 from horolog.broker.topic_settings import TopicConfig, resolve
 
@@ -169,7 +169,7 @@ def _write_day(root: Path, day: Day, config: TopicConfig) -> None:
 
 
 def _offset(partition: Partition, target: int) -> int | None:
-    found = partition.first_at_or_after(target)
+    found = lookups.first_at_or_after(partition, target)
     return found.offset if found else None
 
 

@@ -21,7 +21,7 @@ from benchmarks import fill, frames, report
 from benchmarks.inside import CASES, inside
 from horolog.broker.clock import ManualClock
 from horolog.broker.log.manager import LogManager
-from horolog.broker.log.partition import Partition
+from horolog.broker.log.partition import Partition, lookups
 from horolog.broker.log.storage import RealStorage
 from horolog.broker.log.validation import validate
 from horolog.broker.settings import Settings, load
@@ -134,7 +134,7 @@ def log_steps(logs: LogManager, config: TopicConfig) -> Iterator[tuple[str, Step
 
 
 def _look_up(partition: Partition, offset: int) -> object:
-    return partition.first_at_or_after(fill.FIRST_TIMESTAMP + offset)
+    return lookups.first_at_or_after(partition, fill.FIRST_TIMESTAMP + offset)
 
 
 def _append(partition: Partition, records: bytes, version: int) -> Step:

@@ -493,7 +493,7 @@ class TestAFolderThatIsReadableAgain:
 
     def read(self, cluster, index, topic_id=None):
         partition = cluster.topics["t"].find(index)
-        partition.condition, partition.topic_id = SERVING, topic_id
+        partition.condition.state, partition.topic_id = SERVING, topic_id
         cluster.reopened(partition)
 
     def test_the_topic_has_the_id_that_lies_there(self, machine, cluster):

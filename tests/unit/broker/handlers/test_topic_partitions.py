@@ -69,6 +69,6 @@ def test_a_partition_without_files_has_no_leader(broker):
     try:
         (topic,) = ask(broker, "b").topics
     finally:
-        partition.condition = SERVING
+        partition.condition.state = SERVING
     (one,) = topic.partitions
     assert (one.error_code, one.leader_id, one.offline_replicas) == (ErrorCode.LEADER_NOT_AVAILABLE, -1, [1])
