@@ -317,7 +317,7 @@ class Cluster:
                 self._configure(self._configs.with_dynamic(configs))
             case Open(name, index, epoch):
                 topic, partition = self.topics[name], self._logs.partitions[name, index]
-                partition.config = topic.config
+                partition.configure(topic.config)
                 partition.lead(epoch)
                 topic.put(index, partition)
                 self.on_led(name, index)

@@ -58,9 +58,9 @@ class _Synced(NamedTuple):
 def _sync(partition: Partition, monotonic: Callable[[], float]) -> _Synced:
     """In a worker thread."""
     began = monotonic()
-    synced_before = partition.recovery_point
+    synced_before = partition.sync_state.recovery_point
     partition.sync()
-    return _Synced(monotonic() - began, partition.recovery_point - synced_before)
+    return _Synced(monotonic() - began, partition.sync_state.recovery_point - synced_before)
 
 
 class LocalSafety:

@@ -68,7 +68,7 @@ class Topic:
         self.overrides = dict(overrides)
         self.config = config
         for partition in self.led_here:
-            partition.config = config
+            partition.configure(config)
 
     def __repr__(self) -> str:
         return f"<Topic {self.name} with {self.partition_count} partitions>"

@@ -68,7 +68,7 @@ def produce_again(case: Case, stage: str, partition: Partition) -> None:
             overrides["message.format.version"] = ("0.9.0", "0.10.0")[sent.stored_magic]
         if case.topic_config.get("message.timestamp.type"):
             overrides["message.timestamp.type"] = case.topic_config["message.timestamp.type"]
-        partition.config = topic_config(overrides)
+        partition.configure(topic_config(overrides))
         partition.leader_epoch = sent.leader_epoch
         partition.append(
             sent.data, WALL_MS if sent.now_ms is None else sent.now_ms, produce_version=sent.produce_version

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from horolog.broker.log.partition import OffsetOutOfRange, log_start
+from horolog.broker.log.partition import OffsetOutOfRange, log_start, note_progress
 from horolog.broker.log.segments import segment as segment_module
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import PowerCut
@@ -52,7 +52,7 @@ class Log(RuleBasedStateMachine):
     @rule()
     def note_progress(self):
         """The active segment is sealed as it is, with the next sync."""
-        self.model.partition.note_progress()
+        note_progress(self.model.partition)
 
     @rule()
     def write_fails(self):
@@ -136,14 +136,14 @@ def check_a_power_cut(data, model):
             if action != "go on":
                 model.flush()
             if action == "progress":
-                model.partition.note_progress()
+                note_progress(model.partition)
             if action == "sync":
                 model.sync()
             if action == "restart":
                 model.close_and_open()
     except PowerCut:
         pass
-    model.synced = max(model.synced, model.partition.recovery_point)
+    model.synced = max(model.synced, model.partition.sync_state.recovery_point)
     rows, model.written = list(model.rows), 1 << 40
     model.cut_power_and_open(random.Random(data.draw(st.integers(0, 1 << 16))))
     assert len(model.rows) <= len(rows) + 6

@@ -84,7 +84,9 @@ class Run:
         """What comes with the checkpoints."""
         self.flush()
         set_active_apart(self.model.partition, NOW_MS)
-        self.model.partition.save_snapshot()
+        self.model.partition.sync_state.save_producers(
+            self.model.partition.producers, self.model.partition.log_end_offset
+        )
         self.sync()
 
     def end(self) -> None:

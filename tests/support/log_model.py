@@ -87,7 +87,7 @@ class Model:
 
     def sync(self) -> None:
         self.partition.sync()
-        self.synced = self.partition.recovery_point
+        self.synced = self.partition.sync_state.recovery_point
 
     def forget_unwritten(self) -> None:
         self.rows = [row for row in self.rows if row[0] < self.written]

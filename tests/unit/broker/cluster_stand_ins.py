@@ -12,7 +12,7 @@ from horolog.broker.log.manager import Placing
 from horolog.broker.log.manager.data_folder import remove_folder
 from horolog.broker.log.partition import Condition
 from horolog.broker.log.partition.retention import Decision
-from horolog.broker.log.segments import Found
+from horolog.broker.log.segments import Found, LogReader
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.settings import Layers, from_layers
 
@@ -62,7 +62,11 @@ class FakePartition:
         self.epoch_ends = []
         self.leads_in = None
         self.segments = [SimpleNamespace(base_offset=0, size_bytes=100)]
-        self.folder = SimpleNamespace(counters=LogCounters())
+        self.directory = f"/data/{topic}-{index}"
+        self.folder = SimpleNamespace(counters=LogCounters(), storage=MemoryStorage())
+        self.folder.storage.make_dir("/data")
+        self.folder.storage.make_dir(self.directory)
+        self.reader = LogReader([])
         self.times = FakeTimes(self)
         self.is_believed = True
         self.expiry = NothingExpires()
@@ -74,6 +78,9 @@ class FakePartition:
     @property
     def leader_epoch(self):
         return len(self.epoch_ends) if self.leads_in is None else self.leads_in
+
+    def configure(self, config):
+        self.config = config
 
     def lead(self, epoch):
         self.leads_in = epoch
@@ -106,10 +113,6 @@ class FakePartition:
 
     def check_takes_appends(self):
         self._check()
-
-    def move_start(self, offset):
-        assert self.log_start_offset < offset <= self.high_watermark
-        self.log_start_offset = offset
 
 
 class FakeFolder:

@@ -10,6 +10,7 @@ import pytest
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.committer import Committer
+from horolog.broker.log.partition.sync_state import SyncState
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.metrics import Metrics
 from horolog.broker.safety import Failures, LocalSafety
@@ -21,7 +22,7 @@ class FakePartition:
     def __init__(self) -> None:
         self.flushes = 0
         self.syncs = 0
-        self.recovery_point = 0
+        self.sync_state = SyncState(0)
         self.fail_flush = False
         self.fail_sync = False
         self.let_sync = threading.Event()
@@ -37,7 +38,7 @@ class FakePartition:
         self.syncs += 1
         if self.fail_sync:
             raise StorageFault("input/output error")
-        self.recovery_point += 10
+        self.sync_state.reached(self.sync_state.recovery_point + 10)
 
 
 class FakeCommit:

@@ -7,6 +7,7 @@ from threading import Event
 import pytest
 
 from horolog.broker.clock import ManualClock
+from horolog.broker.log.partition.sync_state import SyncState
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.metrics import Metrics
 from horolog.broker.safety import SYNC_RECORDS, LocalSafety
@@ -16,7 +17,7 @@ class Partition:
     """Ten records that are not safe; `holds` keeps a sync from ending."""
 
     def __init__(self, error=None):
-        self.recovery_point = 5
+        self.sync_state = SyncState(5)
         self.error = error
         self.holds = Event()
         self.holds.set()
@@ -26,7 +27,7 @@ class Partition:
         self.holds.wait(5)
         if self.error is not None:
             raise self.error
-        self.recovery_point = 15
+        self.sync_state.reached(15)
         self.is_through.set()
 
 
@@ -50,7 +51,7 @@ async def made_safe(safety, *partitions):
 async def test_records_are_safe_when_it_is_told(safety, metrics):
     partition = Partition()
     assert await made_safe(safety, partition) == {}
-    assert partition.recovery_point == 15
+    assert partition.sync_state.recovery_point == 15
     synced = metrics.histogram(SYNC_RECORDS)
     assert (sum(synced.counts), synced.sum) == (1, 10)
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from horolog.broker.log.files import checkpoints, log_starts
-from horolog.broker.log.partition import Partition, log_start
+from horolog.broker.log.partition import Partition, log_start, note_progress
 from horolog.broker.log.storage import Storage, StorageFault
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class FolderCheckpoints:
         Active segments that have grown much are sealed with their next sync.
         """
         for partition in self._partitions.values():
-            partition.note_progress()
+            note_progress(partition)
         number, files = self.contents()
 
         def write() -> None:
@@ -94,7 +94,7 @@ class FolderCheckpoints:
         A log must never end before its start: offsets would be given out twice, and the start hide what comes there.
         """
         for partition in self._partitions.values():
-            if partition.condition.fault is None and partition.recovery_point < partition.log_start_offset:
+            if partition.condition.fault is None and partition.sync_state.recovery_point < partition.log_start_offset:
                 partition.sync()
         self._write_both_starts()
 
@@ -113,7 +113,7 @@ class FolderCheckpoints:
         self._named_in_starts.update(starts)
         return self._number, {
             checkpoints.RECOVERY_POINTS: checkpoints.encode_offsets(
-                {key: one.recovery_point for key, one in usable.items()}
+                {key: one.sync_state.recovery_point for key, one in usable.items()}
             ),
             checkpoints.HIGH_WATERMARKS: checkpoints.encode_offsets(
                 {key: one.high_watermark for key, one in usable.items()}

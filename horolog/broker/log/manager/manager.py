@@ -203,7 +203,8 @@ class LogManager:
 
     def partitions_to_sync(self, now_ms: int) -> list[Partition]:
         """Those for which `flush.ms` has passed, or that have seals or snapshots to write: give each `sync` to a worker."""
-        return [one for one in self.partitions.values() if one.condition.takes_appends and one.sync_is_due(now_ms)]
+        serving = [one for one in self.partitions.values() if one.condition.takes_appends]
+        return [one for one in serving if one.durability.is_due(now_ms, one.config.flush_ms)]
 
     def retry_stopped(self) -> tuple[list[Partition], list[Callable[[], None]]]:
         """Try to have back what a fault of the disk has stopped: partitions that are back online, and jobs for workers."""

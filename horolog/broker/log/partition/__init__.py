@@ -6,6 +6,7 @@ from horolog.broker.log.partition.exchange import replace_segments
 from horolog.broker.log.partition.markers import append_marker
 from horolog.broker.log.partition.opened import Opened, Resources
 from horolog.broker.log.partition.partition import OffsetOutOfRange, Partition
+from horolog.broker.log.partition.progress import note_progress
 
 __all__ = [
     "SERVING",
@@ -18,6 +19,7 @@ __all__ = [
     "closing",
     "log_start",
     "lookups",
+    "note_progress",
     "replace_segments",
     "rewrite",
 ]

@@ -29,7 +29,7 @@ def complete(partition: Partition) -> None:
         else:
             partition.sync_state.segment_written(active)
             partition.sync_state.segments_changed()
-            partition.save_snapshot()
+            partition.sync_state.save_producers(partition.producers, partition.log_end_offset)
 
 
 def settle(partition: Partition) -> None:

@@ -16,6 +16,8 @@ import logging
 import threading
 from dataclasses import dataclass
 
+from horolog.broker.log.storage import StorageFault
+
 log = logging.getLogger(__name__)
 
 DELETED = "deleted"
@@ -86,6 +88,10 @@ class Condition:
     @property
     def is_deleted(self) -> bool:
         return self.state.is_deleted
+
+    def error(self, path: str) -> StorageFault:
+        """What to tell someone who asks for more than it gives, about the folder at `path`."""
+        return StorageFault(f"{self._name} {self}", path=path)
 
     def stop(self, reason: str) -> None:
         """Take no appends, and be read, until everything that may not be on the disk has been written again."""

@@ -34,6 +34,13 @@ class Durability:
     def __repr__(self) -> str:
         return f"<Durability of {self._directory}: {self._state!r}>"
 
+    def is_due(self, now_ms: int, flush_ms: int) -> bool:
+        """Whether `flush.ms` has passed, or a roll, a deletion or a scan has left something to be made durable."""
+        if self._state.has_files_to_write:
+            return True
+        since_ms = self._state.waiting_since_ms
+        return since_ms >= 0 and abs(now_ms - since_ms) >= flush_ms  # the clock may have been set back
+
     def sync(self, segments: Sequence[Segment], end_offset: int) -> None:
         """Have everything on the disk that has been written up to `end_offset`. Raises StorageFault, from then on every time.
 

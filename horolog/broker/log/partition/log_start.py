@@ -16,7 +16,15 @@ def delete_records_before(partition: Partition, offset: int) -> None:
         raise OffsetOutOfRange(f"{offset} is not in {partition.log_start_offset} to {partition.high_watermark}")
     if offset > partition.log_start_offset:
         partition.check_takes_appends()
-        partition.move_start(offset)
+        move(partition, offset)
+
+
+def move(partition: Partition, offset: int) -> None:
+    """The log starts there from now on."""
+    partition.log_start_offset = offset
+    partition.reader.forget()
+    if partition.epochs.truncate_from_start(offset):
+        partition.epochs.save(partition.folder.storage, partition.directory)
 
 
 def apply_retention(partition: Partition, now_ms: int) -> list[Expired]:
@@ -41,7 +49,7 @@ def _expire(partition: Partition, expired: Sequence[Expired], now_ms: int) -> li
             expired = expired[:-1]
     going = partition.expiry.dispensable(partition, expired)
     if partition.expiry.waiting_upto is not None and not partition.sync_state.has_snapshots:
-        partition.save_snapshot()
+        partition.sync_state.save_producers(partition.producers, partition.log_end_offset)
     try:
         for segment in going:
             take_out(partition, segment, now_ms)
@@ -49,7 +57,7 @@ def _expire(partition: Partition, expired: Sequence[Expired], now_ms: int) -> li
     finally:  # also if a later one could not be renamed
         first_offset = partition.segments[0].base_offset
         if first_offset > partition.log_start_offset:
-            partition.move_start(first_offset)
+            move(partition, first_offset)
     return list(expired[: len(going)])
 
 

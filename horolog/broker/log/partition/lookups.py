@@ -15,14 +15,16 @@ def first_at_or_after(partition: Partition, timestamp: int, upto: int | None = N
     known_offset = end_offset if partition.is_believed else min(end_offset, partition.sync_state.recovery_point)
     found = partition.times.first_at_or_after(timestamp, partition.log_start_offset, known_offset)
     if found is None and known_offset < end_offset:
-        raise partition.not_serving()  # it may lie where the page cache has lost what was written
+        raise partition.condition.error(
+            partition.directory
+        )  # it may lie where the page cache has lost what was written
     return found
 
 
 def largest_timestamp(partition: Partition) -> Found | None:
     """The first record with the largest timestamp of the log."""
     if not partition.is_believed and partition.sync_state.recovery_point < partition.high_watermark:
-        raise partition.not_serving()
+        raise partition.condition.error(partition.directory)
     return partition.times.largest(partition.log_start_offset, partition.high_watermark)
 
 

@@ -9,8 +9,7 @@ until its folder has been opened again (`replace_log`). See `condition`.
 """
 
 import logging
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 
 from horolog.broker.log.partition import rewrite, rolling
 from horolog.broker.log.partition.aborted import AbortedTransactions
@@ -19,10 +18,8 @@ from horolog.broker.log.partition.doomed import Doomed
 from horolog.broker.log.partition.durability import Durability
 from horolog.broker.log.partition.expiry import Expiry
 from horolog.broker.log.partition.opened import Opened
-from horolog.broker.log.partition.rewrite import Unreadable
-from horolog.broker.log.partition.sync_state import Snapshot
 from horolog.broker.log.partition.time_watch import kept_ms
-from horolog.broker.log.producers import Duplicate, ProducerBatch
+from horolog.broker.log.producers import Duplicate, ProducerBatch, ProducerStates
 from horolog.broker.log.segments import (
     Allowance,
     LogReader,
@@ -50,7 +47,6 @@ class Partition:
 
     __slots__ = (
         "_active",
-        "_config",
         "_failed",
         "_kept_ms",
         "_limits",
@@ -58,6 +54,7 @@ class Partition:
         "aborted",
         "appended_bytes",
         "condition",
+        "config",
         "counts_to_flush",
         "directory",
         "doomed",
@@ -111,7 +108,7 @@ class Partition:
         self.expiry = Expiry(name, self.sync_state)
         self.condition = Condition(name, state)
         self.doomed = Doomed()
-        self.config = opened.config
+        self.configure(opened.config)
         if opened.stopped is not None:
             self.condition.stop(opened.stopped)
 
@@ -122,21 +119,13 @@ class Partition:
         offsets = f"{self.log_start_offset} to {self.log_end_offset}"
         return f"<Partition {self.topic}-{self.index}: {len(self.segments)} segments, offsets {offsets}{state}>"
 
-    @property
-    def config(self) -> TopicConfig:
-        return self._config
-
-    @config.setter
-    def config(self, config: TopicConfig) -> None:
-        self._config = config
+    def configure(self, config: TopicConfig) -> None:
+        """From now on these settings hold."""
+        self.config = config
         self._active.index_interval_bytes = config.index_interval_bytes
-        self._limits = self._rolling_limits()
+        self._limits = rolling.limits_of(self._active.base_offset, config, self.resources.random)
         self._kept_ms = kept_ms(config)
         self.counts_to_flush = config.flush_messages < MAX_INT64
-
-    def _rolling_limits(self) -> rolling.RollingLimits:
-        jitter_ms = rolling.draw_jitter_ms(self._config, self.resources.random)
-        return rolling.RollingLimits(self._active.base_offset, self._config, jitter_ms)
 
     @property
     def is_believed(self) -> bool:
@@ -159,7 +148,7 @@ class Partition:
         """Queue records behind the log's end. Raises Refused (theirs) or StorageFault (the disk's)."""
         if self._failed is not None or self.condition.state is not SERVING:
             self.check_takes_appends()  # which raises
-        config = self._config
+        config = self.config
         try:
             checked = check(
                 records,
@@ -175,7 +164,7 @@ class Partition:
         if not checked.count:
             return AppendResult(-1, -1, NO_APPEND_TIME, self.log_start_offset, 0)
         if checked.batches:
-            duplicate = self._check_producers(checked.batches)
+            duplicate = _check_producers(self.producers, checked.batches)
             if duplicate is not None:
                 append_time = duplicate.timestamp if config.log_append_time else NO_APPEND_TIME
                 first, last = duplicate.first_offset, duplicate.last_offset
@@ -190,8 +179,8 @@ class Partition:
         if not self._ready:
             self._begin_appends()
         size_bytes, last_offset, max_timestamp = checked.size_bytes, checked.last_offset, checked.max_timestamp
-        if size_bytes > self._config.segment_bytes:
-            raise too_large(size_bytes, self._config.segment_bytes)
+        if size_bytes > self.config.segment_bytes:
+            raise too_large(size_bytes, self.config.segment_bytes)
         reason = self._limits.exceeded_by(size_bytes, last_offset, max_timestamp, active, now_ms)
         if reason is not None:
             log.info("%s-%s: new segment at %s (%s)", self.topic, self.index, self.log_end_offset, reason)
@@ -214,22 +203,9 @@ class Partition:
     def check_takes_appends(self) -> None:
         """Raises StorageFault if nothing can be appended now."""
         if self.condition.state is not SERVING:
-            raise self.not_serving()
+            raise self.condition.error(self.directory)
         if self._failed is not None:
             raise self._failed
-
-    def not_serving(self) -> StorageFault:
-        return StorageFault(f"{self.topic}-{self.index} {self.condition}", path=self.directory)
-
-    def _check_producers(self, batches: Iterable[ProducerBatch]) -> Duplicate | None:
-        """The place of a batch that is in the log already; raises Refused for one that must not be there."""
-        for batch in batches:
-            verdict = self.producers.check(batch)
-            if isinstance(verdict, Duplicate):
-                return verdict
-            if verdict is not None:
-                raise Refused(verdict.code, verdict.message)
-        return None
 
     def _begin_appends(self) -> None:
         """Before the first append since the partition was opened: indexes grow again, and the epoch is on record."""
@@ -251,12 +227,12 @@ class Partition:
         old = self._active
         try:
             old.complete()
-            new = Segment.create(self.folder, self.log_end_offset, self._config, now_ms)
+            new = Segment.create(self.folder, self.log_end_offset, self.config, now_ms)
         except StorageFault:
             old.seal = None
             raise
         self.sync_state.segment_written(old)
-        self.save_snapshot()
+        self.sync_state.save_producers(self.producers, self.log_end_offset)
         self.begin_segment(new)
         self.resources.counters.segments_rolled.value += 1
 
@@ -265,20 +241,13 @@ class Partition:
         self.segments.append(segment)
         self._active = segment
         self.segments_changed()
-        self._limits = self._rolling_limits()
+        self._limits = rolling.limits_of(segment.base_offset, self.config, self.resources.random)
 
     def segments_changed(self) -> None:
         """Segments came, went or have other contents: forget what was known of their places and times."""
         self.times.forget()
         self.reader.forget()
         self.sync_state.segments_changed()
-
-    def move_start(self, offset: int) -> None:
-        """The log starts there from now on."""
-        self.log_start_offset = offset
-        self.reader.forget()
-        if self.epochs.truncate_from_start(offset):
-            self.epochs.save(self.resources.storage, self.directory)
 
     def write_pending(self) -> None:
         """Write now. If it fails, raise, and raise again from the next `flush`, which answers the waiting producers."""
@@ -328,26 +297,14 @@ class Partition:
     # -- syncing
 
     @property
-    def recovery_point(self) -> int:
-        """Everything before it is on the disk."""
-        return self.sync_state.recovery_point
-
-    @property
     def flush_is_due(self) -> bool:
         """Whether `flush.messages` asks for a sync now, whatever the producer asked for."""
-        return self.log_end_offset - self.sync_state.recovery_point >= self._config.flush_messages
-
-    def sync_is_due(self, now_ms: int) -> bool:
-        """Whether `flush.ms` has passed, or a roll, a deletion or a scan has left something to be made durable."""
-        if self.sync_state.has_files_to_write:
-            return True
-        since_ms = self.sync_state.waiting_since_ms
-        return since_ms >= 0 and abs(now_ms - since_ms) >= self._config.flush_ms  # the clock may have been set back
+        return self.log_end_offset - self.sync_state.recovery_point >= self.config.flush_messages
 
     def sync(self) -> None:
         """Have on the disk what was written so far. Safe in any thread. If it fails no appends are taken before a rewrite (`rewrite`)."""
         if self.condition.stopped is not None:
-            raise self.not_serving()
+            raise self.condition.error(self.directory)
         try:
             self.aborted.flush()
             self.durability.sync(self.segments, self.high_watermark)
@@ -358,49 +315,11 @@ class Partition:
                     self.condition.stop(f"what was written may not be on the disk: {fault}")
                 raise
 
-    @property
-    def has_unsynced(self) -> bool:
-        return self.sync_state.waiting_since_ms >= 0
-
-    def rewrite_job(self) -> Callable[[], None]:
-        """What has a stopped partition take appends again once its disk works; raises StorageFault; may run in a worker."""
-        with suppress(
-            StorageFault
-        ):  # which the next flush tells; the job cuts off what was queued and is not written now
-            self.write_pending()
-        job = self.durability.rewrite_job(self.segments, self._active, self.high_watermark)
-
-        def rewrite_log() -> None:
-            try:
-                job()
-            except Unreadable as damage:
-                self.condition.go_offline(f"what was written and not synced is lost: {damage}")
-                log.error("%s-%s is offline: %s", self.topic, self.index, self.condition.fault)
-            else:
-                self.condition.resume()
-
-        return rewrite_log
-
     def replace_log(self, opened: Opened) -> None:
         """Go on with what a fresh opening has found; no appends are taken until unsynced bytes are rewritten."""
         leader_epoch = max(self.leader_epoch, opened.leader_epoch)
         self._begin(opened, State(stopped="it was opened again, and what it holds is not known to be on the disk"))
         self.leader_epoch = leader_epoch
-
-    def save_snapshot(self, replaces: int | None = None) -> None:
-        producers = self.producers
-        if len(producers):
-            snapshot = Snapshot(self.log_end_offset, producers.snapshot(), producers.remembered(), replaces)
-            self.sync_state.save_snapshot(snapshot)
-
-    def note_progress(self) -> None:
-        """Now and then: have the active segment sealed up to here with the next sync, so that a crash costs no long scan."""
-        active = self._active
-        last = active.progress
-        if self.condition.takes_appends and active.note_progress():
-            self.sync_state.segment_written(active)
-            self.sync_state.segments_changed()
-            self.save_snapshot(replaces=None if last is None else last.contents.next_offset)
 
     # -- reading
 
@@ -430,5 +349,16 @@ class Partition:
             return data
         whole = rewrite.sound(data, end_offset)
         if at_least_one and data and not whole:
-            raise self.not_serving()
+            raise self.condition.error(self.directory)
         return whole if upconvert is None else convert_whole(whole)
+
+
+def _check_producers(producers: ProducerStates, batches: Iterable[ProducerBatch]) -> Duplicate | None:
+    """The place of a batch that is in the log already; raises Refused for one that must not be there."""
+    for batch in batches:
+        verdict = producers.check(batch)
+        if isinstance(verdict, Duplicate):
+            return verdict
+        if verdict is not None:
+            raise Refused(verdict.code, verdict.message)
+    return None

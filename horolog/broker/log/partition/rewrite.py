@@ -11,12 +11,22 @@ batches.
 If the cache has given up what the disk never had, `Unreadable` says so: the folder has to be opened again as after a crash.
 """
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET
 from horolog.broker.log.integrity import CHUNK_BYTES, Damage, scan
 from horolog.broker.log.segments import Segment
-from horolog.broker.log.storage import File, FileMissing, Storage
+from horolog.broker.log.storage import File, FileMissing, Storage, StorageFault
+
+if TYPE_CHECKING:
+    from horolog.broker.log.partition.partition import Partition
+
+log = logging.getLogger(__name__)
 
 PROBE = "horolog-probe.tmp"
 """Removed at the next start should it be left over, as everything is that ends so."""
@@ -26,6 +36,24 @@ PAGE_BYTES = 4096
 
 class Unreadable(Exception):
     """What was written and not synced cannot be read again."""
+
+
+def job(partition: Partition) -> Callable[[], None]:
+    """What has a stopped partition take appends again once its disk works; raises StorageFault; may run in a worker."""
+    with suppress(StorageFault):  # which the next flush tells; the job cuts off what was queued and is not written now
+        partition.write_pending()
+    write_all = partition.durability.rewrite_job(partition.segments, partition.segments[-1], partition.high_watermark)
+
+    def rewrite_log() -> None:
+        try:
+            write_all()
+        except Unreadable as damage:
+            partition.condition.go_offline(f"what was written and not synced is lost: {damage}")
+            log.error("%s-%s is offline: %s", partition.topic, partition.index, partition.condition.fault)
+        else:
+            partition.condition.resume()
+
+    return rewrite_log
 
 
 def probe(storage: Storage, directory: str) -> None:

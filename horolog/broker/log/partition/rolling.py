@@ -79,6 +79,11 @@ def segment_time_ms(config: TopicConfig) -> int:
     return min(config.segment_ms, config.max_compaction_lag_ms) if config.compact else config.segment_ms
 
 
+def limits_of(base_offset: int, config: TopicConfig, random: Callable[[], float]) -> RollingLimits:
+    """Those of a segment that begins now, or whose configuration has changed."""
+    return RollingLimits(base_offset, config, draw_jitter_ms(config, random))
+
+
 def draw_jitter_ms(config: TopicConfig, random: Callable[[], float]) -> int:
     """How much earlier one segment rolls by time, so that partitions created together do not roll together.
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from horolog.broker.log.producers import Remembered, SnapshotEntry
+from horolog.broker.log.producers import ProducerStates, Remembered, SnapshotEntry
 from horolog.broker.log.segments import Segment
 from horolog.broker.log.storage import StorageFault
 
@@ -106,6 +106,11 @@ class SyncState:
     def save_snapshot(self, snapshot: Snapshot) -> None:
         """Write a snapshot of the producers once the log is on the disk up to its offset."""
         self._snapshots.append(snapshot)
+
+    def save_producers(self, producers: ProducerStates, end_offset: int, replaces: int | None = None) -> None:
+        """`save_snapshot` of what is known of them at the log's end, if there are any."""
+        if len(producers):
+            self.save_snapshot(Snapshot(end_offset, producers.snapshot(), producers.remembered(), replaces))
 
     # -- in the one worker that syncs or rewrites
 

@@ -33,7 +33,7 @@ class Presence:
             self._left = here
             self._share = -(-len(here) // ROUND_STEPS)
         due, self._left = self._left[: self._share], self._left[self._share :]
-        looked_at = dict.fromkeys([*(one for one in here if one.has_unsynced), *due])
+        looked_at = dict.fromkeys([*(one for one in here if one.sync_state.waiting_since_ms >= 0), *due])
         return lambda: _look_at(looked_at)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from horolog.broker.log.partition import Partition
+from horolog.broker.log.partition import Partition, rewrite
 from horolog.broker.log.recovery.opening import probe_below, storage_below
 from horolog.broker.log.storage import StorageFault
 
@@ -84,7 +84,7 @@ class Retries:
     @staticmethod
     def _rewrite(partition: Partition, attempts: _Attempts) -> Job:
         below = storage_below(partition)
-        rewrite_log = partition.rewrite_job() if below is None else partial(probe_below, partition, below)
+        rewrite_log = rewrite.job(partition) if below is None else partial(probe_below, partition, below)
 
         def job() -> None:
             try:

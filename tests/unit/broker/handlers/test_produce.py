@@ -174,14 +174,14 @@ async def test_flush_messages_makes_every_answer_durable() -> None:
         partition = memory.topic(flush_messages=1).find(0)
         client = memory.connect()
         only(await client.ask(request(("t", 0, V2), acks=1), 9))
-        assert partition.recovery_point == 1
+        assert partition.sync_state.recovery_point == 1
 
 
 async def test_the_setting_that_relaxes_acks_all() -> None:
     async with MemoryBroker(horolog_acks_all_sync="false") as memory:
         partition = memory.topic().find(0)
         only(await memory.connect().ask(request(("t", 0, V2), acks=-1), 9))
-        assert partition.recovery_point == 0
+        assert partition.sync_state.recovery_point == 0
 
 
 def all_codes(response) -> list[int]:

@@ -10,7 +10,7 @@ from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_state import Lead, LeadsChanged
 from horolog.broker.java_hash import partition_for
 from horolog.broker.log.integrity import BeingRescanned
-from horolog.broker.log.partition import Partition
+from horolog.broker.log.partition import Partition, rewrite
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.transactions.states import LARGEST_EPOCH, VERSION_0, VERSION_2, Producer, State
 from horolog.protocol.errors import ErrorCode
@@ -215,7 +215,7 @@ def test_what_is_open_in_a_partition_that_comes_back_later_joins_its_transaction
     assert partition.condition.fault
     world.storage.heal()
     assert world.logs.open_again(partition)
-    partition.rewrite_job()()
+    rewrite.job(partition)()
     world.coordinator.reopened(partition)
     world.settle()
     assert end(world, producer).code == ErrorCode.NONE

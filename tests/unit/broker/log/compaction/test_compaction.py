@@ -168,7 +168,7 @@ def test_a_crash_before_the_result_is_in_place_leaves_the_old_segments(world):
 
 def test_segments_that_expired_meanwhile_void_the_result(world):
     world.config = resolve({**OVERRIDES, "cleanup.policy": "compact,delete", "retention.ms": "200"}, SETTINGS)
-    world.partition.config = world.config
+    world.partition.configure(world.config)
     task = world.next_pass()
     cleaned = world.compactor.run(task)
     assert log_start.apply_retention(world.partition, world.clock.wall_ms())
@@ -236,7 +236,7 @@ def test_the_neediest_partition_comes_first(world):
 
 
 def test_only_compacted_topics(world):
-    world.partition.config = resolve({**OVERRIDES, "cleanup.policy": "delete"}, SETTINGS)
+    world.partition.configure(resolve({**OVERRIDES, "cleanup.policy": "delete"}, SETTINGS))
     assert world.next_pass() is None
 
 

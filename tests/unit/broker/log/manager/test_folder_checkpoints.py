@@ -6,6 +6,7 @@ import pytest
 
 from horolog.broker.log.files import checkpoints, log_starts
 from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints
+from horolog.broker.log.partition import Condition
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 
@@ -19,16 +20,19 @@ class Log:
         self.topic, self.index = T0
         self.high_watermark = end
         self.log_start_offset = start
-        self.recovery_point = end if synced is None else synced
-        self.starts_inside_segment = start > 0
-        self.fault = fault
+        self.sync_state = SimpleNamespace(recovery_point=end if synced is None else synced, names_are_unsynced=False)
+        self.segments = [SimpleNamespace(base_offset=0, progress=None, note_progress=self._note)]
+        self.condition = Condition("t-0")
+        if fault is not None:
+            self.condition.go_offline(fault)
         self.noted = 0
 
-    def note_progress(self):
+    def _note(self):
         self.noted += 1
+        return False
 
     def sync(self):
-        self.recovery_point = self.high_watermark
+        self.sync_state.recovery_point = self.high_watermark
 
 
 @pytest.fixture
@@ -99,13 +103,13 @@ class TestStarts:
         """It is synced first: after a power cut the start is not above the end."""
         partitions.update({T0: Log(10, start=8, synced=5), T1: Log(10, start=4, synced=6)})
         files.write_starts()
-        assert (partitions[T0].recovery_point, partitions[T1].recovery_point) == (10, 6)
+        assert tuple(one.sync_state.recovery_point for one in partitions.values()) == (10, 6)
         assert offsets(storage, checkpoints.LOG_START_OFFSETS) == {T0: 8, T1: 4}
 
     def test_an_offline_partition_is_not_asked_to_sync(self, partitions, files):
         partitions[T0] = Log(10, start=8, synced=5, fault="no disk")
         files.write_starts()
-        assert partitions[T0].recovery_point == 5
+        assert partitions[T0].sync_state.recovery_point == 5
 
     def test_a_new_partition_does_not_start_where_the_last_of_its_name_did(self, storage, partitions, files):
         partitions[T0] = Log(10, start=3)

@@ -46,10 +46,10 @@ def test_what_is_queued_is_written_synced_and_sealed(model):
     assert partition.high_watermark == 1
     assert partition.segments[-1].seal is not None
     assert partition.sync_state.has_work
-    assert partition.recovery_point == 0
+    assert partition.sync_state.recovery_point == 0
     closing.settle(partition)
     assert not partition.sync_state.has_work
-    assert partition.recovery_point == 1
+    assert partition.sync_state.recovery_point == 1
 
 
 def test_a_partition_that_takes_no_appends_is_left_as_it_is(model):

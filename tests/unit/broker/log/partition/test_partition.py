@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from horolog.broker.log.integrity import seals
-from horolog.broker.log.partition import Partition, Resources, append_marker, closing, lookups
+from horolog.broker.log.partition import Partition, Resources, append_marker, closing, lookups, rewrite
 from horolog.broker.log.recovery import Circumstances, Place, open_log
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
@@ -210,7 +210,7 @@ def test_after_a_failed_sync_nothing_is_taken(model):
         append(model)
     with pytest.raises(StorageFault):
         model.partition.sync()
-    assert model.partition.recovery_point == 0
+    assert model.partition.sync_state.recovery_point == 0
 
 
 @pytest.mark.parametrize("operation", ["create", "truncate", "stat"])
@@ -253,11 +253,11 @@ def test_a_write_that_fails_inside_an_append_is_told_by_the_flush_too(model):
 def test_a_sync_moves_the_recovery_point_to_what_was_written(model):
     for _ in range(3):
         append(model)
-    assert model.partition.recovery_point == 0
+    assert model.partition.sync_state.recovery_point == 0
     model.flush()
     append(model)
     model.partition.sync()
-    assert model.partition.recovery_point == 3
+    assert model.partition.sync_state.recovery_point == 3
 
 
 def test_flush_messages_and_flush_ms_ask_for_syncs():
@@ -267,11 +267,11 @@ def test_flush_messages_and_flush_ms_ask_for_syncs():
         append(model, n)
     assert model.partition.flush_is_due
     model.flush()
-    assert not model.partition.sync_is_due(NOW_MS + 99)
-    assert model.partition.sync_is_due(NOW_MS + 100)
+    assert not model.partition.durability.is_due(NOW_MS + 99, model.partition.config.flush_ms)
+    assert model.partition.durability.is_due(NOW_MS + 100, model.partition.config.flush_ms)
     model.partition.sync()
     assert not model.partition.flush_is_due
-    assert not model.partition.sync_is_due(NOW_MS + 10_000)
+    assert not model.partition.durability.is_due(NOW_MS + 10_000, model.partition.config.flush_ms)
 
 
 def test_segments_are_sealed_once_they_are_on_the_disk(model):
@@ -279,10 +279,10 @@ def test_segments_are_sealed_once_they_are_on_the_disk(model):
         append(model)
     model.flush()
     assert not model.storage.exists(f"{DIRECTORY}/{seals.SEALS}")
-    assert model.partition.sync_is_due(NOW_MS)
+    assert model.partition.durability.is_due(NOW_MS, model.partition.config.flush_ms)
     model.partition.sync()
     assert sorted(seals.load(model.storage, DIRECTORY)) == bases(model)[:2]
-    assert not model.partition.sync_is_due(NOW_MS)
+    assert not model.partition.durability.is_due(NOW_MS, model.partition.config.flush_ms)
 
 
 def test_syncs_from_several_threads_wait_for_each_other(model):
@@ -378,7 +378,7 @@ def test_a_segment_whose_first_record_has_no_time_rolls_by_the_clock():
 
 def test_settings_may_change_while_running(model):
     append(model, 1000)
-    model.partition.config = small_config(segment_ms=10)
+    model.partition.configure(small_config(segment_ms=10))
     append(model, 1011)
     assert bases(model) == [0, 1]
 
@@ -440,7 +440,7 @@ def test_a_partition_whose_log_is_replaced_is_the_fresh_opening_and_takes_no_app
     assert "not known to be on the disk" in partition.condition.stopped
     assert (fresh.condition.stopped, fresh.condition.fault) == (None, None)
     assert partition.leader_epoch == max(epoch, opened.leader_epoch) > epoch
-    partition.rewrite_job()()
+    rewrite.job(partition)()
     assert partition.condition.takes_appends
     fresh.leader_epoch = partition.leader_epoch + 1
     fresh.replace_log(replace(opened, stopped="no room"))

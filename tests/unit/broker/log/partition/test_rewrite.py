@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from horolog.broker.log.partition import lookups
+from horolog.broker.log.partition import lookups, rewrite
 from horolog.broker.log.partition.rewrite import PROBE
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL, PowerCut
@@ -63,7 +63,7 @@ def test_what_was_queued_before_the_stop_is_not_cut_by_the_rewrite(model):
     model.storage.fail("sync", ".log")
     with pytest.raises(StorageFault):
         model.partition.sync()
-    job = model.partition.rewrite_job()
+    job = rewrite.job(model.partition)
     model.flush()
     job()
     model.partition.sync()
@@ -78,7 +78,7 @@ def test_a_rewrite_goes_on_where_what_was_queued_cannot_be_written(model):
     with pytest.raises(StorageFault):
         model.partition.sync()
     model.storage.fail("write", ".log")
-    job = model.partition.rewrite_job()
+    job = rewrite.job(model.partition)
     with pytest.raises(StorageFault):
         model.flush()
     job()
@@ -90,9 +90,9 @@ def test_repair_has_everything_on_the_disk_and_appends_go_on(model):
     stopped(model)
     before = read_all(model.partition)
     assert len(before) == 6, "reading goes on"
-    model.partition.rewrite_job()()
+    rewrite.job(model.partition)()
     assert model.partition.condition.takes_appends
-    assert model.partition.recovery_point == 6
+    assert model.partition.sync_state.recovery_point == 6
     written(model, 1)
     model.partition.sync()
     assert after_power_cut(model)[:6] == before
@@ -109,11 +109,11 @@ def test_repair_reaches_over_segments():
     with pytest.raises(StorageFault):
         model.partition.sync()
     with pytest.raises(StorageFault):
-        model.partition.rewrite_job()()
+        rewrite.job(model.partition)()
     assert model.partition.condition.stopped
     before = read_all(model.partition)
     model.storage.heal()
-    model.partition.rewrite_job()()
+    rewrite.job(model.partition)()
     assert after_power_cut(model) == before
 
 
@@ -124,12 +124,12 @@ def test_while_the_disk_fails_a_repair_changes_nothing(model, operation, code):
     model.storage.fail(operation, times=ALL, code=code)
     for _ in range(3):
         with pytest.raises(StorageFault):
-            model.partition.rewrite_job()()
+            rewrite.job(model.partition)()
         with pytest.raises(StorageFault):
             append(model)
         assert len(read_all(model.partition)) == 6
     model.storage.heal()
-    model.partition.rewrite_job()()
+    rewrite.job(model.partition)()
     assert model.partition.condition.takes_appends
     assert len(after_power_cut(model)) == 6
 
@@ -140,7 +140,7 @@ def test_power_may_fail_at_any_moment_of_a_repair():
         model = stopped(Model(small_config(segment_bytes=100_000)), count=5)
         model.storage.power_off_after(seed % 8 + 1)
         with suppress(PowerCut):
-            model.partition.rewrite_job()()
+            rewrite.job(model.partition)()
         model.storage.crash(random.Random(seed))
         model.reopen(was_clean=False)
         rows = read_all(model.partition)
@@ -156,7 +156,7 @@ def test_what_a_failed_write_has_left_is_cut_off(model):
     with pytest.raises(StorageFault):
         model.flush()
     assert model.partition.condition.stopped
-    model.partition.rewrite_job()()
+    rewrite.job(model.partition)()
     written(model, 1)
     model.partition.sync()
     assert [row[0] for row in after_power_cut(model)] == [0, 1, 2]
@@ -165,7 +165,7 @@ def test_what_a_failed_write_has_left_is_cut_off(model):
 def test_what_the_cache_has_given_up_is_not_made_up(model):
     """The unsynced records are nowhere any more: the partition is opened again as after a crash, and their offsets come anew."""
     stopped(model, evicting=True)
-    model.partition.rewrite_job()()
+    rewrite.job(model.partition)()
     assert model.partition.condition.fault is not None
     assert not model.partition.condition.takes_appends
 
@@ -186,7 +186,7 @@ def test_small_files_of_a_new_folder_are_written_again(model):
     model.storage.fail("sync", "leader-epoch")
     with pytest.raises(StorageFault):
         model.partition.sync()
-    model.partition.rewrite_job()()
+    rewrite.job(model.partition)()
     model.storage.crash()
     assert model.storage.read_all(f"{DIRECTORY}/leader-epoch-checkpoint")
 
@@ -201,7 +201,7 @@ def test_producers_are_told_of_what_was_repaired(model):
         model.partition.sync()
     with pytest.raises(StorageFault):
         model.partition.append(batch, NOW_MS, produce_version=NEW)
-    model.partition.rewrite_job()()
+    rewrite.job(model.partition)()
     assert model.partition.append(batch, NOW_MS, produce_version=NEW).base_offset == first.base_offset
     assert len(after_power_cut(model)) == 1
 
@@ -216,12 +216,12 @@ def test_seals_that_cannot_be_written_stop_nothing_and_come_later():
     assert model.partition.condition.takes_appends
     model.partition.sync()
     assert model.storage.exists(f"{DIRECTORY}/horolog-seals")
-    assert not model.partition.sync_is_due(NOW_MS)
+    assert not model.partition.durability.is_due(NOW_MS, model.partition.config.flush_ms)
 
 
 def test_nothing_is_left_of_the_probe(model):
     stopped(model)
-    model.partition.rewrite_job()()
+    rewrite.job(model.partition)()
     assert not [name for name in model.storage.list_dir(DIRECTORY) if PROBE in name]
 
 
@@ -253,7 +253,7 @@ def test_a_sync_that_waited_for_one_that_failed_fails_too(model):
         model.partition.sync()
     waiting.join(10)
     assert len(late) == 1
-    assert model.partition.recovery_point == 0
+    assert model.partition.sync_state.recovery_point == 0
 
 
 @pytest.mark.parametrize("evicting", [False, True])

@@ -65,7 +65,7 @@ def test_where_time_deletes_nothing_no_time_is_too_old(changes):
 def test_a_setting_that_changes_counts_at_once():
     model = Model(small_config(retention_ms=-1))
     append(model, 1)
-    model.partition.config = small_config(retention_ms=DAY_MS)
+    model.partition.configure(small_config(retention_ms=DAY_MS))
     append(model, 1)
     assert counted(model) == (0, 0, 1)
 

@@ -51,7 +51,7 @@ def kill(model):
 def roll_and_kill(model):
     """The snapshot of the roll is the newest; nothing was written behind it."""
     set_active_apart(model.partition, NOW_MS)
-    model.partition.save_snapshot()
+    model.partition.sync_state.save_producers(model.partition.producers, model.partition.log_end_offset)
     model.partition.sync()
     model.reopen(was_clean=False)
 

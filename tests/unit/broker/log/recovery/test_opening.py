@@ -136,7 +136,7 @@ def test_retention_frees_a_full_disk_on_which_nothing_can_be_written(machine):
     assert segments > 2
     machine.clock.advance(100_000)
     old = small_config(retention_ms=1)
-    partition.config = old
+    partition.configure(old)
     logs.apply_retention(machine.clock.wall_ms())
     assert len(partition.segments) == 1
     assert partition.log_end_offset == COUNT

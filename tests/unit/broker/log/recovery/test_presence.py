@@ -60,7 +60,7 @@ def test_retention_and_deletion_are_no_loss(logs, tmp_path):
     logs.delete(logs.partitions["t", 4])
     partition.sync()
     job = [presence.step(logs.partitions.values()) for _ in range(ROUND_STEPS)]
-    partition.config = small_config(retention_bytes=0)
+    partition.configure(small_config(retention_bytes=0))
     log_start.apply_retention(partition, NOW_MS)
     for each in job:
         each()

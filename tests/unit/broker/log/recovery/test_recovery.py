@@ -76,9 +76,9 @@ def test_after_a_crash_only_unsealed_segments_are_read(model):
     assert len(bases(model)) > 1
     model.kill_and_open()
     assert counters(model).segments_scanned.value == 1
-    assert model.partition.recovery_point == bases(model)[-1]
+    assert model.partition.sync_state.recovery_point == bases(model)[-1]
     model.partition.sync()
-    assert model.partition.recovery_point == 12
+    assert model.partition.sync_state.recovery_point == 12
     model.kill_and_open()
     assert counters(model).segments_scanned.value == 0, "a scanned segment has been sealed again"
     model.check()

@@ -18,17 +18,18 @@ class Stand:
     def __init__(self, *, fault=None, stopped=None):
         self.condition = Condition("t-0", State(fault, stopped))
         self.folder = SimpleNamespace(storage=None)
+        self.segments, self.high_watermark = [None], 0
+        self.durability = SimpleNamespace(rewrite_job=lambda *_: self._write_again)
         self.broken = True
         self.repairs = 0
 
-    def rewrite_job(self):
-        def job():
-            self.repairs += 1
-            if self.broken:
-                raise StorageFault("still")
-            self.condition.resume()
+    def write_pending(self):
+        """Nothing is queued."""
 
-        return job
+    def _write_again(self):
+        self.repairs += 1
+        if self.broken:
+            raise StorageFault("still")
 
 
 def run(retries, clock, partitions, seconds, *, reopened=None):

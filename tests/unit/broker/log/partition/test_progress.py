@@ -6,6 +6,7 @@ import pytest
 
 from horolog.broker.log.integrity import seals
 from horolog.broker.log.integrity.set_aside import in_folder
+from horolog.broker.log.partition import note_progress
 from horolog.broker.log.partition.rewrite import PAGE_BYTES
 from horolog.broker.log.segments import segment as segment_module
 from tests.support.log_model import DIRECTORY, Model, small_config
@@ -54,7 +55,7 @@ def read_positions(model):
 
 def test_only_what_was_added_is_read(model):
     fill(model, 80)
-    model.partition.note_progress()
+    note_progress(model.partition)
     model.sync()
     sealed = sealed_bytes(model)
     assert sealed == model.partition.size_bytes
@@ -75,7 +76,7 @@ def test_a_log_that_is_idle_since_it_was_sealed_needs_no_reading_to_be_looked_in
     """Its index files have room for what may come, which is no damage, however large the log is."""
     monkeypatch.setattr(segment_module, "REBUILD_AT_ONCE_BYTES", 0)
     fill(model, 80)
-    model.partition.note_progress()
+    note_progress(model.partition)
     model.sync()
     assert sealed_bytes(model) == model.partition.size_bytes
     model.kill_and_open()
@@ -97,17 +98,17 @@ def test_a_kill_after_room_was_made_for_an_append_that_never_came(model, monkeyp
 
 
 def test_little_growth_is_not_sealed(model):
-    model.partition.note_progress()
+    note_progress(model.partition)
     model.sync()
     before = model.storage.read_all(f"{DIRECTORY}/{seals.SEALS}")
     fill(model, 1)
-    model.partition.note_progress()
+    note_progress(model.partition)
     model.sync()
     assert model.storage.read_all(f"{DIRECTORY}/{seals.SEALS}") == before
 
 
 def test_a_seal_of_what_was_not_synced_is_never_saved(model):
-    model.partition.note_progress()
+    note_progress(model.partition)
     assert sealed_bytes(model) == 0
     model.storage.fail("sync", ".log")
     with pytest.raises(Exception, match="sync"):
@@ -116,7 +117,7 @@ def test_a_seal_of_what_was_not_synced_is_never_saved(model):
 
 
 def test_its_index_entries_are_on_the_disk_with_it(model):
-    model.partition.note_progress()
+    note_progress(model.partition)
     model.sync()
     fill(model, 2)
     model.written = model.synced
@@ -129,7 +130,7 @@ def test_its_index_entries_are_on_the_disk_with_it(model):
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 def test_without_its_index_entries_all_is_read_again(model, suffix):
-    model.partition.note_progress()
+    note_progress(model.partition)
     model.sync()
     flip(model, f"{DIRECTORY}/{0:020d}{suffix}", 3)
     model.kill_and_open()
@@ -138,7 +139,7 @@ def test_without_its_index_entries_all_is_read_again(model, suffix):
 
 def test_what_was_sealed_and_is_gone_is_never_given_out_again(model):
     """A cut log: the offsets that were synced once are missing, those that follow are new."""
-    model.partition.note_progress()
+    note_progress(model.partition)
     model.sync()
     path = log_path(0)
     model.storage.open(path).truncate(model.storage.stat(path)[0] - 10)
@@ -158,14 +159,14 @@ def test_snapshots_of_producers_do_not_pile_up(model):
     transaction(model, 7, 0, committed=True)
     for _ in range(4):
         fill(model, 12)
-        model.partition.note_progress()
+        note_progress(model.partition)
         model.sync()
     names = [name for name in model.storage.list_dir(DIRECTORY) if name.endswith(".snapshot")]
     assert len(names) == 1
     for _ in range(2):
         model.kill_and_open()
         fill(model, 12)
-        model.partition.note_progress()
+        note_progress(model.partition)
         model.sync()
     assert len([name for name in model.storage.list_dir(DIRECTORY) if name.endswith(".snapshot")]) <= 2
     assert len(model.partition.producers) == 1
@@ -177,7 +178,7 @@ def test_a_power_cut_leaves_what_was_sealed(model, seed):
     for _ in range(6):
         fill(model, chance.randint(1, 8))
         if chance.random() < 0.6:
-            model.partition.note_progress()
+            note_progress(model.partition)
         if chance.random() < 0.5:
             model.sync()
     model.cut_power_and_open(chance)
