@@ -28,7 +28,6 @@ def parsed(text):
 
 
 MANY_METHODS = {
-    "broker/log/partition/partition.py: Partition": "retention, look-ups and closing are about to leave it",
     "broker/log/segments/segment.py: Segment": "indexes and recovery are about to leave it",
 }
 
