@@ -108,7 +108,7 @@ class SyncState:
         self._snapshots.append(snapshot)
 
     def save_producers(self, producers: ProducerStates, end_offset: int, replaces: int | None = None) -> None:
-        """`save_snapshot` of what is known of them at the log's end, if there are any."""
+        """Write a snapshot of these once the log is on the disk up to its end now; none where nobody is known."""
         if len(producers):
             self.save_snapshot(Snapshot(end_offset, producers.snapshot(), producers.remembered(), replaces))
 

@@ -186,7 +186,7 @@ class TestOpeningAgain:
         logs.expire_producers_after(77)
         logs.expire_producers_after(77)
         assert first.producers.expiration_ms == logs.resources.producer_expiration_ms == 77
-        assert logs.create("t", 1, CONFIG, TOPIC_ID).producers().expiration_ms == 77
+        assert logs.create("t", 1, CONFIG, TOPIC_ID).producers.expiration_ms == 77
 
 
 class TestRetention:
