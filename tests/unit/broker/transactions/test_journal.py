@@ -131,8 +131,8 @@ class TestOneTransaction:
     @pytest.mark.parametrize(
         ("stop", "code"),
         [
-            (lambda topic, one: one.go_offline("no disk"), ErrorCode.COORDINATOR_NOT_AVAILABLE),
-            (lambda topic, one: one.stop("a failed sync"), ErrorCode.COORDINATOR_NOT_AVAILABLE),
+            (lambda topic, one: one.condition.go_offline("no disk"), ErrorCode.COORDINATOR_NOT_AVAILABLE),
+            (lambda topic, one: one.condition.stop("a failed sync"), ErrorCode.COORDINATOR_NOT_AVAILABLE),
             (lambda topic, one: topic.put(one.index, None), ErrorCode.NOT_COORDINATOR),
         ],
     )

@@ -97,7 +97,7 @@ class TestDecidedTransactions:
 
     def test_are_left_where_the_disk_takes_no_marker(self, world):
         world.begin(T0, T1)
-        world.partitions[T1].go_offline("no disk")
+        world.partitions[T1].condition.go_offline("no disk")
         assert world.mark(T0, T1) == {T1}
 
     def test_are_left_where_the_write_fails(self, world):
@@ -148,14 +148,14 @@ class TestMarkersOfAnAdminTool:
     def test_are_refused_each_by_itself(self, world):
         world.begin(T0)
         world.begin(T1, producer=Producer(7, 9))
-        world.partitions[OFFSETS].go_offline("no disk")
+        world.partitions[OFFSETS].condition.go_offline("no disk")
         assert self.write(world, T0, T1, OFFSETS) == {
             T1: ErrorCode.INVALID_PRODUCER_EPOCH,
             OFFSETS: ErrorCode.KAFKA_STORAGE_ERROR,
         }
 
     def test_are_refused_at_once_where_none_could_be_written(self, world):
-        world.partitions[T0].go_offline("no disk")
+        world.partitions[T0].condition.go_offline("no disk")
         assert self.write(world, T0) == {T0: ErrorCode.KAFKA_STORAGE_ERROR}
 
     def test_that_could_not_be_written_are_told(self, world):
@@ -177,7 +177,7 @@ class TestStrays:
         world.begin(T1, producer=Producer(8, 0))
         found = [(producer, (one.topic, one.index)) for producer, one in world.marking.open_places()]
         assert found == [(PRODUCER, T0), (Producer(8, 0), T1)]
-        world.partitions[T1].go_offline("no disk")
+        world.partitions[T1].condition.go_offline("no disk")
         assert len(list(world.marking.open_places())) == 1
 
     def test_they_are_aborted(self, world):
@@ -189,7 +189,7 @@ class TestStrays:
         world.begin(T0)
         world.storage.fail("write", "t-0/", times=ALL)
         assert self.abort(world) == 1
-        world.partitions[T0].go_offline("no disk")
+        world.partitions[T0].condition.go_offline("no disk")
         assert self.abort(world) == 1
 
     def test_they_are_left_where_a_newer_producer_has_written(self, world, caplog):

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from horolog.broker.log.partition import closing
+from horolog.broker.log.partition import closing, log_start
 from horolog.broker.log.segments import LOG_SUFFIX
 from horolog.broker.log.storage.memory_disk import ALL
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, send, small_config
@@ -27,11 +27,11 @@ def logs_of(model):
 
 def retain(model):
     """As the broker does it: what waits for a sync goes after the next one."""
-    gone = model.partition.apply_retention(LATER_MS)
+    gone = log_start.apply_retention(model.partition, LATER_MS)
     if model.partition.expiry.waiting_upto is not None:
         model.partition.sync()
         assert model.partition.expiry.is_due
-        gone += model.partition.finish_retention(LATER_MS)
+        gone += log_start.finish_retention(model.partition, LATER_MS)
     return gone
 
 
@@ -68,7 +68,7 @@ def test_a_retry_is_known_after_retention_has_emptied_the_log(end):
 def test_nothing_goes_before_the_snapshot_is_there(end):
     model, places = filled()
     model.partition.sync()
-    assert model.partition.apply_retention(LATER_MS) == []
+    assert log_start.apply_retention(model.partition, LATER_MS) == []
     assert model.partition.log_start_offset == 0
     assert not model.partition.expiry.is_due, "there was no sync"
     end(model)
@@ -82,10 +82,10 @@ def test_segments_that_a_snapshot_speaks_of_go_at_once():
     model.partition.sync()
     closed = len(model.partition.segments) - 1
     assert closed >= 3
-    assert len(model.partition.apply_retention(LATER_MS)) == closed, "the rolls have left snapshots"
+    assert len(log_start.apply_retention(model.partition, LATER_MS)) == closed, "the rolls have left snapshots"
     assert model.partition.expiry.waiting_upto == model.partition.log_end_offset
     model.partition.sync()
-    assert len(model.partition.finish_retention(LATER_MS)) == 1
+    assert len(log_start.finish_retention(model.partition, LATER_MS)) == 1
 
 
 @pytest.mark.parametrize("end", [kill, cut_power, stop])
@@ -96,21 +96,21 @@ def test_a_full_disk_is_freed_of_what_snapshots_of_the_last_process_speak_of(end
     end(model)
     model.storage.fail("write", ".snapshot", times=ALL, code=errno.ENOSPC)
     model.partition.condition.stop("no room")
-    assert len(model.partition.apply_retention(LATER_MS)) == closed
+    assert len(log_start.apply_retention(model.partition, LATER_MS)) == closed
 
 
 def test_where_nobody_is_known_everything_goes_at_once():
     model = Model(small_config(retention_ms=RETENTION_MS))
     model.append(2, 0, [NOW_MS], [b"v"])
     model.flush()
-    assert len(model.partition.apply_retention(LATER_MS)) == 1
+    assert len(log_start.apply_retention(model.partition, LATER_MS)) == 1
     assert model.partition.log_start_offset == 1
 
 
 def test_who_has_been_idle_for_too_long_keeps_nothing():
     model, _ = filled()
     model.partition.producers.expiration_ms = RETENTION_MS
-    assert len(model.partition.apply_retention(LATER_MS)) == 1
+    assert len(log_start.apply_retention(model.partition, LATER_MS)) == 1
     assert not len(model.partition.producers)
 
 
@@ -119,7 +119,9 @@ def test_a_snapshot_that_cannot_be_written_keeps_the_last_segment_only(caplog):
     model.partition.sync()
     closed = len(model.partition.segments) - 1
     model.storage.fail("write", ".snapshot", times=ALL, code=errno.ENOSPC)
-    assert len(model.partition.apply_retention(LATER_MS)) == closed, "the room that this gives is all that is needed"
+    assert len(log_start.apply_retention(model.partition, LATER_MS)) == closed, (
+        "the room that this gives is all that is needed"
+    )
     model.partition.sync()
     assert "cannot be written" in caplog.text
     assert not model.partition.expiry.is_due
@@ -132,19 +134,19 @@ def test_a_snapshot_that_cannot_be_written_keeps_the_last_segment_only(caplog):
 
 def test_records_that_come_meanwhile_stay():
     model, _ = filled()
-    model.partition.apply_retention(LATER_MS)
+    log_start.apply_retention(model.partition, LATER_MS)
     assert send(model, 2) == 2
     model.partition.sync()
-    model.partition.finish_retention(LATER_MS)
+    log_start.finish_retention(model.partition, LATER_MS)
     assert (model.partition.log_start_offset, model.partition.log_end_offset) == (2, 4)
 
 
 def test_a_setting_that_changes_meanwhile_counts():
     model, _ = filled()
-    model.partition.apply_retention(LATER_MS)
-    model.partition.config = small_config(retention_ms=-1)
+    log_start.apply_retention(model.partition, LATER_MS)
+    model.partition.configure(small_config(retention_ms=-1))
     model.partition.sync()
-    assert model.partition.finish_retention(LATER_MS) == []
+    assert log_start.finish_retention(model.partition, LATER_MS) == []
     assert (model.partition.log_start_offset, model.partition.expiry.waiting_upto) == (0, None)
 
 
@@ -158,7 +160,7 @@ def test_a_snapshot_asked_for_during_a_sync_waits_for_the_next():
         sync_dir(path)
         storage.sync_dir = sync_dir
         send(model, 2)
-        model.partition._roll(NOW_MS)
+        model.partition.roll(NOW_MS)
 
     model.partition.sync()
     model.partition.sync_state.names_changed()

@@ -6,7 +6,7 @@ import pytest
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.log.manager import DataFolderError, LogManager
-from horolog.broker.log.partition import Partition, Resources
+from horolog.broker.log.partition import Partition, Resources, lookups
 from horolog.broker.log.recovery import Circumstances, Place, open_readable, open_writable, storage_below
 from horolog.broker.log.recovery.opening import probe_below
 from horolog.broker.log.storage import MemoryStorage, StorageFault
@@ -60,9 +60,9 @@ def append(partition, timestamp):
 def check_reads(partition):
     assert [(row[0], row[1]) for row in read_all(partition)] == [(n, NOW_MS + n) for n in range(COUNT)]
     for number in (0, COUNT // 2, COUNT - 1):
-        assert partition.first_at_or_after(NOW_MS + number).offset == number
-    assert partition.first_at_or_after(NOW_MS + COUNT) is None
-    assert partition.largest_timestamp().offset == COUNT - 1
+        assert lookups.first_at_or_after(partition, NOW_MS + number).offset == number
+    assert lookups.first_at_or_after(partition, NOW_MS + COUNT) is None
+    assert lookups.largest_timestamp(partition).offset == COUNT - 1
 
 
 @pytest.fixture

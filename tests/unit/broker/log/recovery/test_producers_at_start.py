@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.broker.log.indexes import transaction_index
-from horolog.broker.log.partition import Resources, append_marker
+from horolog.broker.log.partition import Resources, append_marker, closing
 from horolog.broker.log.producers import producers_file, snapshot_file
 from horolog.broker.log.recovery import Circumstances, Place, open_partition
 from horolog.broker.log.storage.memory_disk import ALL
@@ -80,7 +80,7 @@ class TestProducers:
 
     def test_remember_their_last_batches_where_a_file_says_so(self, model):
         places = [send(model, 2 * number) for number in range(3)]
-        model.partition.close()
+        closing.close(model.partition)
         assert model.storage.exists(f"{DIRECTORY}/{producers_file.FILE_NAME}")
         again(model, was_clean=True)
         assert retried(model, 3) == places
@@ -88,7 +88,7 @@ class TestProducers:
     def test_go_on_without_that_file_where_it_is_damaged(self, model):
         for number in range(3):
             send(model, 2 * number)
-        model.partition.close()
+        closing.close(model.partition)
         path = f"{DIRECTORY}/{producers_file.FILE_NAME}"
         model.storage.write_atomically(path, b"nonsense")
         again(model, was_clean=True)
@@ -116,20 +116,20 @@ class TestAbortedTransactions:
 
     def test_are_as_their_index_says(self, model, aborted):
         assert len(aborted) == 2
-        model.partition.close()
+        closing.close(model.partition)
         assert aborted_in(again(model, was_clean=True), 0, 100) == aborted
 
     def test_are_found_again_by_their_markers(self, model, aborted):
         assert aborted_in(again(model), 0, 100) == aborted
 
     def test_are_found_again_where_an_index_is_gone(self, model, aborted):
-        model.partition.close()
+        closing.close(model.partition)
         for name in files(model, transaction_index.SUFFIX):
             model.storage.remove(f"{DIRECTORY}/{name}")
         assert aborted_in(again(model), 0, 100) == aborted
 
     def test_are_found_again_where_an_index_is_not_the_one_that_was_sealed(self, model, aborted, caplog):
-        model.partition.close()
+        closing.close(model.partition)
         (name, *_) = files(model, transaction_index.SUFFIX)
         model.storage.corrupt(f"{DIRECTORY}/{name}", 10, 0x01)
         partition = again(model, was_clean=True)
@@ -147,7 +147,7 @@ class TestAbortedTransactions:
 
     def test_do_not_cost_producers_their_state(self, model, aborted):
         """Transactions are found in the batches, producers whose records are gone in the snapshot."""
-        model.partition.close()
+        closing.close(model.partition)
         (name, *_) = files(model, transaction_index.SUFFIX)
         model.storage.corrupt(f"{DIRECTORY}/{name}", 10, 0x01)
         again(model, was_clean=True)

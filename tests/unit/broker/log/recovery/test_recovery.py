@@ -6,7 +6,7 @@ import pytest
 
 from horolog.broker.log.files import checkpoints, leader_epochs
 from horolog.broker.log.integrity import seals
-from horolog.broker.log.partition import Resources
+from horolog.broker.log.partition import Resources, closing, log_start, lookups
 from horolog.broker.log.recovery import (
     Circumstances,
     Place,
@@ -63,7 +63,7 @@ def bases(model):
 
 
 def test_after_a_clean_stop_no_log_is_read(model):
-    model.partition.close()
+    closing.close(model.partition)
     model.storage.fail("open", times=ALL)
     model.written = 12
     model.reopen(was_clean=True)
@@ -85,7 +85,7 @@ def test_after_a_crash_only_unsealed_segments_are_read(model):
 
 
 def test_without_seals_everything_is_read(model):
-    model.partition.close()
+    closing.close(model.partition)
     model.storage.remove(f"{DIRECTORY}/{seals.SEALS}")
     model.written = 12
     model.reopen(was_clean=True)
@@ -95,7 +95,7 @@ def test_without_seals_everything_is_read(model):
 
 @pytest.mark.parametrize("data", [b"", b"horolog-seals 1\n", b"\xff" * 100])
 def test_damaged_seals_are_as_good_as_none(model, data):
-    model.partition.close()
+    closing.close(model.partition)
     model.storage.create(f"{DIRECTORY}/{seals.SEALS}").pwritev([data], 0)
     model.written = 12
     model.reopen(was_clean=True)
@@ -104,7 +104,7 @@ def test_damaged_seals_are_as_good_as_none(model, data):
 
 
 def test_a_copy_with_new_file_times_is_recognised(model):
-    model.partition.close()
+    closing.close(model.partition)
     for base in bases(model):
         model.storage.set_mtime_ms(log_path(base), 1)
     model.written = 12
@@ -114,7 +114,7 @@ def test_a_copy_with_new_file_times_is_recognised(model):
 
 
 def test_another_log_of_the_same_size_is_not_taken_for_the_sealed_one(model):
-    model.partition.close()
+    closing.close(model.partition)
     other = Model()
     for n in range(12):
         other.append(2, 0, [n * 10 + 5], [b"%d" % n + b"w" * 80])
@@ -429,8 +429,8 @@ def test_transactions_are_found_again_in_the_log():
     assert partition.log_end_offset == partition.last_stable_offset == 6
     assert aborted_in(partition, 0, 6) == [(7, 2), (8, 4)]
     assert aborted_in(partition, 4, 6) == [(8, 4)]
-    assert partition.first_at_or_after(51) is None, "a marker's time is no answer"
-    assert partition.largest_timestamp()[:2] == (50, 0)
+    assert lookups.first_at_or_after(partition, 51) is None, "a marker's time is no answer"
+    assert lookups.largest_timestamp(partition)[:2] == (50, 0)
     model.close_and_open()
     assert aborted_in(model.partition, 0, 6) == [(7, 2), (8, 4)]
 
@@ -460,7 +460,7 @@ def test_producers_of_a_batch_that_the_start_divides_or_hides_are_known_again():
         )
         assert model.partition.append(data, NOW_MS, produce_version=NEW).base_offset == 0
         fill(model, 1)
-        model.partition.delete_records_before(start)
+        log_start.delete_records_before(model.partition, start)
         assert model.partition.last_stable_offset == start
         model.written = 3
         model.kill_and_open()
@@ -469,7 +469,7 @@ def test_producers_of_a_batch_that_the_start_divides_or_hides_are_known_again():
 
 
 def test_the_log_may_start_inside_a_segment(model):
-    model.partition.delete_records_before(1)
+    log_start.delete_records_before(model.partition, 1)
     model.written = 12
     model.close_and_open()
     assert model.partition.log_start_offset == 1
@@ -510,7 +510,7 @@ def test_memory_of_a_scan_is_bounded():
 
 def stop(model):
     """Stopped cleanly, without seals: the logs speak for themselves."""
-    model.partition.close()
+    closing.close(model.partition)
     model.storage.remove(f"{DIRECTORY}/{seals.SEALS}")
 
 
@@ -547,7 +547,7 @@ def test_an_empty_log_inside_of_another_is_nothing(model, caplog):
 
 
 def test_offsets_that_are_gone_are_not_given_out_again(model, caplog):
-    model.partition.close()
+    closing.close(model.partition)
     last = bases(model)[-1]
     model.storage.remove(log_path(last))
     model.reopen(was_clean=True)

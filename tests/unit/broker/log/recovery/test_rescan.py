@@ -188,7 +188,9 @@ def reported(model, which=0):
     return rescanner(model)
 
 
-@pytest.mark.parametrize("stop", [lambda one: one.go_offline("no disk"), lambda one: one.stop("a failed sync")])
+@pytest.mark.parametrize(
+    "stop", [lambda one: one.condition.go_offline("no disk"), lambda one: one.condition.stop("a failed sync")]
+)
 def test_a_partition_that_cannot_be_worked_on_now_is_left_to_be_found_again(model, stop):
     work = reported(model)
     stop(model.partition)
@@ -198,7 +200,7 @@ def test_a_partition_that_cannot_be_worked_on_now_is_left_to_be_found_again(mode
 
 def test_a_segment_that_retention_has_taken_needs_no_rescan(model):
     work = reported(model)
-    model.partition.take_out(model.partition.segments[0], NOW_MS)
+    take_out(model.partition, model.partition.segments[0], NOW_MS)
     assert work.next_task(NOW_MS) is None
 
 
