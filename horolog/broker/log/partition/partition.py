@@ -1,11 +1,14 @@
-"""One partition: a folder of segments that is appended to at the end, read anywhere, looked up by time, cut at the start.
+"""One partition: a folder of segments that is appended to at the end and read anywhere.
 
 One thread calls everything but `sync`; nothing waits, so nothing is locked. The life of an append: `append` checks and
 queues it, `flush` writes all that is queued with one write, `sync` (in a worker thread) has it on the disk. `log_end_offset` counts
 queued records, `high_watermark` written ones: readers see the log up to there. When a write fails, everything since the
 last flush is taken back, from the files as from memory, and the partition goes on. If that fails too, or a sync does, the
-partition is read only: it takes no appends until the job of `rewrite_job` has gone well. One that is offline serves nothing
+partition is read only: it takes no appends until the job of `rewrite.job` has gone well. One that is offline serves nothing
 until its folder has been opened again (`replace_log`). See `condition`.
+
+What else is done with a partition are functions over it, in the modules beside this one: `lookups` by time and leader epoch,
+`log_start` (retention and DeleteRecords), `exchange` of segments, `progress`, `markers` of transactions, `rewrite` and `closing`.
 """
 
 import logging
