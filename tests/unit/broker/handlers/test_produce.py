@@ -251,7 +251,7 @@ async def test_a_configuration_counts_from_the_next_request_on() -> None:
 
 async def test_an_offline_partition_is_told_as_the_version_knows_it() -> None:
     async with MemoryBroker() as memory:
-        memory.topic().find(0).go_offline("its folder is gone")
+        memory.topic().find(0).condition.go_offline("its folder is gone")
         client = memory.connect()
         for version, code in ((3, ErrorCode.NOT_LEADER_OR_FOLLOWER), (9, ErrorCode.KAFKA_STORAGE_ERROR)):
             assert only(await client.ask(request(("t", 0, V2)), version)).error_code == code

@@ -53,8 +53,8 @@ async def test_a_new_broker_has_nothing_to_tell_but_its_phase(machine):
 
 async def test_partitions_are_told_by_what_can_be_done_with_them(machine):
     first, second, _ = (machine.topic(name).find(0) for name in ("t", "u", "v"))
-    first.go_offline("no disk")
-    second.stop("a failed sync")
+    first.condition.go_offline("no disk")
+    second.condition.stop("a failed sync")
     found = figures(machine)
     assert found["partitions"] == {("offline",): 1, ("online",): 1, ("stopped",): 1}
     assert found["partition_offline_info"] == {("t", "0", "no disk"): 1}
