@@ -18,7 +18,7 @@ import pyarrow as pa
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.partition import Partition, Resources, lookups
 from horolog.broker.log.recovery import Rescanner
-from horolog.broker.log.segments import LOG_SUFFIX, Segment, reader
+from horolog.broker.log.segments import LOG_SUFFIX, Segment, indexes_of, reader
 from horolog.broker.log.storage import FileMissing, OverlayStorage, ReadOnlyStorage, StorageFault
 from horolog.client.types import TopicPartition
 from horolog.pipeline.columns import Source
@@ -230,7 +230,7 @@ def _segment_pieces(segment: Segment, wanted: OffsetRange, options: ReadOptions)
     if start is None or not segment.size_bytes:
         return
     end = segment.size_bytes if wanted.end >= segment.next_offset else _end_position(segment, wanted.end - 1)
-    path = segment.path(LOG_SUFFIX)
+    path = segment.files.path(LOG_SUFFIX)
     for good_start, good_end in reader.good_ranges(segment, start):
         for piece_start, piece_end in _cut(segment, good_start, min(good_end, end), options.task_bytes):
             yield Piece(wanted.partition, path, piece_start, piece_end, wanted.start, wanted.end)
@@ -245,7 +245,7 @@ def _end_position(segment: Segment, last_offset: int) -> int:
 def _cut(segment: Segment, start: int, end: int, task_bytes: int) -> Iterator[tuple[int, int]]:
     """Cut a range at the batches that the offset index knows, near every multiple of `task_bytes`."""
     if end - start > task_bytes:
-        offsets, _ = segment.indexes()
+        offsets, _ = indexes_of(segment)
         known = np.frombuffer(bytes(offsets.entries), ">i4")[1::2]
         known = known[(known > start) & (known < end)]
         while end - start > task_bytes and len(known):

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from horolog.broker.log.partition import closing
-from horolog.broker.log.segments import segment as segment_module
+from horolog.broker.log.segments import index_loading
 from horolog.pipeline import plan
 from horolog.pipeline.offline import make_plan, read_pieces, tasks
 from horolog.pipeline.options import parse_read
@@ -200,7 +200,7 @@ def test_index_files_that_are_not_their_logs_are_made_anew_in_memory_however_lar
     tmp_path, monkeypatch, suffix, damage
 ):
     """There is no broker that would do it in the background."""
-    monkeypatch.setattr(segment_module, "REBUILD_AT_ONCE_BYTES", 0)
+    monkeypatch.setattr(index_loading, "REBUILD_AT_ONCE_BYTES", 0)
     data, count = log_of(tmp_path, segments=3)
     for path in (data / "topic-0").glob(f"*{suffix}"):
         path.write_bytes(b"" if damage == "emptied" else bytes(path.stat().st_size))

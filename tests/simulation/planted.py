@@ -24,7 +24,7 @@ from horolog.broker.log.partition import Partition, retention
 from horolog.broker.log.partition.aborted import AbortedTransactions
 from horolog.broker.log.partition.expiry import Expiry
 from horolog.broker.log.producers import ProducerStates
-from horolog.broker.log.segments import Segment, TimeSearch
+from horolog.broker.log.segments import Segment, TimeSearch, syncing
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.safety import Failures
 from horolog.broker.transactions import records as transaction_records
@@ -39,7 +39,7 @@ def nothing(*_: object, **__: object) -> None:
 
 
 def skips_file_syncs() -> contextlib.AbstractContextManager[Any]:
-    return patch.object(Segment, "datasync", nothing)
+    return patch.object(syncing, "datasync", nothing)
 
 
 def skips_folder_syncs() -> contextlib.AbstractContextManager[Any]:

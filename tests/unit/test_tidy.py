@@ -27,9 +27,7 @@ def parsed(text):
     return ast.parse(textwrap.dedent(text))
 
 
-MANY_METHODS = {
-    "broker/log/segments/segment.py: Segment": "indexes and recovery are about to leave it",
-}
+MANY_METHODS: dict[str, str] = {}
 
 
 def test_classes_have_few_methods(modules):

@@ -22,7 +22,16 @@ from horolog.broker.log.compaction.cleaned_transactions import CleanedTransactio
 from horolog.broker.log.compaction.offset_map import OffsetMap
 from horolog.broker.log.indexes import AbortedTransaction, TransactionIndex, transaction_index
 from horolog.broker.log.integrity import Batch, Damage, IndexSum, Seal, scan
-from horolog.broker.log.segments import HAS_PRODUCERS, CleanedSegment, Segment, SegmentFolder, swap_files
+from horolog.broker.log.segments import (
+    HAS_PRODUCERS,
+    LOG_SUFFIX,
+    CleanedSegment,
+    Segment,
+    SegmentFolder,
+    segment_path,
+    swap_files,
+    syncing,
+)
 from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.records.batch import iter_batch, read_header
 from horolog.protocol.records.message_set import iter_message, read_message
@@ -128,7 +137,7 @@ def _belongs_to_aborted(batch: Batch, transactions: CleanedTransactions) -> bool
 
 def _batches(folder: SegmentFolder, segment: SegmentFacts, stop: Callable[[], bool]) -> Iterator[Batch]:
     """The batches of a closed segment; every checksum is looked at."""
-    file = folder.storage.open(swap_files.segment_path(folder.directory, segment.base_offset, swap_files.LOG))
+    file = folder.storage.open(segment_path(folder.directory, segment.base_offset, LOG_SUFFIX))
     try:
         spans = scan(file.pread, segment.size_bytes, first_offset=segment.base_offset, end_offset=segment.next_offset)
         for span in spans:
@@ -189,15 +198,13 @@ class _Pass:
         if target.pending:
             target.flush()
         seal = target.complete()
-        target.datasync()
-        path = target.path(swap_files.LOG)
+        syncing.datasync(target)
+        path = target.files.path(LOG_SUFFIX)
         self._folder.storage.set_mtime_ms(path, modified_ms)
         return replace(seal, modified_ns=self._folder.storage.stat(path)[1])
 
     def _save_transactions(self, base_offset: int, reindex: Sequence[AbortedTransaction]) -> None:
-        path = (
-            swap_files.segment_path(self._folder.directory, base_offset, transaction_index.SUFFIX) + swap_files.CLEANED
-        )
+        path = segment_path(self._folder.directory, base_offset, transaction_index.SUFFIX) + swap_files.CLEANED
         index = TransactionIndex(self._folder.storage, path, base_offset)
         for aborted in reindex:
             index.append(aborted)

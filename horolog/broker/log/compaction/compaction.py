@@ -204,7 +204,7 @@ def _facts(segment: Segment, next_offset: int) -> SegmentFacts:
         seal.time_index.size_bytes if seal is not None else 0,
         segment.first_timestamp,
         segment.max_timestamp,
-        segment.modified_ms(),
+        segment.files.modified_ms(),
     )
 
 

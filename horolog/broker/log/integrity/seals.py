@@ -37,7 +37,7 @@ from dataclasses import dataclass
 
 from crc32c import crc32c
 
-from horolog.broker.log.integrity.block_sums import blocks_in
+from horolog.broker.log.integrity.block_sums import BlockSums, blocks_in
 from horolog.broker.log.storage import File, FileMissing, Storage
 
 SEALS = "horolog-seals"
@@ -97,6 +97,10 @@ class Seal:
     """Nothing where there is no such file."""
     block_sums: bytes = b""
     """As `block_sums.BlockSums.encode` gives them."""
+
+    def sums(self) -> BlockSums:
+        """The sums of the log's blocks, which go on from here."""
+        return BlockSums(self.contents.size_bytes, self.block_sums)
 
 
 def fingerprint(log: File, size_bytes: int) -> int:

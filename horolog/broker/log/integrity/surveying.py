@@ -78,8 +78,6 @@ class Survey:
     losses: list[Loss] = field(default_factory=list)
     """One for each hole, and the torn tail last if there is one."""
     corrections: list[Correction] = field(default_factory=list)
-    is_short: bool = False
-    """More was there once than the last good batch reaches."""
 
     @property
     def torn_bytes(self) -> int:

@@ -227,7 +227,7 @@ class LogManager:
         jobs: list[Callable[[], None]] = []
         for partition in self.partitions.values():
             jobs += [
-                segment.remove_files for segment in partition.doomed.take(now_ms, partition.config.file_delete_delay_ms)
+                segment.files.remove for segment in partition.doomed.take(now_ms, partition.config.file_delete_delay_ms)
             ]
         for folder in self.folders.usable():
             jobs += folder.removal_jobs(now_ms)

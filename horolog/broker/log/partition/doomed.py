@@ -36,7 +36,7 @@ class Doomed:
     def remove_all(self) -> None:
         """Remove the files of all now. Raises StorageFault."""
         for one in self._waiting:
-            one.segment.remove_files()
+            one.segment.files.remove()
         self.forget()
 
     def forget(self) -> None:

@@ -13,7 +13,7 @@ from horolog.broker.log.integrity import seals
 from horolog.broker.log.partition import rewrite
 from horolog.broker.log.partition.sync_state import Snapshot, SyncState
 from horolog.broker.log.producers import producers_file, snapshot_file
-from horolog.broker.log.segments import Segment
+from horolog.broker.log.segments import Segment, syncing
 from horolog.broker.log.storage import NO_DESCRIPTORS, Storage, StorageFault, parent_of
 
 log = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ class Durability:
     def _sync_segment(self, segment: Segment) -> None:
         size_bytes = segment.size_bytes
         try:
-            segment.datasync()
+            syncing.datasync(segment)
         except StorageFault:
             self._state.give_back_segment(segment)
             raise
@@ -124,7 +124,7 @@ class Durability:
     ) -> None:
         with self._guard:
             for segment in here:
-                segment.check_in_place()
+                syncing.check_in_place(segment)
             rewrite.probe(self._storage, self._directory)
             for segment, size_bytes in unsynced:
                 rewrite.write_again(self._storage, segment, size_bytes, is_active=segment is active)

@@ -29,6 +29,7 @@ from horolog.broker.log.segments import (
     Segment,
     TimeSearch,
     convert_whole,
+    indexes_of,
 )
 from horolog.broker.log.storage import NO_DESCRIPTORS, OverlayStorage, StorageFault
 from horolog.broker.log.validation import AppendResult, Refused, Validated, check, too_large
@@ -213,7 +214,7 @@ class Partition:
     def _begin_appends(self) -> None:
         """Before the first append since the partition was opened: indexes grow again, and the epoch is on record."""
         if self._active.seal is not None:
-            self._active.prepare_to_append()
+            self._active.prepare_to_append(indexes_of(self._active))
         self.epochs.begin(self.leader_epoch, self.log_end_offset, self.resources.storage, self.directory)
         self._ready = True
 

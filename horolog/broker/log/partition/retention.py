@@ -140,7 +140,7 @@ def decide_of(
         now_ms,
         log_start_offset=start_offset,
         deletable_up_to=deletable_up_to,
-        modified_ms=lambda base_offset: by_base[base_offset].modified_ms(),
+        modified_ms=lambda base_offset: by_base[base_offset].files.modified_ms(),
     )
 
 

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from horolog.broker.log.partition import Partition
+from horolog.broker.log.segments import syncing
 from horolog.broker.log.storage import FileMissing, StorageFault
 
 log = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ def _look_at(partitions: Iterable[Partition]) -> None:
     for partition in partitions:
         try:
             for segment in tuple(partition.segments):
-                segment.check_in_place()
+                syncing.check_in_place(segment)
         except FileMissing as missing:
             if partition.condition.takes_appends:
                 partition.condition.stop(f"appends would be lost: {missing}")

@@ -110,7 +110,7 @@ class ProducersAtStart:
             self._recall_batches()
         for segment in segments:
             if segment.base_offset in self._found.scanned and segment.seal is not None:
-                segment.seal = replace(segment.seal, transaction_index=segment.sum_of_transactions())
+                segment.seal = replace(segment.seal, transaction_index=segment.files.sum_of_transactions())
 
     def _has_synced_names(self) -> bool:
         """Whether what lies in the folder would be there after a power cut."""
@@ -151,6 +151,6 @@ class ProducersAtStart:
 
     def _index_of(self, segment: Segment, aborted: dict[int, TransactionIndex]) -> TransactionIndex:
         if segment.base_offset not in aborted:
-            path = f"{self._directory}/{segment.base_offset:020d}{transaction_index.SUFFIX}"
+            path = segment.files.path(transaction_index.SUFFIX)
             aborted[segment.base_offset] = TransactionIndex(self._storage, path, segment.base_offset)
         return aborted[segment.base_offset]

@@ -43,6 +43,8 @@ from horolog.broker.log.segments import (
     LOG_SUFFIX,
     Segment,
     SegmentFolder,
+    recover,
+    segment_path,
 )
 from horolog.broker.log.storage import Storage, StorageFault
 from horolog.broker.topic_settings import TopicConfig
@@ -235,7 +237,7 @@ class _Opening:
         log.error("%s: %s repeats records of the log before it and becomes %s", self.name, old, new)
         self.storage.rename(old, new)
         for suffix in leftovers.COMPANION_SUFFIXES:
-            if self.storage.exists(f"{self.directory}/{named:020d}{suffix}"):
+            if self.storage.exists(segment_path(self.directory, named, suffix)):
                 leftovers.remove(self.storage, self.directory, f"{named:020d}{suffix}", "its log has another name")
         return end_offset if goes_on else None
 
@@ -269,7 +271,7 @@ class _Opening:
         return segment
 
     def _path(self, base_offset: int) -> str:
-        return f"{self.directory}/{base_offset:020d}{LOG_SUFFIX}"
+        return segment_path(self.directory, base_offset, LOG_SUFFIX)
 
     def _open_segment(
         self,
@@ -304,7 +306,7 @@ class _Opening:
             next_offset=max(known_end, 0) if is_last else None if seal is None else seal.contents.next_offset,
             newest_epoch=epochs.latest if is_last and epochs is not None else None,
         )
-        segment.recover(size_bytes, known, cut_tail=is_last, prefix=prefix, observe=self._observe)
+        recover(segment, size_bytes, known, cut_tail=is_last, prefix=prefix, observe=self._observe)
         if self.known.may_be_unsynced:
             rewrite.make_dirty(segment.log, self._synced_bytes(segment), segment.size_bytes)
         segment.complete()

@@ -13,7 +13,7 @@ from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.indexes import IndexCache
 from horolog.broker.log.integrity import Contents, Known, RescanQueue, Seal
 from horolog.broker.log.partition import Partition
-from horolog.broker.log.segments import Segment, SegmentFolder
+from horolog.broker.log.segments import Segment, SegmentFolder, recover, syncing
 from horolog.broker.log.storage import OverlayStorage, Storage, StorageFault
 from horolog.broker.topic_settings import TopicConfig
 
@@ -64,9 +64,9 @@ class Rescanner:
         base_offset = task.segment.base_offset
         fresh = Segment(folder, base_offset, Contents(0, base_offset), task.config, task.segment.created_ms)
         try:
-            fresh.recover(task.size_bytes, Known(base_offset, task.end_offset))
+            recover(fresh, task.size_bytes, Known(base_offset, task.end_offset))
             seal = fresh.complete()
-            fresh.datasync()
+            syncing.datasync(fresh)
         except StorageFault as fault:
             log.error("%s cannot be rescanned: %s", fresh.log.path, fault)
             return None

@@ -1,19 +1,20 @@
 """One segment of a log: appended to, read, looked up by time, converted for readers, replaced by another."""
 
-from horolog.broker.log.segments import reader, swap_files
+from horolog.broker.log.segments import reader, swap_files, syncing
 from horolog.broker.log.segments.batch_times import TimesCache
 from horolog.broker.log.segments.converted_chunks import ConvertedChunks
+from horolog.broker.log.segments.index_loading import indexes_of
 from horolog.broker.log.segments.log_reader import LogReader
 from horolog.broker.log.segments.lookup import Found
-from horolog.broker.log.segments.segment import (
-    HAS_PRODUCERS,
+from horolog.broker.log.segments.segment import HAS_PRODUCERS, Segment, segment_for
+from horolog.broker.log.segments.segment_files import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     TIME_INDEX_SUFFIX,
-    Segment,
-    SegmentFolder,
-    segment_for,
+    segment_path,
 )
+from horolog.broker.log.segments.segment_folder import SegmentFolder
+from horolog.broker.log.segments.segment_recovery import recover
 from horolog.broker.log.segments.swap_files import CleanedSegment
 from horolog.broker.log.segments.time_search import TimeSearch
 from horolog.broker.log.segments.upconversion import Allowance, convert_whole
@@ -33,7 +34,11 @@ __all__ = [
     "TimeSearch",
     "TimesCache",
     "convert_whole",
+    "indexes_of",
     "reader",
+    "recover",
     "segment_for",
+    "segment_path",
     "swap_files",
+    "syncing",
 ]

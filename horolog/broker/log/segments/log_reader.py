@@ -3,6 +3,7 @@
 from horolog.broker.log.segments import reader
 from horolog.broker.log.segments.segment import Segment, segment_for
 from horolog.broker.log.segments.upconversion import OLD_FORMATS, Allowance, read_converted
+from horolog.broker.log.segments.verification import verify
 
 READ_HINTS = 64
 """How many readers' places are remembered in each partition."""
@@ -64,7 +65,7 @@ class LogReader:
         if size <= 0:
             return b""
         if segment.unverified is not None:
-            segment.verify(position, position + size)
+            verify(segment, position, position + size)
         data = segment.log.pread(size, position)
         if following >= 0:
             self._remember(following, segment, goes_on_at)

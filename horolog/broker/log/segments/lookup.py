@@ -24,6 +24,7 @@ from horolog.broker.log.segments.batch_times import (
     highs_of,
     samples_of,
 )
+from horolog.broker.log.segments.index_loading import indexes_of
 from horolog.broker.log.segments.reader import heads_from
 from horolog.broker.log.segments.segment import Segment
 from horolog.protocol.errors import DecodeError
@@ -54,7 +55,7 @@ def first_in_segment(
     segment: Segment, timestamp: int, start_offset: int, end_offset: int, cache: TimesCache
 ) -> Found | None:
     """The first record of a segment at or after a time, among the offsets from `start_offset` up to `end_offset`."""
-    offsets, times = segment.indexes()
+    offsets, times = indexes_of(segment)
     for head in heads_from(segment, start_position(offsets.entries, times.entries, timestamp)):
         if head.max_timestamp < timestamp or head.last_offset < start_offset:
             if head.base_offset >= end_offset:

@@ -8,7 +8,9 @@ Only what has been written is looked at.
 from collections.abc import Callable, Iterator
 
 from horolog.broker.log.indexes import offset_index
+from horolog.broker.log.segments.index_loading import indexes_of
 from horolog.broker.log.segments.segment import Segment
+from horolog.broker.log.segments.verification import verify
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.head import LENGTH_ENDS_AT, SMALLEST_ENTRY_BYTES, Head, heads, seek, size_of_entry
@@ -16,7 +18,7 @@ from horolog.protocol.records.head import LENGTH_ENDS_AT, SMALLEST_ENTRY_BYTES, 
 
 def find(segment: Segment, offset: int) -> int | None:
     """The position of the first batch that ends at or behind an offset; None if there is none in this segment."""
-    offsets, _ = segment.indexes()
+    offsets, _ = indexes_of(segment)
     position = offset_index.lookup(offsets.entries, offset - segment.base_offset)
     read = _reads_of(segment)
     try:
@@ -45,7 +47,7 @@ def _reads_of(segment: Segment) -> Callable[[int, int], bytes]:
         return segment.log.pread
 
     def read(size_bytes: int, position: int) -> bytes:
-        segment.verify(position, position + size_bytes)
+        verify(segment, position, position + size_bytes)
         return segment.log.pread(size_bytes, position)
 
     return read
@@ -75,7 +77,7 @@ def boundary(segment: Segment, position: int, limit: int, end: int) -> tuple[int
 
     Also the offset with which the next read will probably come: one that lies in the batch at that boundary and not before it.
     """
-    offsets, _ = segment.indexes()
+    offsets, _ = indexes_of(segment)
     start = max(position, offset_index.last_position_up_to(offsets.entries, limit))
     try:
         found = seek(segment.log.pread, start, end, limit=limit)

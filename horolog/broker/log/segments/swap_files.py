@@ -17,12 +17,12 @@ the next pass: they hold nothing but superseded records.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from horolog.broker.log.indexes import AbortedTransaction
+from horolog.broker.log.indexes import AbortedTransaction, transaction_index
 from horolog.broker.log.integrity import Seal
+from horolog.broker.log.segments.segment_files import FILE_SUFFIXES, LOG_SUFFIX, segment_path
 from horolog.broker.log.storage import Storage
 
-LOG = ".log"
-SUFFIXES = (LOG, ".index", ".timeindex", ".txnindex")
+SUFFIXES = (*FILE_SUFFIXES, transaction_index.SUFFIX)
 CLEANED = ".cleaned"
 SWAP = ".swap"
 DELETED = ".deleted"
@@ -45,10 +45,6 @@ class SwapReport:
     installed: tuple[int, ...] = ()  # base offsets of segments whose replacement was finished
     replaced: tuple[int, ...] = ()  # base offsets of segments that became part of those
     forgotten: tuple[str, ...] = ()  # names of files that were removed
-
-
-def segment_path(directory: str, base_offset: int, suffix: str) -> str:
-    return f"{directory}/{base_offset:020d}{suffix}"
 
 
 def promote(storage: Storage, directory: str, base_offsets: Iterable[int]) -> None:
@@ -84,7 +80,7 @@ def recover(storage: Storage, directory: str, next_offset_of: Callable[[str], in
     cleaned = [name for name in names if name.endswith(CLEANED)]
     void_from = min(_bases(cleaned), default=None)
     swaps = [name for name in names if name.endswith(SWAP)]
-    complete = {_base(name) for name in swaps if name.endswith(LOG + SWAP)}
+    complete = {_base(name) for name in swaps if name.endswith(LOG_SUFFIX + SWAP)}
     forgotten = [
         *cleaned,
         *(
@@ -110,8 +106,8 @@ def _remove_replaced(
     complete: Iterable[int],
     next_offset_of: Callable[[str], int],
 ) -> list[int]:
-    in_place = sorted(_base(name) for name in names if name.endswith(LOG))
-    spans = [(base, next_offset_of(segment_path(directory, base, LOG) + SWAP)) for base in complete]
+    in_place = sorted(_base(name) for name in names if name.endswith(LOG_SUFFIX))
+    spans = [(base, next_offset_of(segment_path(directory, base, LOG_SUFFIX) + SWAP)) for base in complete]
     replaced = [base for base in in_place if any(start < base < end for start, end in spans)]
     for base in replaced:
         for suffix in SUFFIXES:
@@ -131,7 +127,7 @@ def _rename_all(storage: Storage, directory: str, base_offset: int, old: str, ne
 def _put_in_place(storage: Storage, path: str) -> None:
     if storage.exists(path + SWAP):
         storage.rename(path + SWAP, path)
-    elif not path.endswith(LOG) and storage.exists(path):
+    elif not path.endswith(LOG_SUFFIX) and storage.exists(path):
         storage.remove(path)  # an index of the old segment says nothing about the new one
 
 

@@ -65,7 +65,7 @@ class TimeSearch:
 
         `end` is an offset and a time that count as a segment of their own.
         """
-        places = [(max(start_offset, one.base_offset), one.modified_ms()) for one in self._segments]
+        places = [(max(start_offset, one.base_offset), one.files.modified_ms()) for one in self._segments]
         if end is not None:
             places.append(end)
         if timestamp == -2:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from horolog.broker.log.segments import reader
 from horolog.broker.log.segments.converted_chunks import Chunk
 from horolog.broker.log.segments.segment import Segment
+from horolog.broker.log.segments.verification import verify
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.convert_up import BATCH_BYTES, UpBatch, WrongChecksumError, iter_up
@@ -86,7 +87,7 @@ def _batches_at(
     """The batches of a chunk, or few small ones for who asks for less; none if the allowance is used up, unless they are `needed`."""
     if max_bytes < CHUNK_BYTES:
         return list(_convert(segment, position, end, allowance, max_bytes))
-    chunks = segment.converted
+    chunks = segment.folder.converted
     chunk = chunks.get(segment.number, position)
     if chunk is not None and position + chunk.batches[-1].end <= end:
         return chunk.batches
@@ -108,7 +109,7 @@ def _convert(
     while position < chunk_end:
         size = max(chunk_end - position, reader.batch_size(segment, position))
         if segment.unverified is not None:
-            segment.verify(position, position + size)
+            verify(segment, position, position + size)
         begin = position
         try:
             for one in iter_up(segment.log.pread(size, begin), batch_bytes=batch_bytes):

@@ -16,7 +16,10 @@ def removed():
 
 @pytest.fixture
 def segments(removed):
-    return [SimpleNamespace(remove_files=lambda number=number: removed.append(number)) for number in range(3)]
+    return [
+        SimpleNamespace(files=SimpleNamespace(remove=lambda number=number: removed.append(number)))
+        for number in range(3)
+    ]
 
 
 def test_each_waits_for_its_time(segments):

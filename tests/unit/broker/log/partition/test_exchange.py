@@ -5,7 +5,7 @@ import pytest
 from horolog.broker.log.indexes import AbortedTransaction
 from horolog.broker.log.partition.exchange import replace_segments, take_out
 from horolog.broker.log.producers import snapshot_file
-from horolog.broker.log.segments import CleanedSegment, swap_files
+from horolog.broker.log.segments import CleanedSegment, segment_path, swap_files
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.record import Record
@@ -43,7 +43,7 @@ def cleaned(model, base_offset, replaces, aborted=()):
     """A copy of a segment as the cleaner leaves it, which stands for some others too."""
     segment = next(one for one in model.partition.segments if one.base_offset == base_offset)
     for suffix in swap_files.SUFFIXES:
-        path = swap_files.segment_path(DIRECTORY, base_offset, suffix)
+        path = segment_path(DIRECTORY, base_offset, suffix)
         if model.storage.exists(path):
             file = model.storage.create(path + swap_files.CLEANED)
             file.pwritev([model.storage.read_all(path)], 0)

@@ -8,6 +8,7 @@ from horolog.broker.log.integrity import seals
 from horolog.broker.log.integrity.set_aside import in_folder
 from horolog.broker.log.partition import note_progress
 from horolog.broker.log.partition.rewrite import PAGE_BYTES
+from horolog.broker.log.segments import index_loading, indexes_of
 from horolog.broker.log.segments import segment as segment_module
 from tests.support.log_model import DIRECTORY, Model, small_config
 from tests.unit.broker.log.recovery.test_recovery import counters, fill, flip, log_path, transaction
@@ -74,7 +75,7 @@ def test_only_what_was_added_is_read(model):
 
 def test_a_log_that_is_idle_since_it_was_sealed_needs_no_reading_to_be_looked_into(model, monkeypatch):
     """Its index files have room for what may come, which is no damage, however large the log is."""
-    monkeypatch.setattr(segment_module, "REBUILD_AT_ONCE_BYTES", 0)
+    monkeypatch.setattr(index_loading, "REBUILD_AT_ONCE_BYTES", 0)
     fill(model, 80)
     note_progress(model.partition)
     model.sync()
@@ -89,9 +90,10 @@ def test_a_log_that_is_idle_since_it_was_sealed_needs_no_reading_to_be_looked_in
 
 
 def test_a_kill_after_room_was_made_for_an_append_that_never_came(model, monkeypatch):
-    monkeypatch.setattr(segment_module, "REBUILD_AT_ONCE_BYTES", 0)
+    monkeypatch.setattr(index_loading, "REBUILD_AT_ONCE_BYTES", 0)
     model.close_and_open()
-    model.partition.segments[-1].prepare_to_append()
+    active = model.partition.segments[-1]
+    active.prepare_to_append(indexes_of(active))
     model.kill_and_open()
     model.check()
     assert counters(model).indexes_rebuilt.value == 0

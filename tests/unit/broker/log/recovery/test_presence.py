@@ -87,7 +87,7 @@ def test_files_that_cannot_be_looked_for_stop_nothing(logs, monkeypatch, caplog)
     def fails(segment):
         raise StorageFault("an input/output error")
 
-    monkeypatch.setattr("horolog.broker.log.segments.Segment.check_in_place", fails)
+    monkeypatch.setattr("horolog.broker.log.segments.syncing.check_in_place", fails)
     presence = Presence()
     assert repr(presence) == "<Presence: 0 partitions left in this round>"
     presence.step(logs.partitions.values())()

@@ -6,7 +6,7 @@ from horolog.broker.log.integrity import BeingRescanned, RescanQueue, set_aside
 from horolog.broker.log.partition import lookups
 from horolog.broker.log.partition.exchange import take_out
 from horolog.broker.log.recovery import Rescanner
-from horolog.broker.log.segments import segment as segment_module
+from horolog.broker.log.segments import index_loading
 from horolog.broker.log.storage.memory_disk import ALL
 from tests.support.log_model import DIRECTORY, NOW_MS, Model, read_all, small_config
 from tests.unit.broker.log.recovery.test_recovery import bases, fill, flip, log_path
@@ -118,7 +118,7 @@ def test_an_active_segment_is_closed_to_be_rescanned(model):
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 @pytest.mark.parametrize("which", [0, -1])
 def test_indexes_of_a_large_log_are_made_anew_in_the_background(model, suffix, which, monkeypatch):
-    monkeypatch.setattr(segment_module, "REBUILD_AT_ONCE_BYTES", 0)
+    monkeypatch.setattr(index_loading, "REBUILD_AT_ONCE_BYTES", 0)
     model.close_and_open()
     base = bases(model)[which]
     model.storage.create(f"{DIRECTORY}/{base:020d}{suffix}").pwritev([b"wrong"], 0)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from horolog.broker.log.integrity import Known
-from horolog.broker.log.segments import TimesCache
+from horolog.broker.log.segments import TimesCache, indexes_of, recover
 from horolog.broker.log.segments.batch_times import SMALL_BATCH_BYTES
 from horolog.broker.log.segments.lookup import first_in_segment, largest_in_segment, start_position
 from horolog.broker.log.segments.reader import heads_from
@@ -28,7 +28,7 @@ def segment_with(*batches, **config):
     (segment,) = model.partition.segments
     data = b"".join(bytes(one) for one in batches)
     segment.log.pwritev([data], 0)
-    segment.recover(len(data), Known(0, END, is_last=True), cut_tail=True)
+    recover(segment, len(data), Known(0, END, is_last=True), cut_tail=True)
     return segment
 
 
@@ -40,7 +40,7 @@ def batch(first, *timestamps, size=10):
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=60), st.sampled_from([0, 100, 300]), st.integers(0, 51))
 def test_the_walk_begins_before_the_answer_and_not_far_before(times, interval, target):
     segment = segment_with(*(batch(n, time) for n, time in enumerate(times)), index_interval_bytes=interval)
-    offsets, entries = segment.indexes()
+    offsets, entries = indexes_of(segment)
     start = start_position(offsets.entries, entries.entries, target)
     answer = next((n for n, time in enumerate(times) if time >= target), None)
     positions = [head.position for head in heads_from(segment, 0)]

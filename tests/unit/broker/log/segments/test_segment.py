@@ -1,44 +1,22 @@
 """A segment's files and index entries, as the brokers of each era write them."""
 
 import itertools
-import random
 import struct
 from dataclasses import replace
 
 import pytest
 
-from horolog.broker.log.counters import LogCounters
-from horolog.broker.log.indexes import IndexCache
-from horolog.broker.log.integrity import Contents, IndexSum, Known, fingerprint
-from horolog.broker.log.segments import Segment, SegmentFolder, segment_for
-from horolog.broker.log.storage import MemoryStorage, StorageFault
-from horolog.broker.log.validation import check
-from tests.support.log_model import NEW, NOW_MS, OLD, encode, small_config
-
-CONFIG = small_config(index_interval_bytes=100, segment_index_bytes=1000)
+from horolog.broker.log.integrity import Contents, fingerprint
+from horolog.broker.log.segments import Segment, indexes_of, segment_for
+from horolog.broker.log.segments import segment as segment_module
+from horolog.broker.log.storage import StorageFault
+from tests.support.log_model import NOW_MS, encode, small_config
+from tests.support.segments import CONFIG, append, completed, new_folder, offset_entries, reopened, time_entries
 
 
 @pytest.fixture
 def folder():
-    storage = MemoryStorage(lambda: NOW_MS * 1_000_000)
-    storage.make_dir("/d")
-    return SegmentFolder(storage, "/d", IndexCache(), LogCounters())
-
-
-def append(segment, magic, timestamps, codec=0, size=40, config=CONFIG):
-    data = encode(magic, codec, timestamps, [random.Random(1).randbytes(size)] * len(timestamps))
-    version = NEW if magic == 2 else OLD
-    checked = check(data, segment.next_offset, config, NOW_MS, produce_version=version, leader_epoch=0)
-    segment.append(checked)
-    return checked
-
-
-def offset_entries(segment):
-    return list(struct.iter_unpack(">ii", segment.indexes()[0].entries))
-
-
-def time_entries(segment):
-    return list(struct.iter_unpack(">qi", segment.indexes()[1].entries))
+    return new_folder()
 
 
 def test_the_first_append_of_a_segment_never_gets_an_entry(folder):
@@ -113,8 +91,8 @@ def test_completing_adds_the_closing_entry_and_cuts_the_files(folder):
     """Finding 5, and the preallocation of finding 6."""
     storage = folder.storage
     segment = Segment.create(folder, 0, CONFIG, NOW_MS)
-    assert storage.stat(segment.path(".index"))[0] == 1000
-    assert storage.stat(segment.path(".timeindex"))[0] == 996
+    assert storage.stat(segment.files.path(".index"))[0] == 1000
+    assert storage.stat(segment.files.path(".timeindex"))[0] == 996
     for timestamp in (5, 6, 7):
         append(segment, 2, [timestamp], size=10)
     append(segment, 2, [8], size=10)
@@ -122,8 +100,16 @@ def test_completing_adds_the_closing_entry_and_cuts_the_files(folder):
     before = time_entries(segment)
     seal = segment.complete()
     assert time_entries(segment) == [*before, (8, 3)]
-    assert storage.stat(segment.path(".timeindex"))[0] == seal.time_index.size_bytes == 12 * len(time_entries(segment))
-    assert storage.stat(segment.path(".index"))[0] == seal.offset_index.size_bytes == 8 * len(offset_entries(segment))
+    assert (
+        storage.stat(segment.files.path(".timeindex"))[0]
+        == seal.time_index.size_bytes
+        == 12 * len(time_entries(segment))
+    )
+    assert (
+        storage.stat(segment.files.path(".index"))[0]
+        == seal.offset_index.size_bytes
+        == 8 * len(offset_entries(segment))
+    )
     assert seal.contents == segment.contents
     assert seal.fingerprint == fingerprint(segment.log, segment.size_bytes)
 
@@ -135,9 +121,9 @@ def test_a_reopened_segment_keeps_its_entries_and_grows_again(folder):
     segment.flush()
     seal = segment.complete()
     again = Segment(folder, 0, seal.contents, CONFIG, NOW_MS, seal=seal)
-    again.prepare_to_append()
+    again.prepare_to_append(indexes_of(again))
     assert again.seal is None
-    assert folder.storage.stat(again.path(".index"))[0] == 1000
+    assert folder.storage.stat(again.files.path(".index"))[0] == 1000
     assert (offset_entries(again), time_entries(again)) == (offset_entries(segment), time_entries(segment))
     append(again, 2, [9])
     append(again, 2, [10])
@@ -159,11 +145,11 @@ def test_a_full_index_says_so(folder):
 
 def test_a_preallocated_log_is_cut_when_it_is_complete(folder):
     segment = Segment.create(folder, 0, small_config(preallocate=True), NOW_MS)
-    assert folder.storage.stat(segment.path(".log"))[0] == 1200
+    assert folder.storage.stat(segment.files.path(".log"))[0] == 1200
     append(segment, 2, [5])
     segment.flush()
     segment.complete()
-    assert folder.storage.stat(segment.path(".log"))[0] == segment.size_bytes < 1200
+    assert folder.storage.stat(segment.files.path(".log"))[0] == segment.size_bytes < 1200
 
 
 def test_rolling_back_returns_to_the_last_flush_in_every_respect(folder):
@@ -181,7 +167,7 @@ def test_rolling_back_returns_to_the_last_flush_in_every_respect(folder):
             time_entries(segment),
         )
 
-    before, size = state(), folder.storage.stat(segment.path(".log"))
+    before, size = state(), folder.storage.stat(segment.files.path(".log"))
     for fault in ("/00000000000000000000.log", ".index", ".timeindex"):
         append(segment, 1, list(range(90, 140)))
         assert state() != before
@@ -190,11 +176,12 @@ def test_rolling_back_returns_to_the_last_flush_in_every_respect(folder):
             segment.flush()
         segment.roll_back()
         assert state() == before
-        assert folder.storage.stat(segment.path(".log")) == size
+        assert folder.storage.stat(segment.files.path(".log")) == size
     append(segment, 2, [8])
     segment.flush()
     segment.complete()
-    assert segment.rebuild_indexes()
+    folder.storage.remove(segment.files.path(".index"))
+    assert len(indexes_of(reopened(segment)).offsets) == 3
     assert segment.next_offset == 4
 
 
@@ -205,64 +192,6 @@ def test_a_segment_without_a_flush_rolls_back_to_nothing(folder):
     assert segment.contents == Contents(0, 7)
 
 
-@pytest.mark.parametrize("magic", [0, 1, 2])
-@pytest.mark.parametrize("codec", [0, 1])
-def test_what_is_rebuilt_from_the_log_is_what_was_written(folder, magic, codec):
-    """For appends of one batch or set each; where several messages came in one append the log does not tell that."""
-    config = small_config(index_interval_bytes=100, segment_index_bytes=1000, stored_magic=magic)
-    segment = Segment.create(folder, 50, config, NOW_MS)
-    for timestamp in (5, 9, 3, 12, 12, 11, 40):
-        times = [timestamp, timestamp - 1] if codec or magic == 2 else [timestamp]
-        append(segment, magic, times, codec, config=config)
-    segment.flush()
-    seal = segment.complete()
-    before = (segment.contents, offset_entries(segment), time_entries(segment))
-    again = Segment(folder, 50, Contents(0, 50), config, NOW_MS)
-    again.recover(seal.contents.size_bytes, Known(50, 1 << 31), cut_tail=True)
-    assert again.complete().contents == seal.contents
-    assert (again.contents, offset_entries(again), time_entries(again)) == before
-
-
-@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-@pytest.mark.parametrize("change", ["remove", "empty", "zeros", "shorter", "other"])
-def test_an_index_file_that_is_not_the_sealed_one_is_made_anew(folder, suffix, change):
-    segment = Segment.create(folder, 0, CONFIG, NOW_MS)
-    for timestamp in (5, 6, 7, 8):
-        append(segment, 2, [timestamp], size=60)
-    segment.flush()
-    seal = segment.complete()
-    good = folder.storage.read_all(segment.path(suffix))
-    bad = {
-        "empty": b"",
-        "zeros": bytes(len(good)),
-        "shorter": good[:-4],
-        "other": good[:-1] + b"\x7f",
-    }
-    if change == "remove":
-        folder.storage.remove(segment.path(suffix))
-    else:
-        folder.storage.create(segment.path(suffix)).pwritev([bad[change]], 0)
-    again = Segment(folder, 0, seal.contents, CONFIG, NOW_MS, seal=seal)
-    assert (offset_entries(again), time_entries(again)) == (offset_entries(segment), time_entries(segment))
-    assert folder.counters.indexes_rebuilt.value == 1
-    assert folder.storage.read_all(again.path(suffix)) == good
-
-
-def test_an_index_that_was_sealed_out_of_order_is_made_anew(folder):
-    """Whoever sealed it so, look-ups in it would go astray."""
-    segment = Segment.create(folder, 0, CONFIG, NOW_MS)
-    for timestamp in (5, 6, 7, 8):
-        append(segment, 2, [timestamp], size=60)
-    segment.flush()
-    seal = segment.complete()
-    good = folder.storage.read_all(segment.path(".index"))
-    bad = good[:-16] + good[-8:] + good[-16:-8]
-    folder.storage.create(segment.path(".index")).pwritev([bad], 0)
-    again = Segment(folder, 0, seal.contents, CONFIG, NOW_MS, seal=replace(seal, offset_index=IndexSum.of(bad)))
-    assert offset_entries(again) == offset_entries(segment)
-    assert folder.counters.indexes_rebuilt.value == 1
-
-
 def test_offsets_that_the_segment_has_are_not_appended_again(folder):
     segment = Segment.create(folder, 0, CONFIG, NOW_MS)
     appended = append(segment, 2, [5])
@@ -270,68 +199,69 @@ def test_offsets_that_the_segment_has_are_not_appended_again(folder):
         segment.append(appended)
 
 
-@pytest.mark.parametrize("behind", [bytes(4096), b"\x7f" * 12])
-@pytest.mark.parametrize("can_be_cut", [True, False])
-def test_what_follows_the_sealed_entries_of_an_index_file_is_cut_off(folder, behind, can_be_cut):
-    """Room for appends that a kill has left, or somebody's bytes: no reason to read the log again."""
-    segment = Segment.create(folder, 0, CONFIG, NOW_MS)
-    for timestamp in (5, 6, 7, 8):
-        append(segment, 2, [timestamp], size=60)
-    segment.flush()
-    seal = segment.complete()
-    good = {suffix: folder.storage.read_all(segment.path(suffix)) for suffix in (".index", ".timeindex")}
-    for suffix, entries in good.items():
-        folder.storage.open(segment.path(suffix)).pwritev([entries + behind], 0)
-    if not can_be_cut:
-        folder.storage.fail("truncate", ".index")
-        folder.storage.fail("truncate", ".timeindex")
-    again = Segment(folder, 0, seal.contents, CONFIG, NOW_MS, seal=seal)
-    assert (offset_entries(again), time_entries(again)) == (offset_entries(segment), time_entries(segment))
-    assert folder.counters.indexes_rebuilt.value == 0
-    for suffix, entries in good.items():
-        left = entries if can_be_cut else entries + behind
-        assert folder.storage.read_all(again.path(suffix)) == left
-
-
-def test_good_index_files_are_believed_and_dropped_from_memory(folder):
-    segment = Segment.create(folder, 0, CONFIG, NOW_MS)
-    for timestamp in (5, 6, 7, 8):
-        append(segment, 2, [timestamp], size=60)
-    segment.flush()
-    seal = segment.complete()
-    again = Segment(folder, 0, seal.contents, CONFIG, NOW_MS, seal=seal)
-    assert again.index_bytes == 0
-    again.indexes()
-    assert again.index_bytes == seal.offset_index.size_bytes + seal.time_index.size_bytes
-    again.drop_indexes()
-    assert (offset_entries(again), folder.counters.indexes_rebuilt.value) == (offset_entries(segment), 0)
-
-
-def test_a_segment_taken_out_of_use_is_renamed_and_removed(folder):
-    segment = Segment.create(folder, 3, CONFIG, NOW_MS)
-    segment.removed = True
-    segment.rename(".deleted")
-    assert sorted(folder.storage.list_dir("/d")) == [
-        f"{3:020d}.index.deleted",
-        f"{3:020d}.log.deleted",
-        f"{3:020d}.timeindex.deleted",
-    ]
-    segment.datasync()
-    segment.remove_files()
-    assert folder.storage.list_dir("/d") == []
-
-
-def test_only_complete_segments_sync_their_indexes(folder):
-    segment = Segment.create(folder, 0, CONFIG, NOW_MS)
-    append(segment, 2, [5])
-    segment.flush()
-    segment.datasync()
-    assert folder.storage.operations["sync"] == 1
-    segment.complete()
-    segment.datasync()
-    assert folder.storage.operations["sync"] == 4
-
-
 def test_the_segment_for_an_offset_is_the_last_that_begins_before(folder):
     segments = [Segment(folder, base, Contents(0, base), CONFIG, NOW_MS) for base in (5, 9, 20)]
     assert [segment_for(segments, offset) for offset in (0, 5, 8, 9, 19, 20, 99)] == [0, 0, 0, 1, 1, 2, 2]
+
+
+def test_what_grows_much_is_sealed_up_to_there(folder, monkeypatch):
+    monkeypatch.setattr(segment_module, "PROGRESS_BYTES", 300)
+    segment = Segment.create(folder, 0, CONFIG, NOW_MS)
+    append(segment, 2, [5], size=100)
+    segment.flush()
+    assert not segment.note_progress()
+    append(segment, 2, [6], size=200)
+    assert not segment.note_progress(), "what waits to be written is in no seal"
+    segment.flush()
+    assert segment.note_progress()
+    assert not segment.note_progress()
+    assert segment.progress.contents == segment.contents
+    assert segment.sync.indexes_are_due
+    assert segment.seal is None
+
+
+def test_what_was_found_in_the_log_meanwhile_takes_the_place_of_what_was_known(folder):
+    segment = completed(folder)
+    found, number = replace(segment.seal, contents=replace(segment.contents, holes=((0, 9),))), segment.number
+    segment.take_over(found)
+    assert (segment.seal, segment.contents) == (found, found.contents)
+    assert segment.number != number
+    assert segment.index_bytes == 0
+    assert segment.unverified is None
+
+
+def test_whoever_comes_upon_damage_is_told_to_wait(folder):
+    segment = completed(folder)
+    assert "bad luck; it is read again" in str(segment.suspected("bad luck"))
+    assert folder.rescan_queue.take() == ("/d", 0, "bad luck")
+
+
+def test_a_segment_out_of_use_is_known_as_such_and_one_that_keeps_its_name_is_not(folder):
+    segment = completed(folder)
+    folder.storage.fail("rename", ".log")
+    with pytest.raises(StorageFault):
+        segment.retire(".deleted")
+    assert not segment.removed
+    segment.retire(".deleted")
+    assert segment.removed
+    assert folder.storage.exists("/d/00000000000000000000.log.deleted")
+
+
+def test_a_segment_shows_what_it_holds(folder):
+    segment = Segment.create(folder, 3, CONFIG, NOW_MS)
+    assert "00000000000000000003: offsets 3 to 3, 0 bytes, largest timestamp none, open" in repr(segment)
+    append(segment, 2, [5])
+    assert "offsets 3 to 4, 0 bytes + " in repr(segment)
+    assert "1970-01-01" in repr(segment)
+
+
+def test_a_segment_that_was_closed_without_a_seal_grows_on(folder):
+    segment = Segment.create(folder, 0, CONFIG, NOW_MS)
+    for timestamp in (5, 6):
+        append(segment, 2, [timestamp], size=60)
+    segment.flush()
+    segment.close()
+    append(segment, 2, [7], size=60)
+    segment.flush()
+    assert len(offset_entries(segment)) == 2
+    assert segment.complete().contents.next_offset == 3

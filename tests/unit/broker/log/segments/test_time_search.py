@@ -76,7 +76,7 @@ def test_the_search_ends_where_the_log_ends_for_its_reader():
 def test_segments_are_named_by_when_they_were_last_written():
     partition = searched([5], [9], [12])
     search = TimeSearch(partition.segments, TimesCache())
-    (written_ms,) = {one.modified_ms() for one in partition.segments}
+    (written_ms,) = {one.files.modified_ms() for one in partition.segments}
     end = (3, written_ms + 50)
     assert search.newest_before(-1, 10, 0, end) == [3, 2, 1, 0]
     assert search.newest_before(-1, 2, 0, end) == [3, 2]

@@ -148,7 +148,7 @@ def test_chunks_go_with_their_segment():
     model = large(segment_bytes=30_000, retention_bytes=40_000)
     fill(model, 1000)
     read_all(model, 1 << 18)
-    chunks = model.partition.segments[0].converted
+    chunks = model.partition.segments[0].folder.converted
     used, gone = chunks.used_bytes, model.partition.segments[0].number
     assert chunks.get(gone, 0) is not None
     log_start.apply_retention(model.partition, NOW_MS)
