@@ -10,18 +10,19 @@ from typing import TypeVar
 Answer = TypeVar("Answer")
 
 End = Callable[[], None]
-"""Called once, by the work whose turn it is, when it has ended."""
+"""Called once, by the work whose turn it is, when it has ended. Work that raises before has ended with that."""
 
 
 class _Turn:
     """One piece of work; `ahead` is at how many of its keys others come first."""
 
-    __slots__ = ("ahead", "keys", "work")
+    __slots__ = ("ahead", "has_ended", "has_failed", "keys", "work")
 
     def __init__(self, keys: tuple[Hashable, ...], work: Callable[[End], None]) -> None:
         self.keys = keys
         self.work = work
         self.ahead = 0
+        self.has_ended = self.has_failed = False
 
 
 class Turns:
@@ -51,14 +52,33 @@ class Turns:
         if self._is_beginning:
             return
         self._is_beginning = True
+        failures: list[Exception] = []
         try:
             while self._ready:
-                first = self._ready.popleft()
-                first.work(partial(self._end, first))
+                try:
+                    self._run(self._ready.popleft())
+                except Exception as failure:  # noqa: BLE001 - raised below, when all who waited have begun
+                    failures.append(failure)
         finally:
             self._is_beginning = False
+        if len(failures) > 1:
+            raise ExceptionGroup("work that began one after the other failed", failures)
+        if failures:
+            raise failures[0]
+
+    def _run(self, turn: _Turn) -> None:
+        try:
+            turn.work(partial(self._end, turn))
+        except BaseException:
+            if not turn.has_ended:
+                self._end(turn)
+                turn.has_failed = True
+            raise
 
     def _end(self, turn: _Turn) -> None:
+        if turn.has_failed:
+            return  # its turn has gone to others
+        turn.has_ended = True
         for key in turn.keys:
             queue = self._queues[key]
             assert queue[0] is turn, "work ends once, and not before its turn"

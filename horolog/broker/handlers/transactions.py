@@ -166,11 +166,13 @@ def commit_offsets(broker: BrokerView, request: TxnOffsetCommitRequest, context:
     def begin(end: End) -> None:
         def checked(code: ErrorCode) -> None:
             told = _told_to_committer(code, context.version)
-            if told == ErrorCode.NONE:
-                broker.groups.txn_commit(request, context.reply)
-            else:
-                context.reply(_commit_refused(request, told))
-            end()
+            try:
+                if told == ErrorCode.NONE:
+                    broker.groups.txn_commit(request, context.reply)
+                else:
+                    context.reply(_commit_refused(request, told))
+            finally:
+                end()
 
         _check_commit(broker, request, context.version, checked)
 

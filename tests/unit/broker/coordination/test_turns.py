@@ -81,16 +81,51 @@ def test_a_long_queue_of_work_that_ends_at_once_does_not_nest():
     assert begun == list(range(5_000))
 
 
-def test_work_that_fails_does_not_keep_the_others_waiting():
-    def fails(end):
-        end()
+def fails(_end):
+    raise ZeroDivisionError
+
+
+def ends_and_fails(end):
+    end()
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("work", [fails, ends_and_fails])
+def test_work_that_fails_does_not_keep_its_turn(bench, work):
+    with pytest.raises(ZeroDivisionError):
+        bench.turns.take([1, 2], work)
+    bench.take("a", 1)
+    bench.take("b", 2)
+    assert bench.begun == ["a", "b"]
+
+
+@pytest.mark.parametrize("work", [fails, ends_and_fails])
+def test_what_waits_for_work_that_fails_begins(bench, work):
+    bench.take("a", 1)
+    bench.turns.take([1], work)
+    bench.turns.take([1], work)
+    bench.take("b", 1)
+    with pytest.raises(ExceptionGroup) as raised:
+        bench.end("a")
+    assert raised.group_contains(ZeroDivisionError)
+    assert bench.begun == ["a", "b"]
+    bench.end("b")
+    assert repr(bench.turns) == "<Turns at 0 keys>"
+
+
+def test_work_that_has_failed_ends_nobody_elses_turn(bench):
+    ends = []
+
+    def fails_late(end):
+        ends.append(end)
         raise ZeroDivisionError
 
-    turns, begun = Turns(), []
     with pytest.raises(ZeroDivisionError):
-        turns.take([1], fails)
-    turns.take([1], begun.append)
-    assert len(begun) == 1
+        bench.turns.take([1], fails_late)
+    bench.take("a", 1)
+    bench.take("b", 1)
+    ends[0]()
+    assert bench.begun == ["a"]
 
 
 @pytest.mark.parametrize("seed", range(10))

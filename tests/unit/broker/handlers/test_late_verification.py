@@ -184,32 +184,46 @@ async def test_a_group_is_added_when_the_coordinator_says_so(memory):
     assert (await wire.take(asked, 3)).error_code == NONE
 
 
+def commit(producer, offset):
+    partition = TxnOffsetCommitRequestPartition(
+        partition_index=0, committed_offset=offset, committed_leader_epoch=-1, committed_metadata=""
+    )
+    return TxnOffsetCommitRequest(
+        transactional_id="x",
+        group_id="g",
+        producer_id=producer.id,
+        producer_epoch=producer.epoch,
+        generation_id=-1,
+        member_id="",
+        group_instance_id=None,
+        topics=[TxnOffsetCommitRequestTopic(name="t", partitions=[partition])],
+    )
+
+
 async def test_offsets_of_a_transaction_are_committed_in_order(memory):
     memory.topic()
     producer, late = await begin(memory)
     wires = [memory.connect(), memory.connect()]
-
-    def commit(offset):
-        partition = TxnOffsetCommitRequestPartition(
-            partition_index=0, committed_offset=offset, committed_leader_epoch=-1, committed_metadata=""
-        )
-        return TxnOffsetCommitRequest(
-            transactional_id="x",
-            group_id="g",
-            producer_id=producer.id,
-            producer_epoch=producer.epoch,
-            generation_id=-1,
-            member_id="",
-            group_instance_id=None,
-            topics=[TxnOffsetCommitRequestTopic(name="t", partitions=[partition])],
-        )
-
     for offset, wire in enumerate(wires, start=5):
-        wire.send(commit(offset), 5)
+        wire.send(commit(producer, offset), 5)
     assert len(late.asked) == 1
     late.answer()
     late.answer()
     for wire in wires:
-        assert (await wire.take(commit(5), 5)).topics[0].partitions[0].error_code == NONE
+        assert (await wire.take(commit(producer, 5), 5)).topics[0].partitions[0].error_code == NONE
     assert await producer.end(commit=True, version=5) == 0
     assert memory.broker.groups.registry.groups["g"].offsets.get(("t", 0)).offset == 6
+
+
+async def test_a_commit_that_fails_lets_the_next_be_asked_about(memory, monkeypatch):
+    memory.topic()
+    producer, late = await begin(memory)
+    wires = [memory.connect(), memory.connect()]
+    for offset, wire in enumerate(wires, start=5):
+        wire.send(commit(producer, offset), 5)
+    with monkeypatch.context() as patch:
+        patch.setattr(memory.broker.groups, "txn_commit", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            late.answer()
+    late.answer()
+    assert (await wires[1].take(commit(producer, 6), 5)).topics[0].partitions[0].error_code == NONE
