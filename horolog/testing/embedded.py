@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from horolog.broker.app import Broker
 from horolog.broker.cluster import Created
@@ -13,6 +14,7 @@ from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.log.storage import MemoryStorage, RealStorage, Storage
 from horolog.broker.new_topics import NewTopic
 from horolog.broker.settings import load
+from horolog.protocol.errors import ErrorCode
 from horolog.testing.clock import BrokerClock, Moment
 
 MEMORY = "memory"
@@ -26,6 +28,13 @@ TEST_SETTINGS: Mapping[str, str] = {
 }
 """Differences from a broker's defaults: a free port, groups that do not wait for more members, small internal topics,
 and a clock that is believed whatever it says."""
+
+
+class Offsets(NamedTuple):
+    """The first offset that is still there, and the one that the next record gets."""
+
+    first: int
+    end: int
 
 
 class EmbeddedBroker:
@@ -70,6 +79,14 @@ class EmbeddedBroker:
         for outcome in outcomes:
             if isinstance(outcome, ClusterError):
                 raise outcome
+
+    def offsets(self, topic: str, partition: int = 0) -> Offsets:
+        """From where to where a partition goes now, without a client; raises `broker.cluster_errors.ClusterError`."""
+        known = self.broker.cluster.topics.get(topic)
+        found = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if known is None else known.find(partition)
+        if isinstance(found, ErrorCode):
+            raise ClusterError(found, f"there is no {topic}-{partition}")
+        return Offsets(found.log_start_offset, found.high_watermark)
 
 
 @asynccontextmanager

@@ -9,13 +9,15 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from horolog.broker.app import new_event_loop
 from horolog.testing.clock import BrokerClock, Moment
-from horolog.testing.embedded import MEMORY, EmbeddedBroker, horolog_broker
+from horolog.testing.embedded import MEMORY, EmbeddedBroker, Offsets, horolog_broker
 
 TIMEOUT_S = 30.0
+
+T = TypeVar("T")
 
 
 class ThreadedClock:
@@ -42,7 +44,7 @@ class ThreadedClock:
 
 
 class ThreadedBroker:
-    """A broker that runs beside the test; its `clock` and `create_topic` may be called from any thread."""
+    """A broker that runs beside the test; its `clock`, `create_topic` and `offsets` may be called from any thread."""
 
     def __init__(self, embedded: EmbeddedBroker, loop: asyncio.AbstractEventLoop) -> None:
         self._embedded = embedded
@@ -60,11 +62,14 @@ class ThreadedBroker:
     def create_topic(self, name: str, partitions: int = 1, **configs: object) -> None:
         self._call(lambda: self._embedded.create_topic(name, partitions, **configs))
 
-    def _call(self, function: Callable[[], None]) -> None:
-        async def run() -> None:
-            function()
+    def offsets(self, topic: str, partition: int = 0) -> Offsets:
+        return self._call(lambda: self._embedded.offsets(topic, partition))
 
-        asyncio.run_coroutine_threadsafe(run(), self._loop).result(TIMEOUT_S)
+    def _call(self, function: Callable[[], T]) -> T:
+        async def run() -> T:
+            return function()
+
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(TIMEOUT_S)
 
 
 @contextmanager

@@ -96,6 +96,21 @@ async def test_the_clock_moves_retention():
         assert await first_offset(broker, "t") == 2
 
 
+async def test_the_offsets_of_a_partition_are_asked_without_a_client():
+    async with horolog_broker(clock=T0) as broker:
+        broker.create_topic("t", 2, retention_ms=60_000, message_timestamp_type="LogAppendTime")
+        assert broker.offsets("t") == (0, 0)
+        await produce(broker, "t", b"a", b"b", b"c")
+        first, second = broker.offsets("t"), broker.offsets("t", 1)
+        assert (first.first, second.first, first.end + second.end) == (0, 0, 3)
+        broker.clock.advance(minutes=2)
+        assert broker.offsets("t") == (first.end, first.end)
+        with pytest.raises(ClusterError, match="there is no t-2"):
+            broker.offsets("t", 2)
+        with pytest.raises(ClusterError, match="there is no other-0"):
+            broker.offsets("other")
+
+
 async def test_a_clock_that_is_set_far_ahead_is_believed():
     async with horolog_broker(clock=T0) as broker:
         broker.create_topic("t", retention_ms=60_000, message_timestamp_type="LogAppendTime")
@@ -144,6 +159,7 @@ def test_a_thread_serves_librdkafka():
         broker.clock.advance(hours=1)
         producer.produce("t", b"two", partition=1)
         assert producer.flush(20) == 0
+        assert (broker.offsets("t"), broker.offsets("t", partition=1)) == ((0, 0), (0, 2))
         settings = {"bootstrap.servers": broker.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
         consumer = Consumer(settings)
         consumer.subscribe(["t"])
