@@ -29,6 +29,7 @@ from horolog.protocol.records.head import (
     LENGTH_ENDS_AT,
     NO_PRODUCER,
     TRANSACTIONAL_BIT,
+    contradiction,
 )
 from horolog.protocol.records.record import MAX_INT64, MIN_INT64, Header, Record
 from horolog.protocol.records.timestamps import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, TimestampType
@@ -230,6 +231,8 @@ def _length_and(data: bytes | None) -> bytes:
 
 def assemble(header: BatchHeader, records: bytes | bytearray) -> bytearray:
     """The batch of a header and its records' bytes, compressed here with the header's codec; length and crc are set."""
+    wrong = contradiction(header.last_offset_delta, header.count)
+    assert wrong is None, f"a batch at {header.base_offset} with {wrong}"
     body = compress(header.codec, bytes(records))
     length = HEADER_BYTES - LENGTH_ENDS_AT + len(body)
     batch = bytearray(HEADER.pack(*header._replace(length=length, magic=2, crc=0)))

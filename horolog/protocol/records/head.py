@@ -192,6 +192,13 @@ def read_head(data: Buffer, at: int, position: int, kind: type[AnyHead]) -> AnyH
     return kind(position, LENGTH_ENDS_AT + length, base, offset, magic, attributes, timestamp, NO_EPOCH, 1, NO_PRODUCER)
 
 
+def contradiction(last_offset_delta: int, count: int) -> str | None:
+    """Why no batch can have such a head. Asserted of batches that are written, and damage in those that are read."""
+    if last_offset_delta < 0 or count < 0:
+        return f"last offset delta {last_offset_delta}, {count} records"
+    return None
+
+
 def heads(read: Callable[[int, int], Buffer], position: int, end: int, piece_bytes: int = WALK_BYTES) -> Iterator[Head]:
     """The heads of the entries that lie between two positions, at the first of which one begins.
 

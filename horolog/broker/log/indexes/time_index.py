@@ -1,6 +1,6 @@
 """The time index of one segment: from which record on something at or after a time can be found.
 
-File `<base offset, 20 digits>.timeindex`, entries of 12 bytes, big-endian, timestamps strictly increasing:
+File `<base offset, 20 digits>.timeindex`, entries of 12 bytes, big-endian, both fields increasing:
 
     timestamp         int64   the largest timestamp in the segment so far, in milliseconds since the epoch
     relative offset   int32   offset of the record that holds it, - base offset of the segment
@@ -45,6 +45,17 @@ class TimeIndex(IndexFile):
         """Add an entry if its timestamp is greater than the last one's."""
         if timestamp > self.last_timestamp:
             self.entries += ENTRY.pack(timestamp, relative_offset)
+            assert ends_in_order(self.entries), f"{self!r} got {timestamp} at {relative_offset}"
+
+
+def ends_in_order(entries: Entries) -> bool:
+    """Whether the last entry lies behind the one before. Asserted of entries that are added, and asked of a file that is loaded."""
+    size = len(entries)
+    if size % 12 or size < 24:
+        return not size % 12
+    before, at = _read_entry(entries, size - 24)
+    last, behind = _read_entry(entries, size - 12)
+    return bool(before < last and at < behind)
 
 
 def first_at_or_after(entries: Entries, timestamp: int) -> tuple[int, int] | None:

@@ -38,6 +38,7 @@ from horolog.protocol.records.head import (
     MESSAGE_START,
     SMALLEST_ENTRY_BYTES,
     Head,
+    contradiction,
     read_head,
 )
 from horolog.protocol.records.message_set import offsets_in_wrapper, read_message
@@ -149,7 +150,9 @@ def _quick_check(window: Window, position: int, first_offset: int, end_offset: i
         return None
     batch = read_head(data, at, position, Batch)
     end = at + batch.size_bytes
-    if batch.size_bytes < HEADER_BYTES or end > len(data) or batch.last_offset < batch.base_offset or batch.count < 0:
+    if batch.size_bytes < HEADER_BYTES or end > len(data):
+        return None
+    if contradiction(batch.last_offset - batch.base_offset, batch.count) is not None:
         return None
     if batch.base_offset < first_offset or batch.last_offset >= end_offset:
         return None
@@ -189,8 +192,9 @@ def _check_v2(data: memoryview, position: int) -> Batch | str:
     if crc32c(data[ATTRIBUTES_AT:]) != CRC.unpack_from(data, CRC_AT)[0]:
         return "the checksum is wrong"
     batch = read_head(data, 0, position, Batch)
-    if batch.last_offset < batch.base_offset or batch.count < 0:
-        return f"last offset delta {batch.last_offset - batch.base_offset}, {batch.count} records"
+    wrong = contradiction(batch.last_offset - batch.base_offset, batch.count)
+    if wrong is not None:
+        return wrong
     batch.data = data
     return batch
 

@@ -1,6 +1,6 @@
 """Reads a segment's index files, provided they are what its seal says."""
 
-from horolog.broker.log.indexes import IndexPair, offset_index
+from horolog.broker.log.indexes import IndexPair, offset_index, time_index
 from horolog.broker.log.integrity import IndexSum, Seal
 from horolog.broker.log.segments.segment import Segment
 from horolog.broker.log.storage import Storage
@@ -13,7 +13,7 @@ def load(segment: Segment, seal: Seal) -> IndexPair | None:
     if offsets is None or not offset_index.ends_in_order(offsets):
         return None
     times = _sealed(storage, paths[1], seal.time_index)
-    if times is None:
+    if times is None or not time_index.ends_in_order(times):
         return None
     return IndexPair.at(storage, paths, segment.config.segment_index_bytes, (offsets, times))
 

@@ -178,8 +178,8 @@ class Segment:
 
     def append(self, appended: Validated) -> None:
         """Queue bytes that follow what the segment holds."""
-        assert appended.first_offset >= self.next_offset, f"{self!r} got offset {appended.first_offset}"
         data, size_bytes, first, last, _, highest, highest_at, first_timestamp, _, marks, batches, magic = appended
+        assert self.next_offset <= first <= last, f"{self!r} got offsets {first} to {last}"
         if self._written is None:
             self._remember()
         end_bytes = self.end_bytes

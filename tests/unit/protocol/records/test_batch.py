@@ -87,3 +87,10 @@ def test_the_crc_covers_all_but_offset_length_and_epoch():
         changed[position] ^= 0x40
         covered = position >= 17
         assert batch.crc_matches(changed, 0, len(changed)) is not covered
+
+
+@pytest.mark.parametrize(("delta", "count"), [(-1, 1), (0, -1)])
+def test_a_head_that_no_batch_can_have_is_not_written(delta, count):
+    header = batch.read_header(batch.encode_batch([Record(7, 5, 0, None, b"v")]))
+    with pytest.raises(AssertionError, match=f"a batch at 7 with last offset delta {delta}, {count} records"):
+        batch.assemble(header._replace(last_offset_delta=delta, count=count), b"")

@@ -2,11 +2,12 @@
 
 import struct
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from horolog.broker.log.indexes import TimeIndex
-from horolog.broker.log.indexes.time_index import first_at_or_after
+from horolog.broker.log.indexes.time_index import ends_in_order, first_at_or_after
 from horolog.broker.log.storage import MemoryStorage
 
 
@@ -18,11 +19,11 @@ def new_index(max_bytes=1000):
     return storage, index
 
 
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 1000)), max_size=30), st.integers(-1, 51))
+@given(st.lists(st.integers(0, 50), max_size=30), st.integers(-1, 51))
 def test_only_later_times_get_in_and_searches_equal_a_linear_scan(offered, wanted):
     _, index = new_index()
     kept = []
-    for timestamp, offset in offered:
+    for offset, timestamp in enumerate(offered):
         index.append(timestamp, offset)
         if timestamp > max((one[0] for one in kept), default=-1):
             kept.append((timestamp, offset))
@@ -57,3 +58,22 @@ def test_a_missing_file_is_made_anew():
     storage.remove("/d/0.timeindex")
     index.rewrite()
     assert storage.read_all("/d/0.timeindex") == struct.pack(">qi", 5, 1)
+
+
+@pytest.mark.parametrize("offset", [4, 3])
+def test_an_entry_that_is_not_behind_the_last_is_neither_added_nor_loaded(offset):
+    _, index = new_index()
+    index.append(5, 1)
+    index.append(6, 4)
+    assert ends_in_order(index.entries)
+    with pytest.raises(AssertionError, match=f"got 7 at {offset}"):
+        index.append(7, offset)
+    assert not ends_in_order(struct.pack(">qiqi", 6, 4, 7, offset))
+    assert not ends_in_order(struct.pack(">qiqi", 7, 4, 7, 5))
+
+
+def test_a_part_of_an_entry_is_no_end():
+    assert ends_in_order(b"")
+    assert ends_in_order(bytes(12))
+    assert not ends_in_order(bytes(8))
+    assert not ends_in_order(bytes(30))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from horolog.broker.log.integrity import Batch, Damage, scan
 from horolog.broker.log.integrity import scanning as scan_module
 from horolog.protocol.records import message_set
-from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.batch import encode_batch, write_crc
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.control import Marker, encode_marker
 from horolog.protocol.records.record import Record
@@ -147,6 +147,17 @@ def test_a_batch_larger_than_a_chunk_is_read_whole(monkeypatch):
     monkeypatch.setattr(scan_module, "CHUNK_BYTES", 100)
     data = batch(0, 200) + batch(200)
     assert [one[1] for one in good(spans(data))] == [0, 200]
+
+
+@pytest.mark.parametrize(
+    ("field", "reason"), [(23, "last offset delta -1, 2 records"), (57, "last offset delta 1, -1 records")]
+)
+def test_a_head_that_is_never_written_is_damage_whatever_its_checksum_says(field, reason):
+    wrong = bytearray(batch(2))
+    wrong[field : field + 4] = (-1).to_bytes(4, "big", signed=True)
+    write_crc(wrong)
+    first, damage, last = spans(batch(0) + wrong + batch(4))
+    assert (first.base_offset, last.base_offset, damage.reason) == (0, 4, reason)
 
 
 def test_markers_and_emptied_batches_carry_no_time():

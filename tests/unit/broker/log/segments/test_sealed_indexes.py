@@ -37,12 +37,14 @@ def test_one_file_that_is_another_voids_both(segment, number, change):
     assert sealed_indexes.load(segment, segment.seal) is None
 
 
-def test_entries_out_of_order_are_not_believed_whoever_sealed_them(segment):
-    path = segment.files.index_paths[0]
+@pytest.mark.parametrize(("number", "kind", "entry_bytes"), [(0, "offset_index", 8), (1, "time_index", 12)])
+def test_entries_out_of_order_are_not_believed_whoever_sealed_them(segment, number, kind, entry_bytes):
+    path = segment.files.index_paths[number]
     good = segment.folder.storage.read_all(path)
-    bad = good[:-16] + good[-8:] + good[-16:-8]
+    last, before = good[-entry_bytes:], good[-2 * entry_bytes : -entry_bytes]
+    bad = good[: -2 * entry_bytes] + last + before
     segment.folder.storage.open(path).pwritev([bad], 0)
-    assert sealed_indexes.load(segment, replace(segment.seal, offset_index=IndexSum.of(bad))) is None
+    assert sealed_indexes.load(segment, replace(segment.seal, **{kind: IndexSum.of(bad)})) is None
 
 
 def test_empty_indexes_are_loaded_from_empty_files():

@@ -195,8 +195,10 @@ def test_a_segment_without_a_flush_rolls_back_to_nothing(folder):
 def test_offsets_that_the_segment_has_are_not_appended_again(folder):
     segment = Segment.create(folder, 0, CONFIG, NOW_MS)
     appended = append(segment, 2, [5])
-    with pytest.raises(AssertionError, match="got offset 0"):
+    with pytest.raises(AssertionError, match="got offsets 0 to 0"):
         segment.append(appended)
+    with pytest.raises(AssertionError, match="got offsets 1 to 0"):
+        segment.append(appended._replace(first_offset=1))
 
 
 def test_the_segment_for_an_offset_is_the_last_that_begins_before(folder):
