@@ -1,10 +1,6 @@
 """Keeps what the partition folders cannot say in one small file, written whole and atomically, the same in every data folder.
 
-The file is `horolog-cluster`, UTF-8 text, one line per thing:
-
-    <crc32 of the rest of the line, 8 hex digits> SPACE <JSON object>
-
-The first line is the head:
+The file is `horolog-cluster`, of lines with a checksum each (`checked_lines`). The first is the head:
 
     {"version": 1, "number": <how often it was written>, "topics": <number of topic lines>, "next_producer_id": <lowest id never reserved>,
      "broker_configs": {"<node id, or empty for all nodes>": {"<key>": "<value>"}}, "deleting": {"<name>": ["<topic id>"]}}
@@ -19,21 +15,18 @@ away is not made anew elsewhere. Of several files the one with the highest `numb
 Topic ids are 16 bytes in URL-safe base64 without padding, as in `partition.metadata`. `deleting` has topics whose folders
 were to be removed when the file was written: folders of that name and id that are left at start are removed, not served.
 
-Every line carries its own checksum so that damage costs what it hit and nothing else: a line that cannot be trusted is left
-out and reported, and the file is kept beside the new one with the ending `.damaged`. Topics are then still found from
-their folders. A line of a topic is encoded once and kept: writing 3,500 topics joins 3,500 strings.
+A line that cannot be trusted is left out and reported, and the file is kept beside the new one with the ending `.damaged`. Topics are
+then still found from their folders. A line of a topic is encoded once and kept: writing 3,500 topics joins 3,500 strings.
 """
 
 from __future__ import annotations
 
-import binascii
-import json
 import logging
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from horolog.broker.checked_lines import encode_line, read_lines
 from horolog.broker.log.manager import DataFolderError
 from horolog.broker.log.storage import FileMissing, Storage, StorageFault
 from horolog.protocol.uuids import parse_uuid, show_uuid
@@ -44,17 +37,11 @@ FILE_NAME = "horolog-cluster"
 DAMAGED_SUFFIX = ".damaged"
 VERSION = 1
 TOPIC_ID_SIZE_BYTES = 16
-CHECKSUM_SIZE = 8
 MAX_REPORTED_DAMAGES = 10
 
 
 class NewerClusterFile(DataFolderError):
     """The file was written by a later release: nobody guesses what it means, and nothing is made anew in its place."""
-
-
-def encode_line(content: Mapping[str, Any]) -> str:
-    text = json.dumps(content, ensure_ascii=True, separators=(", ", ": "))
-    return f"{zlib.crc32(text.encode('ascii')):08x} {text}\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,35 +162,22 @@ def parse(data: bytes) -> StoredCluster:
     """Everything of the file that can be trusted, and what could not."""
     stored = StoredCluster(found=True)
     expected: int | None = None
-    for number, line in enumerate(data.split(b"\n"), start=1):
-        if not line:
-            continue
-        try:
-            content = decode_line(line)
-            if content is None:
-                raise ValueError("wrong checksum")
-            if number == 1:
-                expected = _read_head(content, stored)
-            else:
-                topic = _read_topic(content, line.decode("ascii") + "\n")
-                stored.topics[topic.name] = topic
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
-            stored.damages.append(f"line {number}: {error}")
+
+    def take_head(content: Mapping[str, Any]) -> None:
+        nonlocal expected
+        expected = _read_head(content, stored)
+
+    def take_topic(content: Mapping[str, Any], line: str) -> None:
+        topic = _read_topic(content, line)
+        stored.topics[topic.name] = topic
+
+    stored.damages += [f"line {one.number}: {one.reason}" for one in read_lines(data, take_head, take_topic)]
     if expected is None:
         stored.damages.append("the head is missing")
     elif len(stored.topics) != expected:
         stored.damages.append(f"{len(stored.topics)} of {expected} topics are readable")
     del stored.damages[MAX_REPORTED_DAMAGES:]
     return stored
-
-
-def decode_line(line: bytes) -> dict[str, Any] | None:
-    """The object of a line whose checksum is right."""
-    checksum, _, text = line.partition(b" ")
-    if len(checksum) != CHECKSUM_SIZE or checksum != b"%08x" % zlib.crc32(text):
-        return None
-    content = json.loads(text)
-    return content if isinstance(content, dict) else None
 
 
 def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> int:

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from horolog.broker.cluster_file import FILE_NAME, encode_line
+from horolog.broker.checked_lines import encode_line
+from horolog.broker.cluster_file import FILE_NAME
 from tests.support.broker_process import BrokerNotReadyError
 
 HOUR_MS = 3_600_000

@@ -14,13 +14,12 @@ Its secrets are those that Kafka's own log holds, in the same clear form: protec
 """
 
 import base64
-import binascii
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from horolog.broker.adoption.kraft_state import KraftState, KraftTopic
-from horolog.broker.cluster_file import decode_line, encode_line
+from horolog.broker.checked_lines import encode_line, read_lines
 from horolog.broker.log.storage import FileMissing, Storage
 from horolog.protocol.messages.metadata_records import AccessControlEntryRecord, UserScramCredentialRecord
 from horolog.protocol.uuids import parse_uuid, show_uuid
@@ -97,20 +96,18 @@ def parse(data: bytes) -> Adopted:
     adopted = Adopted()
     expected: int | None = None
     read = 0
-    for number, line in enumerate(data.split(b"\n"), start=1):
-        if not line:
-            continue
-        try:
-            content = decode_line(line)
-            if content is None:
-                raise ValueError("wrong checksum")
-            if number == 1:
-                expected = _read_head(content, adopted)
-            else:
-                _read_line(content, adopted.state)
-                read += 1
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
-            adopted.damages.append(f"line {number} of {FILE_NAME}: {error}")
+
+    def take_head(content: dict[str, Any]) -> None:
+        nonlocal expected
+        expected = _read_head(content, adopted)
+
+    def take_other(content: dict[str, Any], _: str) -> None:
+        nonlocal read
+        _read_line(content, adopted.state)
+        read += 1
+
+    for one in read_lines(data, take_head, take_other):
+        adopted.damages.append(f"line {one.number} of {FILE_NAME}: {one.reason}")
     if expected != read:
         adopted.damages.append(
             f"{read} of {'an unknown number of' if expected is None else expected} lines are readable"

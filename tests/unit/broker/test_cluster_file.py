@@ -4,6 +4,7 @@ import zlib
 
 import pytest
 
+from horolog.broker.checked_lines import encode_line
 from horolog.broker.cluster_file import (
     DAMAGED_SUFFIX,
     FILE_NAME,
@@ -11,7 +12,6 @@ from horolog.broker.cluster_file import (
     ClusterFile,
     NewerClusterFile,
     StoredTopic,
-    encode_line,
     parse,
 )
 from horolog.broker.log.storage import MemoryStorage, StorageFault
