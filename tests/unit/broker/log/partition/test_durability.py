@@ -88,3 +88,17 @@ def test_a_failed_sync_moves_no_recovery_point(model):
         durability.sync(model.partition.segments, 9)
     assert state.recovery_point == 0
     assert not model.storage.exists(f"{DIRECTORY}/{seals.SEALS}")
+
+
+def test_a_sync_is_due_after_flush_ms_and_for_what_waits_to_be_written():
+    state = SyncState(0)
+    durability = Durability(None, DIRECTORY, state)
+    assert not durability.is_due(10_000, 100)
+    state.append_waits(1000)
+    assert not durability.is_due(1099, 100)
+    assert durability.is_due(1100, 100)
+    assert durability.is_due(900, 100), "the clock was set back"
+    state.sync_begins()
+    assert not durability.is_due(1100, 100)
+    state.segments_changed()
+    assert durability.is_due(1100, 100)

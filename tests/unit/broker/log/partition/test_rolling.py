@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.broker.log.partition.rolling import Reason, RollingLimits, draw_jitter_ms
+from horolog.broker.log.partition.rolling import Reason, RollingLimits, draw_jitter_ms, limits_of
 from horolog.broker.settings import load
 from horolog.broker.topic_settings import resolve
 
@@ -98,3 +98,8 @@ def test_a_compacted_segment_is_not_kept_from_the_cleaner_for_longer_than_it_may
 def test_an_empty_segment_never_rolls():
     empty = replace(SEGMENT, end_bytes=0, first_timestamp=-1)
     assert should_roll(empty, Incoming(10**9, 2**40, T0 + 10**9), CONFIG, T0 + 10**9) is None
+
+
+def test_a_segment_rolls_earlier_by_the_jitter_that_was_drawn_for_it():
+    config = replace(CONFIG, segment_ms=1000, segment_jitter_ms=400)
+    assert repr(limits_of(5, config, lambda: 0.5)) == repr(RollingLimits(5, config, 200))

@@ -10,6 +10,7 @@ from horolog.broker.log.partition.condition import Condition
 from horolog.broker.log.partition.durability import Durability
 from horolog.broker.log.partition.partition import Partition
 from horolog.broker.log.partition.sync_state import Snapshot, SyncState
+from horolog.broker.log.producers import ProducerBatch, ProducerStates
 from horolog.broker.log.segments.segment import Segment
 from horolog.broker.log.segments.segment_sync import SegmentSync
 from horolog.broker.log.storage import StorageFault
@@ -77,6 +78,17 @@ def test_snapshots_are_saved_in_the_order_they_were_asked_for():
     assert (state.snapshot_offset, state.has_snapshots) == (7, True)
     state.snapshot_saved(9)
     assert (state.snapshot_offset, state.has_snapshots) == (9, False)
+
+
+def test_a_snapshot_of_producers_waits_where_some_are_known():
+    state = SyncState(0)
+    producers = ProducerStates(1000)
+    state.save_producers(producers, 7)
+    assert not state.has_snapshots
+    producers.update(ProducerBatch(7, 0, 0, 0, 4, 4, 100), 100)
+    state.save_producers(producers, 9, replaces=5)
+    (snapshot,) = state.waiting_snapshots()
+    assert (snapshot.offset, snapshot.replaces, len(snapshot.entries)) == (9, 5, 1)
 
 
 def test_what_is_on_the_disk_only_grows():
