@@ -28,11 +28,11 @@ def walks(tmp_path_factory):
     """The plain one and the compiled one."""
     folder = tmp_path_factory.mktemp("compiled")
     compiled.build(folder)
-    place = folder / "horolog/protocol/records"
-    before = {name: sys.modules.get(name) for name in (WALK, f"{WALK}__mypyc")}
+    shared = compiled.SHARED.replace("/", ".")
+    before = {name: sys.modules.get(name) for name in (WALK, shared)}
     try:
-        _load(f"{WALK}__mypyc", str(place / f"walk__mypyc{compiled.SUFFIX}"))
-        made = _load(WALK, str(place / f"walk{compiled.SUFFIX}"))
+        _load(shared, str(folder / (compiled.SHARED + compiled.SUFFIX)))
+        made = _load(WALK, str(folder / (WALK.replace(".", "/") + compiled.SUFFIX)))
     finally:
         for name, module in before.items():
             if module is not None:
