@@ -27,11 +27,15 @@ from horolog.broker.network.conversation import Conversation, Onlooker
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.settings import load
+from horolog.protocol.compile import encode
 from horolog.protocol.framing import SIZE_BYTES
+from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from horolog.protocol.primitives import Buffer
 
 RECORDS = 1_000_000
 PIPELINED = 16
+SESSION_PARTITIONS = 1_000
+WOKEN = 10  # sessions that wait for the same partition
 LOOK_UPS = 20_000  # of different times, so that no memory of what was found is measured alone
 NEWEST_PRODUCE = 13
 MANY_PARTITIONS = 8
@@ -44,12 +48,39 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+class Timer:
+    """An action for later, unless it is cancelled."""
+
+    def __init__(self, action: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+        self._action, self._arguments = action, arguments
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+
+    def run(self) -> None:
+        if not self._is_cancelled:
+            self._action(*self._arguments)
+
+
 class Ticks:
-    """Stands for the event loop: what was put off until the end of the tick runs when the tick ends."""
+    """Stands for the event loop: what was put off until the end of the tick runs when the tick ends, timers when they are told to."""
 
     def __init__(self) -> None:
         self._soon: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
         self._from_threads: SimpleQueue[tuple[Callable[..., object], tuple[Any, ...]]] = SimpleQueue()
+        self._later: list[Timer] = []
+
+    def call_later(self, _: float, action: Callable[..., object], *arguments: Any) -> Timer:
+        timer = Timer(action, arguments)
+        self._later.append(timer)
+        return timer
+
+    def pass_time(self) -> None:
+        later, self._later = self._later, []
+        for timer in later:
+            timer.run()
+        self.end()
 
     def call_soon(self, action: Callable[..., object], *arguments: Any) -> None:
         self._soon.append((action, arguments))
@@ -108,9 +139,13 @@ class Inside:
             settings, SystemClock(), RealStorage(), [folder], cast("asyncio.AbstractEventLoop", self.ticks)
         )
         self.broker.cluster.open(self.broker.clock.wall_ms())
-        limits = ConnectionLimits.of(settings)
-        self.conversation = Conversation(Dispatcher(self.broker).dispatch, limits, _still, listener="PLAINTEXT")
-        self.peer = Peer(self.conversation)
+        self._limits = ConnectionLimits.of(settings)
+        self._dispatcher = Dispatcher(self.broker)
+        self.conversation, self.peer = self.connect()
+
+    def connect(self) -> tuple[Conversation, Peer]:
+        conversation = Conversation(self._dispatcher.dispatch, self._limits, _still, listener="PLAINTEXT")
+        return conversation, Peer(conversation)
 
     def topic(self, name: str, partitions: int = 1) -> str:
         self.broker.cluster.create_topic(name, partitions)
@@ -216,6 +251,69 @@ def _produce_compressed(at: Inside, codec: str) -> Callable[[], None]:
     return _produce(at, frames.compressed(frames.batch(_values(1000), _now_ms()), codec), 7)
 
 
+class Session:
+    """A consumer that waits, in an incremental session, for records of many partitions."""
+
+    def __init__(self, at: Inside, topic: str) -> None:
+        self.conversation, self.peer = at.connect()
+        self._offset = 0
+        parts = [
+            FetchPartition(partition=number, fetch_offset=0, partition_max_bytes=1 << 20)
+            for number in range(SESSION_PARTITIONS)
+        ]
+        self._topic = topic
+        self._send([FetchTopic(topic=topic, partitions=parts)], 0, wait_ms=0)
+        self._id, self._epoch = struct.unpack_from(">i", self.peer.last, 14)[0], 0
+
+    def _send(self, topics: list[FetchTopic], epoch: int, *, wait_ms: int = 500) -> None:
+        request = FetchRequest(
+            max_wait_ms=wait_ms,
+            min_bytes=1,
+            session_id=self._id if epoch else 0,
+            session_epoch=epoch,
+            topics=topics,
+        )
+        self.conversation.receive(frames.request(frames.Api.FETCH, 7, encode(request, 7)))
+
+    def wait(self, *, has_read: bool = False) -> None:
+        """Ask for news, having read one record of the first partition or nothing."""
+        self._epoch += 1
+        self._offset += has_read
+        part = FetchPartition(partition=0, fetch_offset=self._offset, partition_max_bytes=1 << 20)
+        self._send([FetchTopic(topic=self._topic, partitions=[part])] if has_read else [], self._epoch)
+
+
+def _idle_session(at: Inside) -> Callable[[], None]:
+    session = Session(at, at.topic("sessions", SESSION_PARTITIONS))
+
+    def step() -> None:
+        before = session.peer.answers
+        session.wait()
+        at.ticks.pass_time()
+        if session.peer.answers != before + 1:
+            raise ConnectionError("a session was not answered when its time was up")
+
+    return step
+
+
+def _woken_sessions(at: Inside) -> Callable[[], None]:
+    topic = at.topic("sessions", SESSION_PARTITIONS)
+    sessions = [Session(at, topic) for _ in range(WOKEN)]
+    for session in sessions:
+        session.wait()
+    frame = frames.produce(3, topic, frames.batch(_values(1), _now_ms()))
+
+    def step() -> None:
+        before = [session.peer.answers for session in sessions]
+        at.send(frame, 1)
+        for session, count in zip(sessions, before, strict=True):
+            if session.peer.answers != count + 1:
+                raise ConnectionError("a session was not answered when a record came")
+            session.wait(has_read=True)
+
+    return step
+
+
 def _values(count: int) -> list[bytes]:
     return frames.payloads(100, count)
 
@@ -258,6 +356,16 @@ CASES: dict[str, tuple[str, int, Callable[[Inside], Callable[[], None]]]] = {
     ),
     "fetch-16kb": ("Fetch v4, 1 MiB of 16 KB batches", 1, lambda at: _fetch(at, 16384)),
     "fetch-1mb": ("Fetch v4, one 1 MB batch", 1, lambda at: _fetch(at, 1_000_000)),
+    "session-idle": (
+        f"Fetch v7 in a session of {SESSION_PARTITIONS:,} partitions that waits in vain",
+        1,
+        _idle_session,
+    ),
+    "session-woken": (
+        f"Fetch v7 in one of {WOKEN} sessions of {SESSION_PARTITIONS:,} partitions that a record wakes",
+        WOKEN,
+        _woken_sessions,
+    ),
     "lookup-16kb": ("ListOffsets v1 by time, 16 KB batches", 1, lambda at: _look_up(at, 16384)),
     "commit-16": (f"OffsetCommit v2, {PIPELINED} in one read", PIPELINED, _commit),
     "lookup-1mb": ("ListOffsets v1 by time, 1 MB batches", 1, lambda at: _look_up(at, 1_000_000)),

@@ -301,6 +301,7 @@ class Cluster:
     def _take(self, step: Step) -> None:
         """One step; raises StorageFault."""
         self.led.clear()
+        self._logs.resources.changes.note()
         match step:
             case Make(record, indexes):
                 self._make(record, indexes)

@@ -1,4 +1,4 @@
-"""Requests that wait for new data: each waits on its partitions once, until one of them changes or its time is up.
+"""Requests that wait for new data, and the partitions that are watched for them: a change is told to who watches that partition alone.
 
 Their memory is bounded by `horolog.fetch.waiting.max.bytes`; when they hold more, the next ones are answered at once.
 """
@@ -6,7 +6,8 @@ Their memory is bounded by `horolog.fetch.waiting.max.bytes`; when they hold mor
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from horolog.broker.log.partition import Partition
 
@@ -18,44 +19,55 @@ PLACE_BYTES = 500
 class Wait:
     """One waiting request: looked at again through `check`, which says whether it is done."""
 
-    __slots__ = ("check", "expire", "partitions", "size_bytes", "timer")
+    __slots__ = ("check", "expire", "on_end", "place_count", "size_bytes", "timer")
 
     def __init__(
         self,
-        partitions: Sequence[Partition],
         check: Callable[[], bool],
         expire: Callable[[], None],
+        on_end: Callable[[Wait], None],
         place_count: int = 0,
     ) -> None:
-        """`place_count` partitions were asked about, be it that some of them do not exist."""
+        """`place_count` partitions were asked about, be it that some of them do not exist. `on_end`: however it ends, once."""
         self.size_bytes = WAIT_BYTES + place_count * PLACE_BYTES
-        self.partitions = partitions
+        self.place_count = place_count
         self.check = check
         self.expire = expire
+        self.on_end = on_end
         self.timer: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
-        return f"<Wait on {len(self.partitions)} partitions{'' if self.timer is None else ', until a timer is due'}>"
+        return f"<Wait on {self.place_count} partitions{'' if self.timer is None else ', until a timer is due'}>"
+
+
+class Watch(Protocol):
+    """Stands by one partition."""
+
+    def changed(self) -> Iterable[Wait]:
+        """The partition has changed; the requests that wait for that."""
+        ...
 
 
 class Waiting:
-    """The requests that wait, by partition."""
+    """The requests that wait, and who watches which partition."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.held_bytes = 0
-        self._waits: dict[Partition, dict[Wait, None]] = {}
+        self._waits: dict[Wait, None] = {}
+        self._watches: dict[Partition, dict[Watch, None]] = {}
 
     def __repr__(self) -> str:
-        return f"<Waiting: {len(self)} requests on {len(self._waits)} partitions, {self.held_bytes} bytes>"
+        return (
+            f"<Waiting: {len(self)} requests of {self.held_bytes} bytes, {len(self._watches)} partitions are watched>"
+        )
 
     def __len__(self) -> int:
-        return len({wait for waits in self._waits.values() for wait in waits})
+        return len(self._waits)
 
     def add(self, wait: Wait, max_wait_ms: int) -> None:
         self.held_bytes += wait.size_bytes
-        for partition in wait.partitions:
-            self._waits.setdefault(partition, {})[wait] = None
+        self._waits[wait] = None
         wait.timer = self._loop.call_later(max_wait_ms / 1000, self._expired, wait)
 
     def remove(self, wait: Wait) -> None:
@@ -63,27 +75,34 @@ class Waiting:
             wait.timer.cancel()
             wait.timer = None
             self.held_bytes -= wait.size_bytes
-        for partition in wait.partitions:
-            waits = self._waits.get(partition)
-            if waits is not None:
-                waits.pop(wait, None)
-                if not waits:
-                    del self._waits[partition]
+            del self._waits[wait]
+            wait.on_end(wait)
+
+    def watch(self, partition: Partition, watch: Watch) -> None:
+        self._watches.setdefault(partition, {})[watch] = None
+
+    def unwatch(self, partition: Partition, watch: Watch) -> None:
+        watches = self._watches.get(partition)
+        if watches is not None:
+            watches.pop(watch, None)
+            if not watches:
+                del self._watches[partition]
 
     def changed(self, partitions: Iterable[Partition]) -> None:
-        """Partitions have new data, or changed otherwise (deleted, cut): look at their waits, each once."""
-        if not self._waits:
+        """Partitions have new data, or changed otherwise (deleted, cut): tell who watches them, and look at what waits, each once."""
+        if not self._watches:
             return
         touched: dict[Wait, None] = {}
         for partition in partitions:
-            touched.update(self._waits.get(partition, {}))
+            for watch in self._watches.get(partition, ()):
+                touched.update(dict.fromkeys(watch.changed()))
         for wait in touched:
             if wait.timer is not None and wait.check():
                 self.remove(wait)
 
     def expire_all(self) -> None:
         """Answer whoever waits with what there is."""
-        for wait in {wait: None for waits in self._waits.values() for wait in waits}:
+        for wait in list(self._waits):
             if wait.timer is not None:
                 self._expired(wait)
 

@@ -23,6 +23,7 @@ from horolog.broker.handlers.fetch_sessions import (
     Positions,
     TopicKey,
 )
+from horolog.broker.handlers.lookout import Lookout, Terms
 from horolog.broker.handlers.lookup import storage_error_for
 from horolog.broker.log.partition import OffsetOutOfRange, Partition, lookups
 from horolog.broker.log.segments import Allowance
@@ -54,13 +55,13 @@ UNKNOWN_PLACE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_I
 
 
 class Collected:
-    """The result of a look at all partitions of a fetch."""
+    """The result of a look at the partitions of a fetch: each with its answer, and the partition where there is one."""
 
-    __slots__ = ("answers", "done", "size_bytes", "watched")
+    __slots__ = ("answers", "done", "partitions", "size_bytes")
 
     def __init__(self) -> None:
         self.answers: list[tuple[PartitionKey, FetchPosition, PartitionData]] = []
-        self.watched: list[Partition] = []
+        self.partitions: list[Partition | None] = []
         self.size_bytes = 0
         self.done = False
 
@@ -68,7 +69,7 @@ class Collected:
 class PendingFetch:
     """A fetch from its plan to its answer; looked at again when its partitions have new data."""
 
-    __slots__ = ("broker", "context", "positions", "request", "session")
+    __slots__ = ("broker", "context", "is_incremental", "lookout", "positions", "request", "session", "terms")
 
     def __init__(
         self,
@@ -83,24 +84,40 @@ class PendingFetch:
         self.context = context
         self.positions = positions
         self.session = session
+        self.is_incremental = session is not None and request.session_epoch > FULL_FETCH_EPOCH
+        self.terms = Terms(context.version, request.isolation_level, _replica_of(request))
+        self.lookout: Lookout | None = None
+        if session is not None and self.is_incremental:
+            if session.lookout is None:
+                session.lookout = self._look_out()
+            self.lookout = session.lookout
 
     def __repr__(self) -> str:
         return f"<PendingFetch of {len(self.positions)} partitions for {self.context!r}>"
 
+    def _look_out(self) -> Lookout:
+        return Lookout(self.positions, self.broker.waiting, self.broker.logs.resources.changes)
+
     def collect(self) -> Collected:
+        """Look at every partition that may have news, or at all of them where all are answered."""
+        lookout = self.lookout
+        return self._look(self.positions if lookout is None else lookout.to_look_at(self.terms))
+
+    def _look(self, positions: Positions) -> Collected:
         request, version = self.request, self.context.version
         collected = Collected()
         limit = min(self.broker.settings.fetch_max_bytes, self.context.connection.room_for_answer_bytes)
         if version >= FIRST_VERSION_WITH_WHOLE_MESSAGE:
             limit = min(limit, request.max_bytes)
         allowance = Allowance()
-        for key, position in self.positions.items():
+        has_found = len(positions) < len(self.positions)
+        for key, position in positions.items():
             partition = self._find(key)
             if isinstance(partition, ErrorCode):
                 answer = _error(key[1], partition)
                 answer.aborted_transactions = []  # as real brokers have it where nothing was tried to be read
             else:
-                collected.watched.append(partition)
+                has_found = True
                 whole = version >= FIRST_VERSION_WITH_WHOLE_MESSAGE and not collected.size_bytes
                 most = min(position.max_bytes, limit)
                 answer = _read(partition, position, most, whole, request, version, allowance)
@@ -108,9 +125,10 @@ class PendingFetch:
             collected.size_bytes += size
             limit = max(0, limit - size)
             collected.answers.append((key, position, answer))
+            collected.partitions.append(None if isinstance(partition, ErrorCode) else partition)
             if answer.error_code and not (version >= FIRST_VERSION_WITH_V2 and answer.error_code in UNKNOWN_PLACE):
                 collected.done = True
-        if not collected.watched or collected.size_bytes >= request.min_bytes:
+        if not has_found or collected.size_bytes >= request.min_bytes:
             collected.done = True
         return collected
 
@@ -127,24 +145,59 @@ class PendingFetch:
         """Looked at again: answered if there is enough now."""
         collected = self.collect()
         if collected.done:
-            self.context.reply(self.respond(collected))
+            self._answer(collected)
+        else:
+            self._note(collected)
         return collected.done
 
     def expire(self) -> None:
-        self.context.reply(self.respond(self.collect()))
+        self._answer(self.collect() if self.is_incremental else self._look(self.positions))
+
+    def _answer(self, collected: Collected) -> None:
+        if not self.is_incremental and len(collected.answers) < len(self.positions):
+            collected = self._look(self.positions)
+        self.context.reply(self.respond(collected))
+
+    def wait(self, collected: Collected) -> bool:
+        """Wait for more, unless too many wait already."""
+        waiting, lookout = self.broker.waiting, self.lookout
+        if lookout is None:
+            lookout = self._look_out()
+        wait = Wait(self.check, self.expire, lookout.leave, len(self.positions))
+        if waiting.held_bytes + wait.size_bytes > self.broker.settings.horolog_fetch_waiting_max_bytes:
+            return False
+        if self.lookout is None:
+            self.lookout = lookout
+            lookout.to_look_at(self.terms)
+        lookout.enter(wait)
+        self._note(collected)
+        if not self.is_incremental:
+            lookout.close()  # with this wait
+        waiting.add(wait, self.request.max_wait_ms)
+        self.context.on_abandoned = lambda: waiting.remove(wait)
+        return True
+
+    def _note(self, collected: Collected) -> None:
+        """What was found decides which partitions are looked at again."""
+        lookout, committed = self.lookout, self.request.isolation_level == READ_COMMITTED
+        if lookout is None:
+            return
+        for (key, position, answer), partition in zip(collected.answers, collected.partitions, strict=True):
+            is_told = not self.is_incremental or not _is_news(position, answer)
+            is_quiet = is_told and _is_quiet(position, answer, committed)
+            lookout.note(key, position, partition, is_quiet=is_quiet)
 
     def respond(self, collected: Collected) -> FetchResponse:
         session = self.session
-        answers: Iterable[tuple[PartitionKey, FetchPosition, PartitionData]] = collected.answers
-        incremental = session is not None and self.request.session_epoch > FULL_FETCH_EPOCH
-        if incremental:
+        answers = collected.answers
+        if self.is_incremental:
             answers = [told for told in collected.answers if _is_news(told[1], told[2])]
-        answers = list(answers)
         if session is not None:
             for _, position, answer in answers:
                 position.told_high_watermark = answer.high_watermark
                 position.told_log_start_offset = answer.log_start_offset
-            if incremental:
+            if self.is_incremental:
+                self._note(collected)
                 session.serve_last([key for key, _, answer in answers if answer.records])
         return FetchResponse(session_id=session.id if session is not None else 0, responses=_group_by_topic(answers))
 
@@ -160,13 +213,9 @@ def handle(broker: BrokerView, request: FetchRequest, context: RequestContext) -
     collected = fetch.collect()
     if collected.done or request.max_wait_ms <= 0:
         return fetch.respond(collected)
-    waiting = broker.waiting
-    wait = Wait(collected.watched, fetch.check, fetch.expire, len(positions))
-    if waiting.held_bytes + wait.size_bytes > broker.settings.horolog_fetch_waiting_max_bytes:
+    if not fetch.wait(collected):
         return fetch.respond(collected)
     request.topics, request.forgotten_topics_data = [], []  # the positions say it, too; one copy waits
-    waiting.add(wait, request.max_wait_ms)
-    context.on_abandoned = lambda: waiting.remove(wait)
     return None
 
 
@@ -357,6 +406,13 @@ def _is_news(position: FetchPosition, answer: PartitionData) -> bool:
         or answer.log_start_offset != position.told_log_start_offset
         or answer.diverging_epoch is not None
     )
+
+
+def _is_quiet(position: FetchPosition, answer: PartitionData, committed: bool) -> bool:
+    """Whether there is nothing to read before the partition changes."""
+    upto = answer.last_stable_offset if committed else answer.high_watermark
+    nothing = not answer.records and not answer.error_code and answer.diverging_epoch is None
+    return nothing and position.fetch_offset >= upto
 
 
 def _group_by_topic(

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 
 from horolog.broker.clock import Clock
+from horolog.broker.handlers.lookout import Lookout
 from horolog.protocol.errors import ErrorCode
 
 MIN_EVICTION_MS = 120_000
@@ -34,6 +35,7 @@ class FetchPosition:
         "max_bytes",
         "told_high_watermark",
         "told_log_start_offset",
+        "turn",
     )
 
     def __init__(self, fetch_offset: int, max_bytes: int, current_leader_epoch: int, last_fetched_epoch: int) -> None:
@@ -43,6 +45,7 @@ class FetchPosition:
         self.last_fetched_epoch = last_fetched_epoch
         self.told_high_watermark = -1
         self.told_log_start_offset = -1
+        self.turn = 0  # of those of a lookout: its place in the order of answers
 
     def __repr__(self) -> str:
         return f"FetchPosition(offset={self.fetch_offset}, max_bytes={self.max_bytes})"
@@ -60,12 +63,13 @@ Positions = dict[PartitionKey, FetchPosition]
 class FetchSession:
     """One client's remembered fetch."""
 
-    __slots__ = ("counted", "epoch", "id", "last_used_s", "positions")
+    __slots__ = ("counted", "epoch", "id", "last_used_s", "lookout", "positions")
 
     def __init__(self, session_id: int, positions: Positions, now_s: float) -> None:
         self.id = session_id
         self.epoch = 1
         self.positions = positions
+        self.lookout: Lookout | None = None  # from the first incremental fetch on
         self.counted = len(positions)  # when it was last looked at
         self.last_used_s = now_s
 
@@ -77,13 +81,15 @@ class FetchSession:
 
     def apply(self, changed: Positions, forgotten: Iterable[PartitionKey]) -> None:
         for key, wanted in changed.items():
-            known = self.positions.get(key)
-            if known is None:
-                self.positions[key] = wanted
-            else:
+            known = self.positions.setdefault(key, wanted)
+            if known is not wanted:
                 known.move_to(wanted)
+            if self.lookout is not None:
+                self.lookout.ask(key, known, is_new=known is wanted)
         for key in forgotten:
             self.positions.pop(key, None)
+            if self.lookout is not None:
+                self.lookout.drop(key)
 
     def serve_last(self, keys: Iterable[PartitionKey]) -> None:
         """Partitions that were just served go to the end, so that none starves behind a busy one."""
@@ -91,6 +97,8 @@ class FetchSession:
             position = self.positions.pop(key, None)
             if position is not None:
                 self.positions[key] = position
+                if self.lookout is not None:
+                    self.lookout.put_last(position)
 
 
 class FetchSessions:
@@ -142,6 +150,8 @@ class FetchSessions:
         session = self._sessions.pop(session_id, None)
         if session is not None:
             self.partition_count -= session.counted
+            if session.lookout is not None:
+                session.lookout.close()
 
     def _evict_one(self, now_s: float) -> bool:
         if not self._sessions:

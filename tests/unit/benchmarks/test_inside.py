@@ -27,3 +27,16 @@ def test_an_answer_that_does_not_come_is_told(at):
     frame = frames.produce(3, at.topic("quiet"), frames.batch([b"v"], 1), acks=0)
     with pytest.raises(ConnectionError, match="0 answers instead of 1"):
         at.send(frame, 1)
+
+
+@pytest.mark.parametrize("case", ["session-idle", "session-woken"])
+def test_a_session_is_answered_when_a_record_comes_or_its_time_is_up(at, case, monkeypatch):
+    monkeypatch.setattr(inside, "SESSION_PARTITIONS", 3)
+    step = inside.CASES[case][2](at)
+    step()
+    step()
+    monkeypatch.setattr(inside.Session, "wait", lambda *_, **__: None)
+    if case == "session-woken":
+        step()  # which waits from before
+    with pytest.raises(ConnectionError, match="a session was not answered"):
+        step()

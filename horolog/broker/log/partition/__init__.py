@@ -7,6 +7,7 @@ from horolog.broker.log.partition.markers import append_marker
 from horolog.broker.log.partition.opened import Opened, Resources
 from horolog.broker.log.partition.partition import OffsetOutOfRange, Partition
 from horolog.broker.log.partition.progress import note_progress
+from horolog.broker.log.partition.rare_changes import RareChanges
 
 __all__ = [
     "SERVING",
@@ -14,6 +15,7 @@ __all__ = [
     "OffsetOutOfRange",
     "Opened",
     "Partition",
+    "RareChanges",
     "Resources",
     "append_marker",
     "closing",

@@ -16,6 +16,7 @@ import logging
 import threading
 from dataclasses import dataclass
 
+from horolog.broker.log.partition.rare_changes import RareChanges
 from horolog.broker.log.storage import StorageFault
 
 log = logging.getLogger(__name__)
@@ -56,10 +57,11 @@ SERVING = State()
 class Condition:
     """One partition's. Any thread may change it, by its methods."""
 
-    __slots__ = ("_lock", "_name", "state")
+    __slots__ = ("_changes", "_lock", "_name", "state")
 
-    def __init__(self, name: str, state: State = SERVING) -> None:
+    def __init__(self, name: str, state: State = SERVING, changes: RareChanges | None = None) -> None:
         self._name = name
+        self._changes = changes or RareChanges()
         self._lock = threading.Lock()
         self.state = state
 
@@ -103,6 +105,7 @@ class Condition:
         """Serve nothing until the folder can be opened again."""
         with self._lock:
             self.state = self.state.offline(reason)
+        self._changes.note()
 
     def resume(self) -> None:
         """All of it is on the disk: take appends again, unless it is offline."""

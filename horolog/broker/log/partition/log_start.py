@@ -22,6 +22,7 @@ def delete_records_before(partition: Partition, offset: int) -> None:
 def move(partition: Partition, offset: int) -> None:
     """The log starts there from now on."""
     partition.log_start_offset = offset
+    partition.resources.changes.note()
     partition.reader.forget()
     if partition.epochs.truncate_from_start(offset):
         partition.epochs.save(partition.folder.storage, partition.directory)

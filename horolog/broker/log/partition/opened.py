@@ -7,6 +7,7 @@ from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.files import LeaderEpochs
 from horolog.broker.log.indexes import IndexCache, TransactionIndex
 from horolog.broker.log.integrity import RescanQueue
+from horolog.broker.log.partition.rare_changes import RareChanges
 from horolog.broker.log.partition.sync_state import SyncState
 from horolog.broker.log.partition.time_watch import TimeWatch
 from horolog.broker.log.producers import ProducerStates
@@ -28,6 +29,7 @@ class Resources:
     rescan_queue: RescanQueue = field(default_factory=RescanQueue)
     watch: TimeWatch = field(default_factory=TimeWatch)
     converted: ConvertedChunks = field(default_factory=ConvertedChunks)
+    changes: RareChanges = field(default_factory=RareChanges)
 
 
 @dataclass(frozen=True, slots=True)

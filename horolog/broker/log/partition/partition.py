@@ -110,7 +110,7 @@ class Partition:
         self.sync_state = opened.sync_state()
         self.durability = Durability(resources.storage, self.directory, self.sync_state)
         self.expiry = Expiry(name, self.sync_state)
-        self.condition = Condition(name, state)
+        self.condition = Condition(name, state, resources.changes)
         self.doomed = Doomed()
         self.configure(opened.config)
         if opened.stopped is not None:
@@ -255,6 +255,7 @@ class Partition:
 
     def write_pending(self) -> None:
         """Write now. If it fails, raise, and raise again from the next `flush`, which answers the waiting producers."""
+        self.resources.changes.note()
         try:
             self._write()
         except StorageFault as fault:
@@ -322,6 +323,7 @@ class Partition:
     def replace_log(self, opened: Opened) -> None:
         """Go on with what a fresh opening has found; no appends are taken until unsynced bytes are rewritten."""
         leader_epoch = max(self.leader_epoch, opened.leader_epoch)
+        self.resources.changes.note()
         self._begin(opened, State(stopped="it was opened again, and what it holds is not known to be on the disk"))
         self.leader_epoch = leader_epoch
 

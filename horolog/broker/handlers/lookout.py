@@ -1,0 +1,140 @@
+"""Which partitions of a fetch may have news: only they are looked at, however many the fetch is about.
+
+A partition is quiet once a look has found nothing to read and nothing to tell. It may have news again when it has been written to
+(`Waiting` tells so), when the client asks otherwise, and with all others when something rare has changed (`RareChanges`)
+or the fetch comes on other terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+from horolog.broker.waiting import Wait, Waiting
+
+if TYPE_CHECKING:
+    from horolog.broker.handlers.fetch_sessions import FetchPosition, PartitionKey, Positions
+    from horolog.broker.log.partition import Partition, RareChanges
+
+
+class Terms(NamedTuple):
+    """What a request says that decides, for all its partitions, what there is to read."""
+
+    version: int
+    isolation_level: int
+    replica_id: int
+
+
+class Watch:
+    """One partition as a lookout watches it."""
+
+    __slots__ = ("key", "lookout", "partition", "position")
+
+    def __init__(self, lookout: Lookout, key: PartitionKey, position: FetchPosition, partition: Partition) -> None:
+        self.lookout = lookout
+        self.key = key
+        self.position = position
+        self.partition = partition
+
+    def __repr__(self) -> str:
+        return f"<Watch on {self.partition!r}>"
+
+    def changed(self) -> Iterable[Wait]:
+        self.lookout.restless[self.key] = self.position
+        return self.lookout.waits
+
+
+class Lookout:
+    """Over the positions of one fetch, or of all the fetches of a session; `restless` are those that may have news."""
+
+    __slots__ = (
+        "_changes",
+        "_is_closed",
+        "_seen",
+        "_terms",
+        "_turns",
+        "_waiting",
+        "_watches",
+        "positions",
+        "restless",
+        "waits",
+    )
+
+    def __init__(self, positions: Positions, waiting: Waiting, changes: RareChanges) -> None:
+        self.positions = positions
+        self.restless: Positions = dict(positions)
+        self.waits: dict[Wait, None] = {}
+        self._waiting = waiting
+        self._changes = changes
+        self._seen = changes.number
+        self._terms: Terms | None = None
+        self._watches: dict[PartitionKey, Watch] = {}
+        self._is_closed = False
+        self._turns = count()
+        for position in positions.values():
+            self.put_last(position)
+
+    def __repr__(self) -> str:
+        return f"<Lookout: {len(self.restless)} of {len(self.positions)} partitions may have news>"
+
+    def to_look_at(self, terms: Terms) -> Positions:
+        """What may have news, in the order in which it is answered."""
+        number = self._changes.number  # before the look: what changes during it counts for the next one
+        if terms != self._terms or number != self._seen:
+            self._terms, self._seen = terms, number
+            self.restless = dict(self.positions)
+        elif len(self.restless) > 1:
+            self.restless = dict(sorted(self.restless.items(), key=lambda one: one[1].turn))
+        return dict(self.restless)
+
+    def note(self, key: PartitionKey, position: FetchPosition, partition: Partition | None, *, is_quiet: bool) -> None:
+        """What a look has found at one of them; `partition` is None where there is none to wait for."""
+        if self._is_closed and not self.waits:
+            return
+        if partition is None or not is_quiet:
+            self.restless[key] = position
+        else:
+            self.restless.pop(key, None)
+        watch = self._watches.get(key)
+        if watch is None or watch.partition is not partition:
+            self._forget(key)
+            if partition is not None:
+                watch = self._watches[key] = Watch(self, key, position, partition)
+                self._waiting.watch(partition, watch)
+
+    def ask(self, key: PartitionKey, position: FetchPosition, *, is_new: bool) -> None:
+        """The client asks for a partition, be it again."""
+        self.restless[key] = position
+        if is_new:
+            self.put_last(position)
+
+    def put_last(self, position: FetchPosition) -> None:
+        """It is answered behind all others from now on, as its place in `positions` has it."""
+        position.turn = next(self._turns)
+
+    def drop(self, key: PartitionKey) -> None:
+        """The client asks for a partition no more."""
+        self.restless.pop(key, None)
+        self._forget(key)
+
+    def _forget(self, key: PartitionKey) -> None:
+        watch = self._watches.pop(key, None)
+        if watch is not None:
+            self._waiting.unwatch(watch.partition, watch)
+
+    # -- its life: a lookout that is closed stays at its post until nobody waits for it
+
+    def enter(self, wait: Wait) -> None:
+        self.waits[wait] = None
+
+    def leave(self, wait: Wait) -> None:
+        self.waits.pop(wait, None)
+        if self._is_closed:
+            self.close()
+
+    def close(self) -> None:
+        self._is_closed = True
+        if not self.waits:
+            for key in list(self._watches):
+                self._forget(key)
