@@ -59,6 +59,12 @@ def position_of(entries: Entries, number: int) -> int:
     return _read_int(entries, number * 8 + 4)[0] if number >= 0 else 0
 
 
+def offset_of(entries: Entries, number: int) -> int:
+    """The relative offset of entry `number`."""
+    relative: int = _read_int(entries, number * 8)[0]
+    return relative
+
+
 def lookup(entries: Entries, relative_offset: int) -> int:
     """The position from which a walk finds the batch that holds an offset."""
     return position_of(entries, last_at_or_before(entries, relative_offset))

@@ -6,6 +6,9 @@ that E' names: every batch up to entry j-1 is earlier than the target: otherwise
 begins at that batch and meets the answer within about two index intervals; how long the segment is, and how disordered its
 times are, plays no part.
 
+Where batches are large each has an entry, and the batch at entry j holds the answer if it follows the one at entry j-1 and
+reaches the target. If its samples are remembered that is known without a look at the file.
+
 Which batches are looked into is decided by their headers: control batches, batches that the cleaner has emptied (their
 header still shows a time) and messages without a time are passed over, and so are all whose largest time is before the target.
 """
@@ -41,14 +44,17 @@ class Found(NamedTuple):
     leader_epoch: int
 
 
-def start_position(offset_entries: bytes | bytearray, time_entries: bytes | bytearray, timestamp: int) -> int:
-    """Where to begin the walk to the first record at or after a time; see the module's docstring."""
+def start_number(offset_entries: bytes | bytearray, time_entries: bytes | bytearray, timestamp: int) -> int:
+    """The offset entry (j-1) to begin the walk at, to the first record at or after a time; see the module's docstring."""
     entry = time_index.first_at_or_after(time_entries, timestamp)
     if entry is None:
-        number = len(offset_entries) // offset_index.ENTRY.size - 1
-    else:
-        number = offset_index.last_at_or_before(offset_entries, entry[1]) - 1
-    return offset_index.position_of(offset_entries, number)
+        return len(offset_entries) // offset_index.ENTRY.size - 1
+    return offset_index.last_at_or_before(offset_entries, entry[1]) - 1
+
+
+def start_position(offset_entries: bytes | bytearray, time_entries: bytes | bytearray, timestamp: int) -> int:
+    """Where to begin the walk to the first record at or after a time."""
+    return offset_index.position_of(offset_entries, start_number(offset_entries, time_entries, timestamp))
 
 
 def first_in_segment(
@@ -56,7 +62,15 @@ def first_in_segment(
 ) -> Found | None:
     """The first record of a segment at or after a time, among the offsets from `start_offset` up to `end_offset`."""
     offsets, times = indexes_of(segment)
-    for head in heads_from(segment, start_position(offsets.entries, times.entries, timestamp)):
+    entries = offsets.entries
+    number = start_number(entries, times.entries, timestamp)
+    remembered = _remembered_at(segment, entries, number + 1, timestamp, start_offset, cache)
+    if remembered is not None:
+        position, samples = remembered
+        place = _in_samples(segment, position, samples, timestamp)
+        if place is not None:
+            return Found(*place, samples.header.leader_epoch) if place.offset < end_offset else None
+    for head in heads_from(segment, offset_index.position_of(entries, number)):
         if head.max_timestamp < timestamp or head.last_offset < start_offset:
             if head.base_offset >= end_offset:
                 return None
@@ -68,6 +82,22 @@ def first_in_segment(
         if found is not None:
             return Found(*found, head.leader_epoch) if found.offset < end_offset else None
     return None
+
+
+def _remembered_at(
+    segment: Segment, entries: bytes | bytearray, number: int, timestamp: int, start_offset: int, cache: TimesCache
+) -> tuple[int, Samples] | None:
+    """The position and samples of the batch at an offset entry, if they say that the first record at or after a time is in it."""
+    if not 0 < number < len(entries) // offset_index.ENTRY.size:
+        return None
+    position = offset_index.position_of(entries, number)
+    samples = cache.get(segment.number, position)
+    if not isinstance(samples, Samples):
+        return None
+    base_offset = samples.header.base_offset
+    follows = base_offset == segment.base_offset + offset_index.offset_of(entries, number - 1) + 1
+    reaches = samples.header.max_timestamp >= timestamp
+    return (position, samples) if follows and reaches and base_offset >= start_offset else None
 
 
 def _in_batch(segment: Segment, head: Head, timestamp: int, start_offset: int, cache: TimesCache) -> Place | None:
@@ -98,11 +128,15 @@ def _among_samples(segment: Segment, head: Head, timestamp: int, cache: TimesCac
     if not isinstance(samples, Samples):
         samples = samples_of(segment.log.pread(head.size_bytes, head.position))
         cache.put(segment.number, head.position, samples)
+    return _in_samples(segment, head.position, samples, timestamp)
+
+
+def _in_samples(segment: Segment, position: int, samples: Samples, timestamp: int) -> Place | None:
     span = samples.span_for(timestamp)
     if span is None:
         return None
     count, start, end = span
-    data = segment.log.pread(end - start, head.position + start)
+    data = segment.log.pread(end - start, position + start)
     return find_record(data, 0, count, samples.header, timestamp)
 
 

@@ -41,15 +41,23 @@ class TimeSearch:
 
     def _first_reaching(self, timestamp: int) -> int:
         """The number of the first segment whose largest timestamp is not before the given one."""
+        return bisect_left(self._running_highs(), timestamp)
+
+    def _running_highs(self) -> list[int]:
+        """Of each complete segment the largest timestamp up to its end."""
         highs = self._highs
         if highs is None:
             complete = self._segments[:-1]
             highs = self._highs = list(accumulate((one.max_timestamp for one in complete), max))
-        return bisect_left(highs, timestamp)
+        return highs
 
     def largest(self, start_offset: int, end_offset: int) -> Found | None:
         """The first record with the largest timestamp between two offsets."""
-        largest = max((self._largest_in(segment, start_offset, end_offset) for segment in self._segments), default=-1)
+        segments = self._segments
+        if segments[0].base_offset >= start_offset and segments[-1].next_offset <= end_offset:
+            largest = max((segments[-1].max_timestamp, *self._running_highs()[-1:]))
+        else:
+            largest = max(self._largest_in(segment, start_offset, end_offset) for segment in segments)
         return self.first_at_or_after(largest, start_offset, end_offset) if largest >= 0 else None
 
     @staticmethod
@@ -65,12 +73,19 @@ class TimeSearch:
 
         `end` is an offset and a time that count as a segment of their own.
         """
-        places = [(max(start_offset, one.base_offset), one.files.modified_ms()) for one in self._segments]
-        if end is not None:
-            places.append(end)
-        if timestamp == -2:
-            places = places[:1]
-        elif timestamp != -1:
-            while places and places[-1][1] > timestamp:
-                places.pop()
-        return [offset for offset, _ in reversed(places)][:max_count]
+        segments = self._segments[:1] if timestamp == -2 else self._segments
+        offsets = [max(start_offset, one.base_offset) for one in segments]
+        if timestamp != -2 and end is not None:
+            offsets.append(end[0])
+        if timestamp not in (-1, -2):
+            del offsets[self._count_before(timestamp, end) :]
+        return offsets[: -max_count - 1 : -1]
+
+    def _count_before(self, timestamp: int, end: tuple[int, int] | None) -> int:
+        """How many places there are up to the newest that was last written at or before a time; only newer ones are asked."""
+        count = len(self._segments)
+        if end is not None and end[1] <= timestamp:
+            return count + 1
+        while count and self._segments[count - 1].files.modified_ms() > timestamp:
+            count -= 1
+        return count

@@ -12,6 +12,7 @@ from horolog.broker.log.indexes.offset_index import (
     last_at_or_before,
     last_position_up_to,
     lookup,
+    offset_of,
     position_of,
 )
 from horolog.broker.log.storage import MemoryStorage
@@ -39,6 +40,7 @@ def test_searches_equal_a_linear_scan(offsets, wanted):
     positions = [position for _, position in pairs if position <= wanted * 10]
     assert last_position_up_to(entries, wanted * 10) == (positions[-1] if positions else 0)
     assert position_of(entries, -1) == position_of(entries, -7) == 0
+    assert [offset_of(entries, number) for number in range(len(offsets))] == offsets
 
 
 def test_the_file_is_entries_of_two_big_endian_int32():

@@ -106,6 +106,39 @@ def test_a_large_batch_is_read_whole_only_once(monkeypatch):
     assert max(sizes) <= WALK_BYTES
 
 
+def large(first, times):
+    return batch(first, *times, size=SMALL_BATCH_BYTES // len(times) + 1)
+
+
+def test_a_batch_with_an_entry_of_its_own_is_found_without_a_look_at_heads(monkeypatch):
+    segment = segment_with(*(large(n * 20, range(n * 20, n * 20 + 20)) for n in range(6)), index_interval_bytes=1)
+    cache = TimesCache()
+    for target in range(120):
+        assert first_in_segment(segment, target, 0, END, cache).offset == target
+    monkeypatch.setattr("horolog.broker.log.segments.lookup.heads_from", lambda *_: pytest.fail("it walks"))
+    for target in range(40, 120):  # neither the first batch nor the first with an entry
+        assert first_in_segment(segment, target, 0, END, cache).offset == target
+        assert first_in_segment(segment, target, 0, target, cache) is None
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(0, 30), min_size=2, max_size=20), min_size=1, max_size=8),
+    st.sampled_from([1, 5000, 9000]),
+    st.integers(0, 60),
+)
+def test_what_is_remembered_changes_no_answer(batches, interval, start):
+    firsts = [sum(map(len, batches[:n])) for n in range(len(batches))]
+    segment = segment_with(*map(large, firsts, batches), index_interval_bytes=interval)
+    times = [time for one in batches for time in one]
+    cache = TimesCache()
+    for _ in range(2):
+        for target in range(32):
+            answer = next((n for n, time in enumerate(times) if time >= target and n >= start), None)
+            found = first_in_segment(segment, target, start, END, cache)
+            assert (found and found.offset) == answer
+
+
 def test_a_batch_that_cannot_be_read_is_a_fault_with_its_place():
     segment = segment_with(batch(0, 5, 6, 7))
     segment.log.pwritev([b"\xff" * 10], 61)

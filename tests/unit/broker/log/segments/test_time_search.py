@@ -83,3 +83,20 @@ def test_segments_are_named_by_when_they_were_last_written():
     assert search.newest_before(-2, 10, 0, end) == [0]
     assert search.newest_before(written_ms, 10, 1, end) == [2, 1, 1]
     assert search.newest_before(written_ms - 1, 10, 0, None) == []
+    assert search.newest_before(written_ms + 50, 10, 0, end) == [3, 2, 1, 0]
+    assert search.newest_before(-5, 10, 0, end) == []
+
+
+def test_only_segments_newer_than_the_answer_are_asked_when_they_were_written(monkeypatch):
+    partition = searched([5], [9], [12])
+    search = TimeSearch(partition.segments, TimesCache())
+    (written_ms,) = {one.files.modified_ms() for one in partition.segments}
+    asked = []
+    files = type(partition.segments[0].files)
+    real = files.modified_ms
+    monkeypatch.setattr(files, "modified_ms", lambda one: asked.append(one.path(".log")) or real(one))
+    assert search.newest_before(-1, 10, 0, None) == [2, 1, 0]
+    assert search.newest_before(-2, 10, 0, None) == [0]
+    assert asked == []
+    assert search.newest_before(written_ms, 10, 0, None) == [2, 1, 0]
+    assert asked == [partition.segments[2].files.path(".log")]
