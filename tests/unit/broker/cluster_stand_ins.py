@@ -10,7 +10,7 @@ from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.files import LeaderEpochs, checkpoints
 from horolog.broker.log.manager import Placing
 from horolog.broker.log.manager.data_folder import remove_folder
-from horolog.broker.log.partition import Condition
+from horolog.broker.log.partition import Condition, RareChanges
 from horolog.broker.log.partition.retention import Decision
 from horolog.broker.log.segments import Found, LogReader
 from horolog.broker.log.storage import MemoryStorage, StorageFault
@@ -64,6 +64,7 @@ class FakePartition:
         self.segments = [SimpleNamespace(base_offset=0, size_bytes=100)]
         self.directory = f"/data/{topic}-{index}"
         self.folder = SimpleNamespace(counters=LogCounters(), storage=MemoryStorage())
+        self.resources = SimpleNamespace(changes=RareChanges())
         self.folder.storage.make_dir("/data")
         self.folder.storage.make_dir(self.directory)
         self.reader = LogReader([])
@@ -209,7 +210,7 @@ class Machine:
         self.storage.crash()
         self._show_folders()
         self.logs = FakeLogs(self.folders)
-        self.logs.resources = SimpleNamespace(storage=self.storage)
+        self.logs.resources = SimpleNamespace(storage=self.storage, changes=RareChanges())
         cluster = Cluster("the-cluster", self.settings, self.logs, ClusterFile(self.storage, "/data"))
         cluster.open(self.NOW_MS)
         return cluster
