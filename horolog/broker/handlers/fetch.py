@@ -69,7 +69,7 @@ class Collected:
 class PendingFetch:
     """A fetch from its plan to its answer; looked at again when its partitions have new data."""
 
-    __slots__ = ("broker", "context", "is_incremental", "lookout", "positions", "request", "session", "terms")
+    __slots__ = ("broker", "context", "is_incremental", "lookout", "positions", "request", "session")
 
     def __init__(
         self,
@@ -85,7 +85,6 @@ class PendingFetch:
         self.positions = positions
         self.session = session
         self.is_incremental = session is not None and request.session_epoch > FULL_FETCH_EPOCH
-        self.terms = Terms(context.version, request.isolation_level, _replica_of(request))
         self.lookout: Lookout | None = None
         if session is not None and self.is_incremental:
             if session.lookout is None:
@@ -94,6 +93,10 @@ class PendingFetch:
 
     def __repr__(self) -> str:
         return f"<PendingFetch of {len(self.positions)} partitions for {self.context!r}>"
+
+    @property
+    def terms(self) -> Terms:
+        return Terms(self.context.version, self.request.isolation_level, _replica_of(self.request))
 
     def _look_out(self) -> Lookout:
         return Lookout(self.positions, self.broker.waiting, self.broker.logs.resources.changes)
@@ -111,12 +114,15 @@ class PendingFetch:
             limit = min(limit, request.max_bytes)
         allowance = Allowance()
         has_found = len(positions) < len(self.positions)
+        known = self.broker.cluster.led
         for key, position in positions.items():
-            partition = self._find(key)
-            if isinstance(partition, ErrorCode):
-                answer = _error(key[1], partition)
+            partition = known.get(key)
+            found = self._find(key) if partition is None else partition
+            if isinstance(found, ErrorCode):
+                answer = _error(key[1], found)
                 answer.aborted_transactions = []  # as real brokers have it where nothing was tried to be read
             else:
+                partition = known[key] = found
                 has_found = True
                 whole = version >= FIRST_VERSION_WITH_WHOLE_MESSAGE and not collected.size_bytes
                 most = min(position.max_bytes, limit)
@@ -125,7 +131,7 @@ class PendingFetch:
             collected.size_bytes += size
             limit = max(0, limit - size)
             collected.answers.append((key, position, answer))
-            collected.partitions.append(None if isinstance(partition, ErrorCode) else partition)
+            collected.partitions.append(partition)
             if answer.error_code and not (version >= FIRST_VERSION_WITH_V2 and answer.error_code in UNKNOWN_PLACE):
                 collected.done = True
         if not has_found or collected.size_bytes >= request.min_bytes:
