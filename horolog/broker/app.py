@@ -311,9 +311,8 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogS
         gc.collect()
         gc.freeze()
         gc.set_threshold(GC_YOUNG_OBJECTS, 20, 100)
-        keep_free_memory(
-            settings.horolog_malloc_keep_bytes
-        )  # not before: what the start has freed goes back to the system
+        # Not before: what the start has freed goes back to the system.
+        keep_free_memory(settings.horolog_malloc_keep_bytes)
         for number in interrupts.SIGNALS:
             if not interrupts.is_ignored(number):
                 loop.add_signal_handler(number, stopped.set)
