@@ -1,6 +1,7 @@
 """What the C library is told of the memory that it may keep."""
 
 import ctypes
+import os
 
 import pytest
 
@@ -68,3 +69,7 @@ def test_glibc_takes_every_value_that_the_setting_allows(tmp_path):
     for keep_bytes in (load(None, {}, {})[0].horolog_malloc_keep_bytes, 1, 2**31 - 1):
         code = f"from horolog.broker.malloc import keep_free_memory as keep; raise SystemExit(not keep({keep_bytes}))"
         subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+
+
+def test_the_library_is_that_of_this_process():
+    assert malloc._c_library().getpid() == os.getpid()

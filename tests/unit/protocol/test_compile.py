@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from horolog.protocol import compile as compile_module
-from horolog.protocol.compile import decode, decoder, encode, encoder
+from horolog.protocol.compile import decode, decoder, encode, encoder, flat_decoder, flat_encoder
 from horolog.protocol.compile_decode import MAX_OBJECTS
 from horolog.protocol.errors import DecodeError, EncodeError, ProtocolError
 from horolog.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
@@ -311,3 +311,20 @@ def test_every_truncation_of_every_message_is_refused() -> None:
         for cut in cuts:
             with pytest.raises(DecodeError):
                 decode(cls, version, encoded[:cut], to_the_end=True)
+
+
+def test_a_flat_codec_gives_and_takes_structs_as_tuples_of_their_fields():
+    names = [["a", "b"], []]
+    data = encode(Nested(groups=[Group(names=each) for each in names]), 0)
+    for _ in range(2):  # when it is written, and when it is there
+        message, end = flat_decoder(Nested, 0)(memoryview(data), 0)
+        assert (message, end) == (([(each,) for each in names],), len(data))
+        parts: list[Buffer] = []
+        flat_encoder(Nested, 0)(message, parts)
+        assert b"".join(parts) == data
+
+
+@pytest.mark.parametrize("codec", [flat_decoder, flat_encoder])
+def test_a_flat_codec_is_for_versions_that_there_are(codec):
+    with pytest.raises(ProtocolError):
+        codec(Nested, 1)

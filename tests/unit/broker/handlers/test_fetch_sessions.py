@@ -1,13 +1,18 @@
 """Fetch sessions: epochs, changes, forgetting, order, and the bound on their number."""
 
+import pytest
+
 from horolog.broker.clock import ManualClock
+from horolog.broker.handlers import fetch_sessions
 from horolog.broker.handlers.fetch_sessions import (
     MAX_SESSION_EPOCH,
     MIN_EVICTION_MS,
     FetchPosition,
     FetchSession,
     FetchSessions,
+    PartitionKey,
 )
+from horolog.broker.handlers.lookout import Lookout
 from horolog.protocol.errors import ErrorCode
 
 
@@ -83,3 +88,44 @@ def test_the_partitions_of_all_sessions_are_bounded() -> None:
     sessions.close(second.id)
     sessions.close(second.id)
     assert sessions.partition_count == 0
+
+
+class Noting(Lookout):
+    """Notes what it is told, and watches nothing."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+
+    def ask(self, key: PartitionKey, position: FetchPosition, *, is_new: bool) -> None:
+        self.told.append((key, is_new))
+
+    def drop(self, key: PartitionKey) -> None:
+        self.told.append(("dropped", key))
+
+    def put_last(self, position: FetchPosition) -> None:
+        self.told.append("put last")
+
+    def close(self) -> None:
+        self.told.append("closed")
+
+
+def test_the_lookout_of_a_session_is_told_of_every_change() -> None:
+    sessions = FetchSessions(10, ManualClock(), 100)
+    session = sessions.open({("t", 0): position()})
+    assert session is not None
+    session.lookout = lookout = Noting()
+    session.apply({("t", 0): position(9), ("t", 1): position()}, [("t", 0)])
+    session.serve_last([("t", 1), ("gone", 0)])
+    sessions.close(session.id)
+    assert lookout.told == [(("t", 0), False), (("t", 1), True), ("dropped", ("t", 0)), "put last", "closed"]
+
+
+def test_an_id_that_is_taken_is_not_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = iter([5, 5, 5, 6])
+    monkeypatch.setattr(fetch_sessions, "_random_id", lambda: next(ids))
+    sessions = FetchSessions(10, ManualClock(), 100)
+    assert [repr(sessions.open({})) for _ in range(2)] == [
+        "<FetchSession 5 epoch 1, 0 partitions>",
+        "<FetchSession 6 epoch 1, 0 partitions>",
+    ]
+    assert repr(position(7)) == "FetchPosition(offset=7, max_bytes=1024)"

@@ -1,5 +1,7 @@
 """The one head and the walks over heads: they agree with each other, wherever the pieces that are read end."""
 
+import struct
+
 import pytest
 
 from horolog.protocol.errors import DecodeError
@@ -9,6 +11,7 @@ from horolog.protocol.records.head import (
     SMALLEST_BYTES,
     CutShortError,
     Head,
+    contradiction,
     heads,
     heads_in,
     read_head,
@@ -85,3 +88,18 @@ def test_seek_stops_where_the_walk_meets_the_same():
 def test_whole_bytes_end_with_the_last_whole_entry():
     for cut in range(len(LOG) + 1):
         assert whole_bytes(LOG[:cut]) == max((end for end in ENDS if end <= cut), default=0)
+
+
+@pytest.mark.parametrize(("delta", "count"), [(-1, 0), (0, -1)])
+def test_a_head_that_no_batch_has_is_told(delta, count):
+    assert contradiction(0, 1) is None
+    assert contradiction(delta, count) == f"last offset delta {delta}, {count} records"
+
+
+@pytest.mark.parametrize(("magic", "size_bytes"), [(0, 25), (1, 33), (2, 60)])
+def test_a_log_that_ends_in_a_head_of_a_size_that_none_has_is_damaged_and_not_cut_short(magic, size_bytes):
+    last = struct.pack(">qiibx", 9, size_bytes - LENGTH_ENDS_AT, 0, magic)
+    data = LOG + last
+    with pytest.raises(DecodeError, match=f"magic {magic}, {size_bytes} bytes") as told:
+        list(heads(lambda size, at: data[at : at + size], 0, len(data)))
+    assert not isinstance(told.value, CutShortError)

@@ -148,3 +148,19 @@ def test_a_start_inside_a_segment_has_to_be_on_record(model):
     assert log_start.is_inside_segment(partition), "a power cut may bring the first segment back"
     partition.sync()
     assert not log_start.is_inside_segment(partition)
+
+
+def test_where_nobody_has_saved_the_producers_retention_asks_for_it():
+    """As after a kill: the snapshots that were to be written are gone with the process."""
+    model = Model(small_config(retention_ms=DAY_MS, segment_ms=1 << 60))
+    for sequence, timestamp in enumerate([1, 2, NOW_MS]):
+        records = [Record(0, timestamp, 0, b"k", b"v" * 900)]
+        data = bytes(encode_batch(records, producer_id=7, producer_epoch=0, base_sequence=sequence))
+        model.partition.append(data, NOW_MS, produce_version=NEW)
+    model.flush()
+    model.reopen(was_clean=False)
+    assert not model.partition.sync_state.has_snapshots
+    assert log_start.apply_retention(model.partition, NOW_MS) == []
+    assert model.partition.sync_state.has_snapshots
+    model.sync()
+    assert [one.base_offset for one in log_start.finish_retention(model.partition, NOW_MS)] == [0, 1]

@@ -8,7 +8,15 @@ from dataclasses import replace
 import pytest
 
 from horolog.broker.log.integrity import seals
-from horolog.broker.log.partition import Partition, Resources, append_marker, closing, lookups, rewrite
+from horolog.broker.log.partition import (
+    OffsetOutOfRange,
+    Partition,
+    Resources,
+    append_marker,
+    closing,
+    lookups,
+    rewrite,
+)
 from horolog.broker.log.recovery import Circumstances, Place, open_log
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
@@ -17,6 +25,7 @@ from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.control import Marker
 from horolog.protocol.records.record import Record
+from tests.support import transactional
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, read_all, small_config
 from tests.support.transactional import aborted_in
 
@@ -446,3 +455,40 @@ def test_a_partition_whose_log_is_replaced_is_the_fresh_opening_and_takes_no_app
     fresh.replace_log(replace(opened, stopped="no room"))
     assert fresh.condition.stopped == "no room"
     assert fresh.leader_epoch == partition.leader_epoch + 1, "an epoch that clients know never falls"
+
+
+def test_a_partition_tells_what_it_holds(model):
+    append(model)
+    append(model)
+    partition = model.partition
+    assert repr(partition) == "<Partition t-0: 1 segments, offsets 0 to 2>"
+    partition.condition.stop("no room")
+    assert repr(partition) == "<Partition t-0: 1 segments, offsets 0 to 2, takes no appends: no room>"
+    partition.condition.go_offline("no disk")
+    assert repr(partition) == "<Partition t-0: 1 segments, offsets 0 to 2, offline: no disk>"
+
+
+def test_its_size_is_that_of_all_segments(model):
+    append(model, size=900)
+    append(model, size=900)
+    model.flush()
+    assert (len(bases(model)), model.partition.size_bytes) == (2, 2 * len(encode(2, 0, [5], [b"v" * 900])))
+
+
+def test_nothing_is_stable_behind_an_undecided_transaction(model):
+    append(model)
+    model.partition.append(transactional.batch([b"v"], 7, 0, 0), NOW_MS, produce_version=NEW)
+    append(model)
+    model.flush()
+    assert model.partition.last_stable_offset == 1
+    append_marker(model.partition, 7, 0, Marker(committed=True, coordinator_epoch=0), NOW_MS)
+    model.flush()
+    assert model.partition.last_stable_offset == 4
+
+
+@pytest.mark.parametrize("offset", [-1, 3])
+def test_an_offset_that_the_log_does_not_reach_is_refused(model, offset):
+    append(model)
+    append(model)
+    with pytest.raises(OffsetOutOfRange, match=f"{offset} is not in 0 to 2"):
+        model.partition.read(offset, 100)
