@@ -20,13 +20,10 @@ from horolog.broker.safety import Failures
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import BatchHeader, is_cut, iter_batch, read_header
 from horolog.protocol.records.record import Record
-from horolog.protocol.records.timestamps import TimestampType
 
 log = logging.getLogger(__name__)
 
 READ_BYTES = 1024 * 1024
-NEWEST_PRODUCE_VERSION = 13
-CREATE_TIME = int(TimestampType.CREATE_TIME)
 
 
 class StoredBatch(NamedTuple):

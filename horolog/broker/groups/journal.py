@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from horolog.broker.clock import Clock
@@ -13,8 +12,6 @@ from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.committer import Committer
 from horolog.broker.coordination.topic_journal import (
-    CREATE_TIME,
-    NEWEST_PRODUCE_VERSION,
     StoredBatch,
     TopicJournal,
     put_offline,
@@ -22,14 +19,11 @@ from horolog.broker.coordination.topic_journal import (
 from horolog.broker.groups.records import Entry
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.validation import Refused, check
+from horolog.broker.log.validation import Refused, own_batch
 from horolog.broker.safety import Failures
 from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.protocol.errors import DecodeError, ErrorCode
-from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.control import decode_marker
-from horolog.protocol.records.head import TRANSACTIONAL_BIT
-from horolog.protocol.records.record import Record
 
 log = logging.getLogger(__name__)
 
@@ -130,28 +124,14 @@ class Journal(TopicJournal):
         """The coordinator has no sequence numbers: producers' states are brought up to date, and nothing is checked against them."""
         partition.check_takes_appends()
         now_ms = self._clock.wall_ms()
-        records = [Record(place, now_ms, CREATE_TIME, key, value) for place, (key, value) in enumerate(entries)]
-        if producer is None:
-            batch = encode_batch(records)
-        else:
-            batch = encode_batch(
-                records,
-                attributes=TRANSACTIONAL_BIT,
-                producer_id=producer.id,
-                producer_epoch=producer.epoch,
-                base_sequence=0,
-            )
-        config = partition.config
-        largest = self._cluster.settings.horolog_group_state_max_bytes
-        if is_state and len(batch) > config.max_message_bytes:
-            config = replace(config, max_message_bytes=largest)
-        checked = check(
-            memoryview(batch),
+        checked = own_batch(
+            entries,
             partition.log_end_offset,
-            config,
+            partition.config,
             now_ms,
-            produce_version=NEWEST_PRODUCE_VERSION,
             leader_epoch=partition.leader_epoch,
+            producer=producer,
+            largest_bytes=self._cluster.settings.horolog_group_state_max_bytes if is_state else 0,
         )
         partition.append_checked(checked, now_ms)
         return checked.first_offset

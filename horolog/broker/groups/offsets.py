@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from horolog.broker.groups.records import OFFSET, Entry, entry
-from horolog.protocol.messages.coordinator_records import OffsetCommitKey, OffsetCommitValue
+from horolog.broker.groups.records import OFFSET, Entry, offset_entry
+from horolog.protocol.messages.coordinator_records import OffsetCommitValue
 from horolog.protocol.wire import NO_UUID
 
 TopicPartition = tuple[str, int]
@@ -52,25 +52,14 @@ class Committed:
         )
 
     def entry(self, group_id: str, partition: TopicPartition, kind: int = OFFSET) -> Entry:
-        value = OffsetCommitValue(
-            offset=self.offset,
-            leader_epoch=self.leader_epoch,
-            metadata=self.metadata,
-            commit_timestamp=self.commit_ms,
-            expire_timestamp=self.expire_ms,
-            topic_id=self.topic_id,
-        )
-        if self.expire_ms != NEVER:
-            value.topic_id = NO_UUID  # the one version with a time of expiry has no room for it
-        return entry(_key(group_id, partition), value, kind)
+        # the one version with a time of expiry has no room for the topic's id
+        topic_id = self.topic_id if self.expire_ms == NEVER else NO_UUID
+        value = (self.offset, self.leader_epoch, self.metadata, self.commit_ms, self.expire_ms, topic_id)
+        return offset_entry((group_id, *partition), value, kind)
 
 
 def tombstone(group_id: str, partition: TopicPartition, kind: int = OFFSET) -> Entry:
-    return entry(_key(group_id, partition), None, kind)
-
-
-def _key(group_id: str, partition: TopicPartition) -> OffsetCommitKey:
-    return OffsetCommitKey(group=group_id, topic=partition[0], partition=partition[1])
+    return offset_entry((group_id, *partition), None, kind)
 
 
 class GroupOffsets:

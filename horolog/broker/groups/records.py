@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from horolog.protocol.compile import decode, encode
+from horolog.protocol.compile import decode, encode, flat_encoder
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.messages.coordinator_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -39,10 +39,16 @@ from horolog.protocol.messages.coordinator_records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from horolog.protocol.primitives import Buffer
 from horolog.protocol.wire import Message
 
 Entry = tuple[bytes, bytes | None]
 """A key and its value, as they are in a record; no value removes what the key had."""
+
+OffsetKey = tuple[str, str, int]
+"""The fields of OffsetCommitKey."""
+OffsetValue = tuple[int, int, str, int, int, bytes]
+"""The fields of OffsetCommitValue."""
 
 OLD_OFFSET, OFFSET = 0, 1
 _NUMBER = Struct(">h")
@@ -62,23 +68,40 @@ _KINDS = {key: number for number, (key, _) in _PAIRS.items()} | {ConsumerGroupPa
 _NEWEST_VALUE = {GroupMetadataValue: 3, OffsetCommitValue: 4}
 """Versions that Kafka 3.9 reads too; the newest GroupMetadataValue says no more than v3."""
 
+_VALUE_WITH_EXPIRY = 1
+"""The one version of OffsetCommitValue that has a time of expiry."""
+_EXPIRE_MS = list(OffsetCommitValue.FIELDS).index("expire_timestamp")
 
-def entry(key: Message, value: Message | None, kind: int | None = None) -> Entry:
-    """One record; `kind` is needed only for offsets that are not of the usual kind."""
-    return key_bytes(key, kind), None if value is None else value_bytes(value)
+
+def entry(key: Message, value: Message | None) -> Entry:
+    """One record of anything but an offset."""
+    return key_bytes(key), None if value is None else value_bytes(value)
 
 
-def key_bytes(key: Message, kind: int | None = None) -> bytes:
-    number = _KINDS[type(key)] if kind is None else kind
+def key_bytes(key: Message) -> bytes:
+    number = _KINDS[type(key)]
     return _NUMBER.pack(number) + encode(key, number)
 
 
 def value_bytes(value: Message) -> bytes:
     version = _NEWEST_VALUE.get(type(value), 0)
-    if isinstance(value, OffsetCommitValue) and value.expire_timestamp >= 0:
-        version = 1
     assert is_known(type(value), version), f"version {version} of {type(value).__name__} would not be read again"
     return _NUMBER.pack(version) + encode(value, version)
+
+
+def offset_entry(key: OffsetKey, value: OffsetValue | None, kind: int = OFFSET) -> Entry:
+    """The same for a committed offset, as fields: commits come too often to make messages of them."""
+    parts: list[Buffer] = [_NUMBER.pack(kind)]
+    flat_encoder(OffsetCommitKey, kind)(key, parts)
+    return b"".join(parts), None if value is None else _offset_value(value)
+
+
+def _offset_value(value: OffsetValue) -> bytes:
+    version = _VALUE_WITH_EXPIRY if value[_EXPIRE_MS] >= 0 else _NEWEST_VALUE[OffsetCommitValue]
+    assert is_known(OffsetCommitValue, version), f"version {version} of OffsetCommitValue would not be read again"
+    parts: list[Buffer] = [_NUMBER.pack(version)]
+    flat_encoder(OffsetCommitValue, version)(value, parts)
+    return b"".join(parts)
 
 
 def kind_of(key: bytes) -> int:

@@ -10,8 +10,6 @@ from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.committer import Committer
 from horolog.broker.coordination.topic_journal import (
-    CREATE_TIME,
-    NEWEST_PRODUCE_VERSION,
     StoredBatch,
     TopicJournal,
     put_offline,
@@ -19,14 +17,12 @@ from horolog.broker.coordination.topic_journal import (
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.validation import Refused
+from horolog.broker.log.validation import Refused, own_batch
 from horolog.broker.safety import Failures
 from horolog.broker.topic_names import TRANSACTION_STATE
 from horolog.broker.transactions import records
 from horolog.broker.transactions.states import State, Transaction
 from horolog.protocol.errors import DecodeError, ErrorCode
-from horolog.protocol.records.batch import encode_batch
-from horolog.protocol.records.record import Record
 
 log = logging.getLogger(__name__)
 
@@ -104,9 +100,12 @@ class Journal(TopicJournal):
     def _append(self, transactional_id: str, value: bytes | None) -> Partition:
         partition = self.partition_of(transactional_id)
         now_ms = self._clock.wall_ms()
-        batch = encode_batch([Record(0, now_ms, CREATE_TIME, records.key_bytes(transactional_id), value)])
+        entries = [(records.key_bytes(transactional_id), value)]
+        end_offset = partition.log_end_offset
         try:
-            partition.append(batch, now_ms, produce_version=NEWEST_PRODUCE_VERSION)  # type: ignore[arg-type]
+            partition.check_takes_appends()
+            checked = own_batch(entries, end_offset, partition.config, now_ms, leader_epoch=partition.leader_epoch)
+            partition.append_checked(checked, now_ms)
         except StorageFault as fault:
             raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(fault)) from fault
         except Refused as refused:

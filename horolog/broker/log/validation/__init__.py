@@ -1,6 +1,7 @@
 """Whether a record set is taken: pure, from the bytes and the configuration to the bytes to store or the refusal."""
 
 from horolog.broker.log.validation import validate
+from horolog.broker.log.validation.own_batch import own_batch
 from horolog.broker.log.validation.validate import check
 from horolog.broker.log.validation.validation_result import AppendResult, Mark, Refused, Validated, too_large
 
@@ -10,6 +11,7 @@ __all__ = [
     "Refused",
     "Validated",
     "check",
+    "own_batch",
     "too_large",
     "validate",
 ]

@@ -9,10 +9,12 @@ from horolog.broker.groups.records import (
     entry,
     key_bytes,
     kind_of,
+    offset_entry,
     read_entry,
     read_key,
     value_bytes,
 )
+from horolog.protocol.compile import encode
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.messages.coordinator_records import (
     ConsumerGroupMetadataKey,
@@ -22,13 +24,15 @@ from horolog.protocol.messages.coordinator_records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from horolog.protocol.wire import NO_UUID
 
 KEY = key_bytes(OffsetCommitKey(group="g", topic="t", partition=3))
 
 
 def test_a_commit_is_read_as_it_was_written():
-    value = OffsetCommitValue(offset=17, leader_epoch=2, metadata="note", commit_timestamp=5)
-    kind, key, read = read_entry(KEY, value_bytes(value))
+    written = offset_entry(("g", "t", 3), (17, 2, "note", 5, -1, NO_UUID))
+    assert written[0] == KEY
+    kind, key, read = read_entry(*written)
     assert (kind, key.group, key.topic, key.partition) == (OFFSET, "g", "t", 3)
     assert (read.offset, read.leader_epoch, read.metadata) == (17, 2, "note")
 
@@ -67,18 +71,38 @@ def test_a_version_of_a_value_that_is_not_known_is_refused():
 
 
 def test_what_a_client_gave_a_time_to_live_is_kept_with_it():
-    value = OffsetCommitValue(offset=17, commit_timestamp=5, expire_timestamp=900)
-    key, written = entry(OffsetCommitKey(group="g", topic="t", partition=3), value)
+    key, written = offset_entry(("g", "t", 3), (17, -1, "", 5, 900, NO_UUID))
     assert key == KEY
     assert read_entry(key, written)[2].expire_timestamp == 900
 
 
 def test_an_entry_without_a_value_removes_what_its_key_had():
-    key, written = entry(OffsetCommitKey(group="g", topic="t", partition=3), None, OLD_OFFSET)
+    key, written = offset_entry(("g", "t", 3), None, OLD_OFFSET)
     assert (kind_of(key), written) == (OLD_OFFSET, None)
+    assert entry(GroupMetadataKey(group="g"), None) == (key_bytes(GroupMetadataKey(group="g")), None)
+
+
+@pytest.mark.parametrize("expire_ms", [-1, 900])
+@pytest.mark.parametrize(("metadata", "topic_id"), [("", NO_UUID), ("\u00e9" * 200, bytes(range(16)))])
+def test_an_offset_is_written_as_its_declaration_says(metadata, topic_id, expire_ms):
+    key, value = offset_entry(("g", "t", 3), (17, 2, metadata, 5, expire_ms, topic_id), OLD_OFFSET)
+    version = 4 if expire_ms < 0 else 1
+    declared = OffsetCommitValue(
+        offset=17,
+        leader_epoch=2,
+        metadata=metadata,
+        commit_timestamp=5,
+        expire_timestamp=expire_ms,
+        topic_id=topic_id if expire_ms < 0 else NO_UUID,
+    )
+    assert key == b"\0\0" + encode(OffsetCommitKey(group="g", topic="t", partition=3), 0)
+    assert value == version.to_bytes(2, "big") + encode(declared, version)
 
 
 def test_a_version_that_is_not_known_is_not_written_either(monkeypatch):
     monkeypatch.setitem(group_records._NEWEST_VALUE, OffsetCommitValue, 5)
+    monkeypatch.setitem(group_records._NEWEST_VALUE, GroupMetadataValue, 5)
     with pytest.raises(AssertionError, match="version 5 of OffsetCommitValue would not be read again"):
-        value_bytes(OffsetCommitValue(offset=17))
+        offset_entry(("g", "t", 3), (17, -1, "", 5, -1, NO_UUID))
+    with pytest.raises(AssertionError, match="version 5 of GroupMetadataValue would not be read again"):
+        value_bytes(GroupMetadataValue())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from horolog.broker.coordination.topic_journal import NEWEST_PRODUCE_VERSION
 from horolog.broker.log.storage.memory_disk import ALL
+from horolog.broker.log.validation.own_batch import NEWEST_PRODUCE_VERSION
 from horolog.broker.transactions import records
 from horolog.broker.transactions.journal import Journal, NotWritten
 from horolog.broker.transactions.states import VERSION_2, State, Transaction

@@ -1,6 +1,8 @@
 """Batches: everything written is read back, and what cannot be is told so."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records import batch
@@ -94,3 +96,9 @@ def test_a_head_that_no_batch_can_have_is_not_written(delta, count):
     header = batch.read_header(batch.encode_batch([Record(7, 5, 0, None, b"v")]))
     with pytest.raises(AssertionError, match=f"a batch at 7 with last offset delta {delta}, {count} records"):
         batch.assemble(header._replace(last_offset_delta=delta, count=count), b"")
+
+
+@given(st.lists(st.tuples(st.binary(max_size=200), st.none() | st.binary(max_size=200)), max_size=130))
+def test_entries_are_records_at_the_time_of_their_batch(entries):
+    records = [Record(7 + place, 5, 0, key, value) for place, (key, value) in enumerate(entries)]
+    assert batch.encode_entries(entries) == batch.encode_records(records, 7, 5)
