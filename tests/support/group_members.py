@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from horolog.protocol.compile import encode
+from horolog.protocol.flat import flat_of, struct_of
 from horolog.protocol.group_metadata import write_assignment
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from horolog.protocol.messages.consumer_groups import TopicPartitions as Owned
@@ -21,6 +22,7 @@ from horolog.protocol.messages.offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+    OffsetCommitResponse,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
@@ -181,9 +183,14 @@ def commit(
         group_id=group_id, topics=[OffsetCommitRequestTopic(name=topic, partitions=[asked])], **fields
     )
     answers: list[Any] = []
-    world.coordinator.commit(request, version, answers.append)
+    world.coordinator.commit(flat_of(request), version, answers.append)
     world.tick()
-    return int(answers[0].topics[0].partitions[0].error_code)
+    return first_error(struct_of(OffsetCommitResponse, answers[0]))
+
+
+def first_error(answer: Any) -> int:
+    """The error of the only partition."""
+    return int(answer.topics[0].partitions[0].error_code)
 
 
 def committed(

@@ -2,12 +2,15 @@
 
 An offset counts once it is written: a commit is answered then, and a fetch that comes while something is on its way waits for it.
 OffsetCommit v0 and OffsetFetch v0 have a store of their own and no groups, as ZooKeeper was for brokers of their time.
+
+Requests to commit and their answers are flat: tuples of the fields that `protocol.messages` declares, in their order. The names of
+the types below stand for them.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
@@ -19,23 +22,10 @@ from horolog.broker.groups.registry import Registry
 from horolog.broker.topic import Topic
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.offsets import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
     OffsetDeleteRequest,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
-)
-from horolog.protocol.messages.transactions import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitResponse,
-    TxnOffsetCommitResponsePartition,
-    TxnOffsetCommitResponseTopic,
 )
 from horolog.protocol.wire import NO_UUID
 
@@ -47,8 +37,24 @@ NO_VERSION = -1
 NO_RETENTION = -1
 TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
 
-Answered = OffsetCommitResponsePartition | TxnOffsetCommitResponsePartition
-Accepted = list[tuple[TopicPartition, Committed, Answered]]
+NO_THROTTLING_MS = 0
+
+OffsetAsked = tuple[int, int, int, int, str | None]
+"""Partition, offset, leader epoch, time of the commit, and a note."""
+TopicAsked = tuple[str, bytes, list[OffsetAsked]]
+CommitRequest = tuple[str, int, str, str | None, int, list[TopicAsked]]
+"""Group, generation, member, instance, retention, topics."""
+TxnCommitRequest = tuple[
+    str, str, int, int, int, str, str | None, list[tuple[str, list[tuple[int, int, int, str | None]]]]
+]
+"""Transactional id, group, producer id and epoch, generation, member, instance, topics, whose offsets have no time."""
+
+PartitionAnswer = tuple[int, int]
+"""Number and error code."""
+CommitAnswer = tuple[int, list[tuple[str, bytes, list[PartitionAnswer]]]]
+TxnCommitAnswer = tuple[int, list[tuple[str, list[PartitionAnswer]]]]
+
+Accepted = list[tuple[TopicPartition, Committed]]
 
 
 class Commits:
@@ -71,42 +77,42 @@ class Commits:
 
     # -- OffsetCommit
 
-    def commit(self, request: OffsetCommitRequest, version: int, done: Callable[[OffsetCommitResponse], None]) -> None:
-        shard = self._journal.shard_of(request.group_id)
-        code = self._registry.load_error(shard) or (self._check(request, version) if version else ErrorCode.NONE)
-        if not code and request.member_id:
-            self._on_commit(request.group_id, request.member_id)
+    def commit(self, request: CommitRequest, version: int, done: Callable[[CommitAnswer], None]) -> None:
+        group_id, generation, member_id, instance_id, retention_ms, topics = request
+        shard = self._journal.shard_of(group_id)
+        code = self._registry.load_error(shard)
+        if not code and version:
+            code = self._check_member(group_id, member_id, instance_id, generation, version)
+        if not code and member_id:
+            self._on_commit(group_id, member_id)
         accepted: Accepted = []
-        topics = [self._take_topic(request, topic, version, code, accepted) for topic in request.topics]
-        response = OffsetCommitResponse(topics=topics)
+        answers = [
+            (
+                name,
+                topic_id,
+                self._take_topic(self._topic_of(name, topic_id, version), sets, code, retention_ms, accepted),
+            )
+            for name, topic_id, sets in topics
+        ]
         if not accepted:
-            done(response)
+            done((NO_THROTTLING_MS, answers))
             return
         kind = OFFSET if version else OLD_OFFSET
-        entries = [committed.entry(request.group_id, partition, kind) for partition, committed, _ in accepted]
+        entries = [committed.entry(group_id, partition, kind) for partition, committed in accepted]
 
         def written(failure: ErrorCode, base_offset: int) -> None:
             if failure:
-                _refuse(accepted, failure)
-            else:
-                offsets = self._offsets_for_writing(request.group_id, shard, old=not version)
-                for place, (partition, committed, _) in enumerate(accepted):
-                    committed.log_offset = base_offset + place
-                    offsets.put(partition, committed)
-            done(response)
+                refused = [(name, topic_id, _refused(each, failure)) for name, topic_id, each in answers]
+                done((NO_THROTTLING_MS, refused))
+                return
+            offsets = self._offsets_for_writing(group_id, shard, old=not version)
+            for place, (partition, committed) in enumerate(accepted):
+                committed.log_offset = base_offset + place
+                offsets.put(partition, committed)
+            done((NO_THROTTLING_MS, answers))
 
         durable = self._cluster.settings.horolog_offsets_commit_sync
         self._journal.append(shard, entries, written, durable=durable)
-
-    def _check(self, request: OffsetCommitRequest, version: int) -> ErrorCode:
-        return self._check_member(
-            request.group_id,
-            request.member_id,
-            request.group_instance_id,
-            request.generation_id_or_member_epoch,
-            version,
-            transactional=False,
-        )
 
     def _check_member(
         self,
@@ -116,7 +122,7 @@ class Commits:
         generation: int,
         version: int,
         *,
-        transactional: bool,
+        transactional: bool = False,
     ) -> ErrorCode:
         group = self._registry.groups.get(group_id)
         if group is not None:
@@ -127,47 +133,32 @@ class Commits:
             return ErrorCode.GROUP_MAX_SIZE_REACHED
         return ErrorCode.NONE
 
-    def _take_topic(
-        self, request: OffsetCommitRequest, asked: OffsetCommitRequestTopic, version: int, code: ErrorCode, to: Accepted
-    ) -> OffsetCommitResponseTopic:
-        topic: Topic | None
-        missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if version >= FIRST_COMMIT_BY_TOPIC_ID:
-            topic = self._cluster.by_id.get(asked.topic_id)
-            missing = ErrorCode.UNKNOWN_TOPIC_ID if topic is None else missing
-        else:
-            topic = self._cluster.topics.get(asked.name)
-        now_ms = self._clock.wall_ms()
-        retention_ms = request.retention_time_ms
-        expire_ms = NEVER if retention_ms == NO_RETENTION else now_ms + retention_ms
-        answers = []
-        for each in asked.partitions:
-            answer = OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=code)
-            answers.append(answer)
-            if not code and (topic is None or not topic.has(each.partition_index)):
-                answer.error_code = missing
-            elif not code and topic is not None:
-                commit_ms = now_ms if each.commit_timestamp == NOW else each.commit_timestamp
-                self._take(topic, each, answer, commit_ms, expire_ms, to)
-        return OffsetCommitResponseTopic(name=asked.name, topic_id=asked.topic_id, partitions=answers)
+    def _topic_of(self, name: str, topic_id: bytes, version: int) -> Topic | ErrorCode:
+        if version < FIRST_COMMIT_BY_TOPIC_ID:
+            return self._cluster.topics.get(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return self._cluster.by_id.get(topic_id) or ErrorCode.UNKNOWN_TOPIC_ID
 
-    def _take(
+    def _take_topic(
         self,
-        topic: Topic,
-        asked: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition,
-        answer: Answered,
-        commit_ms: int,
-        expire_ms: int,
+        topic: Topic | ErrorCode,
+        asked: Sequence[OffsetAsked],
+        code: ErrorCode,
+        retention_ms: int,
         to: Accepted,
-    ) -> None:
-        metadata = asked.committed_metadata or ""
-        if len(metadata) > self._cluster.settings.offset_metadata_max_bytes:
-            answer.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-            return
-        committed = Committed(
-            asked.committed_offset, asked.committed_leader_epoch, metadata, commit_ms, expire_ms, topic.id
-        )
-        to.append(((topic.name, asked.partition_index), committed, answer))
+    ) -> list[PartitionAnswer]:
+        """What each partition is answered once the accepted ones are written; `code` refuses all of them."""
+        now_ms = self._clock.wall_ms()
+        expire_ms = NEVER if retention_ms == NO_RETENTION else now_ms + retention_ms
+        longest = self._cluster.settings.offset_metadata_max_bytes
+        answers: list[PartitionAnswer] = []
+        for index, offset, leader_epoch, commit_ms, note in asked:
+            error = code or _refusal(topic, index, note, longest)
+            if not error and isinstance(topic, Topic):
+                at_ms = now_ms if commit_ms == NOW else commit_ms
+                committed = Committed(offset, leader_epoch, note or "", at_ms, expire_ms, topic.id)
+                to.append(((topic.name, index), committed))
+            answers.append((index, error))
+        return answers
 
     def _offsets_for_writing(self, group_id: str, shard: int, *, old: bool = False) -> GroupOffsets:
         """The offsets of a group, which begins with its first commit if nobody has joined it."""
@@ -181,50 +172,38 @@ class Commits:
 
     # -- transactions
 
-    def txn_commit(self, request: TxnOffsetCommitRequest, done: Callable[[TxnOffsetCommitResponse], None]) -> None:
+    def txn_commit(self, request: TxnCommitRequest, done: Callable[[TxnCommitAnswer], None]) -> None:
         """Append offsets in a producer's transaction; they count once `complete_txn` says that it is committed."""
-        shard = self._journal.shard_of(request.group_id)
+        _, group_id, producer_id, producer_epoch, generation, member_id, instance_id, topics = request
+        shard = self._journal.shard_of(group_id)
         code = self._registry.load_error(shard) or self._check_member(
-            request.group_id,
-            request.member_id,
-            request.group_instance_id,
-            request.generation_id,
-            NO_VERSION,
-            transactional=True,
+            group_id, member_id, instance_id, generation, NO_VERSION, transactional=True
         )
         accepted: Accepted = []
-        topics = []
-        for asked in request.topics:
-            answers = []
-            topic = self._cluster.topics.get(asked.name)
-            for each in asked.partitions:
-                answer = TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=code)
-                answers.append(answer)
-                if not code and (topic is None or not topic.has(each.partition_index)):
-                    answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                elif not code and topic is not None:
-                    self._take(topic, each, answer, self._clock.wall_ms(), NEVER, accepted)
-            topics.append(TxnOffsetCommitResponseTopic(name=asked.name, partitions=answers))
-        response = TxnOffsetCommitResponse(topics=topics)
+        answers = []
+        for name, asked in topics:
+            topic = self._topic_of(name, NO_UUID, NO_VERSION)
+            timed = [(index, offset, leader_epoch, NOW, note) for index, offset, leader_epoch, note in asked]
+            answers.append((name, self._take_topic(topic, timed, code, NO_RETENTION, accepted)))
         if not accepted:
-            done(response)
+            done((NO_THROTTLING_MS, answers))
             return
-        entries = [committed.entry(request.group_id, partition) for partition, committed, _ in accepted]
+        entries = [committed.entry(group_id, partition) for partition, committed in accepted]
 
         def written(failure: ErrorCode, base_offset: int) -> None:
             if failure:
-                _refuse(accepted, failure)
-            else:
-                offsets = self._offsets_for_writing(request.group_id, shard)
-                self._registry.pending.setdefault(request.producer_id, set()).add(request.group_id)
-                for place, (partition, committed, _) in enumerate(accepted):
-                    committed.log_offset = base_offset + place
-                    offsets.put_pending(request.producer_id, partition, committed)
-            done(response)
+                done((NO_THROTTLING_MS, [(name, _refused(each, failure)) for name, each in answers]))
+                return
+            offsets = self._offsets_for_writing(group_id, shard)
+            self._registry.pending.setdefault(producer_id, set()).add(group_id)
+            for place, (partition, committed) in enumerate(accepted):
+                committed.log_offset = base_offset + place
+                offsets.put_pending(producer_id, partition, committed)
+            done((NO_THROTTLING_MS, answers))
 
-        producer = Producer(request.producer_id, request.producer_epoch)
         # As durable as the transaction's records: else a power cut before its end leaves records without their offsets.
         durable = self._cluster.settings.horolog_acks_all_sync
+        producer = Producer(producer_id, producer_epoch)
         self._journal.append(shard, entries, written, producer=producer, durable=durable)
 
     def complete_txn(self, producer_id: int, *, committed: bool) -> None:
@@ -318,9 +297,18 @@ def _failed(response: OffsetDeleteResponse, code: ErrorCode) -> OffsetDeleteResp
     return OffsetDeleteResponse(error_code=code, topics=[]) if code else response
 
 
-def _refuse(accepted: Accepted, code: ErrorCode) -> None:
+def _refusal(topic: Topic | ErrorCode, index: int, note: str | None, longest: int) -> ErrorCode:
+    """Why a partition's offset is not taken, or NONE."""
+    if not isinstance(topic, Topic):
+        return topic
+    if not topic.has(index):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.OFFSET_METADATA_TOO_LARGE if note and len(note) > longest else ErrorCode.NONE
+
+
+def _refused(answers: Sequence[PartitionAnswer], code: ErrorCode) -> list[PartitionAnswer]:
+    """The answers when what had been accepted could not be written."""
     told = ErrorCode.INVALID_COMMIT_OFFSET_SIZE if code in TOO_LARGE else ErrorCode.COORDINATOR_NOT_AVAILABLE
     if code == ErrorCode.NOT_COORDINATOR:
         told = code
-    for _, _, answer in accepted:
-        answer.error_code = told
+    return [(index, error or told) for index, error in answers]

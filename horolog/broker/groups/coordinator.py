@@ -22,7 +22,7 @@ from horolog.broker.groups.classic_events import (
     SyncGroup,
 )
 from horolog.broker.groups.classic_group import ClassicGroup, new_member_id
-from horolog.broker.groups.commits import Commits
+from horolog.broker.groups.commits import CommitAnswer, CommitRequest, Commits, TxnCommitAnswer, TxnCommitRequest
 from horolog.broker.groups.consumer_group import ConsumerGroup
 from horolog.broker.groups.expiry import Expiry
 from horolog.broker.groups.finder import Finder
@@ -49,14 +49,11 @@ from horolog.protocol.messages.groups import (
     SyncGroupResponse,
 )
 from horolog.protocol.messages.offsets import (
-    OffsetCommitRequest,
-    OffsetCommitResponse,
     OffsetDeleteRequest,
     OffsetDeleteResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
-from horolog.protocol.messages.transactions import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 log = logging.getLogger(__name__)
 
@@ -193,7 +190,7 @@ class GroupCoordinator:
 
     # -- offsets
 
-    def commit(self, request: OffsetCommitRequest, version: int, done: Callable[[OffsetCommitResponse], None]) -> None:
+    def commit(self, request: CommitRequest, version: int, done: Callable[[CommitAnswer], None]) -> None:
         self.commits.commit(request, version, done)
 
     def fetch_offsets(
@@ -223,7 +220,7 @@ class GroupCoordinator:
         self._journal.make_topic()
         return GROUP_OFFSETS, self._journal.shard_of(group_id)
 
-    def txn_commit(self, request: TxnOffsetCommitRequest, done: Callable[[TxnOffsetCommitResponse], None]) -> None:
+    def txn_commit(self, request: TxnCommitRequest, done: Callable[[TxnCommitAnswer], None]) -> None:
         """Append offsets in a producer's transaction; they count once it is committed."""
         self.commits.txn_commit(request, done)
 

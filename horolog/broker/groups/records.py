@@ -70,7 +70,6 @@ _NEWEST_VALUE = {GroupMetadataValue: 3, OffsetCommitValue: 4}
 
 _VALUE_WITH_EXPIRY = 1
 """The one version of OffsetCommitValue that has a time of expiry."""
-_EXPIRE_MS = list(OffsetCommitValue.FIELDS).index("expire_timestamp")
 
 
 def entry(key: Message, value: Message | None) -> Entry:
@@ -97,7 +96,8 @@ def offset_entry(key: OffsetKey, value: OffsetValue | None, kind: int = OFFSET) 
 
 
 def _offset_value(value: OffsetValue) -> bytes:
-    version = _VALUE_WITH_EXPIRY if value[_EXPIRE_MS] >= 0 else _NEWEST_VALUE[OffsetCommitValue]
+    _, _, _, _, expire_ms, _ = value
+    version = _VALUE_WITH_EXPIRY if expire_ms >= 0 else _NEWEST_VALUE[OffsetCommitValue]
     assert is_known(OffsetCommitValue, version), f"version {version} of OffsetCommitValue would not be read again"
     parts: list[Buffer] = [_NUMBER.pack(version)]
     flat_encoder(OffsetCommitValue, version)(value, parts)

@@ -5,11 +5,12 @@ A commit is answered when it is written, with `horolog.offsets.commit.sync` when
 
 from __future__ import annotations
 
+from horolog.broker.groups.commits import CommitRequest
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.protocol.messages.offsets import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
+from horolog.protocol.messages.offsets import OffsetDeleteRequest, OffsetFetchRequest
 
 
-def commit(broker: BrokerView, request: OffsetCommitRequest, context: RequestContext) -> None:
+def commit(broker: BrokerView, request: CommitRequest, context: RequestContext) -> None:
     """Not done: commits of a member that is behind by an epoch and still owns the partition (KIP-1251)."""
     broker.groups.commit(request, context.version, context.reply)
 

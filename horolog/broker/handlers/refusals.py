@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.produce import refuse_all
 from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.flat import flat_of, struct_of
 from horolog.protocol.messages.groups import DeletableGroupResult
 from horolog.protocol.messages.topics import CreatableTopicResult, CreatePartitionsTopicResult
 from horolog.protocol.wire import ArrayType, Field, Struct, StructType
@@ -76,7 +78,10 @@ def refuse(key: ApiKey, request: Any, context: RequestContext, code: ErrorCode, 
     if key is ApiKey.PRODUCE:
         refuse_all(request, context, code, why or None)  # which may have asked for no answer
         return None
-    return _Refusal(context.version, code, why).of(key, request)
+    refusal = _Refusal(context.version, code, why)
+    if HANDLERS[key].flat:
+        return flat_of(refusal.of(key, struct_of(API[key].request, request)))
+    return refusal.of(key, request)
 
 
 class _Refusal:

@@ -15,6 +15,7 @@ from functools import partial
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.coordination.turns import End, gather
+from horolog.broker.groups.commits import TxnCommitRequest
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.topic_names import GROUP_OFFSETS, INTERNAL_TOPICS
 from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer, TopicPartition
@@ -31,10 +32,6 @@ from horolog.protocol.messages.transactions import (
     AddPartitionsToTxnTransaction,
     EndTxnRequest,
     EndTxnResponse,
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitResponse,
-    TxnOffsetCommitResponsePartition,
-    TxnOffsetCommitResponseTopic,
 )
 
 FIRST_VERSION_OF_BROKERS = 4
@@ -160,8 +157,13 @@ def _add_group(
         broker.transactions.add(transactional_id, producer, [place], client_version, done)
 
 
-def commit_offsets(broker: BrokerView, request: TxnOffsetCommitRequest, context: RequestContext) -> None:
-    """While the transaction's coordinator is asked, later commits of the same group in it wait behind this one."""
+def commit_offsets(broker: BrokerView, request: TxnCommitRequest, context: RequestContext) -> None:
+    """While the transaction's coordinator is asked, later commits of the same group in it wait behind this one.
+
+    Request and answer are flat, see `groups.commits`.
+    """
+    transactional_id, group_id, producer_id, producer_epoch, *_, topics = request
+    producer = Producer(producer_id, producer_epoch)
 
     def begin(end: End) -> None:
         def checked(code: ErrorCode) -> None:
@@ -170,31 +172,35 @@ def commit_offsets(broker: BrokerView, request: TxnOffsetCommitRequest, context:
                 if told == ErrorCode.NONE:
                     broker.groups.txn_commit(request, context.reply)
                 else:
-                    context.reply(_commit_refused(request, told))
+                    context.reply((0, [(name, [(asked[0], told) for asked in each]) for name, each in topics]))
             finally:
                 end()
 
-        _check_commit(broker, request, context.version, checked)
+        _check_commit(broker, transactional_id, producer, group_id, context.version, checked)
 
-    broker.turns.take([(request.transactional_id, GROUP_OFFSETS, request.group_id)], begin)
+    broker.turns.take([(transactional_id, GROUP_OFFSETS, group_id)], begin)
 
 
 def _check_commit(
-    broker: BrokerView, request: TxnOffsetCommitRequest, version: int, done: Callable[[ErrorCode], None]
+    broker: BrokerView,
+    transactional_id: str,
+    producer: Producer,
+    group_id: str,
+    version: int,
+    done: Callable[[ErrorCode], None],
 ) -> None:
     """Whether the group's offsets belong to the transaction; from v5 on they do from now on."""
-    producer = Producer(request.producer_id, request.producer_epoch)
-    if not request.group_id:
+    if not group_id:
         done(ErrorCode.INVALID_GROUP_ID)
     elif version >= FIRST_COMMIT_THAT_ADDS:
-        _add_group(broker, request.transactional_id, producer, request.group_id, VERSION_2, done)
+        _add_group(broker, transactional_id, producer, group_id, VERSION_2, done)
     else:
         try:
-            place = broker.groups.offsets_place(request.group_id)
+            place = broker.groups.offsets_place(group_id)
         except ClusterError:
             done(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:
-            broker.transactions.verify(request.transactional_id, producer, place, done)
+            broker.transactions.verify(transactional_id, producer, place, done)
 
 
 def _told_to_committer(code: ErrorCode, version: int) -> ErrorCode:
@@ -205,21 +211,6 @@ def _told_to_committer(code: ErrorCode, version: int) -> ErrorCode:
     if code == ErrorCode.TRANSACTION_ABORTABLE and version < FIRST_COMMIT_WITH_ABORTABLE:
         return ErrorCode.INVALID_TXN_STATE
     return code
-
-
-def _commit_refused(request: TxnOffsetCommitRequest, code: ErrorCode) -> TxnOffsetCommitResponse:
-    return TxnOffsetCommitResponse(
-        topics=[
-            TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=code)
-                    for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
 
 
 def end(broker: BrokerView, request: EndTxnRequest, context: RequestContext) -> None:

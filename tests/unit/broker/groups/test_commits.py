@@ -4,10 +4,12 @@ import pytest
 
 from horolog.broker.log.partition import append_marker
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.flat import flat_of, struct_of
 from horolog.protocol.messages.offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+    OffsetCommitResponse,
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
@@ -18,10 +20,11 @@ from horolog.protocol.messages.transactions import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
 )
 from horolog.protocol.records.control import Marker
 from tests.support.at_once import at_once, delete_topic
-from tests.support.group_members import ClassicClient, commit, committed, stabilise
+from tests.support.group_members import ClassicClient, commit, committed, first_error, stabilise
 from tests.support.group_world import GroupWorld
 
 MINUTE_MS = 60_000
@@ -216,9 +219,9 @@ def txn_commit(world, offset, producer_id=7):
         topics=[TxnOffsetCommitRequestTopic(name="t", partitions=asked)],
     )
     answers = []
-    world.coordinator.txn_commit(request, answers.append)
+    world.coordinator.txn_commit(flat_of(request), answers.append)
     world.tick()
-    return answers[0].topics[0].partitions[0].error_code
+    return first_error(struct_of(TxnOffsetCommitResponse, answers[0]))
 
 
 @pytest.mark.parametrize("restarts", [False, True])
@@ -286,9 +289,9 @@ def commit_by_topic_id(world, topic_id, partition=0):
         group_id="g", topics=[OffsetCommitRequestTopic(topic_id=topic_id, partitions=[asked])]
     )
     answers = []
-    world.coordinator.commit(request, 10, answers.append)
+    world.coordinator.commit(flat_of(request), 10, answers.append)
     world.tick()
-    return answers[0].topics[0].partitions[0].error_code
+    return first_error(struct_of(OffsetCommitResponse, answers[0]))
 
 
 def test_topics_may_be_named_by_their_ids(world):
@@ -336,6 +339,7 @@ def txn_codes(world, *places, **fields):
     ]
     request = TxnOffsetCommitRequest(group_id="g", producer_id=7, producer_epoch=0, topics=topics, **fields)
     answers = []
-    world.coordinator.txn_commit(request, answers.append)
+    world.coordinator.txn_commit(flat_of(request), answers.append)
     world.tick()
-    return [one.error_code for topic in answers[0].topics for one in topic.partitions]
+    answer = struct_of(TxnOffsetCommitResponse, answers[0])
+    return [one.error_code for topic in answer.topics for one in topic.partitions]

@@ -5,6 +5,7 @@ import pytest
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.consumer_group import ConsumerGroup
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.flat import flat_of, struct_of
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from horolog.protocol.messages.groups import (
     HeartbeatRequest,
@@ -17,9 +18,10 @@ from horolog.protocol.messages.transactions import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
 )
 from tests.support.at_once import at_once
-from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed, stabilise
+from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed, first_error, stabilise
 from tests.support.group_world import CLIENT, GroupWorld
 
 LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -169,9 +171,9 @@ class TestOffsets:
         topics = [TxnOffsetCommitRequestTopic(name="t", partitions=[partition])]
         request = TxnOffsetCommitRequest(group_id="g", producer_id=3, producer_epoch=0, topics=topics)
         answers = []
-        coordinator.txn_commit(request, answers.append)
+        coordinator.txn_commit(flat_of(request), answers.append)
         world.tick()
-        assert answers[0].topics[0].partitions[0].error_code == 0
+        assert first_error(struct_of(TxnOffsetCommitResponse, answers[0])) == 0
         assert committed(world).committed_offset == 5
         coordinator.complete_txn(3, committed=ends_well)
         assert committed(world).committed_offset == offset

@@ -5,14 +5,16 @@ import pytest
 from horolog.broker.cluster_state import Lead, LeadsChanged
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.flat import flat_of, struct_of
 from horolog.protocol.messages.offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+    OffsetCommitResponse,
     OffsetDeleteRequest,
 )
 from tests.support.at_once import at_once
-from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed, stabilise
+from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed, first_error, stabilise
 from tests.support.group_world import GroupWorld
 
 OTHER, ME = 2, 1
@@ -105,10 +107,10 @@ def test_a_commit_that_is_being_written_when_the_shard_goes_leaves_no_group_behi
     world.coordinator.offsets_place("g")
     partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=5)
     request = OffsetCommitRequest(group_id="g", topics=[OffsetCommitRequestTopic(name="t", partitions=[partition])])
-    world.coordinator.commit(request, 9, answers.append)
+    world.coordinator.commit(flat_of(request), 9, answers.append)
     led_by(world, OTHER, 4)
     world.tick()
-    assert answers[0].topics[0].partitions[0].error_code == ELSEWHERE
+    assert first_error(struct_of(OffsetCommitResponse, answers[0])) == ELSEWHERE
     assert not world.coordinator.groups()
     led_by(world, ME, 5)
     assert committed(world).committed_offset == 5  # it is in the log: who sends it again does no harm

@@ -15,6 +15,7 @@ from horolog.broker.network.meters import error_finder
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.compile import decode, encode
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.flat import flat_of, struct_of
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from horolog.protocol.messages.groups import FindCoordinatorRequest
 from horolog.protocol.messages.list_offsets import (
@@ -53,7 +54,11 @@ def asked(key: ApiKey, version: int, chance: random.Random) -> Any:
 
 def refused(key: ApiKey, request: Any, version: int) -> Any:
     """The answer as a client decodes it."""
-    answer: Any = refuse(key, request, SimpleNamespace(version=version), DENIED, WHY)  # type: ignore[arg-type]
+    is_flat = HANDLERS[key].flat
+    given = flat_of(request) if is_flat else request
+    answer: Any = refuse(key, given, SimpleNamespace(version=version), DENIED, WHY)  # type: ignore[arg-type]
+    if is_flat:
+        answer = struct_of(API[key].response, answer)
     return decode(API[key].response, version, encode(answer, version), to_the_end=True)
 
 
