@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks import brokers, load, process, report, second_opinion
+from benchmarks import brokers, load, process, ready_memory, report, second_opinion
 from benchmarks.brokers import BEFORE, HOROLOG, OURS, Running
 from benchmarks.peer import BrokerError, Peer
 from benchmarks.scenarios import ALL_KAFKA, NEWEST, SCENARIOS, Scenario
@@ -133,6 +133,8 @@ def measure(run: Run, scenario: Scenario, broker: Running, plan: Plan) -> dict[s
     arguments = [*scenario.arguments, "--address", broker.address, "--pid", str(broker.pid)]
     arguments += ["--seconds", str(plan.seconds * scenario.stretch), "--warm-seconds", str(plan.warm_seconds)]
     arguments += scenario.kafka_topic if broker.name not in OURS else ()
+    if scenario.arguments[0] in ready_memory.WRITES_MUCH:
+        ready_memory.touch()
     try:
         if run.second:
             mode, options = load.parse(arguments)
