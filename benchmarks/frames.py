@@ -140,6 +140,7 @@ CODECS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
     "zstd": (4, lambda data: bytes(cramjam.zstd.compress(data, 3))),
 }
 """By name: the number in a batch's attributes, and what compresses as clients do by default."""
+MESSAGE_TIME_AT = 18
 
 
 def retimed(template: bytes, count: int, first_timestamp: int, step_ms: int) -> bytes:
@@ -157,6 +158,18 @@ def message_set(values: Sequence[bytes], first_timestamp: int, step_ms: int = 0,
         body = struct.pack(">bbqii", 1, codec, first_timestamp + index * step_ms, -1, len(value)) + value
         parts += [struct.pack(">qiI", index, len(body) + 4, zlib.crc32(body)), body]
     return b"".join(parts)
+
+
+def mixed_values(count: int) -> list[bytes]:
+    """Of 20 to 600 bytes."""
+    chance = random.Random(count)
+    return [value[: chance.randint(20, 600)] for value in payloads(600, count)]
+
+
+def wrapped(messages: bytes, codec: str) -> bytes:
+    """A set behind one codec that magic 1 has: the value of one message."""
+    number, compress = CODECS[codec]
+    return message_set([compress(messages)], struct.unpack_from(">q", messages, MESSAGE_TIME_AT)[0], codec=number)
 
 
 def request(api: int, version: int, body: bytes, correlation_id: int = 0) -> bytes:

@@ -38,6 +38,8 @@ SESSION_PARTITIONS = 1_000
 WOKEN = 10  # sessions that wait for the same partition
 LOOK_UPS = 20_000  # of different times, so that no memory of what was found is measured alone
 NEWEST_PRODUCE = 13
+OLD_RECORDS = 20_000
+OLD_SET_BYTES = 16384
 MANY_PARTITIONS = 8
 SYNC_LIMIT_S = 30.0
 LARGEST_SEQUENCE = 2**31 - 1
@@ -232,6 +234,17 @@ def _fetch(at: Inside, batch_bytes: int) -> Callable[[], None]:
     return _rounds(at, [frames.fetch(4, name, first) for first in range(0, RECORDS - per_batch, per_batch)])
 
 
+def _fetch_converted(at: Inside, *, remembered: bool) -> Callable[[], None]:
+    """From the beginning again and again: what a log of magic 1 gives to those who read v2."""
+    name = at.topic("old")
+    for frame in fill.requests(name, OLD_RECORDS, 100, OLD_SET_BYTES, old=True):
+        at.send(frame, 1)
+    if not remembered:
+        at.broker.logs.resources.converted.limit_bytes = 0
+    frame = frames.fetch(4, name, 0)
+    return lambda: at.send(frame, 1)
+
+
 def _look_up(at: Inside, batch_bytes: int) -> Callable[[], None]:
     name = _filled(at, batch_bytes)
     return _rounds(
@@ -249,6 +262,10 @@ def _commit(at: Inside) -> Callable[[], None]:
 
 def _produce_compressed(at: Inside, codec: str) -> Callable[[], None]:
     return _produce(at, frames.compressed(frames.batch(_values(1000), _now_ms()), codec), 7)
+
+
+def _produce_wrapped(at: Inside, codec: str) -> Callable[[], None]:
+    return _produce(at, frames.wrapped(frames.message_set(_values(100), _now_ms()), codec), 2)
 
 
 class Session:
@@ -354,8 +371,36 @@ CASES: dict[str, tuple[str, int, Callable[[Inside], Callable[[], None]]]] = {
         1,
         lambda at: _produce(at, frames.message_set(_values(100), _now_ms()), 2),
     ),
+    "old-one": (
+        "Produce v2, one message of 100 B magic 1",
+        1,
+        lambda at: _produce(at, frames.message_set(_values(1), _now_ms()), 2),
+    ),
+    "old-mixed": (
+        "Produce v2, 100 messages of 20 to 600 B magic 1",
+        1,
+        lambda at: _produce(at, frames.message_set(frames.mixed_values(100), _now_ms(), 1), 2),
+    ),
+    **{
+        f"old-{codec}": (
+            f"Produce v2, 100 x 100 B magic 1, {codec}",
+            1,
+            partial(_produce_wrapped, codec=codec),
+        )
+        for codec in ("gzip", "lz4")
+    },
     "fetch-16kb": ("Fetch v4, 1 MiB of 16 KB batches", 1, lambda at: _fetch(at, 16384)),
     "fetch-1mb": ("Fetch v4, one 1 MB batch", 1, lambda at: _fetch(at, 1_000_000)),
+    "fetch-old": (
+        "Fetch v4, 1 MiB of v2 batches made of magic 1 and remembered",
+        1,
+        lambda at: _fetch_converted(at, remembered=True),
+    ),
+    "fetch-old-first": (
+        "Fetch v4, 1 MiB of v2 batches to be made of magic 1",
+        1,
+        lambda at: _fetch_converted(at, remembered=False),
+    ),
     "session-idle": (
         f"Fetch v7 in a session of {SESSION_PARTITIONS:,} partitions that waits in vain",
         1,

@@ -6,10 +6,11 @@ computed, which is most of the cost.
 """
 
 import struct
+from collections import deque
 from collections.abc import Sequence
+from itertools import repeat
 from zlib import crc32
 
-from horolog.protocol.records.compression import CODEC_MASK
 from horolog.protocol.records.head import (
     CRC,
     LENGTH,
@@ -19,20 +20,21 @@ from horolog.protocol.records.head import (
     MESSAGE_ATTRIBUTES_AT,
     MESSAGE_COVERED_FROM,
     MESSAGE_CRC_AT,
-    MESSAGE_FROM_LENGTH,
     MESSAGE_KEY_AT,
     MESSAGE_TIMESTAMP_AT,
     OFFSET,
     SMALLEST_MESSAGE_LENGTH,
 )
 from horolog.protocol.records.timestamps import TIMESTAMP_TYPE_BIT
+from horolog.protocol.records.walk_set import walk_set
 
 Plain = tuple[Sequence[int], Sequence[int]]  # where messages begin, a range if all are alike; and their times
 
 _VALUE_LENGTH_AT = MESSAGE_KEY_AT[1] + LENGTH.size  # if the key is null
 _SMALLEST = LENGTH_ENDS_AT + SMALLEST_MESSAGE_LENGTH[1]
-_CODEC_AND_TYPE = CODEC_MASK | TIMESTAMP_TYPE_BIT
 _FEWEST_ALIKE = 8
+_MOST_REMEMBERED = 128
+"""`struct.unpack` remembers a hundred forms, which those of more messages would make too large."""
 _TYPE_AND_TIME = struct.Struct(">Bq")
 # The bytes that say how a message is laid out: size, magic and attributes, key length.
 _LAYOUT = (
@@ -42,46 +44,14 @@ _LAYOUT = (
 )
 
 
-def read_plain(data: bytearray, largest_bytes: int, *, keys_needed: bool) -> Plain | None:
+def read_plain(data: bytes, largest_bytes: int, *, keys_needed: bool) -> Plain | None:
     """The places and times of the messages; None unless all are whole, plain and without a fault."""
-    return _read_alike(data, largest_bytes, keys_needed=keys_needed) or _read_each(
+    return _read_alike(data, largest_bytes, keys_needed=keys_needed) or walk_set(
         data, largest_bytes, keys_needed=keys_needed
     )
 
 
-def _read_each(data: bytearray, largest_bytes: int, *, keys_needed: bool) -> Plain | None:
-    starts: list[int] = []
-    timestamps: list[int] = []
-    view = memoryview(data)
-    end = len(data)
-    last_start = end - _SMALLEST
-    position = 0
-    while position <= last_start:
-        size, crc, magic, attributes, timestamp, key_length, value_length = MESSAGE_FROM_LENGTH.unpack_from(
-            data, position + LENGTH_AT
-        )
-        stop = position + LENGTH_ENDS_AT + size
-        if magic != 1 or attributes & _CODEC_AND_TYPE or not _SMALLEST <= stop - position <= largest_bytes:
-            return None
-        if stop > end or crc32(view[position + MESSAGE_COVERED_FROM : stop]) != crc:
-            return None
-        value_at = position + _VALUE_LENGTH_AT
-        if key_length >= 0:
-            value_at += key_length
-            if value_at + LENGTH.size > stop:
-                return None
-            (value_length,) = LENGTH.unpack_from(data, value_at)
-        elif keys_needed:
-            return None
-        if value_at + LENGTH.size + value_length > stop:
-            return None
-        starts.append(position)
-        timestamps.append(timestamp)
-        position = stop
-    return (starts, timestamps) if starts and position == end else None
-
-
-def _read_alike(data: bytearray, largest_bytes: int, *, keys_needed: bool) -> Plain | None:
+def _read_alike(data: bytes, largest_bytes: int, *, keys_needed: bool) -> Plain | None:
     """The same for messages of one layout; None also if they are not."""
     if len(data) < _FEWEST_ALIKE * _SMALLEST:
         return None
@@ -89,8 +59,7 @@ def _read_alike(data: bytearray, largest_bytes: int, *, keys_needed: bool) -> Pl
     if not _SMALLEST <= stride <= largest_bytes or len(data) % stride or len(data) < _FEWEST_ALIKE * stride:
         return None
     count = len(data) // stride
-    first = _read_each(data[:stride], largest_bytes, keys_needed=keys_needed)
-    if first is None:
+    if walk_set(data[:stride], largest_bytes, keys_needed=keys_needed) is None:
         return None
     key_length = max(LENGTH.unpack_from(data, MESSAGE_KEY_AT[1])[0], 0)
     value_at = _VALUE_LENGTH_AT + key_length
@@ -98,15 +67,14 @@ def _read_alike(data: bytearray, largest_bytes: int, *, keys_needed: bool) -> Pl
         column = data[at::stride]
         if column != column[:1] * count:
             return None
-    view = memoryview(data)
-    size = stride - MESSAGE_COVERED_FROM
-    crcs = [crc32(view[start : start + size]) for start in range(MESSAGE_COVERED_FROM, len(data), stride)]
-    if list(struct.unpack(f">{count}I", _words(data, MESSAGE_CRC_AT, stride, 4))) != crcs:
+    form = ">" + f"{MESSAGE_CRC_AT}xI{stride - MESSAGE_COVERED_FROM}s" * count
+    found = struct.unpack(form, data) if count <= _MOST_REMEMBERED else struct.Struct(form).unpack(data)
+    if found[::2] != tuple(map(crc32, found[1::2])):
         return None
     return range(0, len(data), stride), struct.unpack(f">{count}q", _words(data, MESSAGE_TIMESTAMP_AT, stride, 8))
 
 
-def _words(data: bytearray, at: int, stride: int, width: int) -> bytearray:
+def _words(data: bytes, at: int, stride: int, width: int) -> bytearray:
     """The `width` bytes at one place of every message, one after the other."""
     words = bytearray(len(data) // stride * width)
     for byte in range(width):
@@ -120,7 +88,7 @@ def _set_words(data: bytearray, at: int, stride: int, words: bytes) -> None:
         data[at + byte :: stride] = words[byte::width]
 
 
-def read_offsets(data: bytearray, starts: Sequence[int]) -> Sequence[int]:
+def read_offsets(data: bytes, starts: Sequence[int]) -> Sequence[int]:
     if isinstance(starts, range):
         return struct.unpack(f">{len(starts)}q", _words(data, 0, starts.step, 8))
     return [OFFSET.unpack_from(data, start)[0] for start in starts]
@@ -132,8 +100,7 @@ def number(data: bytearray, starts: Sequence[int], first_offset: int) -> None:
     if isinstance(starts, range):
         _set_words(data, 0, starts.step, struct.pack(f">{len(offsets)}q", *offsets))
         return
-    for start, offset in zip(starts, offsets, strict=True):
-        OFFSET.pack_into(data, start, offset)
+    deque(map(OFFSET.pack_into, repeat(data), starts, offsets), 0)
 
 
 def stamp(data: bytearray, starts: Sequence[int], append_time: int) -> None:

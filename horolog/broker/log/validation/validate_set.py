@@ -64,6 +64,7 @@ from horolog.protocol.records.timestamps import (
 PRODUCER_CODEC = "producer"  # the setting that keeps whatever codec the producer chose
 _PLAIN_CODECS = frozenset({PRODUCER_CODEC, *(name for name, codec in CODEC_NAMES.items() if codec == Codec.NONE)})
 _TYPE_AND_TIME = struct.Struct(">Bq")
+_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
 def check_set(records: Buffer, next_offset: int, config: TopicConfig, now_ms: int, *, leader_epoch: int) -> Validated:
@@ -81,7 +82,7 @@ def _check_in_place(records: Buffer, next_offset: int, config: TopicConfig, now_
     if records[MESSAGE_ATTRIBUTES_AT] & CODEC_MASK:
         return _check_wrapper(bytes(records), next_offset, config, now_ms)
     if config.compression in _PLAIN_CODECS:
-        return _check_plain(bytearray(records), next_offset, config, now_ms)
+        return _check_plain(bytes(records), next_offset, config, now_ms)
     return None
 
 
@@ -102,23 +103,27 @@ def check_size(size_bytes: int, config: TopicConfig) -> None:
         )
 
 
-def _check_plain(data: bytearray, next_offset: int, config: TopicConfig, now_ms: int) -> Validated | None:
+def _check_plain(data: bytes, next_offset: int, config: TopicConfig, now_ms: int) -> Validated | None:
     found = read_plain(data, config.max_message_bytes, keys_needed=config.compact)
     if found is None:
         return None
     starts, timestamps = found
+    append_time = NO_TIMESTAMP
+    kept = bytearray(data)
     if config.log_append_time:
+        append_time = now_ms
         timestamps = (now_ms,) * len(starts)
-        stamp(data, starts, now_ms)
+        stamp(kept, starts, now_ms)
     elif _is_untimely(timestamps, config, now_ms):
         return None
-    number(data, starts, next_offset)
-    append_time = now_ms if config.log_append_time else NO_TIMESTAMP
-    return _stored(data, starts, timestamps, next_offset, append_time, config)
+    number(kept, starts, next_offset)
+    return _stored(kept, starts, timestamps, next_offset, append_time, config)
 
 
 def _check_wrapper(data: bytes, next_offset: int, config: TopicConfig, now_ms: int) -> Validated | None:
     """A wrapper may stay as it is if it is alone, in the codec that the topic wants, and its messages are numbered from 0."""
+    if is_cut_short(data, 0):
+        return None
     wrapper = read_message(data)
     if (
         wrapper.value is None
@@ -129,7 +134,7 @@ def _check_wrapper(data: bytes, next_offset: int, config: TopicConfig, now_ms: i
         or not crc_matches(data, 0, wrapper.size_bytes)
     ):
         return None
-    content = bytearray(decompress(wrapper.codec, wrapper.value, magic=wrapper.magic))
+    content = decompress(wrapper.codec, wrapper.value, magic=wrapper.magic)
     found = read_plain(content, len(content), keys_needed=config.compact)
     if found is None:
         return None
@@ -314,21 +319,29 @@ def _stored(
     magic: int = 1,
 ) -> Validated:
     """The verdict on records that are stored as plain messages, which begin at `starts` and have these times."""
-    marks = _marks(starts, timestamps, first_offset, config.index_interval_bytes)
-    largest = max(marks, key=attrgetter("max_timestamp")) if len(marks) > 1 else marks[0]
-    return Validated(
-        data,
-        len(data),
-        first_offset,
-        marks[-1].last_offset,
-        len(starts),
-        largest.max_timestamp,
-        largest.max_timestamp_offset,
-        timestamps[0],
-        append_time,
-        marks,
-        (),
-        magic,
+    last_offset = first_offset + len(starts) - 1
+    if starts[-1] <= config.index_interval_bytes:  # one place, as of most sets
+        marks: Sequence[Mark] = ()
+        highest, highest_at = _first_highest(timestamps, first_offset)
+    else:
+        marks = _marks(starts, timestamps, first_offset, config.index_interval_bytes)
+        _, _, _, highest, highest_at = max(marks, key=attrgetter("max_timestamp"))
+    return _new_tuple(
+        Validated,
+        (
+            data,
+            len(data),
+            first_offset,
+            last_offset,
+            len(starts),
+            highest,
+            highest_at,
+            timestamps[0],
+            append_time,
+            marks,
+            (),
+            magic,
+        ),
     )
 
 
@@ -338,10 +351,14 @@ def _marks(starts: Sequence[int], timestamps: Sequence[int], first_offset: int, 
     begin = 0
     while begin < len(starts):
         stop = bisect_right(starts, starts[begin] + interval_bytes, begin)
-        times = timestamps[begin:stop]
-        highest = max(times)
-        at = first_offset + begin + times.index(highest)
-        last_offset = first_offset + stop - 1
-        marks.append(Mark(starts[begin], first_offset + begin, last_offset, max(highest, NO_TIMESTAMP), at))
+        highest, highest_at = _first_highest(timestamps[begin:stop], first_offset + begin)
+        fields = (starts[begin], first_offset + begin, first_offset + stop - 1, highest, highest_at)
+        marks.append(_new_tuple(Mark, fields))
         begin = stop
     return marks
+
+
+def _first_highest(timestamps: Sequence[int], first_offset: int) -> tuple[int, int]:
+    """The largest time, at least that of none, and the first offset that has it."""
+    highest = max(timestamps)
+    return max(highest, NO_TIMESTAMP), first_offset + timestamps.index(highest)

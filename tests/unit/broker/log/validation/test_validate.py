@@ -414,7 +414,10 @@ class TestOldFormats:
         snappy = message_set.encode_wrapper([Record(0, 5, 0, None, b"v")], 1, Codec.SNAPPY)
         assert raw.read_set(stored(wrapped([5]) + snappy))[0][2] == Codec.SNAPPY
 
-    @pytest.mark.parametrize("sent", [b"", b"\x00" * 11, plain([5])[:-1], plain([5])[:20]])
+    @pytest.mark.parametrize(
+        "sent",
+        [b"", b"\x00" * 11, plain([5])[:-1], plain([5])[:20], wrapped([5])[:-1], wrapped([5])[:20]],
+    )
     def test_nothing_whole_is_an_empty_set(self, sent):
         checked = verdict(sent, version=2)
         assert (checked.data, checked.count, checked.size_bytes, checked.marks) == (b"", 0, 0, ())
