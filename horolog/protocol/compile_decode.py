@@ -173,7 +173,7 @@ class _DecoderWriter:
         tagged, places = [], []
         for declared in struct.FIELDS.values():
             self.path.append(declared.name)
-            place = f"{target}_{declared.name}" if self.flat else f"{target}.{declared.name}"
+            place = self._place(target, declared)
             places.append(place)
             present = self.version in declared.versions
             if present and declared.tag is None:
@@ -189,6 +189,10 @@ class _DecoderWriter:
         if self.flat:
             self.sheet.line(f"{target} = ({', '.join(places)},)")
 
+    def _place(self, target: str, declared: Field) -> str:
+        """Where the value of a field is put: into the object, or aside until the tuple is made."""
+        return f"{target}_{declared.name}" if self.flat else f"{target}.{declared.name}"
+
     def _set_default(self, declared: Field, target: str) -> None:
         if declared.fresh:
             value = "[]"
@@ -203,18 +207,20 @@ class _DecoderWriter:
         self._flush()
         with self.sheet.block("if n:"):
             if tagged:
-                assert not self.flat, f"{self.cls.__name__} has tags that a flat decoder would lose"
                 reader = f"read_tags_{len(self.tag_readers)}"
                 self.tag_readers.append((reader, tagged, list(self.path)))
+                places = ", ".join(self._place(target, declared) for declared in tagged)
                 view = ", view" if self.records else ""
-                self.sheet.line(f"pos = {reader}({target}, data, pos, n, limit{view})")
+                self.sheet.line(f"{places}, pos = {reader}({places}, data, pos, n, limit{view})")
             else:
                 self.sheet.line("pos = skip_tags(data, pos, n, limit)")
 
     def _tag_reader(self, name: str, tagged: list[Field]) -> None:
+        """Given the values that stand where the tags do not say otherwise; it gives those that are to stand, and the position."""
         line = self.sheet.line
         view = ", view" if self.records else ""
-        with self.sheet.block(f"def {name}(m0, data, pos, count, limit{view}):"):
+        values = ", ".join(f"tagged_{declared.name}" for declared in tagged)
+        with self.sheet.block(f"def {name}({values}, data, pos, count, limit{view}):"):
             line(f"left = {MAX_OBJECTS}")  # anew: no schema has lists in the tags of a list's elements
             with self.sheet.block("if count > 127:"):
                 line("count, pos = rest_of_varint(data, pos)")
@@ -225,14 +231,14 @@ class _DecoderWriter:
                 for declared in tagged:
                     self.path.append(declared.name)
                     with self.sheet.block(f"{keyword} number == {declared.tag}:"):
-                        self._field(declared, f"m0.{declared.name}", 0)
+                        self._field(declared, f"tagged_{declared.name}", 0)
                         self._flush()
                         line(f"check_tag_end({self._name()}, pos, stop)")
                     self.path.pop()
                     keyword = "elif"
                 with self.sheet.block("else:"):
                     line("pos = stop")
-            line("return pos")
+            line(f"return {values}, pos")
 
     # -- fields
 

@@ -9,6 +9,9 @@
 - v4+: the leader epoch is checked and answered. A partition named twice in v1+ is answered once, with INVALID_REQUEST.
 - A topic that stores magic 0 has no times: UNSUPPORTED_FOR_MESSAGE_FORMAT for targets by time.
 - v10's timeout is not used: an answer never waits.
+
+Requests and answers are flat: tuples of the fields that `protocol.messages.list_offsets` declares, in their order. The names of
+the types below stand for them.
 """
 
 from __future__ import annotations
@@ -22,14 +25,6 @@ from horolog.broker.handlers.lookup import epoch_error, find_partition, storage_
 from horolog.broker.log.partition import Partition, lookups
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsPartitionResponse,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-    ListOffsetsTopicResponse,
-)
 
 LATEST, EARLIEST, LARGEST_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 FIRST_VERSION_OF_TARGET = {
@@ -43,46 +38,55 @@ FIRST_VERSION_OF_TARGET = {
 FIRST_VERSION_WITH_EPOCH = 4
 READ_COMMITTED = 1
 NONE = -1
+NO_THROTTLING_MS = 0
+
+Asked = tuple[int, int, int, int]
+"""A partition's number, its leader epoch as the client knows it, the target, and how many offsets v0 wants."""
+AskedTopic = tuple[str, list[Asked]]
+ListOffsetsRequest = tuple[int, int, list[AskedTopic], int]
+"""Replica, isolation level, topics, timeout."""
+
+Answer = tuple[int, int, Sequence[int], int, int, int]
+"""A partition's number, error code, the offsets that v0 wants, and of the record found timestamp, offset and leader epoch."""
+ListOffsetsResponse = tuple[int, list[tuple[str, list[Answer]]]]
+"""Throttle time, topics."""
 
 
 def handle(broker: BrokerView, request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+    _, isolation_level, topics, _ = request
     version = context.version
     if version == 0:
-        return _answer_v0(broker, request)
-    committed = request.isolation_level == READ_COMMITTED
-    twice = _named_twice(request.topics)
-    topics = []
-    for topic in request.topics:
-        name, asked = topic.name, topic.partitions
-        if twice:
-            asked = list({each.partition_index: each for each in asked}.values())
+        return _answer_v0(broker, topics)
+    cluster, committed = broker.cluster, isolation_level == READ_COMMITTED
+    twice = _named_twice(topics)
+    answered: list[tuple[str, list[Answer]]] = []
+    for name, every in topics:
+        asked = list({each[0]: each for each in every}.values()) if twice else every
         answers = [
-            _failed(each.partition_index, ErrorCode.INVALID_REQUEST)
-            if twice and (name, each.partition_index) in twice
-            else _answer(broker.cluster, name, each, version, committed)
+            _failed(each[0], ErrorCode.INVALID_REQUEST)
+            if twice and (name, each[0]) in twice
+            else _answer(cluster, name, each, version, committed)
             for each in asked
         ]
-        topics.append(ListOffsetsTopicResponse(name=name, partitions=answers))
-    return ListOffsetsResponse(topics=topics)
+        answered.append((name, answers))
+    return NO_THROTTLING_MS, answered
 
 
-def _named_twice(topics: Sequence[ListOffsetsTopic]) -> set[tuple[str, int]]:
-    if len(topics) == 1 and len(topics[0].partitions) == 1:
+def _named_twice(topics: Sequence[AskedTopic]) -> set[tuple[str, int]]:
+    if len(topics) == 1 and len(topics[0][1]) == 1:
         return set()
-    counts = Counter((topic.name, each.partition_index) for topic in topics for each in topic.partitions)
+    counts = Counter((name, each[0]) for name, asked in topics for each in asked)
     return {key for key, count in counts.items() if count > 1}
 
 
-def _answer(
-    cluster: Cluster, name: str, asked: ListOffsetsPartition, version: int, committed: bool
-) -> ListOffsetsPartitionResponse:
-    index, target = asked.partition_index, asked.timestamp
+def _answer(cluster: Cluster, name: str, asked: Asked, version: int, committed: bool) -> Answer:
+    index, current_epoch, target, _ = asked
     if target < 0 and version < FIRST_VERSION_OF_TARGET.get(target, version + 1):
         return _failed(index, ErrorCode.UNSUPPORTED_VERSION)
     partition = find_partition(cluster, name, index)
     if isinstance(partition, ErrorCode):
         return _failed(index, partition)
-    stale = epoch_error(partition, asked.current_leader_epoch)
+    stale = epoch_error(partition, current_epoch)
     if stale is not None:
         return _failed(index, stale)
     if partition.config.stored_magic == 0 and (target >= 0 or target == LARGEST_TIMESTAMP):
@@ -91,13 +95,7 @@ def _answer(
         timestamp, offset, leader_epoch = look_up(partition, target, committed)
     except StorageFault as fault:
         return _failed(index, storage_error(partition, fault))
-    return ListOffsetsPartitionResponse(
-        partition_index=index,
-        error_code=ErrorCode.NONE,
-        timestamp=timestamp,
-        offset=offset,
-        leader_epoch=leader_epoch if version >= FIRST_VERSION_WITH_EPOCH else NONE,
-    )
+    return index, ErrorCode.NONE, (), timestamp, offset, leader_epoch if version >= FIRST_VERSION_WITH_EPOCH else NONE
 
 
 def look_up(partition: Partition, target: int, committed: bool) -> tuple[int, int, int]:
@@ -118,36 +116,26 @@ def look_up(partition: Partition, target: int, committed: bool) -> tuple[int, in
     return found.timestamp, found.offset, found.leader_epoch
 
 
-def _failed(index: int, code: ErrorCode) -> ListOffsetsPartitionResponse:
-    return ListOffsetsPartitionResponse(
-        partition_index=index, error_code=code, timestamp=NONE, offset=NONE, leader_epoch=NONE, old_style_offsets=[]
-    )
+def _failed(index: int, code: ErrorCode) -> Answer:
+    return index, code, (), NONE, NONE, NONE
 
 
-def _answer_v0(broker: BrokerView, request: ListOffsetsRequest) -> ListOffsetsResponse:
+def _answer_v0(broker: BrokerView, topics: Sequence[AskedTopic]) -> ListOffsetsResponse:
     now_ms = broker.clock.wall_ms()
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[_offsets_before(broker.cluster, topic.name, each, now_ms) for each in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
+    return NO_THROTTLING_MS, [
+        (name, [_offsets_before(broker.cluster, name, each, now_ms) for each in asked]) for name, asked in topics
+    ]
 
 
-def _offsets_before(
-    cluster: Cluster, name: str, asked: ListOffsetsPartition, now_ms: int
-) -> ListOffsetsPartitionResponse:
-    index = asked.partition_index
+def _offsets_before(cluster: Cluster, name: str, asked: Asked, now_ms: int) -> Answer:
+    index, _, timestamp, max_count = asked
     partition = find_partition(cluster, name, index)
     if isinstance(partition, ErrorCode):
         return _failed(index, partition)
-    if asked.max_num_offsets < 0:
+    if max_count < 0:
         return _failed(index, ErrorCode.UNKNOWN_SERVER_ERROR)
     try:
-        offsets = lookups.offsets_before(partition, asked.timestamp, asked.max_num_offsets, now_ms)
+        offsets = lookups.offsets_before(partition, timestamp, max_count, now_ms)
     except StorageFault as fault:
         return _failed(index, storage_error(partition, fault))
-    return ListOffsetsPartitionResponse(partition_index=index, error_code=ErrorCode.NONE, old_style_offsets=offsets)
+    return index, ErrorCode.NONE, offsets, NONE, NONE, NONE

@@ -8,7 +8,7 @@ from horolog.broker.clock import ManualClock
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.placement import SoleBroker
 from horolog.protocol.apis import API
-from horolog.protocol.compile import decode, encode
+from horolog.protocol.compile import decode, decoder, encode, encoder, flat_decoder, flat_encoder
 from tests.unit.broker.cluster_stand_ins import Machine
 
 
@@ -44,8 +44,11 @@ class StandIn:
         api = API[key]
         handler = HANDLERS[key]
         assert handler.min_version <= version <= handler.max_version
-        request = decode(api.request, version, encode(api.request(**fields), version))
+        read = (flat_decoder if handler.flat else decoder)(api.request, version)
+        request, _ = read(encode(api.request(**fields), version), 0)
         replies = []
         context = Context(version=version, listener="PLAINTEXT", client_id="test", reply=replies.append)
         answer = handler.function(self, request, context) or replies.pop()
-        return decode(api.response, version, encode(answer, version))
+        parts = []
+        (flat_encoder if handler.flat else encoder)(api.response, version)(answer, parts)
+        return decode(api.response, version, b"".join(parts))
