@@ -21,7 +21,7 @@ BOUNDS = {
     "idempotent": 59,
     "all": 70,
     "fetch": 62,
-    "list offsets": 72,
+    "list offsets": 52,
 }
 
 

@@ -43,8 +43,14 @@ def ends_in_order(entries: Entries) -> bool:
     return len(entries) % ENTRY.size == 0 and before < last and at < behind
 
 
-def last_at_or_before(entries: Entries, relative_offset: int) -> int:
-    """The number of the last entry whose offset is not greater; -1 if there is none."""
+def last_at_or_before(entries: Entries, relative_offset: int, guess: int = -1) -> int:
+    """The number of the last entry whose offset is not greater; -1 if there is none. A guess that holds saves the search."""
+    following = (guess + 1) * 8
+    if (
+        0 < following < len(entries)
+        and _read_int(entries, guess * 8)[0] <= relative_offset < _read_int(entries, following)[0]
+    ):
+        return guess
     return bisect_right(range(len(entries) // 8), relative_offset, key=lambda n: _read_int(entries, n * 8)[0]) - 1
 
 

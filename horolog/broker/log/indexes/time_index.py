@@ -58,9 +58,9 @@ def ends_in_order(entries: Entries) -> bool:
     return bool(before < last and at < behind)
 
 
-def first_at_or_after(entries: Entries, timestamp: int) -> tuple[int, int] | None:
-    """The first entry (timestamp, relative offset) that is not before `timestamp`."""
+def first_at_or_after(entries: Entries, timestamp: int) -> tuple[int, int, int] | None:
+    """The first entry (its number, timestamp, relative offset) that is not before `timestamp`."""
     number = bisect_left(range(len(entries) // 12), timestamp, key=lambda n: _read_timestamp(entries, n * 12)[0])
     if number * 12 >= len(entries):
         return None
-    return _read_entry(entries, number * 12)
+    return number, *_read_entry(entries, number * 12)

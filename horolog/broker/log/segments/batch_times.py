@@ -3,8 +3,9 @@
 Three ways, by what the batch is:
 
 - A small plain v2 batch is walked, record by record, until the answer is met: about 0.2 microseconds each.
-- A larger plain v2 batch is walked once to take `Samples`: every 16 records the largest time so far and the place in the
-  file. From then on a look-up is a binary search, a read of some kilobytes and a walk over at most 16 records.
+- Of a larger plain v2 batch `Samples` are taken: every 16 records the largest time so far and the place in the file. Where
+  there are some a look-up is a binary search, a read of some kilobytes and a walk over at most 16 records; the first to come
+  further walks on from the last of them.
 - A compressed batch or set is opened once for its `Highs`, the records that are later than all before them; only they can
   be an answer, and their times increase, so a look-up is a binary search.
 
@@ -64,20 +65,41 @@ class Highs:
 
 
 class Samples:
-    """Of every 16 records of a plain v2 batch: where they begin, and the largest time up to and including them."""
+    """Of every 16 records of a plain v2 batch: where they begin, and the largest time up to and including them.
 
-    __slots__ = ("header", "positions", "timestamps")
+    They are taken as far as look-ups have come, so that the first one in a batch walks no further than to its answer.
+    """
+
+    __slots__ = ("_highest", "_left", "header", "positions", "timestamps")
 
     def __init__(self, header: BatchHeader) -> None:
         self.header = header
-        self.positions: array[int] = array("q")  # from the start of the batch; one more than there are samples
+        self.positions: array[int] = array("q", (HEADER_BYTES,))  # in the batch; the last is that of the next sample
         self.timestamps: array[int] = array("q")
+        self._highest = _doubled(-1, header)
+        self._left = header.count
 
     def __len__(self) -> int:
-        return len(self.positions)
+        """How many times there are once all are taken."""
+        return (self.header.count + RECORDS_PER_SAMPLE - 1) // RECORDS_PER_SAMPLE
+
+    def lacks(self, timestamp: int) -> bool:
+        """Whether samples that are not taken yet decide where the answer is."""
+        timestamps = self.timestamps
+        return self._left > 0 and not (timestamps and timestamps[-1] >= timestamp)
+
+    def walk_on(self, data: Buffer, start: int, timestamp: int) -> None:
+        """Take samples until one reaches a time; `data` is the batch from the place `start` on. Raises DecodeError."""
+        position = self.positions[-1] - start
+        while self.lacks(timestamp):
+            count = min(RECORDS_PER_SAMPLE, self._left)
+            position, self._highest = _walk(data, position, count, self._highest, None)
+            self._left -= count
+            self.positions.append(position + start)
+            self.timestamps.append(self.header.base_timestamp + (self._highest >> 1))
 
     def span_for(self, timestamp: int) -> tuple[int, int, int] | None:
-        """(count, start, end) of the records among which the answer is; None if it is not in this batch."""
+        """(count, start, end) of the records among which the answer is; None if it is not in what has been walked."""
         number = bisect_left(self.timestamps, timestamp)
         if number == len(self.timestamps):
             return None
@@ -140,19 +162,6 @@ def _highs_of_batch(data: Buffer) -> Highs:
     return highs
 
 
-def samples_of(data: Buffer) -> Samples:
-    """The samples of a whole plain v2 batch with CreateTime. Raises DecodeError."""
-    header = read_header(data)
-    samples = Samples(header)
-    position, highest = HEADER_BYTES, _doubled(-1, header)
-    for first in range(0, header.count, RECORDS_PER_SAMPLE):
-        samples.positions.append(position)
-        position, highest = _walk(data, position, min(RECORDS_PER_SAMPLE, header.count - first), highest, [])
-        samples.timestamps.append(header.base_timestamp + (highest >> 1))
-    samples.positions.append(position)
-    return samples
-
-
 def find_record(data: Buffer, position: int, count: int, header: BatchHeader, timestamp: int) -> Place | None:
     """The first of `count` records that is not before a time; `data` holds them from `position` on. Raises DecodeError."""
     found: list[tuple[int, int]] = []
@@ -173,11 +182,11 @@ def _walk(
     position: int,
     count: int,
     above: int,
-    found: list[tuple[int, int]],
+    found: list[tuple[int, int]] | None,
     *,
     only_first: bool = False,
 ) -> tuple[int, int]:
-    """Go over `count` records and collect those later than all before them and than `above`: (doubled time, offset's place).
+    """Go over `count` records; into `found` go those later than all before them and than `above`: (doubled time, offset's place).
 
     Gives the position behind the last record and the largest doubled time. The tight loop of look-ups: length and time are
     unpacked in place as long as their varints have at most two and three bytes.
@@ -209,9 +218,10 @@ def _walk(
                 raw = -1 - raw
             if raw > above:
                 above = raw
-                found.append((raw, at))
-                if only_first:
-                    break
+                if found is not None:
+                    found.append((raw, at))
+                    if only_first:
+                        break
     except IndexError:
         raise DecodeError("a record runs past the end of its batch") from None
     return position, above

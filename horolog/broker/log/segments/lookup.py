@@ -7,7 +7,7 @@ begins at that batch and meets the answer within about two index intervals; how 
 times are, plays no part.
 
 Where batches are large each has an entry, and the batch at entry j holds the answer if it follows the one at entry j-1 and
-reaches the target. If its samples are remembered that is known without a look at the file.
+reaches the target. So it is looked at first, in one read; if its samples are remembered, in none.
 
 Which batches are looked into is decided by their headers: control batches, batches that the cleaner has emptied (their
 header still shows a time) and messages without a time are passed over, and so are all whose largest time is before the target.
@@ -25,15 +25,29 @@ from horolog.broker.log.segments.batch_times import (
     TimesCache,
     find_record,
     highs_of,
-    samples_of,
 )
 from horolog.broker.log.segments.index_loading import indexes_of
 from horolog.broker.log.segments.reader import heads_from
 from horolog.broker.log.segments.segment import Segment
+from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.batch import read_header
 from horolog.protocol.records.compression import CODEC_MASK
-from horolog.protocol.records.head import HEADER_BYTES, NO_OFFSET, Head
+from horolog.protocol.records.head import (
+    ATTRIBUTES_LOW_AT,
+    BATCH_MAGIC,
+    CONTROL_BIT,
+    HEADER_BYTES,
+    MAGIC_AT,
+    NO_OFFSET,
+    Head,
+)
+from horolog.protocol.records.record import MAX_INT64
+
+WALKED_AT_ONCE_BYTES = 64 * 1024
+"""A plain batch above this size is walked to its end when it is first looked into: each part of the way would read all that follows."""
+
+NOT_PLAIN = CODEC_MASK | LOG_APPEND_TIME_BIT | CONTROL_BIT
 
 
 class Found(NamedTuple):
@@ -49,7 +63,8 @@ def start_number(offset_entries: bytes | bytearray, time_entries: bytes | bytear
     entry = time_index.first_at_or_after(time_entries, timestamp)
     if entry is None:
         return len(offset_entries) // offset_index.ENTRY.size - 1
-    return offset_index.last_at_or_before(offset_entries, entry[1]) - 1
+    number, _, offset = entry
+    return offset_index.last_at_or_before(offset_entries, offset, guess=number) - 1  # where times only grow it is that
 
 
 def start_position(offset_entries: bytes | bytearray, time_entries: bytes | bytearray, timestamp: int) -> int:
@@ -64,12 +79,9 @@ def first_in_segment(
     offsets, times = indexes_of(segment)
     entries = offsets.entries
     number = start_number(entries, times.entries, timestamp)
-    remembered = _remembered_at(segment, entries, number + 1, timestamp, start_offset, cache)
-    if remembered is not None:
-        position, samples = remembered
-        place = _in_samples(segment, position, samples, timestamp)
-        if place is not None:
-            return Found(*place, samples.header.leader_epoch) if place.offset < end_offset else None
+    at_once = _at_entry(segment, entries, number + 1, timestamp, start_offset, cache)
+    if at_once is not None:
+        return at_once if at_once.offset < end_offset else None
     for head in heads_from(segment, offset_index.position_of(entries, number)):
         if head.max_timestamp < timestamp or head.last_offset < start_offset:
             if head.base_offset >= end_offset:
@@ -78,26 +90,53 @@ def first_in_segment(
         try:
             found = _in_batch(segment, head, timestamp, start_offset, cache)
         except DecodeError as error:
-            raise segment.suspected(f"damaged at {head.position}: {error}") from error
+            raise _damaged(segment, head.position, error) from error
         if found is not None:
             return Found(*found, head.leader_epoch) if found.offset < end_offset else None
     return None
 
 
-def _remembered_at(
+def _at_entry(
     segment: Segment, entries: bytes | bytearray, number: int, timestamp: int, start_offset: int, cache: TimesCache
-) -> tuple[int, Samples] | None:
-    """The position and samples of the batch at an offset entry, if they say that the first record at or after a time is in it."""
+) -> Found | None:
+    """The first record at or after a time, if the batch at an offset entry is a plain one of some size and tells that it is in it."""
     if not 0 < number < len(entries) // offset_index.ENTRY.size:
         return None
     position = offset_index.position_of(entries, number)
-    samples = cache.get(segment.number, position)
-    if not isinstance(samples, Samples):
-        return None
-    base_offset = samples.header.base_offset
-    follows = base_offset == segment.base_offset + offset_index.offset_of(entries, number - 1) + 1
-    reaches = samples.header.max_timestamp >= timestamp
-    return (position, samples) if follows and reaches and base_offset >= start_offset else None
+    samples, data = cache.get(segment.number, position), None
+    try:
+        if samples is None:
+            samples, data = _samples_at(segment, entries, number, position)
+        if not isinstance(samples, Samples):
+            return None
+        header = samples.header
+        follows = header.base_offset == segment.base_offset + offset_index.offset_of(entries, number - 1) + 1
+        if not follows or header.max_timestamp < timestamp or header.base_offset < start_offset:
+            return None
+        if data is not None:
+            cache.put(segment.number, position, samples)
+        place = _in_samples(segment, position, samples, timestamp, data)
+    except DecodeError as error:
+        raise _damaged(segment, position, error) from error
+    return None if place is None else Found(*place, header.leader_epoch)
+
+
+def _samples_at(
+    segment: Segment, entries: bytes | bytearray, number: int, position: int
+) -> tuple[Samples | None, bytes | None]:
+    """What samples can be taken of at an offset entry, and its bytes; None if others look into that. Raises DecodeError."""
+    following = number + 1
+    is_last = following == len(entries) // offset_index.ENTRY.size
+    end = segment.size_bytes if is_last else offset_index.position_of(entries, following)
+    if not 2 * segment.index_interval_bytes < end - position <= WALKED_AT_ONCE_BYTES:  # between are many small batches
+        return None, None
+    if segment.holes or segment.unverified is not None:
+        return None, None
+    data = segment.log.pread(end - position, position)
+    if data[MAGIC_AT] != BATCH_MAGIC or data[ATTRIBUTES_LOW_AT] & NOT_PLAIN:
+        return None, None
+    header = read_header(data)
+    return (Samples(header), data) if header.count > 0 and header.size_bytes > SMALL_BATCH_BYTES else (None, None)
 
 
 def _in_batch(segment: Segment, head: Head, timestamp: int, start_offset: int, cache: TimesCache) -> Place | None:
@@ -125,19 +164,34 @@ def _among_highs(segment: Segment, head: Head, timestamp: int, start_offset: int
 
 def _among_samples(segment: Segment, head: Head, timestamp: int, cache: TimesCache) -> Place | None:
     samples = cache.get(segment.number, head.position)
+    data = None
     if not isinstance(samples, Samples):
-        samples = samples_of(segment.log.pread(head.size_bytes, head.position))
+        data = segment.log.pread(head.size_bytes, head.position)
+        samples = Samples(read_header(data))
+        if head.size_bytes > WALKED_AT_ONCE_BYTES:
+            samples.walk_on(data, 0, MAX_INT64)
         cache.put(segment.number, head.position, samples)
-    return _in_samples(segment, head.position, samples, timestamp)
+    return _in_samples(segment, head.position, samples, timestamp, data)
 
 
-def _in_samples(segment: Segment, position: int, samples: Samples, timestamp: int) -> Place | None:
+def _in_samples(
+    segment: Segment, position: int, samples: Samples, timestamp: int, data: bytes | None = None
+) -> Place | None:
+    """The first record of a batch at or after a time; `data` is that batch where it has been read. Raises DecodeError."""
+    start = 0  # of `data` in the batch
+    if samples.lacks(timestamp):
+        if data is None:
+            start = samples.positions[-1]
+            data = segment.log.pread(samples.header.size_bytes - start, position + start)
+        samples.walk_on(data, start, timestamp)
     span = samples.span_for(timestamp)
     if span is None:
         return None
-    count, start, end = span
-    data = segment.log.pread(end - start, position + start)
-    return find_record(data, 0, count, samples.header, timestamp)
+    count, at, end = span
+    if data is None:
+        start = at
+        data = segment.log.pread(end - start, position + start)
+    return find_record(data, at - start, count, samples.header, timestamp)
 
 
 def largest_in_segment(segment: Segment, start_offset: int, end_offset: int) -> int:
@@ -160,5 +214,9 @@ def _largest_in_batch(segment: Segment, head: Head, start_offset: int) -> int:
     try:
         timestamps = highs_of(data, head.magic, start_offset).timestamps
     except DecodeError as error:
-        raise segment.suspected(f"damaged at {head.position}: {error}") from error
+        raise _damaged(segment, head.position, error) from error
     return timestamps[-1] if timestamps else -1
+
+
+def _damaged(segment: Segment, position: int, error: DecodeError) -> StorageFault:
+    return segment.suspected(f"damaged at {position}: {error}")

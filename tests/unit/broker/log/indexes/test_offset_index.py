@@ -36,6 +36,8 @@ def test_searches_equal_a_linear_scan(offsets, wanted):
     entries = index_of(pairs)[1].entries
     before = [n for n, (offset, _) in enumerate(pairs) if offset <= wanted]
     assert last_at_or_before(entries, wanted) == (before[-1] if before else -1)
+    for guess in (-1, 0, len(before) - 2, len(before) - 1, len(before), len(offsets)):
+        assert last_at_or_before(entries, wanted, guess) == len(before) - 1
     assert lookup(entries, wanted) == (pairs[before[-1]][1] if before else 0)
     positions = [position for _, position in pairs if position <= wanted * 10]
     assert last_position_up_to(entries, wanted * 10) == (positions[-1] if positions else 0)

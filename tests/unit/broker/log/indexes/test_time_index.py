@@ -29,7 +29,9 @@ def test_only_later_times_get_in_and_searches_equal_a_linear_scan(offered, wante
             kept.append((timestamp, offset))
     assert list(struct.iter_unpack(">qi", index.entries)) == kept
     assert index.last_timestamp == (kept[-1][0] if kept else -1)
-    assert first_at_or_after(index.entries, wanted) == next((one for one in kept if one[0] >= wanted), None)
+    assert first_at_or_after(index.entries, wanted) == next(
+        ((number, *one) for number, one in enumerate(kept) if one[0] >= wanted), None
+    )
 
 
 def test_it_is_full_with_one_entry_less_than_fits():

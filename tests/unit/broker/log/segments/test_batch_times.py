@@ -13,7 +13,6 @@ from horolog.broker.log.segments.batch_times import (
     Samples,
     find_record,
     highs_of,
-    samples_of,
 )
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.batch import encode_batch, read_header
@@ -30,6 +29,13 @@ def rows(times, base=10, size=20):
     return [Record(base + n, time, 0, None, b"v" * (size + 37 * n % 90)) for n, time in enumerate(times)]
 
 
+def walked(data):
+    """Samples of all of a batch."""
+    samples = Samples(read_header(data))
+    samples.walk_on(data, 0, 2**63 - 1)
+    return samples
+
+
 def scan(records, target):
     return next((Place(one.timestamp, one.offset) for one in records if one.timestamp >= target), None)
 
@@ -44,7 +50,7 @@ def test_every_way_equals_a_linear_scan(differences):
     records = rows(times)
     plain, zipped = bytes(encode_batch(records)), bytes(encode_batch(records, Codec.LZ4))
     header = read_header(plain)
-    highs, samples = highs_of(zipped, 2), samples_of(plain)
+    highs, samples = highs_of(zipped, 2), walked(plain)
     for target in targets(times):
         expected = scan(records, target)
         assert highs.first_at_or_after(target) == expected
@@ -56,6 +62,24 @@ def test_every_way_equals_a_linear_scan(differences):
             count, start, end = span
             assert count <= RECORDS_PER_SAMPLE
             assert find_record(plain[start:end], 0, count, header, target) == expected
+
+
+@given(steps, st.lists(st.integers(0, 220), max_size=5), st.booleans())
+def test_samples_are_taken_as_far_as_was_asked_and_are_the_same_then(differences, asked, from_the_rest):
+    times = [T0 + sum(differences[: n + 1]) for n in range(len(differences))]
+    data = bytes(encode_batch(rows(times)))
+    samples, whole = Samples(read_header(data)), walked(data)
+    assert len(samples) == len(whole) == len(whole.timestamps)
+    for number in asked:
+        target = times[number % len(times)]
+        start = samples.positions[-1] if from_the_rest else 0
+        samples.walk_on(data[start:], start, target)
+        assert samples.span_for(target) == whole.span_for(target)
+        taken = len(samples.timestamps)
+        assert samples.timestamps == whole.timestamps[:taken]
+        assert samples.positions == whole.positions[: taken + 1]
+        assert taken < 2 or samples.timestamps[taken - 2] < max(times[each % len(times)] for each in asked)
+        assert not samples.lacks(target)
 
 
 @given(steps, st.integers(0, 250))
@@ -85,7 +109,7 @@ def test_records_without_a_time_are_no_answer():
         assert list(highs_of(data, magic).offsets) == [12]
     data = bytes(encode_batch(rows([-1, -1, 7, -1])))
     assert find_record(data, HEADER_BYTES, 4, read_header(data), 0) == Place(7, 12)
-    assert list(samples_of(data).timestamps) == [7]
+    assert list(walked(data).timestamps) == [7]
 
 
 def test_a_batch_that_ends_early_is_damaged():

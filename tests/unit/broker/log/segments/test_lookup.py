@@ -113,12 +113,32 @@ def large(first, times):
 def test_a_batch_with_an_entry_of_its_own_is_found_without_a_look_at_heads(monkeypatch):
     segment = segment_with(*(large(n * 20, range(n * 20, n * 20 + 20)) for n in range(6)), index_interval_bytes=1)
     cache = TimesCache()
-    for target in range(120):
-        assert first_in_segment(segment, target, 0, END, cache).offset == target
     monkeypatch.setattr("horolog.broker.log.segments.lookup.heads_from", lambda *_: pytest.fail("it walks"))
     for target in range(40, 120):  # neither the first batch nor the first with an entry
         assert first_in_segment(segment, target, 0, END, cache).offset == target
         assert first_in_segment(segment, target, 0, target, cache) is None
+
+
+def test_a_first_look_reads_such_a_batch_alone_and_later_ones_what_is_left_of_it(monkeypatch):
+    segment = segment_with(*(large(n * 40, range(n * 40, n * 40 + 40)) for n in range(4)), index_interval_bytes=1)
+    sizes = []
+    real = segment.log.pread
+    monkeypatch.setattr(type(segment.log), "pread", lambda _, *at: (sizes.append(at[0]), real(*at))[1])
+    cache = TimesCache()
+    size = segment.size_bytes // 4
+    for target, most in ((81, size), (82, size // 2), (119, size), (118, size // 2), (119, size // 2)):
+        sizes.clear()
+        assert first_in_segment(segment, target, 0, END, cache).offset == target
+        assert len(sizes) == 1
+        assert sizes[0] <= most
+
+
+@pytest.mark.parametrize("wrong", [b"\0\0\xff\xff", b"\0\0\0\1"])
+def test_a_batch_with_an_entry_whose_head_is_damaged_is_a_fault(wrong):
+    segment = segment_with(*(large(n * 20, range(n * 20, n * 20 + 20)) for n in range(4)), index_interval_bytes=1)
+    segment.log.pwritev([wrong], segment.size_bytes // 2 + 8)
+    with pytest.raises(StorageFault, match=f"damaged at {segment.size_bytes // 2}"):
+        first_in_segment(segment, 45, 0, END, TimesCache())
 
 
 @settings(max_examples=100, deadline=None)
