@@ -216,12 +216,14 @@ def _walk(
                     raw, at = decode_unsigned_varint(data, at - 1, MAX_VARLONG_BYTES)
             if raw & 1:
                 raw = -1 - raw
-            if raw > above:
-                above = raw
-                if found is not None:
-                    found.append((raw, at))
-                    if only_first:
-                        break
+            if raw <= above:
+                continue
+            above = raw
+            if found is None:
+                continue
+            found.append((raw, at))
+            if only_first:
+                break
     except IndexError:
         raise DecodeError("a record runs past the end of its batch") from None
     return position, above
