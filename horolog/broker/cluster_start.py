@@ -65,7 +65,7 @@ def is_unread(partition: Partition) -> bool:
 def identify(logs: LogManager, partitions: Iterable[Partition], topic_id: bytes) -> None:
     """Every folder that can be read has the topic's id; else a start that finds only this folder makes another topic of it.
 
-    A full disk does not keep a partition from being served: its folder gets the id at the next start.
+    A full disk does not keep a partition from being served: its folder gets the id before its next record is safe.
     """
     for partition in partitions:
         if partition.condition.fault is not None or partition.topic_id == topic_id:

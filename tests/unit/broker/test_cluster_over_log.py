@@ -11,7 +11,8 @@ from horolog.broker.cluster_file import FILE_NAME, ClusterFile
 from horolog.broker.log.files.checkpoints import encode_partition_metadata
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.manager.data_folder import remove_folder
-from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.log.partition import rewrite
+from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL, PowerCut
 from horolog.broker.new_topics import NewPartitions, NewTopic
 from horolog.broker.settings import Settings
@@ -217,6 +218,29 @@ def test_a_topic_keeps_its_id_though_its_line_is_lost_and_one_look_at_its_folder
     found = machine.start_as_it_is().topics["t"]
     assert found.find(0).condition.fault is None
     assert (found.id, machine.start().topics["t"].id) == (topic_id, topic_id)
+
+
+@pytest.mark.parametrize("is_rewritten", [False, True])
+def test_a_folder_that_could_not_be_given_its_id_has_it_before_its_first_record_is_safe(machine, is_rewritten):
+    """Else the record is kept, and a start that finds only the folder makes another topic of it."""
+    cluster = machine.start()
+    topic_id = cluster.create_topic("t", 1).id
+    append(cluster.topics["t"].find(0))
+    lose_id_of(machine, "t-0", None)
+    machine.storage.fail("rename", "t-0/partition.metadata", times=ALL)
+    partition = machine.start_as_it_is().topics["t"].find(0)
+    assert (partition.topic_id, partition.condition.fault) == (None, None)
+    if is_rewritten:
+        with pytest.raises(StorageFault):
+            append(partition)
+        machine.storage.heal()
+        rewrite.job(partition)()
+        partition.condition.resume()
+    else:
+        machine.storage.heal()
+        append(partition)
+    lose_line_of(machine, "t")
+    assert machine.start().topics["t"].id == topic_id
 
 
 @pytest.mark.parametrize("identified", [True, False])

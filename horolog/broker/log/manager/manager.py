@@ -154,7 +154,11 @@ class LogManager:
 
     def identify(self, partition: Partition, topic_id: bytes) -> None:
         """Put the topic's id into a folder that has none or another: made by an old Kafka, or just before a power cut."""
-        checkpoints.save_topic_id(self._storage, partition.directory, topic_id)
+        try:
+            checkpoints.save_topic_id(self._storage, partition.directory, topic_id)
+        except StorageFault:
+            partition.durability.topic_id_due = topic_id
+            raise
         partition.topic_id = topic_id
 
     def delete(self, partition: Partition) -> None:

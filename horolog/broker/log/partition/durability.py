@@ -2,13 +2,15 @@
 
 The work to do is in the partition's `SyncState`, and so are its results. The order within a sync: log files (and the
 indexes of complete segments), the folder, producer snapshots, seals: nothing on the disk describes data that is not there. A new
-folder and its small files are synced with the first data that needs it.
+folder and its small files are synced with the first data that needs it. A topic's id that could not be written into the folder
+comes before all of it: records that outlive a power cut do so as records of their topic.
 """
 
 import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
+from horolog.broker.log.files import checkpoints
 from horolog.broker.log.integrity import seals
 from horolog.broker.log.partition import rewrite
 from horolog.broker.log.partition.sync_state import Snapshot, SyncState
@@ -22,7 +24,7 @@ log = logging.getLogger(__name__)
 class Durability:
     """Syncs and rewrites one partition. `state` is shared with the partition's thread, all else belongs to the worker."""
 
-    __slots__ = ("_directory", "_files_fail", "_guard", "_state", "_storage")
+    __slots__ = ("_directory", "_files_fail", "_guard", "_state", "_storage", "topic_id_due")
 
     def __init__(self, storage: Storage, directory: str, state: SyncState) -> None:
         self._storage = storage
@@ -30,6 +32,8 @@ class Durability:
         self._state = state
         self._guard = threading.Lock()
         self._files_fail = False
+        self.topic_id_due: bytes | None = None
+        """Set in the partition's thread: the topic's id, where the folder did not take it."""
 
     def __repr__(self) -> str:
         return f"<Durability of {self._directory}: {self._state!r}>"
@@ -80,6 +84,7 @@ class Durability:
 
     def _sync_files(self) -> None:
         state = self._state
+        self._write_topic_id()
         while (segment := state.take_segment()) is not None:
             self._sync_segment(segment)
         if state.new_files:
@@ -88,6 +93,11 @@ class Durability:
             changes = state.changes_of_names()
             self._storage.sync_dir(self._directory)
             state.names_synced(changes)
+
+    def _write_topic_id(self) -> None:
+        if self.topic_id_due is not None:
+            checkpoints.save_topic_id(self._storage, self._directory, self.topic_id_due)
+            self.topic_id_due = None
 
     def _sync_segment(self, segment: Segment) -> None:
         size_bytes = segment.size_bytes
@@ -126,6 +136,7 @@ class Durability:
             for segment in here:
                 syncing.check_in_place(segment)
             rewrite.probe(self._storage, self._directory)
+            self._write_topic_id()
             for segment, size_bytes in unsynced:
                 rewrite.write_again(self._storage, segment, size_bytes, is_active=segment is active)
             if self._state.new_files:
