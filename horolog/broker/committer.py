@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
@@ -25,7 +25,7 @@ WRITE_SECONDS = Described(
     Kind.HISTOGRAM,
     "Writing what one tick of the event loop has appended; one tick in sixteen is timed.",
 )
-TICKS_PER_TIMING = 16
+TICKS_PER_TIMING: Final = 16
 FAMILIES = (WRITE_SECONDS,)
 
 

@@ -38,12 +38,12 @@ _FLEXIBLE: Final = {
     for api in API.values()
     for version in range(api.min_version, api.max_version + 1)
 }
-_read_size = layout("i").unpack_from
-_read_fixed_header = layout("hhi").unpack_from
-_read_header = layout("hhih").unpack_from
-_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
-_pack_head = layout("ii").pack
-_pack_flexible_head = layout("iix").pack
+_read_size: Final = layout("i").unpack_from
+_read_fixed_header: Final = layout("hhi").unpack_from
+_read_header: Final = layout("hhih").unpack_from
+_new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
+_pack_head: Final = layout("ii").pack
+_pack_flexible_head: Final = layout("iix").pack
 
 
 class FrameReader:

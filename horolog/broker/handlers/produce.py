@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Final
 
 from horolog.broker.handlers import transactional_produce
 from horolog.broker.handlers.context import BrokerView, Peer, RequestContext
@@ -29,11 +30,11 @@ from horolog.protocol.errors import ErrorCode, ProtocolError
 from horolog.protocol.records.head import ATTRIBUTES_LOW_AT, TRANSACTIONAL_BIT
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
-LAST_VERSION_WITH_NAMES = 12
-LAST_VERSION_WITH_OLD_FORMATS = 2
-FIRST_VERSION_WITH_STORAGE_ERROR = 4
+LAST_VERSION_WITH_NAMES: Final = 12
+LAST_VERSION_WITH_OLD_FORMATS: Final = 2
+FIRST_VERSION_WITH_STORAGE_ERROR: Final = 4
 
-REFUSED_RECORDS = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP})
+REFUSED_RECORDS: Final = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP})
 """Refusals of records, not of a batch or of the partition: Kafka gives a text for these only."""
 
 NONE_REFUSED: Mapping[Partition, ErrorCode] = {}
@@ -49,7 +50,7 @@ PartitionAnswer = tuple[int, int, int, int, int, Sequence[tuple[int, str]], str 
 """Number, error code, base offset, append time, log start; records refused one by one, the text, and no other leader."""
 TopicAnswer = tuple[str, bytes, list[PartitionAnswer]]
 
-NO_THROTTLING_MS = 0
+NO_THROTTLING_MS: Final = 0
 
 
 class Produced:

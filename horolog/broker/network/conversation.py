@@ -16,10 +16,13 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+from mypy_extensions import mypyc_attr
 
 from horolog.broker.network.unanswered import WRITE_HIGH_WATER_BYTES, Unanswered
 from horolog.broker.principal import ANONYMOUS, Principal
@@ -32,9 +35,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TURN_S = 0.002
-LOOK_EVERY = 4
+TURN_S: Final = 0.002
+LOOK_EVERY: Final = 4
 """One peer is served for so long before others are, looked at after so many requests."""
+
+UNBOUNDED: Final = sys.maxsize
 
 Serve = Callable[[memoryview, "Conversation"], "RequestContext"]
 """Handles one frame. The context comes back answered or waiting; a ProtocolError ends the conversation."""
@@ -94,6 +99,7 @@ class Carrier(Protocol):
         ...
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Onlooker:
     """Carries nothing: for those who look at the conversation after every call."""
 
@@ -107,7 +113,7 @@ class Onlooker:
         pass
 
 
-NOBODY = Onlooker()
+NOBODY: Final = Onlooker()
 
 
 class Conversation:
@@ -174,7 +180,7 @@ class Conversation:
         self.peer_host = ""
         self.principal = ANONYMOUS
         self._serve_frame = serve
-        self._max_unfinished_bytes: float = math.inf
+        self._max_unfinished_bytes = UNBOUNDED
         if handshake is not None:
             self.state = State.HANDSHAKING
             self.unanswered.max_requests = 1
@@ -191,7 +197,7 @@ class Conversation:
         self.principal = principal
         self.unanswered.max_requests = self._limits.max_unanswered_requests
         self._serve_frame = self._serve_request
-        self._max_unfinished_bytes = math.inf
+        self._max_unfinished_bytes = UNBOUNDED
         if self.state is State.HANDSHAKING:
             self.state = State.SERVING
 

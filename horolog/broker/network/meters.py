@@ -6,7 +6,7 @@ without errors costs one comparison per place where one could stand.
 
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from horolog.broker.metrics import Counter, Described, Histogram, Kind, Metrics
 from horolog.protocol.errors import ErrorCode
@@ -30,11 +30,11 @@ RECEIVED = Described("received_bytes_total", Kind.COUNTER, "Bytes of requests.",
 SENT = Described("sent_bytes_total", Kind.COUNTER, "Bytes of answers.", ("api",))
 FAMILIES = (REQUESTS, SECONDS, ERRORS, RECEIVED, SENT)
 
-SIZE_BYTES = 4  # in front of every frame
+SIZE_BYTES: Final = 4  # in front of every frame
 
 FindErrors = Callable[[Any], list[int] | None]
 
-_NAMES = {int(code): code.name for code in ErrorCode}
+_NAMES: Final = {int(code): code.name for code in ErrorCode}
 
 
 class ApiMeter:

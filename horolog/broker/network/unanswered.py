@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from horolog.broker.handlers.context import Buffer, RequestContext
 
-WRITE_HIGH_WATER_BYTES = 4 * 1024 * 1024
+WRITE_HIGH_WATER_BYTES: Final = 4 * 1024 * 1024
 """A peer that has left so much of its answers, or for which so much waits behind one answer, is not read from."""
 
 

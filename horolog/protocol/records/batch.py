@@ -10,7 +10,7 @@ transactional, bit 5 control batch, bit 6 "base timestamp is the delete horizon"
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
@@ -34,14 +34,14 @@ from horolog.protocol.records.head import (
 from horolog.protocol.records.record import MAX_INT64, MIN_INT64, Header, Record
 from horolog.protocol.records.timestamps import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, TimestampType
 
-SMALLEST_RECORD_BYTES = 7
+SMALLEST_RECORD_BYTES: Final = 7
 
 
 _NULL = b"\x01"  # the length of a null
 _FIXED_OF_ENTRY = 3  # attributes, time and number of headers, all of them zero
 # Lengths and small deltas come again and again.
 _remembered_varint = lru_cache(maxsize=4096)(encode_varint)
-_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
+_new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
 class BatchHeader(NamedTuple):

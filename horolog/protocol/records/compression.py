@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable
 from enum import IntEnum
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.primitives import Buffer, decode_unsigned_varint
@@ -46,7 +46,7 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
-CODEC_MASK = 0x07
+CODEC_MASK: Final = 0x07
 CODEC_NAMES = {
     "none": Codec.NONE,
     "uncompressed": Codec.NONE,

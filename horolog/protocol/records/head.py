@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from struct import Struct
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.primitives import Buffer
@@ -38,29 +38,29 @@ from horolog.protocol.records.timestamps import NO_TIMESTAMP
 
 OFFSET_BYTES = 8
 LENGTH_AT = 8
-LENGTH_ENDS_AT = 12
+LENGTH_ENDS_AT: Final = 12
 EPOCH_AT = 12
 EPOCH_ENDS_AT = 16
-MAGIC_AT = 16
+MAGIC_AT: Final = 16
 UNCOVERED_BYTES = 17
 """The part of a head that may have to be corrected: all that lies before the crc."""
 
 # -- v2
 
 CRC_AT = 17
-ATTRIBUTES_AT = 21
-ATTRIBUTES_LOW_AT = 22
+ATTRIBUTES_AT: Final = 21
+ATTRIBUTES_LOW_AT: Final = 22
 """Their low byte, which holds all bits that are in use."""
 DELTA_AT = 23
 BASE_TIMESTAMP_AT = 27
-MAX_TIMESTAMP_AT = 35
-PRODUCER_AT = 43
-HEADER_BYTES = 61
+MAX_TIMESTAMP_AT: Final = 35
+PRODUCER_AT: Final = 43
+HEADER_BYTES: Final = 61
 TIMES_END_AT = PRODUCER_AT
 
-BATCH_MAGIC = 2
-TRANSACTIONAL_BIT = 0x10
-CONTROL_BIT = 0x20
+BATCH_MAGIC: Final = 2
+TRANSACTIONAL_BIT: Final = 0x10
+CONTROL_BIT: Final = 0x20
 
 # -- v0 and v1
 
@@ -83,7 +83,7 @@ MESSAGE_START = Struct(">qiIb")
 """Offset, size, crc and magic: the crc is that of a message, in a batch the leader epoch lies there."""
 PREFIX = Struct(">qi4xb")
 """Offset, length and magic."""
-PREFIX_BYTES = PREFIX.size
+PREFIX_BYTES: Final = PREFIX.size
 ENTRY = Struct(">qi")
 """Offset and length."""
 UP_TO_EPOCH = Struct(">qii")

@@ -8,7 +8,7 @@ side by side, make columns too (`scan_kin`). Records that are not alike are walk
 is faster than any column: then all records are walked.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.scan_columns import expected_offsets, extremes, same_bytes, same_width, until_next_width
@@ -16,13 +16,13 @@ from horolog.protocol.records.scan_kin import take_heads
 from horolog.protocol.records.scan_shape import Bytes, Shape, shape_at
 from horolog.protocol.records.walk import IS_COMPILED, walk
 
-_SMALLEST_RUN = 16  # fewer alike are walked sooner than compared
+_SMALLEST_RUN: Final = 16  # fewer alike are walked sooner than compared
 # How many records are walked before the next attempt: many more after each that did not pay, few again when one did.
 _FIRST_WALK, _LONGEST_WALK = 8, 1024
-_PAYING_RUN = 64
+_PAYING_RUN: Final = 64
 _FEWEST_KIN, _MOST_KIN = 64, 1024
-_WIDEST_NUMBER = 8  # bytes; wider timestamp deltas are walked
-_NO_DELTA_YET = 1 << 63
+_WIDEST_NUMBER: Final = 8  # bytes; wider timestamp deltas are walked
+_NO_DELTA_YET: Final = 1 << 63
 
 
 class Scan(NamedTuple):
@@ -32,7 +32,7 @@ class Scan(NamedTuple):
     has_null_key: bool
 
 
-_new_scan = tuple.__new__  # a third of the cost of a named tuple's own constructor
+_new_scan: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
 class _State:

@@ -6,15 +6,15 @@ batch's time counts for every record in it. A CreateTime further from the broker
 """
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from horolog.protocol.errors import OTHER_NAMES, ErrorCode
 from horolog.protocol.readable import format_duration, time_and_number
 from horolog.protocol.records.record import MAX_INT64, MIN_INT64
 
-NO_TIMESTAMP = -1
-UNBOUNDED_MS = MAX_INT64  # the default of every bound: nothing is refused
-TIMESTAMP_TYPE_BIT = 0x08
+NO_TIMESTAMP: Final = -1
+UNBOUNDED_MS: Final = MAX_INT64  # the default of every bound: nothing is refused
+TIMESTAMP_TYPE_BIT: Final = 0x08
 TOO_EARLY = "earlier than the earliest accepted"
 TOO_LATE = "later than the latest accepted"
 _REFUSAL = OTHER_NAMES[ErrorCode.INVALID_TIMESTAMP]

@@ -10,13 +10,14 @@ import pytest
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.committer import Committer
+from horolog.broker.log.partition import Partition
 from horolog.broker.log.partition.sync_state import SyncState
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.metrics import Metrics
 from horolog.broker.safety import Failures, LocalSafety
 
 
-class FakePartition:
+class FakePartition(Partition):
     """Counts its writes and syncs; a sync can be held or made to fail."""
 
     def __init__(self) -> None:
@@ -27,6 +28,9 @@ class FakePartition:
         self.fail_sync = False
         self.let_sync = threading.Event()
         self.let_sync.set()
+
+    def __repr__(self) -> str:
+        return f"<FakePartition, {self.flushes} writes, {self.syncs} syncs>"
 
     def flush(self) -> None:
         self.flushes += 1

@@ -4,12 +4,14 @@ A log is divided into blocks of 1 MiB, the last one shorter. The sum of a block 
 so it also tells of what no batch's own checksum covers. Sums grow with the log and are kept in seals.
 """
 
+from typing import Final
+
 from crc32c import crc32c
 
 from horolog.broker.log.storage import Buffer, File
 
 BLOCK_BYTES = 1 << 20
-_SUM_BYTES = 4
+_SUM_BYTES: Final = 4
 
 
 class BlockSums:

@@ -13,6 +13,9 @@ What else is done with a partition are functions over it, in the modules beside 
 
 import logging
 from collections.abc import Iterable
+from typing import Final
+
+from mypy_extensions import mypyc_attr
 
 from horolog.broker.log.partition import rewrite, rolling
 from horolog.broker.log.partition.aborted import AbortedTransactions
@@ -38,14 +41,15 @@ from horolog.protocol.records.record import MAX_INT64
 
 log = logging.getLogger(__name__)
 
-NO_APPEND_TIME = -1
-_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
+NO_APPEND_TIME: Final = -1
+_new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
 class OffsetOutOfRange(Exception):
     """The log does not reach there."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Partition:
     """See the module's docstring."""
 

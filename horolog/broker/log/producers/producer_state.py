@@ -22,7 +22,7 @@ its producer. At most `max_producers` are remembered; one more makes the longest
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from horolog.broker.log.indexes import AbortedTransaction
 from horolog.broker.log.producers.producers_file import Appended, Remembered
@@ -30,10 +30,10 @@ from horolog.broker.log.producers.snapshot_file import SnapshotEntry
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
 
-BATCHES_REMEMBERED = 5
+BATCHES_REMEMBERED: Final = 5
 MAX_PRODUCERS = 10_000
-LARGEST_SEQUENCE = 2**31 - 1
-_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
+LARGEST_SEQUENCE: Final = 2**31 - 1
+_new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
 class ProducerBatch(NamedTuple):
@@ -99,7 +99,7 @@ class Completed:
         return AbortedTransaction(self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset)
 
 
-_UNKNOWN = Producer(-1, (), -1, -1, -1, 0)
+_UNKNOWN: Final = Producer(-1, (), -1, -1, -1, 0)
 
 
 class ProducerStates:

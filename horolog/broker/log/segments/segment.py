@@ -12,7 +12,7 @@ messages gets entries inside too, so that a look-up never walks a megabyte.
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from horolog.broker.log.indexes import IndexPair
 from horolog.broker.log.integrity import (
@@ -37,11 +37,11 @@ from horolog.protocol.records.head import BATCH_MAGIC
 PROGRESS_BYTES = 8 * 1024 * 1024
 """An active segment is sealed again when it has grown by so much: reading this takes 10 to 200 ms."""
 
-HAS_PRODUCERS = 0x80
+HAS_PRODUCERS: Final = 0x80
 """In `magics`: some batch carries a producer id, so the segment tells something about producers."""
 
-_numbers = count()
-_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
+_numbers: Final = count()
+_new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
 class _Written(NamedTuple):

@@ -8,6 +8,8 @@ welcome in Produce v0, and a batch in Produce v2.
 What goes out never refers to the network's buffer: the bytes were copied once, and corrected where they lie.
 """
 
+from typing import Final
+
 from horolog.broker.log.producers import ProducerBatch
 from horolog.broker.log.validation.validate_batch import check_batch
 from horolog.broker.log.validation.validate_set import check_set
@@ -18,8 +20,8 @@ from horolog.protocol.records.head import MAGIC_AT
 
 __all__ = ["Mark", "ProducerBatch", "RecordError", "Refused", "Validated", "check"]
 
-_FIRST_VERSION_WITH_BATCHES = 3
-_FIRST_VERSION_WITH_ZSTD = 7
+_FIRST_VERSION_WITH_BATCHES: Final = 3
+_FIRST_VERSION_WITH_ZSTD: Final = 7
 
 
 def check(

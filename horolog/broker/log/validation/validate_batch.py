@@ -6,6 +6,7 @@ once to be checked and stored as they came, unless the topic asks for another co
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from crc32c import crc32c
 
@@ -56,12 +57,12 @@ from horolog.protocol.records.timestamps import (
     is_accepted_in_batch,
 )
 
-_MAGIC = 2
-_LARGEST_SEQUENCE = 2**31 - 1
-_SUSPECT_BITS = CONTROL_BIT | 0x04  # control batches, zstd and codecs that do not exist are looked at closer
-_unpack_header = HEADER.unpack_from
-_pack_up_to_epoch = UP_TO_EPOCH.pack_into
-_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
+_MAGIC: Final = 2
+_LARGEST_SEQUENCE: Final = 2**31 - 1
+_SUSPECT_BITS: Final = CONTROL_BIT | 0x04  # control batches, zstd and codecs that do not exist are looked at closer
+_unpack_header: Final = HEADER.unpack_from
+_pack_up_to_epoch: Final = UP_TO_EPOCH.pack_into
+_new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
 def check_batch(

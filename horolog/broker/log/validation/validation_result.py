@@ -1,7 +1,7 @@
 """What validation says of a record set: the bytes to store and what they hold, or why they were refused."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from horolog.broker.log.producers import ProducerBatch
 from horolog.protocol.errors import ErrorCode
@@ -9,7 +9,7 @@ from horolog.protocol.primitives import Buffer
 from horolog.protocol.records.timestamps import NO_TIMESTAMP
 
 # How many offending records are named one by one; producers show a handful.
-MOST_RECORD_ERRORS = 1000
+MOST_RECORD_ERRORS: Final = 1000
 
 RecordError = tuple[int, str]  # the record's place in its set, and its fault
 

@@ -1,13 +1,14 @@
 """The aborted transactions of a partition: found from any offset, written behind their markers, gone with their segments."""
 
 import logging
-from types import SimpleNamespace
 
 import pytest
 
 from horolog.broker.log.indexes import AbortedTransaction, TransactionIndex
 from horolog.broker.log.partition.aborted import AbortedTransactions
+from horolog.broker.log.segments import Segment
 from horolog.broker.log.storage import MemoryStorage, StorageFault
+from tests.support.segments import CONFIG, new_folder
 
 FIRST = AbortedTransaction(7, 2, 5, 6)
 SECOND = AbortedTransaction(8, 12, 14, 15)
@@ -22,7 +23,8 @@ def storage():
 
 @pytest.fixture
 def aborted(storage):
-    segments = [SimpleNamespace(base_offset=base) for base in (0, 10, 20)]
+    folder = new_folder()
+    segments = [Segment.create(folder, base, CONFIG, now_ms=0) for base in (0, 10, 20)]
     return AbortedTransactions(storage, "/p", segments, {})
 
 

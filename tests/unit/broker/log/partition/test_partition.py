@@ -26,6 +26,7 @@ from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.control import Marker
 from horolog.protocol.records.record import Record
 from tests.support import transactional
+from tests.support.attributes import attribute_names
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, read_all, small_config
 from tests.support.transactional import aborted_in
 
@@ -443,7 +444,7 @@ def test_a_partition_whose_log_is_replaced_is_the_fresh_opening_and_takes_no_app
     opened = open_log(Place("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
     partition.replace_log(opened)
     fresh = Partition(replace(opened, leader_epoch=epoch - 5))
-    for name in set(Partition.__slots__) - {"leader_epoch"}:
+    for name in attribute_names(Partition) - {"leader_epoch"}:
         assert type(getattr(partition, name)) is type(getattr(fresh, name)), name
     assert partition.segments is opened.segments
     assert "not known to be on the disk" in partition.condition.stopped

@@ -14,6 +14,7 @@ from horolog.broker.log.producers import ProducerBatch, ProducerStates
 from horolog.broker.log.segments.segment import Segment
 from horolog.broker.log.segments.segment_sync import SegmentSync
 from horolog.broker.log.storage import StorageFault
+from tests.support.attributes import attribute_names
 from tests.support.log_model import Model
 
 CODE = Path(horolog.__file__).parent
@@ -127,7 +128,7 @@ def test_indexes_are_due_once_and_again_after_a_failure():
 
 
 def test_only_its_own_methods_write_what_threads_share():
-    shared = {*SyncState.__slots__, *SegmentSync.__slots__, *Condition.__slots__} - {"_lock", "_name"}
+    shared = _attributes(SyncState, SegmentSync, Condition) - {"_lock", "_name"}
     found = [
         f"{path.name}:{node.lineno}: {ast.unparse(node)}"
         for path in CODE.glob("broker/log/**/*.py")
@@ -136,4 +137,8 @@ def test_only_its_own_methods_write_what_threads_share():
         if ast.unparse(node.value) != "self"
     ]
     assert found == []
-    assert not shared & {*Partition.__slots__, *Segment.__slots__, *Durability.__slots__}
+    assert not shared & _attributes(Partition, Segment, Durability)
+
+
+def _attributes(*kinds):
+    return {name for kind in kinds for name in attribute_names(kind)}
