@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.errors import DecodeError
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -15,7 +17,7 @@ from horolog.protocol.records import message_set
 from horolog.protocol.records.batch import encode_batch, read_header
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.convert_up import iter_up
-from horolog.protocol.records.entries import check_crc, iter_records
+from horolog.protocol.records.entries import check_crc, iter_records, records_of_entry
 from horolog.protocol.records.head import (
     HEADER_BYTES,
     heads_in,
@@ -33,11 +35,11 @@ RELEASES = ("0.9.0", "0.10.2", "3.0")
 
 
 @st.composite
-def logs(draw):
+def logs(draw, magics=(0, 1, 1, 2)):
     """The bytes of a log of any mixture, as a compacted one may be, with gaps."""
     parts, next_offset = [], 0
     for _ in range(draw(st.integers(1, 5))):
-        magic = draw(st.sampled_from([0, 1, 1, 2]))
+        magic = draw(st.sampled_from(magics))
         codec = Codec(draw(st.integers(0, 3)))
         kind = draw(st.sampled_from([CREATE_TIME, APPEND_TIME])) if magic else int(TimestampType.NONE)
         records = draw(record_lists(headers=st.just([])))
@@ -99,6 +101,48 @@ def test_a_slice_that_is_cut_gives_what_is_whole(data, chosen):
     cut = data[: chosen.draw(st.integers(0, len(data)))]
     converted = b"".join(one.data for one in iter_up(cut))
     assert list(iter_records(converted)) == [as_v2(one) for one in iter_records(cut)]
+
+
+def read_until_fault(data):
+    """The records up to the first message that cannot be read, one value for each; and whether there is such a one."""
+    found = []
+    try:
+        for entry in heads_in(data):
+            if not check_crc(data, entry.position, entry.size_bytes, entry.magic):
+                return found, True
+            found += [as_v2(one) for one in list(records_of_entry(data, entry))]
+    except DecodeError:
+        return found, True
+    return found, False
+
+
+def convert_until_fault(data, batch_bytes):
+    found = []
+    try:
+        for one in iter_up(data, batch_bytes=batch_bytes):
+            found += iter_records(one.data)
+    except DecodeError:
+        return found, True
+    return found, False
+
+
+@settings(max_examples=100)
+@given(logs(magics=(0, 1, 1)), st.sampled_from([1, 300, 16384]), st.data())
+def test_damaged_logs_give_what_is_whole_in_front(data, batch_bytes, chosen):
+    """Any bytes are changed, of which half have a crc that hides it."""
+    damaged = bytearray(data)
+    for _ in range(chosen.draw(st.integers(1, 3))):
+        entry = chosen.draw(st.sampled_from(list(heads_in(data))))
+        behind_magic = chosen.draw(
+            st.one_of(st.integers(8, 15), st.integers(17, 60))
+        )  # a batch of v2 is not looked into
+        damaged[entry.position + min(entry.size_bytes - 1, behind_magic)] = chosen.draw(
+            st.one_of(st.integers(0, 255), st.sampled_from([0, 1, 8, 0x80, 0xFF]))
+        )
+        if chosen.draw(st.booleans()):
+            crc = zlib.crc32(damaged[entry.position + 16 : entry.end])
+            damaged[entry.position + 12 : entry.position + 16] = crc.to_bytes(4, "big")
+    assert convert_until_fault(bytes(damaged), batch_bytes) == read_until_fault(bytes(damaged))
 
 
 @st.composite

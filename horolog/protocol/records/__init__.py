@@ -11,7 +11,7 @@ Where to look:
 - `compression`  the codecs, with a bound on what comes out; `lz4_frame` is the header checksum of the oldest clients
 - `timestamps`   the rules of KIP-32 as pure functions
 - `convert`      v2 to v1 to v0 for old readers, and one format for a log that wants one
-- `convert_up`   v0 and v1 to v2 for current readers; `plain_messages` walks over the messages at speed
+- `convert_up`   v0 and v1 to v2 for current readers; `plain_messages` writes them as records
 - `control`      transaction markers and leader changes
 
 Everything raises `protocol.errors.DecodeError` about bytes that cannot be; nothing else escapes, whatever the bytes.

@@ -7,29 +7,23 @@ LogAppendTime a batch holds records of one time. What v0 and v1 do not say is to
 Checksums are held against the bytes first: a batch gets one of its own, behind which no damage would be seen.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.records import batch, head
+from horolog.protocol.records import head
+from horolog.protocol.records.batch import BatchHeader, assemble
 from horolog.protocol.records.compression import DECOMPRESSED_LIMIT_BYTES, Codec, decompress
 from horolog.protocol.records.entries import check_crc
 from horolog.protocol.records.head import heads_in
-from horolog.protocol.records.message_set import Message, iter_message, read_message
-from horolog.protocol.records.plain_messages import Walked, walk_plain
-from horolog.protocol.records.record import MAX_INT64, MIN_INT64, Record
-from horolog.protocol.records.timestamps import TimestampType
+from horolog.protocol.records.message_set import Message, inner_messages, read_message
+from horolog.protocol.records.plain_messages import LARGEST_DELTA, UNBOUNDED, AsRecords, as_records
+from horolog.protocol.records.timestamps import TIMESTAMP_TYPE_BIT, TimestampType
 
 BATCH_BYTES = 16 * 1024
 """The size of a batch of plain messages: as producers send by default."""
 
-_RECORD_HEAD_BYTES = 28
-"""The most that a record takes beside key and value, as long as times and offsets are not ages apart."""
-_UNBOUNDED = 2**62
-_LARGEST_DELTA = 2**31 - 1
 _NEWEST_MAGIC = 2
-_LOG_APPEND_TIME = int(TimestampType.LOG_APPEND_TIME)
-_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
 class WrongChecksumError(DecodeError):
@@ -68,38 +62,9 @@ def iter_up(
         if message.is_wrapper:
             yield _of_wrapper(message, limit_bytes)
         else:
-            messages = walk_plain(data, start, message.magic, checked=False)
-            records, position = _gather(messages, batch_bytes - head.HEADER_BYTES)
-            yield UpBatch(_encode(records, Codec.NONE), position, records[-1].offset + 1, position - start)
-
-
-def _gather(messages: Iterable[Walked], most_bytes: int) -> tuple[list[Record], int]:
-    """The messages, at least the first, that one batch can hold, and where the last of them ends.
-
-    They have one timestamp type and one append time, their offsets ascend, and no distance is too large for a batch.
-    """
-    records: list[Record] = []
-    end = first_type = first_time = next_offset = last_offset = earliest = latest = 0
-    left_bytes = most_bytes
-    for message in messages:
-        record, stop = message
-        offset, timestamp, timestamp_type, key, value, _ = record
-        left_bytes -= _RECORD_HEAD_BYTES + (len(key) if key else 0) + (len(value) if value else 0)
-        if not records:
-            first_type, first_time, last_offset = timestamp_type, timestamp, offset + _LARGEST_DELTA
-            earliest, latest = timestamp + MIN_INT64, timestamp + MAX_INT64
-        elif (
-            left_bytes < 0
-            or timestamp_type != first_type
-            or (timestamp != first_time and first_type == _LOG_APPEND_TIME)
-            or not next_offset <= offset <= last_offset
-            or not earliest <= timestamp <= latest
-        ):
-            break
-        records.append(record)
-        next_offset = offset + 1
-        end = stop
-    return records, end
+            held = as_records(data, start, message.magic, batch_bytes - head.HEADER_BYTES)
+            position, last_offset = held.end, held.last_offset
+            yield UpBatch(_batch(held, Codec.NONE, 0, last_offset), position, last_offset + 1, position - start)
 
 
 def _of_wrapper(wrapper: Message, limit_bytes: int) -> UpBatch:
@@ -107,40 +72,43 @@ def _of_wrapper(wrapper: Message, limit_bytes: int) -> UpBatch:
 
     The last one ends where the wrapper does, or who has read it would be given it again.
     """
-    records, content_bytes = _inside(wrapper, limit_bytes)
-    last_offset = max(records[-1].offset, wrapper.offset)
-    parts: list[bytearray] = []
-    done = 0
-    while done < len(records):
-        begin = done
-        held, done = _gather(zip(records[begin:], range(begin + 1, len(records) + 1), strict=True), _UNBOUNDED)
-        up_to = last_offset if done == len(records) else held[-1].offset
-        if up_to - held[0].offset > _LARGEST_DELTA:
-            raise DecodeError(f"a wrapper of offset {wrapper.offset} holds offset {held[0].offset}")
-        parts.append(_encode(held, wrapper.codec, up_to))
-    end = wrapper.position + wrapper.size_bytes
-    return UpBatch(b"".join(parts), end, last_offset + 1, content_bytes)
-
-
-def _inside(wrapper: Message, limit_bytes: int) -> tuple[list[Record], int]:
-    """The records inside a wrapper, and how many bytes they were."""
     content = decompress(wrapper.codec, wrapper.value or b"", limit_bytes, wrapper.magic)
-    walked = list(walk_plain(content, 0, wrapper.magic, checked=True))
-    if not walked or walked[-1][1] != len(content):
-        return list(iter_message(wrapper, limit_bytes)), len(content)  # names the fault, or knows the rare form
-    if not wrapper.magic:
-        return [record for record, _ in walked], len(content)
-    outer_time, outer_type = wrapper.timestamp, int(wrapper.timestamp_type)
-    distance = wrapper.offset - walked[-1][0].offset
-    appended = outer_type == _LOG_APPEND_TIME
-    records = [
-        _new_tuple(Record, (distance + offset, outer_time if appended else timestamp, outer_type, key, value, ()))
-        for (offset, timestamp, _, key, value, _), _ in walked
-    ]
-    return records, len(content)
+    append_time = wrapper.timestamp if wrapper.timestamp_type == TimestampType.LOG_APPEND_TIME else None
+    held: list[AsRecords] = []
+    position = 0
+    while position < len(content) or not held:
+        one = as_records(content, position, wrapper.magic, UNBOUNDED, wrapped=True, append_time=append_time)
+        if not one.count:
+            inner_messages(wrapper, limit_bytes)  # which names the fault
+            raise DecodeError(f"the messages of a wrapper end at {position} of {len(content)} bytes")
+        held.append(one)
+        position = one.end
+    distance = wrapper.offset - held[-1].last_offset if wrapper.magic else 0
+    last_offset = max(held[-1].last_offset + distance, wrapper.offset)
+    ends = [*[one.last_offset + distance for one in held[:-1]], last_offset]
+    parts = [_batch(one, wrapper.codec, distance, end) for one, end in zip(held, ends, strict=True)]
+    end = wrapper.position + wrapper.size_bytes
+    return UpBatch(b"".join(parts), end, last_offset + 1, len(content))
 
 
-def _encode(records: list[Record], codec: Codec, last_offset: int | None = None) -> bytearray:
-    first = records[0]
-    append_time = first.timestamp if first.timestamp_type == _LOG_APPEND_TIME else None
-    return batch.encode_batch(records, codec, append_time=append_time, last_offset=last_offset)
+def _batch(held: AsRecords, codec: Codec, distance: int, last_offset: int) -> bytearray:
+    """The batch of records that reaches to `last_offset`; their own offsets are `distance` too small."""
+    base_offset = held.first_offset + distance
+    if last_offset - base_offset > LARGEST_DELTA:
+        raise DecodeError(f"a wrapper of offset {last_offset} holds offset {base_offset}")
+    header = BatchHeader(
+        base_offset=base_offset,
+        length=0,
+        leader_epoch=head.NO_EPOCH,
+        magic=_NEWEST_MAGIC,
+        crc=0,
+        attributes=codec | TIMESTAMP_TYPE_BIT if held.is_appended else codec,
+        last_offset_delta=last_offset - base_offset,
+        base_timestamp=held.base_timestamp,
+        max_timestamp=held.max_timestamp,
+        producer_id=head.NO_PRODUCER,
+        producer_epoch=-1,
+        base_sequence=-1,
+        count=held.count,
+    )
+    return assemble(header, held.records)
