@@ -35,6 +35,7 @@ from horolog.broker.listeners import (
     controller_listeners,
     http_address,
     listen_addresses,
+    open_to_others,
     warnings_about_old_names,
 )
 from horolog.broker.log.integrity import BeingRescanned
@@ -277,6 +278,9 @@ def run(settings: Settings, warnings: Iterable[str]) -> int:
         log.warning("%s", warning)
     for listener in controller_listeners(settings):
         log.info("listener %s is not opened: there is no controller here", listener)
+    openness = open_to_others(listen_addresses(settings))
+    if openness is not None:
+        log.warning("%s", openness)
     raise_limit()
     loop = new_event_loop()
     try:

@@ -5,8 +5,10 @@ and `host.name` (9092 and every interface where only the other is given), `adver
 back to those. Unlike Kafka 0.10, a host that is advertised without a port gets the port that is listened on, not 9092.
 """
 
+import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import Settings
@@ -138,6 +140,35 @@ def http_address(settings: Settings) -> tuple[str, int] | None:
     """Where metrics and health are served over HTTP; None: nowhere."""
     text = settings.horolog_http_listen
     return split_host_port("horolog.http.listen", text) if text else None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches it; of a name other than localhost that is not known."""
+    if host.strip("[]").lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Opened(Protocol):
+    """An address that is listened on, or will be."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+
+
+def open_to_others(listeners: Iterable[Opened]) -> str | None:
+    """The warning where others than this machine reach a listener, for nobody is asked who he is."""
+    reached = [f"{one.name} {one.host or '*'}:{one.port}" for one in listeners if not is_loopback(one.host)]
+    if not reached:
+        return None
+    return f"whoever reaches {', '.join(reached)} may read, change and delete everything: there is no authentication"
 
 
 def is_wildcard(host: str) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from horolog.broker import properties_file
+from horolog.broker import properties_file, protection
 from horolog.broker.setting_types import SettingsError, Spec, nearest
 
 # The environment variables of Kafka's scripts and images, and those that container platforms set for a service named kafka.
@@ -22,7 +22,10 @@ _CLOSE = 0.87  # an environment variable as like a known name as this is taken f
 def gather(
     file: Path | None, environ: Mapping[str, str], flags: Mapping[str, str], specs: Mapping[str, Spec]
 ) -> tuple[dict[str, str], list[str]]:
-    """The texts given for keys of the table, and warnings about all others; raises SettingsError for a key nobody knows."""
+    """The texts given for keys of the table, and warnings about all others.
+
+    Raises SettingsError for a key that nobody knows, and for one that asks for protection.
+    """
     found: dict[str, str] = {}
     warnings: list[str] = []
     unused: dict[str, None] = {}
@@ -31,6 +34,8 @@ def gather(
         for key, value in given.items():
             if key in specs:
                 found[key] = value
+            elif (asked := protection.asked_by(key, value)) is not None:
+                raise SettingsError(key, None, protection.refusal(asked))  # the value may be a secret
             elif is_kafka_key(key):
                 unused[key] = None
             else:
@@ -62,7 +67,7 @@ def from_environment(environ: Mapping[str, str], specs: Mapping[str, Spec]) -> t
         key = key_of_variable(name)
         if key == "port" and _PLATFORM_PORT.fullmatch(value):
             continue
-        if key in specs or is_kafka_key(key):
+        if key in specs or is_kafka_key(key) or protection.asked_by(key, value) is not None:
             given[key] = value
         elif _NOT_SETTINGS.fullmatch(name):
             continue

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from horolog.broker.adoption.report import UNKNOWN_MEANS
+from horolog.broker.listeners import open_to_others
 from horolog.broker.observability.watched import Phase, Watched
 
 MAX_NAMED_PARTITIONS = 100  # in one answer; the rest is counted
@@ -24,6 +25,9 @@ def readiness(broker: Watched) -> Readiness:
         return Readiness(False, broker.phase.value, [f"the broker is {broker.phase.value}"])
     reasons: list[str] = []
     warnings = ["nothing is written (horolog.read.only)"] if broker.settings.horolog_read_only else []
+    openness = open_to_others(broker.listeners)
+    if openness is not None:
+        warnings.append(openness)
     loading = len(broker.groups.registry.loading)
     if loading:
         reasons.append(f"{loading} partitions of committed offsets are still being read")

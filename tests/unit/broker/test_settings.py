@@ -59,11 +59,11 @@ def test_variables_are_named_as_in_kafkas_image(variable, key):
 
 def test_what_kafka_knows_and_we_do_not_use_is_one_warning(tmp_path):
     file = tmp_path / "server.properties"
-    file.write_text("zookeeper.connect=z:2181\nlistener.name.inside.ssl.keystore.type=JKS\n")
+    file.write_text("zookeeper.connect=z:2181\nlistener.name.inside.num.network.threads=5\n")
     environ = {"KAFKA_PROCESS_ROLES": "broker,controller"}
     _, warnings = load(file, environ, {"num.io.threads": "8"})
     assert len(warnings) == 1
-    for key in ("zookeeper.connect", "listener.name.inside.ssl.keystore.type", "process.roles", "num.io.threads"):
+    for key in ("zookeeper.connect", "listener.name.inside.num.network.threads", "process.roles", "num.io.threads"):
         assert key in warnings[0]
 
 

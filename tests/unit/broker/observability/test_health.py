@@ -2,6 +2,7 @@
 
 import pytest
 
+from horolog.broker.listeners import Address, open_to_others
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.observability import health
 from horolog.broker.observability.health import readiness
@@ -49,6 +50,13 @@ async def test_a_broker_that_only_reads_says_so():
         pass
     async with MemoryBroker(storage, horolog_read_only="true") as memory:
         assert readiness(memory.broker).warnings == ["nothing is written (horolog.read.only)"]
+
+
+async def test_a_broker_that_others_reach_says_that_it_is_open(monkeypatch):
+    async with MemoryBroker() as memory:
+        with monkeypatch.context() as patch:
+            patch.setattr(memory.broker, "listeners", [Address("OUTSIDE", "PLAINTEXT", "0.0.0.0", 9092)])
+            assert readiness(memory.broker).warnings == [open_to_others(memory.broker.listeners)]
 
 
 async def test_a_topic_whose_settings_are_not_known_is_a_warning():

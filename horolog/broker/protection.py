@@ -1,0 +1,43 @@
+"""Settings that ask for protection which is not given here: a broker that its owner believes closed does not start open.
+
+The names are Kafka's. A value that asks for nothing is passed over with the other settings that are not used.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_LISTENER: Final = r"(?:listener\.name\.[^.]+\.)?"
+_KINDS: Final = (
+    (re.compile(_LISTENER + r"ssl\..+"), "encryption"),
+    (re.compile(_LISTENER + r"(?:[^.]+\.)?sasl\..+|connections\.max\.reauth\.ms"), "authentication"),
+    (
+        re.compile(_LISTENER + r"(?:principal\.builder\.class|security\.(?:providers|inter\.broker\.protocol))"),
+        "authentication",
+    ),
+    (re.compile(r"delegation\.token\.(?:master|secret)\.key"), "authentication"),
+    (re.compile(r"authorizer\.class\.name|super\.users|allow\.everyone\.if\.no\.acl\.found"), "access lists"),
+    (re.compile(r"quota\.(?:producer|consumer)\.default|client\.quota\.callback\.class"), "quotas"),
+)
+_ASKS_NOTHING: Final = {
+    "allow.everyone.if.no.acl.found": {"true"},
+    "connections.max.reauth.ms": {"0"},
+    "quota.consumer.default": {str(2**63 - 1)},
+    "quota.producer.default": {str(2**63 - 1)},
+    "security.inter.broker.protocol": {"PLAINTEXT"},
+    "ssl.client.auth": {"none"},
+    "ssl.endpoint.identification.algorithm": {"https", "HTTPS"},  # what this side asks of others
+}
+
+
+def asked_by(key: str, value: str) -> str | None:
+    """The protection that a setting asks for and nobody gives it; None where it asks for none."""
+    value = value.strip()
+    if not value or value in _ASKS_NOTHING.get(key, ()):
+        return None
+    return next((protection for pattern, protection in _KINDS if pattern.fullmatch(key)), None)
+
+
+def refusal(protection: str) -> str:
+    return f"asks for {protection}, which this release does not have (SECURITY.md): without the key the broker starts, open to all"

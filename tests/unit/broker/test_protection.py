@@ -1,0 +1,65 @@
+"""Which settings ask for protection; a broker that does not give it does not start with them."""
+
+import pytest
+
+from horolog.broker.protection import asked_by
+from horolog.broker.setting_types import SettingsError
+from horolog.broker.settings import load
+from horolog.broker.settings_sources import kafka_keys
+
+ASKING = [
+    ("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer", "access lists"),
+    ("super.users", "User:admin", "access lists"),
+    ("allow.everyone.if.no.acl.found", "false", "access lists"),
+    ("sasl.enabled.mechanisms", "SCRAM-SHA-512", "authentication"),
+    ("listener.name.outside.plain.sasl.jaas.config", 'PlainLoginModule required user_a="p";', "authentication"),
+    ("listener.name.outside.sasl.enabled.mechanisms", "PLAIN", "authentication"),
+    ("security.inter.broker.protocol", "SASL_SSL", "authentication"),
+    ("connections.max.reauth.ms", "3600000", "authentication"),
+    ("delegation.token.secret.key", "secret", "authentication"),
+    ("ssl.keystore.location", "/keys/server.p12", "encryption"),
+    ("ssl.keystore.filename", "server.jks", "encryption"),
+    ("listener.name.outside.ssl.client.auth", "required", "encryption"),
+    ("quota.producer.default", "1048576", "quotas"),
+    ("client.quota.callback.class", "com.example.Quotas", "quotas"),
+]
+NOT_ASKING = [
+    ("authorizer.class.name", ""),
+    ("ssl.client.auth", "none"),
+    ("ssl.endpoint.identification.algorithm", ""),
+    ("security.inter.broker.protocol", " PLAINTEXT "),
+    ("connections.max.reauth.ms", "0"),
+    ("quota.consumer.default", "9223372036854775807"),
+    ("zookeeper.ssl.client.enable", "true"),
+    ("password.encoder.secret", "secret"),
+    ("replication.quota.window.num", "11"),
+    ("num.io.threads", "8"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "protection"), ASKING)
+def test_a_broker_that_is_to_be_closed_does_not_start_open(key, value, protection):
+    assert asked_by(key, value) == protection
+    variable = "KAFKA_" + key.upper().replace("_", "__").replace(".", "_")
+    for environ, flags in (({}, {key: value}), ({variable: value}, {})):
+        with pytest.raises(SettingsError) as refused:
+            load(None, environ, flags)
+        assert f"{key}: asks for {protection}, which this release does not have" in str(refused.value)
+
+
+@pytest.mark.parametrize(("key", "value"), NOT_ASKING)
+def test_what_asks_for_nothing_is_passed_over(key, value):
+    assert asked_by(key, value) is None
+    assert len(load(None, {}, {key: value})[1]) == 1
+
+
+def test_no_secret_is_shown():
+    with pytest.raises(SettingsError) as refused:
+        load(None, {}, {"ssl.key.password": "do not show this"})
+    assert "do not show this" not in str(refused.value)
+
+
+def test_every_key_of_kafka_that_speaks_of_encryption_or_authentication_is_known():
+    speaking = [key for key in kafka_keys() if key.startswith(("ssl.", "sasl."))]
+    assert len(speaking) > 60
+    assert all(asked_by(key, "x") for key in speaking)
