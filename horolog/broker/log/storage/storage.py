@@ -12,10 +12,10 @@ Choices that the rest of the log leans on:
 - A `File` is a name until it is used: its descriptor is opened on first use, and when more than `max_open_files` are
   open the ones that have not been used for longest are closed (and opened again when needed). Thousands of idle
   partitions therefore hold no descriptors.
-- `File.datasync` may run in a worker thread. It works on a duplicate of the descriptor, so that closing the
-  original meanwhile cannot make it sync a stranger that got the same number. Errors are not lost by that: the kernel
-  reports a failed write-back once per open file description, which duplicates share, and to a fresh open if
-  nobody has seen it yet.
+- `File.datasync` may run in a worker thread. It holds the descriptor meanwhile: closing the file waits for the sync, so that
+  it cannot sync a stranger that got the same number. A duplicate would do as well, but costs two more calls, at each of which
+  the worker gives up the interpreter and has to wait for it. Of a file that is not open a fresh descriptor is synced: the
+  kernel reports a failed write-back there if nobody has seen it yet.
 - `open_apart` gives a file with a descriptor that nothing else closes: for a worker thread that reads and writes.
 - A file that may be read and not written is opened for reading; what would write to it fails with the reason.
 - A file knows which one it was when it was first opened: `check_in_place` tells when its name is gone or another's, and it is not
@@ -218,11 +218,11 @@ class RealFile:
 
     def datasync(self) -> None:
         try:
-            descriptor = self._storage.duplicate(self)
+            descriptor = self._storage.hold(self)
             try:
                 os.fdatasync(descriptor)
             finally:
-                os.close(descriptor)
+                self._storage.let_go(descriptor)
         except OSError as error:
             raise fault("sync", self.path, error) from error
 
@@ -372,6 +372,10 @@ class RealStorage(DiskLooks):
         self.read_only = read_only
         self._open_files: dict[RealFile, None] = {}
         self._guard = threading.Lock()
+        self._held: dict[int, int] = {}
+        """How many workers use a descriptor."""
+        self._dropped: set[int] = set()
+        """Of these, the ones that whoever lets them go last has to close."""
 
     def __repr__(self) -> str:
         return f"<RealStorage {len(self._open_files)} of {self.max_open_files} files open>"
@@ -440,23 +444,46 @@ class RealStorage(DiskLooks):
                 candidate.used = candidate is spare
                 self._open_files[candidate] = None
                 continue
-            os.close(candidate.descriptor())
+            descriptor = candidate.descriptor()
             candidate.set_descriptor(-1)
+            if not self._is_put_off(descriptor):
+                os.close(descriptor)
             return
 
-    def duplicate(self, file: RealFile) -> int:
-        """A descriptor of its own for a worker thread."""
+    def hold(self, file: RealFile) -> int:
+        """A descriptor that stays open until it is let go: for a worker thread."""
         with self._guard:
-            if file.descriptor() >= 0:
-                return os.dup(file.descriptor())
+            descriptor = file.descriptor()
+            if descriptor >= 0:
+                self._held[descriptor] = self._held.get(descriptor, 0) + 1
+                return descriptor
         return file.open_by_name(read_only=self.read_only)
+
+    def let_go(self, descriptor: int) -> None:
+        with self._guard:
+            holders = self._held.pop(descriptor, 0)
+            if holders > 1:
+                self._held[descriptor] = holders - 1
+                return
+            if holders and descriptor not in self._dropped:
+                return
+            self._dropped.discard(descriptor)
+        os.close(descriptor)
+
+    def _is_put_off(self, descriptor: int) -> bool:
+        """Whether a worker closes a descriptor that no file has any more, once it lets it go; called under the lock."""
+        if descriptor in self._held:
+            self._dropped.add(descriptor)
+            return True
+        return False
 
     def forget(self, file: RealFile) -> None:
         with self._guard:
             self._open_files.pop(file, None)
             descriptor = file.descriptor()
             file.set_descriptor(-1)
-        if descriptor >= 0:
+            is_closed_here = descriptor >= 0 and not self._is_put_off(descriptor)
+        if is_closed_here:
             os.close(descriptor)
 
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:

@@ -191,6 +191,59 @@ def test_a_file_is_synced_whether_it_is_open_or_not(tmp_path):
     storage.sync_dir(str(tmp_path))
 
 
+def is_open(descriptor):
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("takes_it_away", ["closing the file", "opening another"])
+def test_a_descriptor_stays_open_while_workers_sync_it(tmp_path, takes_it_away):
+    """Else the next file to be opened gets its number, and is synced in its stead."""
+    storage = RealStorage(max_open_files=1)
+    file = storage.create(f"{tmp_path}/a")
+    first, second = storage.hold(file), storage.hold(file)
+    assert first == second == file.descriptor()
+    if takes_it_away == "closing the file":
+        file.close()
+    other = storage.create(f"{tmp_path}/b")
+    assert file.descriptor() == -1
+    assert other.descriptor() != first
+    storage.let_go(first)
+    assert is_open(first)
+    storage.let_go(second)
+    assert not is_open(first)
+    other.close()
+
+
+def test_a_file_keeps_its_descriptor_when_its_sync_ends(tmp_path):
+    storage = RealStorage()
+    file = storage.create(f"{tmp_path}/a")
+    for _ in range(2):
+        file.datasync()
+        assert is_open(file.descriptor())
+    descriptor = file.descriptor()
+    file.close()
+    assert not is_open(descriptor)
+
+
+def test_a_sync_that_fails_lets_the_descriptor_go(tmp_path, monkeypatch):
+    storage = RealStorage()
+    file = storage.create(f"{tmp_path}/a")
+    descriptor = file.descriptor()
+
+    def fails(_):
+        file.close()
+        raise OSError(errno.EIO, "the disk is gone")
+
+    monkeypatch.setattr(os, "fdatasync", fails)
+    with pytest.raises(StorageFault):
+        file.datasync()
+    assert not is_open(descriptor)
+
+
 def test_faults_of_the_system_are_storage_faults(tmp_path):
     if os.geteuid() == 0:
         with pytest.raises(StorageFault):
