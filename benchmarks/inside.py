@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import crc32c
 
-from benchmarks import fill, frames, group_frames
+from benchmarks import fill, frames, group_frames, inside_transactions
 from benchmarks.report import build
 from horolog.broker.app import Broker
 from horolog.broker.clock import SystemClock
@@ -413,6 +413,11 @@ CASES: dict[str, tuple[str, int, Callable[[Inside], Callable[[], None]]]] = {
     ),
     "lookup-16kb": ("ListOffsets v1 by time, 16 KB batches", 1, lambda at: _look_up(at, 16384)),
     "commit-16": (f"OffsetCommit v2, {PIPELINED} in one read", PIPELINED, _commit),
+    "transaction": (
+        "a request of a transaction of one record and one offset",
+        inside_transactions.REQUESTS,
+        inside_transactions.transaction,
+    ),
     "lookup-1mb": ("ListOffsets v1 by time, 1 MB batches", 1, lambda at: _look_up(at, 1_000_000)),
 }
 

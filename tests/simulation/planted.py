@@ -143,7 +143,8 @@ def marks_before_the_decision() -> contextlib.AbstractContextManager[Any]:
 
 def decides_without_sync() -> contextlib.AbstractContextManager[Any]:
     def commit(journal: TransactionJournal, transaction: Any, done: Callable[[bool], None]) -> None:
-        partition = journal._append(transaction.id, transaction_records.value_bytes(transaction))
+        partition = journal.partition_of(transaction.id)
+        journal._append(partition, transaction.id, transaction_records.value_bytes(transaction))
         journal.submit([partition], lambda failures: done(not failures), durable=False)
 
     return patch.object(TransactionJournal, "commit", commit)

@@ -197,7 +197,7 @@ def _partitions_to_verify(
     for name, topic_id, sets in topics:
         key = topic_id if version > LAST_VERSION_WITH_NAMES else name
         for index, given in dict(sets).items():
-            partition = _find(broker, key, index)
+            partition = broker.cluster.led.get((key, index)) or _find(broker, key, index)
             if isinstance(partition, Partition):
                 records = _present(given, partition, version)
                 if partition.condition.fault is None:

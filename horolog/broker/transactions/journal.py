@@ -15,7 +15,7 @@ from horolog.broker.coordination.topic_journal import (
     put_offline,
 )
 from horolog.broker.log.integrity import BeingRescanned
-from horolog.broker.log.partition import Partition
+from horolog.broker.log.partition import SERVING, Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import Refused, own_batch
 from horolog.broker.safety import Failures
@@ -63,26 +63,27 @@ class Journal(TopicJournal):
         partition = self.find(self.shard_of(transactional_id))
         if isinstance(partition, ErrorCode):
             raise NotWritten(ErrorCode.NOT_COORDINATOR, f"{transactional_id} is kept by another broker")
-        if partition.condition.fault is not None:
-            raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, partition.condition.fault)
-        if partition.condition.stopped is not None:
-            raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, partition.condition.stopped)
+        condition = partition.condition
+        why_not = None if condition.state is SERVING else condition.fault or condition.stopped
+        if why_not is not None:
+            raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, why_not)
         return partition
 
     def write(self, transaction: Transaction) -> None:
         """Have it written, not synced, when this returns; raises NotWritten."""
         value = records.value_bytes(transaction)
-        limit_bytes = self.partition_of(transaction.id).config.max_message_bytes - END_RESERVE_BYTES
+        partition = self.partition_of(transaction.id)
+        limit_bytes = partition.config.max_message_bytes - END_RESERVE_BYTES
         if transaction.state == State.ONGOING and len(value) + len(transaction.id.encode()) > limit_bytes:
             raise NotWritten(ErrorCode.POLICY_VIOLATION, f"a transaction's record of {len(value)} bytes is too large")
-        self._write_now(transaction.id, value)
+        self._write_now(partition, transaction.id, value)
 
     def forget(self, transactional_id: str) -> None:
         """Write the tombstone of an id; raises NotWritten."""
-        self._write_now(transactional_id, None)
+        self._write_now(self.partition_of(transactional_id), transactional_id, None)
 
-    def _write_now(self, transactional_id: str, value: bytes | None) -> None:
-        partition = self._append(transactional_id, value)
+    def _write_now(self, partition: Partition, transactional_id: str, value: bytes | None) -> None:
+        self._append(partition, transactional_id, value)
         try:
             partition.write_pending()
         except StorageFault as fault:
@@ -93,12 +94,12 @@ class Journal(TopicJournal):
 
     def commit(self, transaction: Transaction, done: Callable[[bool], None]) -> None:
         """Have it on the disk, and tell `done` whether that went well; raises NotWritten where it cannot even be tried."""
-        partition = self._append(transaction.id, records.value_bytes(transaction))
+        partition = self.partition_of(transaction.id)
+        self._append(partition, transaction.id, records.value_bytes(transaction))
         durable = self._cluster.settings.horolog_acks_all_sync
         self.submit((partition,), lambda failures: done(not failures), durable=durable)
 
-    def _append(self, transactional_id: str, value: bytes | None) -> Partition:
-        partition = self.partition_of(transactional_id)
+    def _append(self, partition: Partition, transactional_id: str, value: bytes | None) -> None:
         now_ms = self._clock.wall_ms()
         entries = [(records.key_bytes(transactional_id), value)]
         end_offset = partition.log_end_offset
@@ -110,7 +111,6 @@ class Journal(TopicJournal):
             raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(fault)) from fault
         except Refused as refused:
             raise NotWritten(ErrorCode.POLICY_VIOLATION, refused.message) from refused
-        return partition
 
     def read(self, partition: Partition) -> Iterator[tuple[str, Transaction | None]]:
         """Every record of a partition in order; what cannot be read is logged and left out."""

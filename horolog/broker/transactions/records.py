@@ -13,10 +13,10 @@ from itertools import groupby
 from operator import itemgetter
 from struct import Struct
 
-from horolog.broker.transactions.states import State, TopicPartition, Transaction
-from horolog.protocol.compile import decode, encode
+from horolog.broker.transactions.states import NO_EPOCH, State, TopicPartition, Transaction
+from horolog.protocol.compile import decode, flat_encoder
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.messages.coordinator_records import PartitionsSchema, TransactionLogKey, TransactionLogValue
+from horolog.protocol.messages.coordinator_records import TransactionLogKey, TransactionLogValue
 from horolog.protocol.primitives import Buffer
 
 KEY_VERSION = 0
@@ -27,7 +27,9 @@ _topic_of = itemgetter(0)
 
 
 def key_bytes(transactional_id: str) -> bytes:
-    return _VERSION.pack(KEY_VERSION) + encode(TransactionLogKey(transactional_id=transactional_id), KEY_VERSION)
+    parts: list[Buffer] = [_VERSION.pack(KEY_VERSION)]
+    flat_encoder(TransactionLogKey, KEY_VERSION)((transactional_id,), parts)
+    return b"".join(parts)
 
 
 def is_possible(transaction: Transaction) -> bool:
@@ -37,26 +39,26 @@ def is_possible(transaction: Transaction) -> bool:
 
 def value_bytes(transaction: Transaction) -> bytes:
     assert is_possible(transaction), f"{transaction} is empty and has partitions"
-    value = TransactionLogValue(
-        producer_id=transaction.producer_id,
-        previous_producer_id=transaction.previous_producer_id,
-        next_producer_id=transaction.next_producer_id,
-        producer_epoch=transaction.producer_epoch,
-        transaction_timeout_ms=transaction.timeout_ms,
-        transaction_status=transaction.state,
-        transaction_partitions=None if transaction.state == State.EMPTY else _by_topic(transaction.partitions),
-        transaction_last_update_timestamp_ms=transaction.updated_ms,
-        transaction_start_timestamp_ms=transaction.started_ms,
-        client_transaction_version=transaction.client_version,
+    value = (
+        transaction.producer_id,
+        transaction.previous_producer_id,
+        transaction.next_producer_id,
+        transaction.producer_epoch,
+        NO_EPOCH,  # the next producer has not begun
+        transaction.timeout_ms,
+        transaction.state,
+        None if transaction.state == State.EMPTY else _by_topic(transaction.partitions),
+        transaction.updated_ms,
+        transaction.started_ms,
+        transaction.client_version,
     )
-    return _VERSION.pack(VALUE_VERSION) + encode(value, VALUE_VERSION)
+    parts: list[Buffer] = [_VERSION.pack(VALUE_VERSION)]
+    flat_encoder(TransactionLogValue, VALUE_VERSION)(value, parts)
+    return b"".join(parts)
 
 
-def _by_topic(partitions: frozenset[TopicPartition]) -> list[PartitionsSchema]:
-    return [
-        PartitionsSchema(topic=topic, partition_ids=[index for _, index in group])
-        for topic, group in groupby(sorted(partitions), _topic_of)
-    ]
+def _by_topic(partitions: frozenset[TopicPartition]) -> list[tuple[str, list[int]]]:
+    return [(topic, [index for _, index in group]) for topic, group in groupby(sorted(partitions), _topic_of)]
 
 
 def read_key(key: Buffer) -> str | None:

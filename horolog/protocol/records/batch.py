@@ -35,6 +35,11 @@ from horolog.protocol.records.record import MAX_INT64, MIN_INT64, Header, Record
 from horolog.protocol.records.timestamps import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, TimestampType
 
 SMALLEST_RECORD_BYTES: Final = 7
+NOBODY: Final = (NO_PRODUCER, -1, -1)
+"""Who sends outside of sequences: producer id, epoch, sequence."""
+
+Entry = tuple[bytes, bytes | None]
+"""A key and its value."""
 
 
 _NULL = b"\x01"  # the length of a null
@@ -42,6 +47,7 @@ _FIXED_OF_ENTRY = 3  # attributes, time and number of headers, all of them zero
 # Lengths and small deltas come again and again.
 _remembered_varint = lru_cache(maxsize=4096)(encode_varint)
 _new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
+_pack_header: Final = HEADER.pack
 
 
 class BatchHeader(NamedTuple):
@@ -222,7 +228,7 @@ def encode_records(records: Iterable[Record], base_offset: int, base_timestamp: 
     return b"".join(parts)
 
 
-def encode_entries(entries: Iterable[tuple[bytes, bytes | None]]) -> bytes:
+def encode_entries(entries: Iterable[Entry]) -> bytes:
     """As `encode_records` encodes keys and values that all have the batch's own time, no headers, and the offsets from its first on."""
     parts: list[bytes] = []
     varint = _remembered_varint
@@ -232,6 +238,28 @@ def encode_entries(entries: Iterable[tuple[bytes, bytes | None]]) -> bytes:
         size = len(delta) + len(key_head) + len(key) + len(value_head) + len(value) + _FIXED_OF_ENTRY
         parts += (varint(size), b"\x00\x00", delta, key_head, key, value_head, value, b"\x00")
     return b"".join(parts)
+
+
+def encode_own(
+    entries: Sequence[Entry],
+    offset: int,
+    timestamp: int,
+    *,
+    attributes: int = 0,
+    leader_epoch: int = -1,
+    producer: tuple[int, int, int] = NOBODY,
+) -> bytearray:
+    """As `encode_batch` makes a batch of keys and values that all have one time: for the many that a broker writes itself."""
+    body = encode_entries(entries)
+    length = HEADER_BYTES - LENGTH_ENDS_AT + len(body)
+    count = len(entries)
+    last = count - 1
+    batch = bytearray(
+        _pack_header(offset, length, leader_epoch, 2, 0, attributes, last, timestamp, timestamp, *producer, count)
+    )
+    batch += body
+    write_crc(batch)
+    return batch
 
 
 def _encode_headers(headers: Sequence[Header]) -> bytes:

@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.primitives import Buffer, decode_unsigned_varint, encode_unsigned_varint, skip_tags
-from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.batch import encode_own
 from horolog.protocol.records.head import CONTROL_BIT, TRANSACTIONAL_BIT
-from horolog.protocol.records.record import Record
-from horolog.protocol.records.timestamps import TimestampType
 
+NO_SEQUENCE = -1
 _KEY = struct.Struct(">hh")
 _MARKER = struct.Struct(">hi")
 _LEADER = struct.Struct(">hi")
@@ -56,12 +55,13 @@ def encode_marker(
     marker: Marker, offset: int, timestamp: int, *, producer_id: int, producer_epoch: int, leader_epoch: int
 ) -> bytearray:
     kind = ControlType.COMMIT if marker.committed else ControlType.ABORT
-    return encode_batch(
-        [_record(offset, timestamp, kind, _MARKER.pack(0, marker.coordinator_epoch))],
+    return encode_own(
+        [(_KEY.pack(0, kind), _MARKER.pack(0, marker.coordinator_epoch))],
+        offset,
+        timestamp,
         attributes=CONTROL_BIT | TRANSACTIONAL_BIT,
         leader_epoch=leader_epoch,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
+        producer=(producer_id, producer_epoch, NO_SEQUENCE),
     )
 
 
@@ -81,8 +81,8 @@ def encode_leader_change(change: LeaderChange, offset: int, timestamp: int, *, l
             _NO_TAGS,
         )
     )
-    record = _record(offset, timestamp, ControlType.LEADER_CHANGE, value)
-    return encode_batch([record], attributes=CONTROL_BIT, leader_epoch=leader_epoch)
+    entries = [(_KEY.pack(0, ControlType.LEADER_CHANGE), value)]
+    return encode_own(entries, offset, timestamp, attributes=CONTROL_BIT, leader_epoch=leader_epoch)
 
 
 def decode_leader_change(key: bytes | None, value: bytes | None) -> LeaderChange:
@@ -94,10 +94,6 @@ def decode_leader_change(key: bytes | None, value: bytes | None) -> LeaderChange
     voters, position = _decode_voters(value, _LEADER.size)
     granting_voters, _ = _decode_voters(value, position)
     return LeaderChange(leader_id, voters, granting_voters)
-
-
-def _record(offset: int, timestamp: int, kind: ControlType, value: bytes) -> Record:
-    return Record(offset, timestamp, TimestampType.CREATE_TIME, _KEY.pack(0, kind), value)
 
 
 def _encode_voters(voters: tuple[int, ...]) -> bytes:

@@ -9,23 +9,21 @@ from dataclasses import replace
 
 from horolog.broker.log.producers import ProducerBatch
 from horolog.broker.log.validation.validate import check
-from horolog.broker.log.validation.validate_set import PRODUCER_CODEC, check_size
+from horolog.broker.log.validation.validate_set import PLAIN_CODECS, check_size
 from horolog.broker.log.validation.validation_result import Validated
 from horolog.broker.topic_settings import TopicConfig
-from horolog.protocol.records.batch import encode_entries, write_crc
-from horolog.protocol.records.head import HEADER, HEADER_BYTES, LENGTH_ENDS_AT, NO_PRODUCER, TRANSACTIONAL_BIT
+from horolog.protocol.records.batch import NOBODY, Entry, encode_own
+from horolog.protocol.records.head import TRANSACTIONAL_BIT
 from horolog.protocol.records.timestamps import NO_TIMESTAMP
 
 _MAGIC = 2
 NEWEST_PRODUCE_VERSION = 13
 _FIRST_SEQUENCE = 0  # coordinators count nothing, and nobody compares
-_OUTSIDE = (NO_PRODUCER, -1, -1)
-_pack_header = HEADER.pack
 _new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
 def own_batch(
-    entries: Sequence[tuple[bytes, bytes | None]],
+    entries: Sequence[Entry],
     next_offset: int,
     config: TopicConfig,
     now_ms: int,
@@ -40,14 +38,14 @@ def own_batch(
     """
     if largest_bytes > config.max_message_bytes:
         config = replace(config, max_message_bytes=largest_bytes)
-    is_stored_so = config.compression == PRODUCER_CODEC and config.stored_magic is None and not config.log_append_time
-    attributes, by = (0, _OUTSIDE) if producer is None else (TRANSACTIONAL_BIT, (*producer, _FIRST_SEQUENCE))
-    place = (next_offset, leader_epoch) if is_stored_so else (0, -1)
-    batch = _encode(entries, place, attributes, now_ms, by)
+    is_stored_so = config.compression in PLAIN_CODECS and config.stored_magic is None and not config.log_append_time
+    attributes, by = (0, NOBODY) if producer is None else (TRANSACTIONAL_BIT, (*producer, _FIRST_SEQUENCE))
     if not is_stored_so:
+        batch = encode_own(entries, 0, now_ms, attributes=attributes, producer=by)
         return check(
             batch, next_offset, config, now_ms, produce_version=NEWEST_PRODUCE_VERSION, leader_epoch=leader_epoch
         )
+    batch = encode_own(entries, next_offset, now_ms, attributes=attributes, leader_epoch=leader_epoch, producer=by)
     size_bytes, last_offset = len(batch), next_offset + len(entries) - 1
     check_size(size_bytes, config)
     batches = () if producer is None else (_in_transaction(producer, next_offset, last_offset, now_ms),)
@@ -68,25 +66,6 @@ def own_batch(
             _MAGIC,
         ),
     )
-
-
-def _encode(
-    entries: Sequence[tuple[bytes, bytes | None]],
-    place: tuple[int, int],
-    attributes: int,
-    now_ms: int,
-    by: tuple[int, int, int],
-) -> bytearray:
-    body = encode_entries(entries)
-    length = HEADER_BYTES - LENGTH_ENDS_AT + len(body)
-    count = len(entries)
-    first_offset, leader_epoch = place
-    batch = bytearray(
-        _pack_header(first_offset, length, leader_epoch, _MAGIC, 0, attributes, count - 1, now_ms, now_ms, *by, count)
-    )
-    batch += body
-    write_crc(batch)
-    return batch
 
 
 def _in_transaction(producer: tuple[int, int], first_offset: int, last_offset: int, now_ms: int) -> ProducerBatch:

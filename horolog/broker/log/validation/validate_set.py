@@ -62,7 +62,7 @@ from horolog.protocol.records.timestamps import (
 )
 
 PRODUCER_CODEC = "producer"  # the setting that keeps whatever codec the producer chose
-_PLAIN_CODECS = frozenset({PRODUCER_CODEC, *(name for name, codec in CODEC_NAMES.items() if codec == Codec.NONE)})
+PLAIN_CODECS = frozenset({PRODUCER_CODEC, *(name for name, codec in CODEC_NAMES.items() if codec == Codec.NONE)})
 _TYPE_AND_TIME = struct.Struct(">Bq")
 _new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
@@ -81,7 +81,7 @@ def _check_in_place(records: Buffer, next_offset: int, config: TopicConfig, now_
         return None
     if records[MESSAGE_ATTRIBUTES_AT] & CODEC_MASK:
         return _check_wrapper(bytes(records), next_offset, config, now_ms)
-    if config.compression in _PLAIN_CODECS:
+    if config.compression in PLAIN_CODECS:
         return _check_plain(bytes(records), next_offset, config, now_ms)
     return None
 

@@ -102,3 +102,22 @@ def test_a_head_that_no_batch_can_have_is_not_written(delta, count):
 def test_entries_are_records_at_the_time_of_their_batch(entries):
     records = [Record(7 + place, 5, 0, key, value) for place, (key, value) in enumerate(entries)]
     assert batch.encode_entries(entries) == batch.encode_records(records, 7, 5)
+
+
+@given(
+    st.lists(st.tuples(st.binary(max_size=50), st.none() | st.binary(max_size=50)), min_size=1, max_size=9),
+    st.sampled_from([(0, -1, batch.NOBODY), (0x10, 7, (5, 1, 0)), (0x30, 0, (5, 1, -1))]),
+)
+def test_a_brokers_own_batch_is_one_as_any_other(entries, head):
+    attributes, leader_epoch, producer = head
+    producer_id, producer_epoch, base_sequence = producer
+    records = [Record(7 + place, 5, 0, key, value) for place, (key, value) in enumerate(entries)]
+    made = batch.encode_own(entries, 7, 5, attributes=attributes, leader_epoch=leader_epoch, producer=producer)
+    assert made == batch.encode_batch(
+        records,
+        attributes=attributes,
+        leader_epoch=leader_epoch,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+    )
