@@ -53,21 +53,19 @@ class LogReader:
             if found.data and not segment.holes:  # a hole may follow, and nobody goes on there
                 self._remember(found.next_offset, segment, found.end)
             return found.data
-        size = end - position
-        goes_on_at = end
-        if size > max_bytes:
-            goes_on_at, following = reader.boundary(segment, position, position + max_bytes, end)
-            size = max_bytes
+        if end - position <= max_bytes:
+            data = _read(segment, position, end)
+            goes_on_at = end
+        elif max_bytes <= 0 and not at_least_one:
+            return b""
+        else:
+            data = _read(segment, position, position + max_bytes)
+            goes_on_at, following = reader.boundary(segment, data, position, end)
             if goes_on_at == position:
                 following = -1
                 if at_least_one:
-                    size = min(end - position, reader.batch_size(segment, position))
-        if size <= 0:
-            return b""
-        if segment.unverified is not None:
-            verify(segment, position, position + size)
-        data = segment.log.pread(size, position)
-        if following >= 0:
+                    data = _read(segment, position, min(end, position + reader.batch_size(segment, position)))
+        if following >= 0 and data:
             self._remember(following, segment, goes_on_at)
         return data
 
@@ -88,6 +86,15 @@ class LogReader:
             if position is not None:
                 return segments[number], position
         return None
+
+
+def _read(segment: Segment, start: int, end: int) -> bytes:
+    """What lies between two places, verified; nothing where the second is not behind the first."""
+    if end <= start:
+        return b""
+    if segment.unverified is not None:
+        verify(segment, start, end)
+    return segment.log.pread(end - start, start)
 
 
 def _end_of(segment: Segment, end_offset: int) -> int:

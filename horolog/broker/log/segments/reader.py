@@ -13,7 +13,15 @@ from horolog.broker.log.segments.segment import Segment
 from horolog.broker.log.segments.verification import verify
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.records.head import LENGTH_ENDS_AT, SMALLEST_ENTRY_BYTES, Head, heads, seek, size_of_entry
+from horolog.protocol.records.head import (
+    LENGTH_ENDS_AT,
+    SMALLEST_ENTRY_BYTES,
+    START,
+    Head,
+    heads,
+    seek,
+    size_of_entry,
+)
 
 
 def find(segment: Segment, offset: int) -> int | None:
@@ -72,15 +80,22 @@ def good_end(segment: Segment, position: int) -> int:
     return next((start for start, _ in segment.holes if start > position), segment.size_bytes)
 
 
-def boundary(segment: Segment, position: int, limit: int, end: int) -> tuple[int, int]:
-    """Where to cut a read from `position` on: the last batch boundary not behind `limit`, which is before `end`.
+def boundary(segment: Segment, data: bytes, position: int, end: int) -> tuple[int, int]:
+    """Where the last whole batch of `data` ends, which was read from `position` on and not as far as `end`.
 
     Also the offset with which the next read will probably come: one that lies in the batch at that boundary and not before it.
     """
+    limit = position + len(data)
     offsets, _ = indexes_of(segment)
     start = max(position, offset_index.last_position_up_to(offsets.entries, limit))
+
+    def read(size_bytes: int, at: int) -> bytes:
+        """What has been read, but for a head that it ends in."""
+        piece = data[at - position : at - position + size_bytes]
+        return piece if len(piece) >= START.size else segment.log.pread(size_bytes, at)
+
     try:
-        found = seek(segment.log.pread, start, end, limit=limit)
+        found = seek(read, start, end, limit=limit)
     except DecodeError as error:
         raise _suspected(segment, error) from error
     if found is None:

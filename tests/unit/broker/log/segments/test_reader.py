@@ -42,7 +42,7 @@ def test_found_and_cut_as_a_scan_says(history, interval, max_bytes):
     for start in ends[:-1]:
         if start + max_bytes >= end:
             continue
-        cut, following = reader.boundary(segment, start, start + max_bytes, end)
+        cut, following = reader.boundary(segment, segment.log.pread(max_bytes, start), start, end)
         assert cut == max(one for one in ends if one <= max(start, start + max_bytes))
         assert reader.find(segment, following) == cut, "the next read begins there"
 
@@ -67,7 +67,7 @@ def test_bytes_that_are_no_batch_are_a_fault_of_the_read():
     with pytest.raises(StorageFault, match="damaged"):
         reader.find(segment, 2)
     with pytest.raises(StorageFault, match="damaged"):
-        reader.boundary(segment, 0, entries[2].position, segment.size_bytes)
+        reader.boundary(segment, segment.log.pread(entries[2].position, 0), 0, segment.size_bytes)
     with pytest.raises(StorageFault, match="damaged"):
         reader.batch_size(segment, entries[1].position)
     assert reader.batch_size(segment, 0) == entries[0].size_bytes
