@@ -20,7 +20,7 @@ BOUNDS = {
     "newest-8": 195,
     "idempotent": 59,
     "all": 70,
-    "fetch": 62,
+    "fetch": 56,
     "list offsets": 52,
 }
 

@@ -67,7 +67,6 @@ def test_every_def_of_a_class_counts():
 
 MANY_ARGUMENTS = {
     "broker/groups/offsets.py: Committed.__init__": "one for each field of the record that is kept",
-    "broker/handlers/fetch.py: _read": "once for each partition of each Fetch: a value to carry them would be made as often",
     "client/accumulator.py: Pending.__init__": "made for every record sent, and keywords would cost",
     "client/consumer.py: Consumer.__init__": "the consumer's settings, by keyword",
     "client/producer.py: Producer.__init__": "the producer's settings, by keyword",

@@ -49,7 +49,7 @@ class Handler:
 
 HANDLERS: dict[ApiKey, Handler] = {
     ApiKey.PRODUCE: Handler(0, 13, "produce:handle", flat=True),
-    ApiKey.FETCH: Handler(0, 18, "fetch:handle"),
+    ApiKey.FETCH: Handler(0, 18, "fetch:handle", flat=True),
     ApiKey.LIST_OFFSETS: Handler(0, 11, "list_offsets:handle", flat=True),
     ApiKey.METADATA: Handler(0, 13, "metadata:handle"),
     ApiKey.OFFSET_COMMIT: Handler(0, 10, "offsets:commit", flat=True),

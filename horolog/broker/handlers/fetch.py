@@ -6,12 +6,16 @@
 - v7+: incremental sessions (KIP-227); v12+: diverging epochs are pointed out; v13+ names topics by id.
 - An unknown topic or partition ends a wait in v0-v3 only, as each era's brokers do; other errors always end it.
 Not done: fetching as a follower (any replica id is refused), preferred read replicas.
+
+Requests and answers are flat: tuples of the fields that `protocol.messages.fetch` declares, in their order. The names of the types
+below stand for them.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.fetch_sessions import (
@@ -28,16 +32,9 @@ from horolog.broker.handlers.lookup import storage_error_for
 from horolog.broker.log.partition import OffsetOutOfRange, Partition, lookups
 from horolog.broker.log.segments import Allowance
 from horolog.broker.log.storage import StorageFault
+from horolog.broker.topic import NO_TOPIC_ID
 from horolog.broker.waiting import Wait
 from horolog.protocol.errors import DecodeError, ErrorCode
-from horolog.protocol.messages.fetch import (
-    AbortedTransaction,
-    EpochEndOffset,
-    FetchableTopicResponse,
-    FetchRequest,
-    FetchResponse,
-    PartitionData,
-)
 from horolog.protocol.records.convert import ConversionError, convert_down
 from horolog.protocol.records.head import heads_in
 
@@ -46,22 +43,62 @@ log = logging.getLogger(__name__)
 FIRST_VERSION_WITH_WHOLE_MESSAGE = 3
 FIRST_VERSION_WITH_V2 = 4
 FIRST_VERSION_WITH_ZSTD = 10
+FIRST_VERSION_WITH_DIVERGING_EPOCH = 12
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 FIRST_VERSION_WITH_STORAGE_ERROR = 6
 NO_EPOCH = -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+NO_THROTTLING_MS = 0
+NO_SESSION = 0
+HERE = -1
+"""The replica that is best read from."""
 
 UNKNOWN_PLACE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
+FetchPartition = tuple[int, int, int, int, int, int, bytes, int]
+"""Number, the leader epoch that the client knows, offset, the epoch fetched last, the log start of a follower, the most bytes; and what
+followers say."""
+FetchTopic = tuple[str, bytes, list[FetchPartition]]
+ForgottenTopic = tuple[str, bytes, list[int]]
+FetchRequest = tuple[
+    str | None, int, tuple[int, int] | None, int, int, int, int, int, int, list[FetchTopic], list[ForgottenTopic], str
+]
+"""Cluster; replica, and replica with its epoch; the longest wait, the fewest bytes worth an answer, the most of all; isolation level;
+session and its epoch; topics, topics that leave the session; rack."""
+
+
+class PartitionAnswer(NamedTuple):
+    """A named tuple: what was found decides whether it is told."""
+
+    partition: int
+    error_code: int
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    diverging_epoch: tuple[int, int] | None
+    current_leader: None
+    snapshot_id: None
+    aborted_transactions: list[tuple[int, int]] | None
+    preferred_read_replica: int
+    records: bytes | None
+
+
+_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
+
+TopicAnswer = tuple[str, bytes, list[PartitionAnswer]]
+FetchResponse = tuple[int, int, int, list[TopicAnswer], tuple[()]]
+"""Throttle time, error code, session, topics, and no other nodes."""
+Found = tuple[PartitionKey, FetchPosition, PartitionAnswer, Partition | None]
+"""What a look at one partition has found; None where there is no such partition here."""
+
 
 class Collected:
-    """The result of a look at the partitions of a fetch: each with its answer, and the partition where there is one."""
+    """The result of a look at the partitions of a fetch."""
 
-    __slots__ = ("answers", "done", "partitions", "size_bytes")
+    __slots__ = ("done", "found", "size_bytes")
 
     def __init__(self) -> None:
-        self.answers: list[tuple[PartitionKey, FetchPosition, PartitionData]] = []
-        self.partitions: list[Partition | None] = []
+        self.found: list[Found] = []
         self.size_bytes = 0
         self.done = False
 
@@ -69,7 +106,18 @@ class Collected:
 class PendingFetch:
     """A fetch from its plan to its answer; looked at again when its partitions have new data."""
 
-    __slots__ = ("broker", "context", "is_incremental", "lookout", "positions", "request", "session")
+    __slots__ = (
+        "broker",
+        "context",
+        "is_incremental",
+        "lookout",
+        "max_bytes",
+        "max_wait_ms",
+        "min_bytes",
+        "positions",
+        "session",
+        "terms",
+    )
 
     def __init__(
         self,
@@ -79,12 +127,18 @@ class PendingFetch:
         positions: Positions,
         session: FetchSession | None,
     ) -> None:
+        _, replica_id, replica, max_wait_ms, min_bytes, max_bytes, isolation_level, _, epoch, _, _, _ = request
         self.broker = broker
-        self.request = request
         self.context = context
         self.positions = positions
         self.session = session
-        self.is_incremental = session is not None and request.session_epoch > FULL_FETCH_EPOCH
+        self.max_wait_ms = max_wait_ms
+        self.min_bytes = min_bytes
+        self.max_bytes = max_bytes
+        if replica is not None:  # v15 moved it into a tagged field
+            replica_id = replica[0]
+        self.terms = _new_tuple(Terms, (context.version, isolation_level, replica_id))
+        self.is_incremental = session is not None and epoch > FULL_FETCH_EPOCH
         self.lookout: Lookout | None = None
         if session is not None and self.is_incremental:
             if session.lookout is None:
@@ -93,10 +147,6 @@ class PendingFetch:
 
     def __repr__(self) -> str:
         return f"<PendingFetch of {len(self.positions)} partitions for {self.context!r}>"
-
-    @property
-    def terms(self) -> Terms:
-        return Terms(self.context.version, self.request.isolation_level, _replica_of(self.request))
 
     def _look_out(self) -> Lookout:
         return Lookout(self.positions, self.broker.waiting, self.broker.logs.resources.changes)
@@ -107,45 +157,48 @@ class PendingFetch:
         return self._look(self.positions if lookout is None else lookout.to_look_at(self.terms))
 
     def _look(self, positions: Positions) -> Collected:
-        request, version = self.request, self.context.version
+        broker, terms, version = self.broker, self.terms, self.terms.version
         collected = Collected()
-        limit = min(self.broker.settings.fetch_max_bytes, self.context.connection.room_for_answer_bytes)
-        if version >= FIRST_VERSION_WITH_WHOLE_MESSAGE:
-            limit = min(limit, request.max_bytes)
+        found, size_bytes = collected.found, 0
+        limit = min(broker.settings.fetch_max_bytes, self.context.connection.room_for_answer_bytes, self.max_bytes)
         allowance = Allowance()
-        has_found = len(positions) < len(self.positions)
-        known = self.broker.cluster.led
+        is_here = len(positions) < len(self.positions)
+        known = broker.cluster.led
         for key, position in positions.items():
-            partition = known.get(key)
-            found = self._find(key) if partition is None else partition
-            if isinstance(found, ErrorCode):
-                answer = _error(key[1], found)
-                answer.aborted_transactions = []  # as real brokers have it where nothing was tried to be read
-            else:
-                partition = known[key] = found
-                has_found = True
-                whole = version >= FIRST_VERSION_WITH_WHOLE_MESSAGE and not collected.size_bytes
-                most = min(position.max_bytes, limit)
-                answer = _read(partition, position, most, whole, request, version, allowance)
-            size = len(answer.records or b"")
-            collected.size_bytes += size
-            limit = max(0, limit - size)
-            collected.answers.append((key, position, answer))
-            collected.partitions.append(partition)
+            partition = known.get(key) or self._find(key)
+            if isinstance(partition, Partition):
+                is_here = True
+                whole = version >= FIRST_VERSION_WITH_WHOLE_MESSAGE and not size_bytes
+                answer = _read(partition, position, min(position.max_bytes, limit), whole, terms, allowance)
+                found.append((key, position, answer, partition))
+            else:  # as real brokers answer where nothing was tried to be read
+                answer = _error(key[1], partition, aborted=[])
+                found.append((key, position, answer, None))
+            if answer.records:
+                size = len(answer.records)
+                size_bytes += size
+                limit = max(0, limit - size)
             if answer.error_code and not (version >= FIRST_VERSION_WITH_V2 and answer.error_code in UNKNOWN_PLACE):
                 collected.done = True
-        if not has_found or collected.size_bytes >= request.min_bytes:
+        collected.size_bytes = size_bytes
+        if not is_here or size_bytes >= self.min_bytes:
             collected.done = True
         return collected
 
     def _find(self, key: PartitionKey) -> Partition | ErrorCode:
+        """One that clients may write to, too, is found at once the next time."""
         name, index = key
         cluster = self.broker.cluster
         if isinstance(name, str):
             topic, unknown = cluster.topics.get(name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         else:
             topic, unknown = cluster.by_id.get(name), ErrorCode.UNKNOWN_TOPIC_ID
-        return unknown if topic is None else topic.find(index)
+        if topic is None:
+            return unknown
+        partition = topic.find(index)
+        if isinstance(partition, Partition) and not topic.internal:
+            cluster.led[key] = partition
+        return partition
 
     def check(self) -> bool:
         """Looked at again: answered if there is enough now."""
@@ -160,7 +213,7 @@ class PendingFetch:
         self._answer(self.collect() if self.is_incremental else self._look(self.positions))
 
     def _answer(self, collected: Collected) -> None:
-        if not self.is_incremental and len(collected.answers) < len(self.positions):
+        if not self.is_incremental and len(collected.found) < len(self.positions):
             collected = self._look(self.positions)
         self.context.reply(self.respond(collected))
 
@@ -179,86 +232,81 @@ class PendingFetch:
         self._note(collected)
         if not self.is_incremental:
             lookout.close()  # with this wait
-        waiting.add(wait, self.request.max_wait_ms)
+        waiting.add(wait, self.max_wait_ms)
         self.context.on_abandoned = lambda: waiting.remove(wait)
         return True
 
     def _note(self, collected: Collected) -> None:
         """What was found decides which partitions are looked at again."""
-        lookout, committed = self.lookout, self.request.isolation_level == READ_COMMITTED
+        lookout, committed = self.lookout, self.terms.isolation_level == READ_COMMITTED
         if lookout is None:
             return
-        for (key, position, answer), partition in zip(collected.answers, collected.partitions, strict=True):
+        for key, position, answer, partition in collected.found:
             is_told = not self.is_incremental or not _is_news(position, answer)
             is_quiet = is_told and _is_quiet(position, answer, committed)
             lookout.note(key, position, partition, is_quiet=is_quiet)
 
     def respond(self, collected: Collected) -> FetchResponse:
-        session = self.session
-        answers = collected.answers
+        session, told = self.session, collected.found
+        if session is None:
+            return NO_THROTTLING_MS, ErrorCode.NONE, NO_SESSION, _by_topic(told), ()
         if self.is_incremental:
-            answers = [told for told in collected.answers if _is_news(told[1], told[2])]
-        if session is not None:
-            for _, position, answer in answers:
-                position.told_high_watermark = answer.high_watermark
-                position.told_log_start_offset = answer.log_start_offset
-            if self.is_incremental:
-                self._note(collected)
-                session.serve_last([key for key, _, answer in answers if answer.records])
-        return FetchResponse(session_id=session.id if session is not None else 0, responses=_group_by_topic(answers))
+            told = [each for each in told if _is_news(each[1], each[2])]
+        for _, position, answer, _ in told:
+            position.told_high_watermark = answer.high_watermark
+            position.told_log_start_offset = answer.log_start_offset
+        if self.is_incremental:
+            self._note(collected)
+            session.serve_last([key for key, _, answer, _ in told if answer.records])
+        return NO_THROTTLING_MS, ErrorCode.NONE, session.id, _by_topic(told), ()
 
 
 def handle(broker: BrokerView, request: FetchRequest, context: RequestContext) -> FetchResponse | None:
-    if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
+    if request[6] not in (READ_UNCOMMITTED, READ_COMMITTED):
         return _refuse_whole(request, context.version)
     planned = _plan(broker, request, context.version)
     if isinstance(planned, ErrorCode):
-        return FetchResponse(error_code=planned, session_id=0, responses=[])
+        return NO_THROTTLING_MS, planned, NO_SESSION, [], ()
     positions, session = planned
     fetch = PendingFetch(broker, request, context, positions, session)
     collected = fetch.collect()
-    if collected.done or request.max_wait_ms <= 0:
+    if collected.done or fetch.max_wait_ms <= 0 or not fetch.wait(collected):
         return fetch.respond(collected)
-    if not fetch.wait(collected):
-        return fetch.respond(collected)
-    request.topics, request.forgotten_topics_data = [], []  # the positions say it, too; one copy waits
     return None
 
 
 def _plan(broker: BrokerView, request: FetchRequest, version: int) -> tuple[Positions, FetchSession | None] | ErrorCode:
     """Which partitions to read, in which order, and the session that remembers them."""
-    wanted = _positions(request, version)
-    epoch = request.session_epoch
+    _, _, _, _, _, _, _, session_id, epoch, topics, forgotten, _ = request
+    wanted = _positions(topics, version)
     if epoch > FULL_FETCH_EPOCH:
-        session = broker.fetch_sessions.resume(request.session_id, epoch)
+        session = broker.fetch_sessions.resume(session_id, epoch)
         if isinstance(session, ErrorCode):
             return session
-        session.apply(wanted, _forgotten(request, version))
+        session.apply(wanted, _forgotten(forgotten, version))
         return session.positions, session
-    if request.session_id:
-        broker.fetch_sessions.close(request.session_id)
+    if session_id:
+        broker.fetch_sessions.close(session_id)
     if epoch == NO_SESSION_EPOCH or not wanted:
         return wanted, None
     return wanted, broker.fetch_sessions.open(wanted)
 
 
-def _positions(request: FetchRequest, version: int) -> Positions:
+def _positions(topics: Iterable[FetchTopic], version: int) -> Positions:
     by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
     positions: Positions = {}
-    for topic in request.topics:
-        name: TopicKey = topic.topic_id if by_id else topic.topic
-        for p in topic.partitions:
-            positions[name, p.partition] = FetchPosition(
-                p.fetch_offset, p.partition_max_bytes, p.current_leader_epoch, p.last_fetched_epoch
-            )
+    for name, topic_id, partitions in topics:
+        key: TopicKey = topic_id if by_id else name
+        for index, leader_epoch, offset, last_epoch, _, max_bytes, _, _ in partitions:
+            positions[key, index] = FetchPosition(offset, max_bytes, leader_epoch, last_epoch)
     return positions
 
 
-def _forgotten(request: FetchRequest, version: int) -> Iterable[PartitionKey]:
+def _forgotten(topics: Iterable[ForgottenTopic], version: int) -> Iterable[PartitionKey]:
     by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
-    for topic in request.forgotten_topics_data:
-        for index in topic.partitions:
-            yield (topic.topic_id if by_id else topic.topic), index
+    for name, topic_id, partitions in topics:
+        for index in partitions:
+            yield (topic_id if by_id else name), index
 
 
 def _read(
@@ -266,65 +314,46 @@ def _read(
     position: FetchPosition,
     max_bytes: int,
     whole: bool,
-    request: FetchRequest,
-    version: int,
+    terms: Terms,
     allowance: Allowance,
-) -> PartitionData:
+) -> PartitionAnswer:
     """One partition's answer: its records, or why not."""
     index = partition.index
-    refusal = _check(partition, position, max_bytes, request, version)
+    version, isolation_level, replica_id = terms
+    refusal = _check(partition, position, max_bytes, version, replica_id)
     if refusal is not None:
         return _error(index, refusal)
-    committed = request.isolation_level == READ_COMMITTED
-    high_watermark = partition.high_watermark
-    stable_offset = partition.last_stable_offset
-    answer = PartitionData(
-        partition_index=index,
-        high_watermark=high_watermark,
-        last_stable_offset=stable_offset,
-        log_start_offset=partition.log_start_offset,
-        aborted_transactions=None,
-        preferred_read_replica=-1,
-        records=b"",
-    )
-    if position.last_fetched_epoch != NO_EPOCH:
+    offset = position.fetch_offset
+    diverging = None
+    if position.last_fetched_epoch != NO_EPOCH and version >= FIRST_VERSION_WITH_DIVERGING_EPOCH:
         diverging = _diverging_epoch(partition, position)
         if isinstance(diverging, ErrorCode):
             return _error(index, diverging)
-        if diverging is not None:
-            answer.diverging_epoch = diverging
-            return answer
-    upto = stable_offset if committed else high_watermark
-    try:
-        if version < FIRST_VERSION_WITH_V2:
-            magic = 0 if version <= 1 else 1
-            records = _read_for_old(partition, position.fetch_offset, max_bytes, magic, whole=whole, upto=upto)
-        else:
-            upconvert = allowance if partition.config.up_conversion else None
-            offset = position.fetch_offset
-            records = partition.read(offset, max_bytes, at_least_one=whole, upto=upto, upconvert=upconvert)
-        if committed:
-            answer.aborted_transactions = _aborted(partition, position.fetch_offset, upto)
-    except OffsetOutOfRange:
-        return _error(index, ErrorCode.OFFSET_OUT_OF_RANGE)
-    except ConversionError as error:
-        answer = _error(index, error.code)
-        answer.records = None
-        return answer
-    except StorageFault:
-        return _error(index, storage_error_for(version, FIRST_VERSION_WITH_STORAGE_ERROR))
-    except DecodeError as error:
-        log.warning("%r: cannot be converted for a reader from %s on: %s", partition, position.fetch_offset, error)
-        return _error(index, ErrorCode.CORRUPT_MESSAGE)
-    answer.records = records
-    return answer
+    high_watermark, stable_offset = partition.high_watermark, partition.last_stable_offset
+    start_offset = partition.log_start_offset
+    records, aborted = b"", None
+    if diverging is None:
+        upto = stable_offset if isolation_level == READ_COMMITTED else high_watermark
+        try:
+            if version < FIRST_VERSION_WITH_V2:
+                records = _read_for_old(partition, offset, max_bytes, version, whole=whole, upto=upto)
+            else:
+                upconvert = allowance if partition.config.up_conversion else None
+                records = partition.read(offset, max_bytes, at_least_one=whole, upto=upto, upconvert=upconvert)
+            if isolation_level == READ_COMMITTED:
+                aborted = [(one.producer_id, one.first_offset) for one in partition.aborted.overlapping(offset, upto)]
+        except (OffsetOutOfRange, ConversionError, StorageFault, DecodeError) as error:
+            return _failed(partition, offset, error, version)
+    answer = (index, 0, high_watermark, stable_offset, start_offset, diverging, None, None, aborted, HERE, records)
+    return _new_tuple(PartitionAnswer, answer)
 
 
-def _read_for_old(partition: Partition, offset: int, max_bytes: int, magic: int, *, whole: bool, upto: int) -> bytes:
+def _read_for_old(partition: Partition, offset: int, max_bytes: int, version: int, *, whole: bool, upto: int) -> bytes:
     """The slice in the format of older readers; one that holds nothing newer stays as it was cut.
 
     Reads on where a slice held only what they are not shown (control batches): an empty answer would hold them there for ever.
     """
+    magic = 0 if version <= 1 else 1
     while True:
         records = partition.read(offset, max_bytes, at_least_one=whole, upto=upto)
         entries = list(heads_in(records))
@@ -338,11 +367,23 @@ def _read_for_old(partition: Partition, offset: int, max_bytes: int, magic: int,
         offset = entries[-1].last_offset + 1
 
 
+def _failed(partition: Partition, offset: int, error: Exception, version: int) -> PartitionAnswer:
+    """The answer where a partition could not be read."""
+    if isinstance(error, OffsetOutOfRange):
+        return _error(partition.index, ErrorCode.OFFSET_OUT_OF_RANGE)
+    if isinstance(error, ConversionError):
+        return _error(partition.index, error.code, records=None)
+    if isinstance(error, StorageFault):
+        return _error(partition.index, storage_error_for(version, FIRST_VERSION_WITH_STORAGE_ERROR))
+    log.warning("%r: cannot be converted for a reader from %s on: %s", partition, offset, error)
+    return _error(partition.index, ErrorCode.CORRUPT_MESSAGE)
+
+
 def _check(
-    partition: Partition, position: FetchPosition, max_bytes: int, request: FetchRequest, version: int
+    partition: Partition, position: FetchPosition, max_bytes: int, version: int, replica_id: int
 ) -> ErrorCode | None:
     """Why this partition may not be read, before its offset is looked at."""
-    if _replica_of(request) >= 0:
+    if replica_id >= 0:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     if partition.condition.fault is not None:
         return storage_error_for(version, FIRST_VERSION_WITH_STORAGE_ERROR)
@@ -358,52 +399,32 @@ def _check(
     return None
 
 
-def _replica_of(request: FetchRequest) -> int:
-    """The replica that fetches, -1 for a consumer; v15 moved it into a tagged field."""
-    return request.replica_state.replica_id if request.replica_state is not None else request.replica_id
-
-
-def _diverging_epoch(partition: Partition, position: FetchPosition) -> EpochEndOffset | ErrorCode | None:
-    """Where the log of the epoch last fetched ended here, if the client's has gone another way (KIP-595)."""
+def _diverging_epoch(partition: Partition, position: FetchPosition) -> tuple[int, int] | ErrorCode | None:
+    """The epoch of the log that the client read last, and where it ended here, if the client's has gone another way (KIP-595)."""
     epoch, end_offset = lookups.end_offset_for_epoch(partition, position.last_fetched_epoch)
     if epoch == NO_EPOCH:
         return ErrorCode.OFFSET_OUT_OF_RANGE
     if epoch < position.last_fetched_epoch or end_offset < position.fetch_offset:
-        return EpochEndOffset(epoch=epoch, end_offset=end_offset)
+        return epoch, end_offset
     return None
 
 
-def _aborted(partition: Partition, from_offset: int, upto: int) -> list[AbortedTransaction]:
-    return [
-        AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
-        for one in partition.aborted.overlapping(from_offset, upto)
-    ]
-
-
-def _error(index: int, code: ErrorCode) -> PartitionData:
-    return PartitionData(
-        partition_index=index,
-        error_code=code,
-        high_watermark=-1,
-        last_stable_offset=-1,
-        log_start_offset=-1,
-        aborted_transactions=None,
-        preferred_read_replica=-1,
-        records=b"",
-    )
+def _error(
+    index: int, code: ErrorCode, *, aborted: list[tuple[int, int]] | None = None, records: bytes | None = b""
+) -> PartitionAnswer:
+    return PartitionAnswer(index, code, -1, -1, -1, None, None, None, aborted, HERE, records)
 
 
 def _refuse_whole(request: FetchRequest, version: int) -> FetchResponse:
     """A request that makes no sense as a whole gets an unknown error for each of its partitions."""
-    answers = []
-    for key, position in _positions(request, version).items():
-        answer = _error(key[1], ErrorCode.UNKNOWN_SERVER_ERROR)
-        answer.aborted_transactions = []
-        answers.append((key, position, answer))
-    return FetchResponse(responses=_group_by_topic(answers))
+    found: list[Found] = [
+        (key, position, _error(key[1], ErrorCode.UNKNOWN_SERVER_ERROR, aborted=[]), None)
+        for key, position in _positions(request[9], version).items()
+    ]
+    return NO_THROTTLING_MS, ErrorCode.NONE, NO_SESSION, _by_topic(found), ()
 
 
-def _is_news(position: FetchPosition, answer: PartitionData) -> bool:
+def _is_news(position: FetchPosition, answer: PartitionAnswer) -> bool:
     """Whether an incremental response must mention this partition."""
     return bool(
         answer.records
@@ -414,27 +435,20 @@ def _is_news(position: FetchPosition, answer: PartitionData) -> bool:
     )
 
 
-def _is_quiet(position: FetchPosition, answer: PartitionData, committed: bool) -> bool:
+def _is_quiet(position: FetchPosition, answer: PartitionAnswer, committed: bool) -> bool:
     """Whether there is nothing to read before the partition changes."""
     upto = answer.last_stable_offset if committed else answer.high_watermark
     nothing = not answer.records and not answer.error_code and answer.diverging_epoch is None
     return nothing and position.fetch_offset >= upto
 
 
-def _group_by_topic(
-    answers: Sequence[tuple[PartitionKey, FetchPosition, PartitionData]],
-) -> list[FetchableTopicResponse]:
+def _by_topic(found: Sequence[Found]) -> list[TopicAnswer]:
     """Neighbours of one topic share an entry; the order of partitions is kept."""
-    responses: list[FetchableTopicResponse] = []
+    topics: list[TopicAnswer] = []
     last: TopicKey | None = None
-    for (name, _), _, answer in answers:
-        if name != last or not responses:
+    for (name, _), _, answer, _ in found:
+        if name != last:
             last = name
-            response = FetchableTopicResponse(partitions=[])
-            if isinstance(name, str):
-                response.topic = name
-            else:
-                response.topic_id = name
-            responses.append(response)
-        responses[-1].partitions.append(answer)
-    return responses
+            topics.append((name, NO_TOPIC_ID, []) if isinstance(name, str) else ("", name, []))
+        topics[-1][2].append(answer)
+    return topics

@@ -311,3 +311,14 @@ async def test_there_are_no_followers() -> None:
         request = fetch(("t", 0, 0))
         request.replica_id = 77
         assert only(await memory.connect().ask(request, 4)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+async def test_reading_an_internal_topic_lets_nobody_write_to_it() -> None:
+    async with MemoryBroker() as memory:
+        name = memory.topic("__consumer_offsets").name
+        client = memory.connect()
+        for _ in range(2):
+            assert only(await client.ask(fetch((name, 0, 0)), 12)).error_code == 0
+            data = [TopicProduceData(name=name, partition_data=[PartitionProduceData(index=0, records=batch(b"v"))])]
+            answer = await client.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=data), 9)
+            assert answer.responses[0].partition_responses[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
