@@ -46,7 +46,7 @@ class Side:
         self.memory = memory
         self.wires: list[Wire] = []
         self.session_ids = count(1)
-        memory.broker.upkeep.stop()  # which opens again what is offline, at a moment of its own
+        memory.broker.upkeep.stop()  # which opens what went offline again, at a moment of its own
         ours = random.Random(seed)
         memory.broker.cluster._new_topic_id = lambda: ours.randbytes(16)
 
@@ -133,7 +133,7 @@ def a_fetch(chance: random.Random, version: int, ids: list[bytes], sessions: dic
         max_wait_ms=chance.choice((0, 60_000, 60_000)), min_bytes=chance.choice((0, 1, 1, 400)), topics=topics
     )
     if version >= 3:
-        request.max_bytes = chance.choice((0, 200, 1 << 20))
+        request.max_bytes = chance.choice((0, 200, 200, 1 << 20, 1 << 20, -1))
     if version >= 4:
         request.isolation_level = chance.choice((0, 0, 1, 1, 2)) if chance.random() < 0.3 else chance.choice((0, 1))
     if chance.random() < 0.1:

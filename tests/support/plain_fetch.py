@@ -129,7 +129,7 @@ class PlainFetch:
             found = self.find(key)
             if isinstance(found, Partition):
                 is_here = True
-                limit = min(position.max_bytes, max(0, most - size_bytes))
+                limit = min(position.max_bytes, max(0, most - size_bytes) if self.answers else most)
                 try:
                     answer = self.read(found, position, limit, self.version >= 3 and not size_bytes, allowance)
                 except Refusal as refused:

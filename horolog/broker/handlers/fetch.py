@@ -174,10 +174,9 @@ class PendingFetch:
             else:  # as real brokers answer where nothing was tried to be read
                 answer = _error(key[1], partition, aborted=[])
                 found.append((key, position, answer, None))
-            if answer.records:
-                size = len(answer.records)
-                size_bytes += size
-                limit = max(0, limit - size)
+            size = len(answer.records) if answer.records else 0
+            size_bytes += size
+            limit = max(0, limit - size)
             if answer.error_code and not (version >= FIRST_VERSION_WITH_V2 and answer.error_code in UNKNOWN_PLACE):
                 collected.done = True
         collected.size_bytes = size_bytes
