@@ -160,6 +160,26 @@ def epochs(side: Side) -> dict[int, int]:
     return {number: session.epoch for number, session in side.memory.broker.fetch_sessions._sessions.items()}
 
 
+def change_both(sides: list[Side], chance: random.Random) -> None:
+    drawn = chance.randrange(1 << 30)
+    kind, name, index = chance.choice(KINDS), chance.choice(NAMES[:2]), chance.choice((0, 0, 1))
+    for side in sides:
+        side.change(kind, name, index, random.Random(drawn))
+
+
+def ask_both(
+    sides: list[Side], chance: random.Random, ids: list[bytes], number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version, index = chance.randrange(LAST_VERSION + 1), chance.randrange(3)
+    request = a_fetch(chance, version, ids, epochs(sides[0]))
+    frame = framed(request, version, number)
+    for side in sides:
+        if request.session_id:  # its clients send the next request when they have the answer to the one before
+            side.memory.broker.waiting.expire_all()
+        monkeypatch.setattr(fetch_sessions, "_random_id", lambda ours=side.session_ids: next(ours))
+        side.wire(index).conversation.receive(frame)
+
+
 async def compare(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
     flags: dict[str, Any] = {
@@ -175,26 +195,13 @@ async def compare(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
             ours = random.Random(seed)
             for each in begun:
                 side.change(*each, ours)
-        ids = [bytes(16), *(topic.id for topic in first.broker.cluster.topics.values())]
+        ids = [bytes(16)]
         for number in range(chance.choice((10, 40, 80))):
+            ids += [topic.id for topic in first.broker.cluster.topics.values() if topic.id not in ids]
             if chance.random() < 0.4:
-                drawn = chance.randrange(1 << 30)
-                kind, name, index = chance.choice(KINDS), chance.choice(NAMES[:2]), chance.choice((0, 0, 1))
-                for side in sides:
-                    side.change(kind, name, index, random.Random(drawn))
-                ids += [topic.id for topic in first.broker.cluster.topics.values() if topic.id not in ids]
+                change_both(sides, chance)
             else:
-                version = chance.randrange(LAST_VERSION + 1)
-                request = a_fetch(chance, version, ids, epochs(sides[0]))
-                frame = framed(request, version, number)
-                index = chance.randrange(3)
-                for side in sides:
-                    if (
-                        request.session_id
-                    ):  # its clients send the next request when they have the answer to the one before
-                        side.memory.broker.waiting.expire_all()
-                    monkeypatch.setattr(fetch_sessions, "_random_id", lambda ours=side.session_ids: next(ours))
-                    side.wire(index).conversation.receive(frame)
+                ask_both(sides, chance, ids, number, monkeypatch)
             await asyncio.sleep(0)
             assert sides[0].seen() == sides[1].seen()
             if chance.random() < 0.2:
@@ -205,7 +212,7 @@ async def compare(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 1 << 32))
-@example(384)  # an older version goes on with a session whose client has named the epoch it fetched last
+@example(3)  # an older version goes on with a session whose client has named the epoch it fetched last
 def test_any_fetches_are_answered_as_plainly_as_can_be(seed: int) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         asyncio.run(compare(seed, monkeypatch))
