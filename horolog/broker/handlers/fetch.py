@@ -142,14 +142,11 @@ class PendingFetch:
         self.lookout: Lookout | None = None
         if session is not None and self.is_incremental:
             if session.lookout is None:
-                session.lookout = self._look_out()
+                session.lookout = Lookout(positions, broker.waiting, broker.logs.resources.changes)
             self.lookout = session.lookout
 
     def __repr__(self) -> str:
         return f"<PendingFetch of {len(self.positions)} partitions for {self.context!r}>"
-
-    def _look_out(self) -> Lookout:
-        return Lookout(self.positions, self.broker.waiting, self.broker.logs.resources.changes)
 
     def collect(self) -> Collected:
         """Look at every partition that may have news, or at all of them where all are answered."""
@@ -218,15 +215,14 @@ class PendingFetch:
 
     def wait(self, collected: Collected) -> bool:
         """Wait for more, unless too many wait already."""
-        waiting, lookout = self.broker.waiting, self.lookout
+        broker, lookout = self.broker, self.lookout
+        waiting = broker.waiting
         if lookout is None:
-            lookout = self._look_out()
+            lookout = Lookout(self.positions, waiting, broker.logs.resources.changes, self.terms)
         wait = Wait(self.check, self.expire, lookout.leave, len(self.positions))
-        if waiting.held_bytes + wait.size_bytes > self.broker.settings.horolog_fetch_waiting_max_bytes:
+        if waiting.held_bytes + wait.size_bytes > broker.settings.horolog_fetch_waiting_max_bytes:
             return False
-        if self.lookout is None:
-            self.lookout = lookout
-            lookout.to_look_at(self.terms)
+        self.lookout = lookout
         lookout.enter(wait)
         self._note(collected)
         if not self.is_incremental:

@@ -61,19 +61,22 @@ class Lookout:
         "waits",
     )
 
-    def __init__(self, positions: Positions, waiting: Waiting, changes: RareChanges) -> None:
+    def __init__(
+        self, positions: Positions, waiting: Waiting, changes: RareChanges, terms: Terms | None = None
+    ) -> None:
+        """`terms` are those of a look that has just been taken, at all of them."""
         self.positions = positions
         self.restless: Positions = dict(positions)
         self.waits: dict[Wait, None] = {}
         self._waiting = waiting
         self._changes = changes
         self._seen = changes.number
-        self._terms: Terms | None = None
+        self._terms = terms
         self._watches: dict[PartitionKey, Watch] = {}
         self._is_closed = False
-        self._turns = count()
-        for position in positions.values():
-            self.put_last(position)
+        self._turns = count(len(positions))
+        for turn, position in enumerate(positions.values()):
+            position.turn = turn
 
     def __repr__(self) -> str:
         return f"<Lookout: {len(self.restless)} of {len(self.positions)} partitions may have news>"

@@ -65,14 +65,16 @@ def _suspected(segment: Segment, error: DecodeError) -> StorageFault:
     return segment.suspected(f"damaged: {error}")
 
 
-def good_ranges(segment: Segment, position: int) -> Iterator[tuple[int, int]]:
+def good_ranges(segment: Segment, position: int) -> list[tuple[int, int]]:
     """The ranges of the file from `position` on that hold batches, without the holes."""
+    ranges = []
     for hole_start, hole_end in segment.holes:
         if position < hole_start:
-            yield position, hole_start
+            ranges.append((position, hole_start))
         position = max(position, hole_end)
     if position < segment.size_bytes:
-        yield position, segment.size_bytes
+        ranges.append((position, segment.size_bytes))
+    return ranges
 
 
 def good_end(segment: Segment, position: int) -> int:
