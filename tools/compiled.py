@@ -36,6 +36,7 @@ MODULES = (
     "horolog/broker/log/segments/segment.py",
     # What every request passes through, and Produce.
     "horolog/broker/committer.py",
+    "horolog/broker/metrics.py",
     "horolog/broker/handlers/context.py",
     "horolog/broker/handlers/produce.py",
     "horolog/broker/network/conversation.py",

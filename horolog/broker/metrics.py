@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeVar
+from typing import SupportsFloat, TypeVar
 
 PREFIX = "horolog_"
 UNITS = ("_total", "_bytes", "_seconds", "_info", "_offset", "_records", "_ratio")
@@ -55,7 +55,7 @@ class Counter:
     __slots__ = ("value",)
 
     def __init__(self) -> None:
-        self.value: float = 0
+        self.value = 0
 
     def __repr__(self) -> str:
         return f"Counter({self.value})"
@@ -67,7 +67,7 @@ class Gauge:
     __slots__ = ("value",)
 
     def __init__(self) -> None:
-        self.value: float = 0
+        self.value = 0
 
     def __repr__(self) -> str:
         return f"Gauge({self.value})"
@@ -81,7 +81,7 @@ class Histogram:
     def __init__(self, bounds: Sequence[float] = LATENCY_BOUNDS_SECONDS) -> None:
         self.bounds = tuple(bounds)
         self.counts = [0] * (len(self.bounds) + 1)  # the last one: above all bounds
-        self.sum: float = 0
+        self.sum = 0.0
 
     def __repr__(self) -> str:
         return f"Histogram(count={sum(self.counts)}, sum={self.sum})"
@@ -94,7 +94,8 @@ class Histogram:
 Metric = Counter | Gauge | Histogram
 M = TypeVar("M", Counter, Gauge, Histogram)
 LabelValues = tuple[str, ...]
-Samples = Iterable[tuple[LabelValues, float | Histogram]]
+Samples = Iterable[tuple[LabelValues, SupportsFloat | Histogram]]
+"""Numbers are shown as they come: of an `int` that is declared a `float`, compiled code would make one."""
 
 
 class Metrics:
