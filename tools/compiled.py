@@ -21,6 +21,7 @@ MODULES = (
     # What a batch pays for by the record, and a set of old producers by the message.
     "horolog/protocol/records/walk.py",
     "horolog/protocol/records/walk_set.py",
+    "horolog/protocol/records/plain_messages.py",
     # Checks of every batch.
     "horolog/protocol/records/batch.py",
     "horolog/protocol/records/scan.py",
@@ -28,6 +29,8 @@ MODULES = (
     "horolog/broker/log/producers/producer_state.py",
     "horolog/broker/log/validation/validate.py",
     "horolog/broker/log/validation/validate_batch.py",
+    "horolog/broker/log/validation/validate_set.py",
+    "horolog/broker/log/validation/plain_set.py",
     "horolog/broker/log/validation/validation_result.py",
     # Where it goes.
     "horolog/broker/log/integrity/block_sums.py",

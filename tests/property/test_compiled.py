@@ -16,28 +16,38 @@ from tools import compiled
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(600),  # the first one waits for the compiler
     pytest.mark.skipif(not compiled.is_possible(), reason="no C compiler, or no headers of this Python"),
 ]
 
-WALK = "horolog.protocol.records.walk"
+RECORDS = "horolog.protocol.records."
+NAMES = ("walk", "walk_set", "plain_messages")
 WIDE = st.integers(-(2**63), 2**63 - 1)
 
 
 @pytest.fixture(scope="module")
-def walks(tmp_path_factory):
-    """The plain one and the compiled one."""
+def forms(tmp_path_factory):
+    """Of each module the plain one and the compiled one."""
     folder = tmp_path_factory.mktemp("compiled")
     compiled.build(folder)
     shared = compiled.SHARED.replace("/", ".")
-    before = {name: sys.modules.get(name) for name in (WALK, shared)}
+    names = [RECORDS + name for name in NAMES]
+    before = {name: sys.modules.get(name) for name in (*names, shared)}
     try:
         _load(shared, str(folder / (compiled.SHARED + compiled.SUFFIX)))
-        made = _load(WALK, str(folder / (WALK.replace(".", "/") + compiled.SUFFIX)))
+        made = [_load(name, str(folder / (name.replace(".", "/") + compiled.SUFFIX))) for name in names]
     finally:
         for name, module in before.items():
             if module is not None:
                 sys.modules[name] = module
-    plain = _load("plain_walk", str(compiled.ROOT / compiled.MODULES[0]))
+    paths = [str(compiled.ROOT / (name.replace(".", "/") + ".py")) for name in names]
+    plain = [_load(f"plain_{name}", path) for name, path in zip(NAMES, paths, strict=True)]
+    return dict(zip(NAMES, zip(plain, made, strict=True), strict=True))
+
+
+@pytest.fixture(scope="module")
+def walks(forms):
+    plain, made = forms["walk"]
     assert (plain.IS_COMPILED, made.IS_COMPILED) == (False, True)
     return plain.walk, made.walk
 
@@ -105,3 +115,43 @@ def test_of_a_time_at_the_edge_of_64_bits(walks, last):
     found = outcome(plain, record, 0, 0, 1)
     assert found == outcome(fast, record, 0, 0, 1)
     assert (found[0] is DecodeError) == (last > 1)
+
+
+@st.composite
+def messages(draw):
+    """Messages of v0 and v1, most of them alike, some damaged, of which some have a crc that hides it."""
+    magic = draw(st.sampled_from([0, 1, 1, 1]))
+    found, offset = [], draw(st.sampled_from([0, 7, 2**31 - 2, 2**63 - 40]))
+    for _ in range(draw(st.integers(1, 12))):
+        timestamp = draw(st.one_of(st.integers(1000, 1010), st.sampled_from([-1, -(2**63), 2**63 - 1])))
+        key, value = (
+            draw(st.sampled_from([None, b"", b"key"])),
+            draw(st.sampled_from([None, b"", b"v" * 90, b"v" * 5000])),
+        )
+        attributes = draw(st.sampled_from([0, 0, 0, 0, 8, 0x10]))
+        found.append(raw.message(value, key, offset=offset, magic=magic, timestamp=timestamp, attributes=attributes))
+        offset += draw(st.sampled_from([1, 1, 1, 1, 3, 0]))
+    data = bytearray(b"".join(found))
+    for _ in range(draw(st.integers(0, 2))):
+        data[draw(st.integers(0, len(data) - 1))] = draw(st.sampled_from([0, 1, 8, 0x7F, 0x80, 0xFF]))
+    if draw(st.booleans()) and len(data) > 30:
+        data[12:16] = raw.zlib.crc32(data[16 : len(found[0])]).to_bytes(4, "big")
+    return magic, bytes(data)
+
+
+@given(messages(), st.integers(30, 6000), st.booleans())
+def test_of_sets(forms, made, largest_bytes, keys_needed):
+    plain, fast = forms["walk_set"]
+    _, data = made
+    found = plain.walk_set(data, largest_bytes, keys_needed=keys_needed)
+    assert found == fast.walk_set(data, largest_bytes, keys_needed=keys_needed)
+
+
+@given(messages(), st.sampled_from([1, 500, 2**62]), st.booleans(), st.one_of(st.none(), WIDE))
+def test_of_messages_as_records(forms, made, most_bytes, wrapped, append_time):
+    plain, fast = forms["plain_messages"]
+    magic, data = made
+    options = {"wrapped": wrapped, "append_time": append_time if wrapped else None}
+    assert plain.as_records(data, 0, magic, most_bytes, **options) == fast.as_records(
+        data, 0, magic, most_bytes, **options
+    )
