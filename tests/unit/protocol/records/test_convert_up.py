@@ -1,5 +1,8 @@
 """Up to v2: what a batch says of old messages, and which are refused."""
 
+import struct
+import zlib
+
 import pytest
 
 from horolog.protocol.errors import DecodeError
@@ -99,6 +102,33 @@ def test_damage_is_told_behind_what_is_good():
     assert next(found).end == len(good)
     with pytest.raises(DecodeError):
         next(found)
+
+
+KEY_LENGTH_AT, VALUE_LENGTH_AT = 26, 31  # of v1, with a key of one byte
+
+
+@pytest.mark.parametrize("at", [KEY_LENGTH_AT, VALUE_LENGTH_AT])
+def test_a_key_or_value_that_leaves_its_message_is_told_behind_what_is_good(at):
+    good, bad = raw.message(b"a"), bytearray(raw.message(b"v", b"k", offset=1))
+    struct.pack_into(">i", bad, at, 100)
+    struct.pack_into(">I", bad, 12, zlib.crc32(bad[16:]))
+    found = iter_up(good + bytes(bad))
+    assert next(found).end == len(good)
+    with pytest.raises(DecodeError):
+        next(found)
+
+
+def test_messages_of_two_timestamp_types_need_batches_of_their_own():
+    data = raw.message(b"a", timestamp=5) + raw.message(b"b", offset=1, timestamp=5, attributes=8)
+    assert [one.timestamp_type for one in records_of(data)] == [CREATE_TIME, APPEND_TIME]
+    assert len(list(iter_up(data))) == 2
+
+
+def test_times_need_not_ascend():
+    data = b"".join(raw.message(b"v", offset=n, timestamp=timestamp) for n, timestamp in enumerate((5, 3, 9, 4)))
+    (one,) = iter_up(data)
+    assert [record.timestamp for record in iter_records(one.data)] == [5, 3, 9, 4]
+    assert read_header(one.data).max_timestamp == 9
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4])

@@ -657,3 +657,29 @@ class TestFormatOfTheTopic:
             assert refusal(sent, older).code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
         zstd = batch.encode_batch([Record(0, 5, 0, None, b"v")], Codec.ZSTD)
         assert refusal(zstd, older).code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+
+
+class TestManyMessagesAlike:
+    """They are read by columns, as long as all of them have the same layout."""
+
+    COUNT = 40
+
+    def numbered(self, magic, **changes):
+        fields = [{"value": b"v", "key": b"k", "offset": place, "timestamp": 7} for place in range(self.COUNT)]
+        fields[17] |= changes
+        return b"".join(raw.message(magic=magic, **each) for each in fields)
+
+    def test_sizes_alone_do_not_make_a_layout(self):
+        sent = self.numbered(1, value=b"", key=b"kk")
+        assert [one.offset for one in entries.iter_records(stored(sent))] == list(range(NEXT, NEXT + self.COUNT))
+        assert verdict(sent).count == self.COUNT
+
+    def test_one_wrong_checksum_is_found(self):
+        assert refusal(self.numbered(1, crc=1)).code is ErrorCode.CORRUPT_MESSAGE
+
+    def test_those_in_a_wrapper_are_numbered_from_0(self):
+        last = NEXT + self.COUNT - 1
+        kept = stored(raw.wrapper(self.numbered(1), offset=self.COUNT - 1, timestamp=7))
+        assert [one.offset for one in entries.iter_records(kept)] == list(range(NEXT, last + 1))
+        again = stored(raw.wrapper(self.numbered(1, offset=3), offset=self.COUNT - 1, timestamp=7))
+        assert [one.offset for one in entries.iter_records(again)] == list(range(NEXT, last + 1))
