@@ -31,11 +31,18 @@ NOT_TAKEN = as_unknown({})
 """For folders that no topic was made of: nothing of them may go."""
 
 
-def next_producer_id_of(stored: StoredCluster, now_ms: int, *, has_topics: bool) -> int:
-    """Without the file nobody knows which ids were given out: with data here, go on where no counter has been."""
+BEYOND_COUNTERS = 1 << 41
+"""Producer ids that no counter from 0 reaches."""
+
+
+def next_producer_id_of(stored: StoredCluster, new_id: Callable[[], bytes], *, has_topics: bool) -> int:
+    """Without the file nobody knows which ids were given out: with data here, go on where no counter has been.
+
+    By chance and not by the clock, which may show the same time when the file is lost again.
+    """
     if stored.next_producer_id is not None:
         return stored.next_producer_id
-    return now_ms if has_topics else 0
+    return BEYOND_COUNTERS + (int.from_bytes(new_id()[:8]) >> 2) if has_topics else 0
 
 
 def _is_deleted(partition: Partition, stored: StoredCluster, taken: Takeover) -> bool:
@@ -124,7 +131,7 @@ class Start:
         state = ClusterState.of(
             self.records.values(),
             broker_configs=self.broker_configs,
-            next_producer_id=next_producer_id_of(stored, now_ms, has_topics=bool(self.topics)),
+            next_producer_id=next_producer_id_of(stored, self._new_topic_id, has_topics=bool(self.topics)),
             deleting={name: frozenset(ids) for name, ids in stored.deleting.items()} if away else {},
             unidentified=frozenset(self.unidentified),
         )

@@ -434,6 +434,16 @@ class TestProducerIds:
         machine.storage.sync_dir("/data")
         assert machine.start().next_producer_id() > max(before) + 1_000_000
 
+    def test_are_others_each_time_the_file_is_lost_though_no_time_has_passed(self, machine):
+        machine.start().create_topic("t")
+        given = []
+        for _ in range(3):
+            machine.storage.remove(PATH)
+            machine.storage.sync_dir("/data")
+            cluster = machine.start()
+            given += [cluster.next_producer_id() for _ in range(PRODUCER_ID_BLOCK_SIZE)]
+        assert len(set(given)) == len(given)
+
 
 def test_a_topic_that_cannot_be_made_is_raised(machine):
     cluster = machine.start()

@@ -74,9 +74,14 @@ def test_an_empty_folder_has_nothing_to_say(machine):
     assert repr(start) == "<Start with 0 topics>"
 
 
-@pytest.mark.parametrize(("known", "has_topics", "expected"), [(7, True, 7), (None, True, NOW_MS), (None, False, 0)])
-def test_producer_ids_go_on_where_no_counter_has_been(known, has_topics, expected):
-    assert next_producer_id_of(StoredCluster(next_producer_id=known), NOW_MS, has_topics=has_topics) == expected
+@pytest.mark.parametrize(("known", "has_topics", "expected"), [(7, True, 7), (7, False, 7), (None, False, 0)])
+def test_producer_ids_go_on_where_they_were(known, has_topics, expected):
+    assert next_producer_id_of(StoredCluster(next_producer_id=known), lambda: FRESH, has_topics=has_topics) == expected
+
+
+@pytest.mark.parametrize(("new_id", "first"), [(bytes(16), 2**41), (b"\xff" * 16, 2**41 + 2**62 - 1)])
+def test_where_they_are_not_known_they_go_on_where_no_counter_has_been(new_id, first):
+    assert next_producer_id_of(StoredCluster(), lambda: new_id, has_topics=True) == first
 
 
 class TestTopicsOnRecord:
