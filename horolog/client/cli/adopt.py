@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         found = adopting.examine(folders, taken, running, console.now_ms())
         document = adopting.document(folders, taken, stored, found, running)
         if not arguments.dry_run:
-            adopting.carry_out(folders, given, settings, console.now_ms())
+            adopting.carry_out(folders, given, settings)
     except RefusedSettings as error:
         raise UsageError(f"{arguments.settings}: {error}") from error
     except FolderInUse as error:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from horolog.broker.log.indexes import AbortedTransaction, TransactionIndex, TransactionIndexError, transaction_index
-from horolog.broker.log.integrity import Batch, IndexSum, scan
+from horolog.broker.log.integrity import Batch, Damage, IndexSum, scan
 from horolog.broker.log.partition import Resources
 from horolog.broker.log.producers import ProducerStates, RowFileError, SnapshotEntry, producers_file, snapshot_file
 from horolog.broker.log.recovery import leftovers
@@ -19,6 +19,14 @@ from horolog.broker.log.segments import HAS_PRODUCERS, Segment
 from horolog.broker.log.storage import StorageFault
 
 log = logging.getLogger(__name__)
+
+
+class SealBroken(Exception):
+    """A segment is damaged that a seal vouches for: what it tells of producers is known when it has been scanned."""
+
+    def __init__(self, base_offset: int) -> None:
+        super().__init__(f"the segment {base_offset} is not what was sealed")
+        self.base_offset = base_offset
 
 
 class ProducersAtStart:
@@ -76,7 +84,7 @@ class ProducersAtStart:
         return entries
 
     def restore(self, names: set[str], segments: list[Segment], aborted: dict[int, TransactionIndex]) -> None:
-        """Begin with the newest snapshot and go through the batches behind it.
+        """Begin with the newest snapshot and go through the batches behind it. Raises SealBroken.
 
         Without one, through all that is there, also before the log's start: what DeleteRecords hides tells of producers as before.
         Where aborted transactions have to be found again, too: then the snapshot tells only of those producers whose records are gone.
@@ -139,6 +147,8 @@ class ProducersAtStart:
             end_offset=end_offset,
             position=position_of(segment, from_offset),
         ):
+            if isinstance(span, Damage) and self._is_news(segment, span):
+                raise SealBroken(segment.base_offset)
             if not isinstance(span, Batch) or span.producer_id < 0 or span.base_offset < from_offset:
                 continue
             batch = producer_batch(span)
@@ -148,6 +158,11 @@ class ProducersAtStart:
                 index.append(completed.index_entry())
         if index is not None:
             index.flush()
+
+    def _is_news(self, segment: Segment, damage: Damage) -> bool:
+        """Whether the seal of the segment says nothing of it: a scan may find batches there that only their heads hide."""
+        is_known = any(start <= damage.position and damage.end <= end for start, end in segment.holes)
+        return segment.base_offset in self._found.vouching and not is_known
 
     def _index_of(self, segment: Segment, aborted: dict[int, TransactionIndex]) -> TransactionIndex:
         if segment.base_offset not in aborted:

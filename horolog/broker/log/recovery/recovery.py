@@ -19,7 +19,7 @@ An active segment that is as its seal says is not opened at all: a partition cos
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from functools import partial
 
 from horolog.broker.log.files import CheckpointError, LeaderEpochs, checkpoints, leader_epochs
@@ -38,7 +38,7 @@ from horolog.broker.log.producers import ProducerStates
 from horolog.broker.log.recovery import leftovers
 from horolog.broker.log.recovery.findings import Circumstances, Findings, Place, position_of
 from horolog.broker.log.recovery.producer_batches import producer_batch
-from horolog.broker.log.recovery.producers_at_start import ProducersAtStart
+from horolog.broker.log.recovery.producers_at_start import ProducersAtStart, SealBroken
 from horolog.broker.log.segments import (
     LOG_SUFFIX,
     Segment,
@@ -62,7 +62,13 @@ def open_partition(place: Place, config: TopicConfig, resources: Resources, know
 
 def open_log(place: Place, config: TopicConfig, resources: Resources, known: Circumstances) -> Opened:
     """What a partition begins with, as its folder is. Raises StorageFault if its files cannot be read or recovered."""
-    return _Opening(place, config, resources, known).open()
+    broken: set[int] = set()
+    while True:
+        try:
+            return _Opening(place, config, resources, known, broken).open()
+        except SealBroken as damage:
+            log.warning("%s: %s; it is read again", place.directory, damage)
+            broken.add(damage.base_offset)
 
 
 def create_partition(
@@ -130,8 +136,17 @@ def folder_of(directory: str, resources: Resources) -> SegmentFolder:
 class _Opening:
     """The steps of opening one partition, and what they have found so far."""
 
-    def __init__(self, place: Place, config: TopicConfig, resources: Resources, known: Circumstances) -> None:
+    def __init__(
+        self,
+        place: Place,
+        config: TopicConfig,
+        resources: Resources,
+        known: Circumstances,
+        broken: Container[int],
+    ) -> None:
+        """`broken`: the base offsets of segments that are not what was sealed."""
         self.topic, self.index, self.directory = place
+        self.broken = broken
         self.name = f"{self.topic}-{self.index}"
         self.config = config
         self.resources = resources
@@ -149,7 +164,9 @@ class _Opening:
         sealed = self._load_seals(names)
         self.seals_found = bool(sealed)
         known_end = max((seal.contents.next_offset for seal in sealed.values()), default=0)
-        sealed = {base: seal for base, seal in sealed.items() if self._is_set_aside(seal, names)}
+        sealed = {
+            base: seal for base, seal in sealed.items() if base not in self.broken and self._is_set_aside(seal, names)
+        }
         self.recorded_epochs = self._load_epochs(names)
         bases = sorted(leftovers.base_of(name) for name in names if leftovers.is_segment_file(name, LOG_SUFFIX))
         if self.known.was_clean:

@@ -111,7 +111,7 @@ def with_dynamic(settings: Settings, taken: Takeover) -> Settings:
     return settings.with_dynamic(usable_configs[""], usable_configs[str(settings.node_id)])
 
 
-def carry_out(data_dirs: Sequence[str], given: Mapping[str, Given], settings: Settings, now_ms: int) -> None:
+def carry_out(data_dirs: Sequence[str], given: Mapping[str, Given], settings: Settings) -> None:
     """Take the folders over, as the next start would, with the settings given. Raises FolderInUse, StorageFault."""
     storage = RealStorage()
     with ExitStack() as locks:
@@ -120,7 +120,7 @@ def carry_out(data_dirs: Sequence[str], given: Mapping[str, Given], settings: Se
         stored, taken = plan(storage, data_dirs, given, settings)
         for renaming in taken.renamings:
             renaming.carry_out(storage)
-        next_id = next_producer_id_of(stored, now_ms, has_topics=bool(taken.topics))
+        next_id = next_producer_id_of(stored, random_topic_id, has_topics=bool(taken.topics))
         file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
         file.load()  # the file written now is newer than this
         file.save(taken.topics.values(), taken.broker_configs, next_id, stored.deleting)

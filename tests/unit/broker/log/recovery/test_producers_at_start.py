@@ -8,6 +8,7 @@ from horolog.broker.log.producers import producers_file, snapshot_file
 from horolog.broker.log.recovery import Circumstances, Place, open_partition
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.protocol.records.control import Marker
+from horolog.protocol.records.head import LENGTH_ENDS_AT, MAGIC_AT
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, send, small_config
 from tests.support.transactional import aborted_in, batch
 
@@ -36,6 +37,12 @@ def files(model, suffix):
     return sorted(name for name in model.storage.list_dir(DIRECTORY) if name.endswith(suffix))
 
 
+def forget_producers(model):
+    """Only the batches tell of them."""
+    for name in [*files(model, snapshot_file.SUFFIX), *files(model, producers_file.FILE_NAME)]:
+        model.storage.remove(f"{DIRECTORY}/{name}")
+
+
 def retried(model, count):
     """Where batches are that are sent again."""
     return [send(model, 2 * number) for number in range(count)]
@@ -58,6 +65,37 @@ class TestProducers:
         assert partition.log_end_offset == 24
         assert newest in files(model, snapshot_file.SUFFIX)
         assert send(model, 22) == 22
+
+    @pytest.mark.parametrize("was_clean", [True, False])
+    @pytest.mark.parametrize("at", [LENGTH_ENDS_AT - 1, MAGIC_AT], ids=["length", "magic"])
+    def test_are_known_though_a_bit_of_a_sealed_batch_has_flipped_since(self, at, was_clean, caplog):
+        """The scan corrects the head; until then the batch would be there, and its retry appended once more."""
+        model = Model()
+        place = send(model, 0)
+        model.partition.sync()
+        closing.close(model.partition)
+        forget_producers(model)
+        model.storage.corrupt(f"{DIRECTORY}/{files(model, '.log')[0]}", at, 0x04)
+        again(model, was_clean=was_clean)
+        assert send(model, 0) == place
+        assert model.partition.log_end_offset == 2
+
+    def test_what_cannot_be_corrected_is_passed_over(self, model, caplog):
+        model = Model()
+        places = [send(model, 2 * number) for number in range(3)]
+        model.partition.sync()
+        closing.close(model.partition)
+        size_bytes = model.partition.size_bytes
+        for at in range(size_bytes // 3, size_bytes // 3 + 70):
+            model.storage.corrupt(f"{DIRECTORY}/{files(model, '.log')[0]}", at, 0x55)
+        for is_on_record in (False, True):
+            caplog.clear()
+            forget_producers(model)
+            again(model, was_clean=True)
+            assert model.partition.log_end_offset == 6
+            assert send(model, 4) == places[2]
+            closing.close(model.partition)
+            assert ("is not what was sealed" in caplog.text) != is_on_record
 
     def test_are_known_though_the_newest_snapshot_is_damaged(self, model, caplog):
         for number in range(12):
