@@ -19,6 +19,7 @@ BATCH_HEADER = struct.Struct(">qiibIhiqqqhii")
 BATCH_HEADER_SIZE = BATCH_HEADER.size
 COVERED_FROM = 21  # by a batch's crc, which lies before it
 PRODUCER_AT = 43
+LARGEST_SEQUENCE = 2**31 - 1
 TAGS_BEHIND_RECORDS = 3  # of the partition, the topic and the request
 _WORDS = (
     "alpha",
@@ -302,3 +303,14 @@ def fetch_error_at(topic: str) -> int:
 def fetch_records_at(version: int, topic: str) -> int:
     """Behind error and high watermark; v4 adds the last stable offset and an array of aborted transactions, empty here."""
     return fetch_error_at(topic) + 2 + 8 + (8 + 4 if version >= 4 else 0) + 4
+
+
+def number(batch: memoryview, producer_id: int, epoch: int, sequence: int) -> None:
+    """Make a batch that of a producer's sequence, in its place."""
+    struct.pack_into(">qhi", batch, PRODUCER_AT, producer_id, epoch, sequence)
+    struct.pack_into(">I", batch, COVERED_FROM - 4, crc32c.crc32c(batch[COVERED_FROM:]))
+
+
+def sequence_after(sequence: int) -> int:
+    """Of a batch of one record."""
+    return 0 if sequence == LARGEST_SEQUENCE else sequence + 1

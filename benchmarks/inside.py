@@ -16,8 +16,6 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, cast
 
-import crc32c
-
 from benchmarks import fill, frames, group_frames, inside_transactions
 from benchmarks.report import build
 from horolog.broker.app import Broker
@@ -42,7 +40,6 @@ OLD_RECORDS = 20_000
 OLD_SET_BYTES = 16384
 MANY_PARTITIONS = 8
 SYNC_LIMIT_S = 30.0
-LARGEST_SEQUENCE = 2**31 - 1
 
 
 def _now_ms() -> int:
@@ -195,16 +192,13 @@ def _produce_idempotent(at: Inside) -> Callable[[], None]:
     records = frames.batch(_values(1), _now_ms())
     frame = bytearray(frames.produce_by_id(NEWEST_PRODUCE, topic_id, [(0, records)]))
     start = len(frame) - len(records) - frames.TAGS_BEHIND_RECORDS
+    batch = memoryview(frame)[start : start + len(records)]
     sequence = 0
 
     def step() -> None:
         nonlocal sequence
-        struct.pack_into(">qhi", frame, start + frames.PRODUCER_AT, 1, 0, sequence)
-        with memoryview(frame) as view:
-            covered = view[start + frames.COVERED_FROM : start + len(records)]
-            struct.pack_into(">I", frame, start + frames.COVERED_FROM - 4, crc32c.crc32c(covered))
-            covered.release()
-        sequence = 0 if sequence == LARGEST_SEQUENCE else sequence + 1
+        frames.number(batch, 1, 0, sequence)
+        sequence = frames.sequence_after(sequence)
         at.send(bytes(frame), 1)
 
     return step

@@ -6,8 +6,6 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import crc32c
-
 from benchmarks import frames
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.compile import encode
@@ -30,7 +28,6 @@ NAME, GROUP = "id", "group"
 VERSION = 3  # of all requests: the last one before brokers answer with a new epoch
 PRODUCE_VERSION = 3
 TRANSACTIONAL = 0x10
-LARGEST_SEQUENCE = 2**31 - 1
 REQUESTS = 5
 
 
@@ -60,12 +57,14 @@ def transaction(at: Inside) -> Callable[[], None]:
         _frame(ApiKey.END_TXN, EndTxnRequest(**place, committed=True)),
     ]
     records = bytearray(frames.batch(frames.payloads(100, 1), _now_ms(at)))
+    records[frames.COVERED_FROM + 1] |= TRANSACTIONAL
+    batch = memoryview(records)
     sequence = 0
 
     def step() -> None:
         nonlocal sequence
-        _number(records, producer_id, epoch, sequence)
-        sequence = 0 if sequence == LARGEST_SEQUENCE else sequence + 1
+        frames.number(batch, producer_id, epoch, sequence)
+        sequence = frames.sequence_after(sequence)
         at.send(before, 1)
         at.send(_produce(topic, bytes(records)), 1)
         for one in behind:
@@ -95,10 +94,3 @@ def _frame(key: ApiKey, request: Message) -> bytes:
 def _produce(topic: str, records: bytes) -> bytes:
     body = frames.text(NAME) + struct.pack(">hii", -1, 30_000, 1) + frames.text(topic)
     return frames.request(frames.Api.PRODUCE, PRODUCE_VERSION, body + struct.pack(">iii", 1, 0, len(records)) + records)
-
-
-def _number(batch: bytearray, producer_id: int, epoch: int, sequence: int) -> None:
-    """Make a batch the next one of a producer's transaction."""
-    batch[frames.COVERED_FROM + 1] |= TRANSACTIONAL
-    struct.pack_into(">qhi", batch, frames.PRODUCER_AT, producer_id, epoch, sequence)
-    struct.pack_into(">I", batch, frames.COVERED_FROM - 4, crc32c.crc32c(bytes(batch[frames.COVERED_FROM :])))

@@ -144,7 +144,7 @@ def http_address(settings: Settings) -> tuple[str, int] | None:
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches it; of a name other than localhost that is not known."""
-    if host.strip("[]").lower() == "localhost":
+    if host.lower() == "localhost":
         return True
     try:
         return ipaddress.ip_address(host).is_loopback

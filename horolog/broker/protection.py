@@ -10,15 +10,15 @@ from typing import Final
 
 _LISTENER: Final = r"(?:listener\.name\.[^.]+\.)?"
 _KINDS: Final = (
-    (re.compile(_LISTENER + r"ssl\..+"), "encryption"),
-    (re.compile(_LISTENER + r"(?:[^.]+\.)?sasl\..+|connections\.max\.reauth\.ms"), "authentication"),
+    (_LISTENER + r"ssl\..+", "encryption"),
+    (_LISTENER + r"(?:[^.]+\.)?sasl\..+|connections\.max\.reauth\.ms", "authentication"),
     (
-        re.compile(_LISTENER + r"(?:principal\.builder\.class|security\.(?:providers|inter\.broker\.protocol))"),
+        _LISTENER + r"(?:principal\.builder\.class|security\.(?:providers|inter\.broker\.protocol))",
         "authentication",
     ),
-    (re.compile(r"delegation\.token\.(?:master|secret)\.key"), "authentication"),
-    (re.compile(r"authorizer\.class\.name|super\.users|allow\.everyone\.if\.no\.acl\.found"), "access lists"),
-    (re.compile(r"quota\.(?:producer|consumer)\.default|client\.quota\.callback\.class"), "quotas"),
+    (r"delegation\.token\.(?:master|secret)\.key", "authentication"),
+    (r"authorizer\.class\.name|super\.users|allow\.everyone\.if\.no\.acl\.found", "access lists"),
+    (r"quota\.(?:producer|consumer)\.default|client\.quota\.callback\.class", "quotas"),
 )
 _ASKS_NOTHING: Final = {
     "allow.everyone.if.no.acl.found": {"true"},
@@ -36,7 +36,7 @@ def asked_by(key: str, value: str) -> str | None:
     value = value.strip()
     if not value or value in _ASKS_NOTHING.get(key, ()):
         return None
-    return next((protection for pattern, protection in _KINDS if pattern.fullmatch(key)), None)
+    return next((protection for pattern, protection in _KINDS if re.fullmatch(pattern, key)), None)
 
 
 def refusal(protection: str) -> str:

@@ -71,15 +71,16 @@ def _read_alike(data: bytes, largest_bytes: int, *, keys_needed: bool) -> Plain 
     found = struct.unpack(form, data) if count <= _MOST_REMEMBERED else struct.Struct(form).unpack(data)
     if found[::2] != tuple(map(crc32, found[1::2])):
         return None
-    return range(0, len(data), stride), struct.unpack(f">{count}q", _words(data, MESSAGE_TIMESTAMP_AT, stride, 8))
+    return range(0, len(data), stride), _longs(data, MESSAGE_TIMESTAMP_AT, stride)
 
 
-def _words(data: bytes, at: int, stride: int, width: int) -> bytearray:
-    """The `width` bytes at one place of every message, one after the other."""
-    words = bytearray(len(data) // stride * width)
-    for byte in range(width):
-        words[byte::width] = data[at + byte :: stride]
-    return words
+def _longs(data: bytes, at: int, stride: int) -> tuple[int, ...]:
+    """The numbers of eight bytes at one place of every message."""
+    count = len(data) // stride
+    words = bytearray(count * 8)
+    for byte in range(8):
+        words[byte::8] = data[at + byte :: stride]
+    return struct.unpack(f">{count}q", words)
 
 
 def _set_words(data: bytearray, at: int, stride: int, words: bytes) -> None:
@@ -90,7 +91,7 @@ def _set_words(data: bytearray, at: int, stride: int, words: bytes) -> None:
 
 def read_offsets(data: bytes, starts: Sequence[int]) -> Sequence[int]:
     if isinstance(starts, range):
-        return struct.unpack(f">{len(starts)}q", _words(data, 0, starts.step, 8))
+        return _longs(data, 0, starts.step)
     return [OFFSET.unpack_from(data, start)[0] for start in starts]
 
 
