@@ -1,7 +1,7 @@
 """Measures horolog and real Kafka releases alternately in one run: rates, CPU, latency, memory, starts, and how they stand to the targets.
 
     python -m benchmarks.compare --quick                  # about three minutes
-    python -m benchmarks.compare --write-docs             # about an hour, all tables, the performance page rewritten
+    python -m benchmarks.compare --write-docs             # about 50 minutes, all tables, the performance page rewritten
 
 In every round each load runs on each broker in turn, the order reversed in every second round; figures are medians over the rounds. A broker
 that waits for its turn is left running and idle. Kafka gets a 1 GiB heap and is warmed up before the first round.
@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ SETTLE_SECONDS = 0.3
 IDLE_SETTLE_SECONDS = 2.0
 IDLE_CONNECTIONS = 2000
 PARTITIONS, PARTITIONS_PER_TOPIC = 3500, 100
-WARM_UP = ("raw-mixed", "lz4-100", "small-64", "lookup-16kb", "paced")
+WARM_UP = ("raw-mixed", "lz4-100", "small-64", "lookup-16kb", "paced", "old-100", "old-1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,24 +257,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not chosen.skip_starts:
             _measure_footprints(run, quick=chosen.quick)
         if not chosen.skip_loads:
-            if chosen.quick and not chosen.only:
-                _only_targets(run)
             measure_loads(run)
     finally:
         shutil.rmtree(root, ignore_errors=True)
         show(run, chosen, time.monotonic() - began)
     return 1 if run.failures else 0
-
-
-def _only_targets(run: Run) -> None:
-    """Quick: the newest Kafka everywhere, an older one only where a target names it."""
-    scenarios = []
-    for one in run.scenarios:
-        named = tuple(
-            name for name in one.kafka if name == NEWEST or any(target.against == name for target in one.targets)
-        )
-        scenarios.append(replace(one, kafka=named))
-    run.scenarios = tuple(scenarios)
 
 
 def _measure_footprints(run: Run, *, quick: bool) -> None:

@@ -32,7 +32,7 @@ class Scenario:
     title: str
     arguments: tuple[str, ...]
     targets: tuple[Target, ...] = ()
-    kafka: tuple[str, ...] = ALL_KAFKA
+    kafka: tuple[str, ...] = (NEWEST,)
     kafka_topic: tuple[str, ...] = ()
     quick: bool = True
     stretch: float = 1.0  # of the time of a load: rare latencies need many samples
@@ -67,7 +67,6 @@ def _compressed(codec: str, size_bytes: int) -> Scenario:
             *("--connections", "2", "--in-flight", "4"),
         ),
         _beside(1.0, 0.9),
-        kafka=(NEWEST,),
         quick=codec == "lz4",
     )
 
@@ -117,7 +116,7 @@ def _growing() -> list[Scenario]:
         extra = ("--topic", topic, "--set", "segment.bytes=16777216")
         targets = (Target("rate", base, 0.8),) if records == GROWTH[-1] else ()
         quick = records != GROWTH[1]
-        made.append(Scenario(named[0], named[1], named[2] + extra, targets, kafka=(NEWEST,), quick=quick))
+        made.append(Scenario(named[0], named[1], named[2] + extra, targets, quick=quick))
     return made
 
 
@@ -159,7 +158,6 @@ SCENARIOS: tuple[Scenario, ...] = (
         "1,000 records/s, acks=all on the disk, acknowledgement",
         ("paced", "--acks", "-1"),
         (Target("p999_ms", NEWEST, 0.7, at_least=False), Target("cpu_s_per_million", NEWEST, 0.6, at_least=False)),
-        kafka=(NEWEST,),
         kafka_topic=("--set", "flush.messages=1"),
         quick=False,
     ),
@@ -183,7 +181,6 @@ SCENARIOS: tuple[Scenario, ...] = (
         "look-up of the largest time, 16 KB batches, 1 connection",
         ("maxlookup", "--fill-records", "1000000"),
         _beside(1.5, 0.5),
-        kafka=(NEWEST,),
         quick=False,
     ),
     Scenario(
@@ -202,16 +199,14 @@ SCENARIOS: tuple[Scenario, ...] = (
         "one-record requests, 1,024 connections",
         ("smallreq", "--connections", "1024"),
         (Target("cpu_s_per_million", "small-1", 1.25, at_least=False),),
-        kafka=(NEWEST,),
         quick=False,
     ),
-    Scenario("client-produce", "confluent-kafka producer, 100 B records", ("clientproduce",), kafka=(NEWEST,)),
+    Scenario("client-produce", "confluent-kafka producer, 100 B records", ("clientproduce",)),
     Scenario(
         "client-consume",
         "confluent-kafka consumer, 16 KB batches",
         _consume("clientconsume", 16384),
         (Target("rate", NEWEST, 1.0),),
-        kafka=(NEWEST,),
     ),
 )
 
