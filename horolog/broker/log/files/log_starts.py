@@ -1,8 +1,9 @@
 """Where logs start, kept so that damage is seen: `horolog-log-starts`, beside Kafka's `log-start-offset-checkpoint`.
 
 Kafka's file has no checksum: a digit that flips is believed, and hides records or shows deleted ones. So the same is
-written to a file of ours, one per data folder, once Kafka's is on the disk: where that is damaged and cannot be written, ours
-goes on telling what it was. Text, lines ended by a newline, fields parted by a space:
+written to a file of ours, one per data folder, before Kafka's: what Kafka's tells is never without a witness. Where Kafka's is
+damaged it is written first: as long as that fails, ours goes on telling what it was. Text, lines ended by a newline, fields parted
+by a space:
 
     horolog-log-starts 1
     <topic> <partition> <offset>    one line per partition whose start the name of its first segment does not tell
@@ -14,6 +15,7 @@ record is hidden that one of them shows. Without ours, or if it is damaged, Kafk
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from crc32c import crc32c
 
@@ -24,6 +26,13 @@ from horolog.broker.log.storage import FileMissing, Storage, StorageFault
 LOG_STARTS = "horolog-log-starts"
 _HEAD = "horolog-log-starts 1"
 _CHECKSUM = "checksum "
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedStarts(Loaded):
+    """What the two files told."""
+
+    kafkas_is_damaged: bool = False
 
 
 def encode(starts: Mapping[TopicPartition, int]) -> bytes:
@@ -44,26 +53,26 @@ def decode(data: bytes) -> dict[TopicPartition, int]:
     return {(topic, int(index)): int(offset) for topic, index, offset in parts}
 
 
-def load(storage: Storage, data_dir: str) -> Loaded:
+def load(storage: Storage, data_dir: str) -> LoadedStarts:
     """Where logs start, as far as it can be told; the fault to report is that of the file that is damaged."""
     kafkas_path = f"{data_dir}/{checkpoints.LOG_START_OFFSETS}"
     kafkas = _load_kafkas(storage, kafkas_path)
     try:
         ours = decode(storage.read_all(f"{data_dir}/{LOG_STARTS}"))
     except FileMissing:
-        return kafkas
+        return LoadedStarts(kafkas.offsets, kafkas.fault)
     except (ValueError, StorageFault) as damage:
-        return Loaded(kafkas.offsets, kafkas.fault or f"{data_dir}/{LOG_STARTS}: {damage}")
+        return LoadedStarts(kafkas.offsets, kafkas.fault or f"{data_dir}/{LOG_STARTS}: {damage}")
     if kafkas.fault is not None:
-        return Loaded(ours, kafkas.fault)
+        return LoadedStarts(ours, kafkas.fault, kafkas_is_damaged=True)
     if kafkas.offsets == ours:
-        return Loaded(ours)
+        return LoadedStarts(ours)
     if _is_damaged(storage, kafkas_path, checkpoints.encode_offsets(ours)) or _is_misspelt(
         storage, data_dir, kafkas, ours
     ):
-        return Loaded(ours, f"{kafkas_path}: it is not what was written")
+        return LoadedStarts(ours, f"{kafkas_path}: it is not what was written", kafkas_is_damaged=True)
     lower = {one: min(offset, ours[one]) for one, offset in kafkas.offsets.items() if one in ours}
-    return Loaded({**{one: offset for one, offset in kafkas.offsets.items() if one not in ours}, **lower})
+    return LoadedStarts({**{one: offset for one, offset in kafkas.offsets.items() if one not in ours}, **lower})
 
 
 def _load_kafkas(storage: Storage, path: str) -> Loaded:

@@ -128,7 +128,7 @@ class DataFolder:
     def open(self, config_of: Callable[[str], TopicConfig], resources: Resources) -> None:
         """Open every partition's folder, each with its topic's configuration."""
         was_clean = self.checkpoints.take_clean_shutdown()
-        points = self.checkpoints.load(checkpoints.RECOVERY_POINTS)
+        points = self.checkpoints.load_ends()
         if points.fault is not None:
             log.warning("%s; where partitions ended is not known from there", points.fault)
         starts = self.checkpoints.load_starts()

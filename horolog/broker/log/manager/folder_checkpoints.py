@@ -27,6 +27,7 @@ class FolderCheckpoints:
         self._guard = threading.Lock()
         self._number = 0
         self._named_in_starts: set[TopicPartition] = set()
+        self._kafkas_starts_damaged = False
 
     def __repr__(self) -> str:
         return f"<FolderCheckpoints of {self._path}: written {self._number} times>"
@@ -39,9 +40,19 @@ class FolderCheckpoints:
         except StorageFault as fault:
             return checkpoints.Loaded(fault=str(fault))
 
+    def load_ends(self) -> checkpoints.Loaded:
+        """Where partitions ended at the last clean stop, which two files have said then.
+
+        Neither has a checksum. A digit that has flipped would make a log go on behind records that it never had.
+        """
+        points, ends = self.load(checkpoints.RECOVERY_POINTS), self.load(checkpoints.HIGH_WATERMARKS)
+        sure = {one: min(offset, ends.offsets.get(one, offset)) for one, offset in points.offsets.items()}
+        return checkpoints.Loaded(sure, points.fault)
+
     def load_starts(self) -> checkpoints.Loaded:
         """Where partitions start, from the two files that say so."""
         starts = log_starts.load(self._storage, self._path)
+        self._kafkas_starts_damaged = starts.kafkas_is_damaged
         self._named_in_starts.update(starts.offsets)
         return starts
 
@@ -100,8 +111,14 @@ class FolderCheckpoints:
 
     def _write_both_starts(self) -> None:
         number, files = self.contents()
-        for name in (checkpoints.LOG_START_OFFSETS, log_starts.LOG_STARTS):
+        for name in self._starts_in_order():
             self.write(name, files[name], number)
+        self._kafkas_starts_damaged = False
+
+    def _starts_in_order(self) -> tuple[str, str]:
+        """Ours first, for nothing else tells that a digit of Kafka's has flipped; but for a Kafka's that is damaged already."""
+        kafkas, ours = checkpoints.LOG_START_OFFSETS, log_starts.LOG_STARTS
+        return (kafkas, ours) if self._kafkas_starts_damaged else (ours, kafkas)
 
     def contents(self) -> tuple[int, dict[str, bytes]]:
         """What the files are to say now, and a number: what has a lower one is older."""
@@ -111,16 +128,15 @@ class FolderCheckpoints:
             key: one.log_start_offset for key, one in self._partitions.items() if log_start.is_inside_segment(one)
         }
         self._named_in_starts.update(starts)
-        return self._number, {
-            checkpoints.RECOVERY_POINTS: checkpoints.encode_offsets(
-                {key: one.sync_state.recovery_point for key, one in usable.items()}
-            ),
-            checkpoints.HIGH_WATERMARKS: checkpoints.encode_offsets(
-                {key: one.high_watermark for key, one in usable.items()}
-            ),
-            checkpoints.LOG_START_OFFSETS: checkpoints.encode_offsets(starts),
-            log_starts.LOG_STARTS: log_starts.encode(starts),
+        offsets = {
+            checkpoints.RECOVERY_POINTS: {key: one.sync_state.recovery_point for key, one in usable.items()},
+            checkpoints.HIGH_WATERMARKS: {key: one.high_watermark for key, one in usable.items()},
+            checkpoints.LOG_START_OFFSETS: starts,
         }
+        files = {name: checkpoints.encode_offsets(each) for name, each in offsets.items()}
+        files[log_starts.LOG_STARTS] = log_starts.encode(starts)
+        in_order = (checkpoints.RECOVERY_POINTS, checkpoints.HIGH_WATERMARKS, *self._starts_in_order())
+        return self._number, {name: files[name] for name in in_order}
 
     def write(self, name: str, data: bytes, number: int) -> None:
         """A worker that comes late must not overwrite newer offsets, which clients may have been told."""

@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from horolog.broker.clock import ManualClock
-from horolog.broker.log.files import MetaProperties, checkpoints, meta_properties
+from horolog.broker.log.files import MetaProperties, checkpoints, log_starts, meta_properties
 from horolog.broker.log.manager import DataFolderError, LogManager, partition_of
 from horolog.broker.log.manager.data_folder import DataFolder
 from horolog.broker.log.manager.identity import FolderUnusable
@@ -326,13 +326,37 @@ def test_a_damaged_start_that_cannot_be_written_again_is_still_told(machine):
     logs.abandon()
     path = f"/srv/data/{checkpoints.LOG_START_OFFSETS}"
     machine.storage.corrupt(path, machine.storage.read_all(path).index(b"t"), 1)
+    machine.storage.fail("rename", checkpoints.LOG_START_OFFSETS, times=ALL)
     logs = machine.start()
     assert logs.partitions["t", 0].log_start_offset == 3
     log_start.delete_records_before(logs.partitions["t", 0], 4)
-    machine.storage.fail("rename", checkpoints.LOG_START_OFFSETS, times=ALL)
     assert logs.write_log_starts() == {("t", 0)}
     machine.storage.crash()
     assert machine.start().partitions["t", 0].log_start_offset == 3
+
+
+def test_a_start_that_only_one_file_could_tell_is_not_written(machine):
+    """Otherwise a digit that flips in Kafka's file, which has no checksum, hides records."""
+    logs = machine.start()
+    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
+    for _ in range(5):
+        append(partition)
+    log_start.delete_records_before(partition, 3)
+    machine.storage.fail("rename", log_starts.LOG_STARTS, times=ALL)
+    assert logs.write_log_starts() == {("t", 0)}
+    assert not machine.storage.exists(f"/srv/data/{checkpoints.LOG_START_OFFSETS}")
+
+
+@pytest.mark.parametrize("name", [checkpoints.RECOVERY_POINTS, checkpoints.HIGH_WATERMARKS])
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_an_end_that_one_file_alone_tells_is_not_believed(machine, name, is_damaged):
+    folder = opened(machine)
+    folder.create("t", 0, CONFIG, TOPIC_ID, Resources(machine.storage))
+    folder.close(cleanly=True)
+    written = b"nonsense" if is_damaged else checkpoints.encode_offsets({("t", 0): 4})
+    machine.storage.write_atomically(f"/data/{name}", written)
+    partition = opened(machine).partitions["t", 0]
+    assert (partition.log_start_offset, partition.high_watermark) == (0, 0)
 
 
 def test_checkpoints_are_written_when_something_has_changed(machine):
