@@ -133,8 +133,6 @@ def measure(run: Run, scenario: Scenario, broker: Running, plan: Plan) -> dict[s
     arguments = [*scenario.arguments, "--address", broker.address, "--pid", str(broker.pid)]
     arguments += ["--seconds", str(plan.seconds * scenario.stretch), "--warm-seconds", str(plan.warm_seconds)]
     arguments += scenario.kafka_topic if broker.name not in OURS else ()
-    if scenario.arguments[0] in ready_memory.WRITES_MUCH:
-        ready_memory.touch()
     try:
         if run.second:
             mode, options = load.parse(arguments)
@@ -257,7 +255,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not chosen.skip_starts:
             _measure_footprints(run, quick=chosen.quick)
         if not chosen.skip_loads:
-            measure_loads(run)
+            with ready_memory.filled(root) as size_bytes:
+                say(f"{size_bytes >> 20:,} MiB of free memory are filled")
+                measure_loads(run)
     finally:
         shutil.rmtree(root, ignore_errors=True)
         show(run, chosen, time.monotonic() - began)

@@ -1,35 +1,35 @@
-"""Memory that is touched before a load is given back, and no more of it than there is."""
+"""Free memory is filled by a file while brokers are measured, and neither stays behind."""
 
-import mmap
-import os
+import shutil
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from benchmarks import ready_memory
-from benchmarks.process import resident_kib
+from benchmarks.ready_memory import LEFT_FREE_BYTES, PIECE, filled
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what memory there is")
 
 
-@pytest.mark.parametrize("wanted_bytes", [0, 1, 5 * mmap.PAGESIZE + 1, 4 << 20])
-def test_whole_pages_are_touched_and_given_back(wanted_bytes):
-    before_kib = resident_kib(os.getpid())
-    assert ready_memory.touch(wanted_bytes) == wanted_bytes // mmap.PAGESIZE * mmap.PAGESIZE
-    assert resident_kib(os.getpid()) < before_kib + 2048
+@pytest.mark.parametrize(("wanted_bytes", "pieces"), [(0, 0), (len(PIECE) - 1, 0), (2 * len(PIECE) + 1, 2)])
+def test_the_file_is_there_until_the_end(tmp_path, wanted_bytes, pieces):
+    with filled(tmp_path, wanted_bytes) as size_bytes:
+        assert size_bytes == pieces * len(PIECE)
+        assert [one.stat().st_size for one in tmp_path.iterdir()] == [size_bytes]
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_by_default_a_quarter_of_what_there_is(monkeypatch):
-    monkeypatch.setattr(ready_memory, "available_bytes", lambda: 8 << 20)
-    assert ready_memory.touch() == 2 << 20
-    monkeypatch.setattr(ready_memory, "MOST_BYTES", 1 << 20)
-    assert ready_memory.touch() == 1 << 20
+@pytest.mark.parametrize(
+    ("free_memory", "free_disk", "pieces"),
+    [(LEFT_FREE_BYTES + len(PIECE), 1 << 40, 1), (1 << 40, 4 * len(PIECE), 2), (LEFT_FREE_BYTES - 1, 1 << 40, 0)],
+)
+def test_by_default_what_is_free_as_far_as_the_disk_goes(tmp_path, monkeypatch, free_memory, free_disk, pieces):
+    monkeypatch.setattr(ready_memory, "free_bytes", lambda: free_memory)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free_disk))
+    with filled(tmp_path) as size_bytes:
+        assert size_bytes == pieces * len(PIECE)
 
 
-def test_a_kernel_that_cannot_populate_is_written_to(monkeypatch):
-    monkeypatch.setattr(ready_memory, "MADV_POPULATE_WRITE", -1)
-    assert ready_memory.touch(1 << 20) == 1 << 20
-
-
-def test_what_there_is_is_known():
-    assert ready_memory.available_bytes() > 1 << 20
+def test_what_is_free_is_known():
+    assert ready_memory.free_bytes() > 1 << 20
