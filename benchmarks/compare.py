@@ -63,6 +63,7 @@ class Run:
     results: dict[str, dict[str, list[dict[str, Any]]]] = field(default_factory=dict)
     footprint: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+    filling: ready_memory.Filling | None = None
 
 
 def say(text: str) -> None:
@@ -133,6 +134,8 @@ def measure(run: Run, scenario: Scenario, broker: Running, plan: Plan) -> dict[s
     arguments = [*scenario.arguments, "--address", broker.address, "--pid", str(broker.pid)]
     arguments += ["--seconds", str(plan.seconds * scenario.stretch), "--warm-seconds", str(plan.warm_seconds)]
     arguments += scenario.kafka_topic if broker.name not in OURS else ()
+    if run.filling is not None:
+        run.filling.again()
     try:
         if run.second:
             mode, options = load.parse(arguments)
@@ -255,8 +258,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not chosen.skip_starts:
             _measure_footprints(run, quick=chosen.quick)
         if not chosen.skip_loads:
-            with ready_memory.filled(root) as size_bytes:
-                say(f"{size_bytes >> 20:,} MiB of free memory are filled")
+            with ready_memory.filled(root) as run.filling:
+                say(f"{run.filling}")
                 measure_loads(run)
     finally:
         shutil.rmtree(root, ignore_errors=True)

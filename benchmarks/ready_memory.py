@@ -5,13 +5,16 @@ a write of 110 KB to a file takes 34 microseconds of CPU, and 260 where the host
 is chance, and the difference is many times what its own code takes. Where no memory is free none is given back.
 """
 
+import itertools
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 LEFT_FREE_BYTES = 256 << 20
-PIECE = bytes(4 << 20)
+PIECE_BYTES = 4 << 20
 
 
 def free_bytes() -> int:
@@ -21,20 +24,43 @@ def free_bytes() -> int:
     return int(fields["MemFree"].split()[0]) * 1024
 
 
-@contextmanager
-def filled(folder: Path, wanted_bytes: int | None = None) -> Iterator[int]:
-    """Fill free memory with the pages of a file in this folder, which is there until the end; yields its size.
+class Filling:
+    """A file whose pages fill the memory that nobody else needs."""
 
-    The disk keeps half of its room.
-    """
-    if wanted_bytes is None:
-        wanted_bytes = max(0, min(free_bytes() - LEFT_FREE_BYTES, shutil.disk_usage(folder).free // 2))
+    def __init__(self, file: BinaryIO, size_bytes: int) -> None:
+        self._file = file
+        self._pieces = size_bytes // PIECE_BYTES
+        self._next = 0
+        file.writelines(itertools.repeat(bytes(PIECE_BYTES), self._pieces))
+        os.fsync(file.fileno())
+
+    def __repr__(self) -> str:
+        return f"<Filling of {self.size_bytes >> 20:,} MiB>"
+
+    @property
+    def size_bytes(self) -> int:
+        return self._pieces * PIECE_BYTES
+
+    def again(self) -> int:
+        """Fill what has become free since; how many pieces were read for it. Read, for what is written has to go to the disk.
+
+        The kernel gives up the pages first that were used longest ago, so one round through the file finds them.
+        """
+        count = 0
+        while count < self._pieces and free_bytes() > LEFT_FREE_BYTES:
+            os.pread(self._file.fileno(), PIECE_BYTES, self._next * PIECE_BYTES)
+            self._next = (self._next + 1) % self._pieces
+            count += 1
+        return count
+
+
+@contextmanager
+def filled(folder: Path) -> Iterator[Filling]:
+    """Fill free memory with a file in this folder, which is there until the end. The disk keeps half of its room."""
+    wanted_bytes = max(0, min(free_bytes() - LEFT_FREE_BYTES, shutil.disk_usage(folder).free // 2))
     path = folder / "filling"
-    count = wanted_bytes // len(PIECE)
     try:
-        with path.open("wb") as file:
-            for _ in range(count):
-                file.write(PIECE)
-        yield count * len(PIECE)
+        with path.open("wb+", buffering=0) as file:
+            yield Filling(file, wanted_bytes)
     finally:
         path.unlink()

@@ -1,4 +1,4 @@
-"""Free memory is filled by a file while brokers are measured, and neither stays behind."""
+"""Free memory is filled by a file while brokers are measured, again when some has become free, and nothing stays behind."""
 
 import shutil
 import sys
@@ -7,28 +7,45 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import ready_memory
-from benchmarks.ready_memory import LEFT_FREE_BYTES, PIECE, filled
+from benchmarks.ready_memory import LEFT_FREE_BYTES, PIECE_BYTES, filled
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what memory there is")
 
 
-@pytest.mark.parametrize(("wanted_bytes", "pieces"), [(0, 0), (len(PIECE) - 1, 0), (2 * len(PIECE) + 1, 2)])
-def test_the_file_is_there_until_the_end(tmp_path, wanted_bytes, pieces):
-    with filled(tmp_path, wanted_bytes) as size_bytes:
-        assert size_bytes == pieces * len(PIECE)
-        assert [one.stat().st_size for one in tmp_path.iterdir()] == [size_bytes]
+@pytest.fixture
+def machine(monkeypatch):
+    machine = SimpleNamespace(memory=LEFT_FREE_BYTES + 3 * PIECE_BYTES, disk=1 << 40)
+    monkeypatch.setattr(ready_memory, "free_bytes", lambda: machine.memory)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=machine.disk))
+    return machine
+
+
+def test_the_file_is_there_until_the_end(tmp_path, machine):
+    with filled(tmp_path) as filling:
+        assert filling.size_bytes == 3 * PIECE_BYTES
+        assert [one.stat().st_size for one in tmp_path.iterdir()] == [filling.size_bytes]
+        assert repr(filling) == "<Filling of 12 MiB>"
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("free_memory", "free_disk", "pieces"),
-    [(LEFT_FREE_BYTES + len(PIECE), 1 << 40, 1), (1 << 40, 4 * len(PIECE), 2), (LEFT_FREE_BYTES - 1, 1 << 40, 0)],
-)
-def test_by_default_what_is_free_as_far_as_the_disk_goes(tmp_path, monkeypatch, free_memory, free_disk, pieces):
-    monkeypatch.setattr(ready_memory, "free_bytes", lambda: free_memory)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free_disk))
-    with filled(tmp_path) as size_bytes:
-        assert size_bytes == pieces * len(PIECE)
+def test_the_disk_keeps_half_of_its_room(tmp_path, machine):
+    machine.disk = 4 * PIECE_BYTES
+    with filled(tmp_path) as filling:
+        assert filling.size_bytes == 2 * PIECE_BYTES
+
+
+def test_where_little_is_free_nothing_is_filled(tmp_path, machine):
+    machine.memory = LEFT_FREE_BYTES - 1
+    with filled(tmp_path) as filling:
+        assert (filling.size_bytes, filling.again()) == (0, 0)
+
+
+def test_it_is_read_until_nothing_is_free_and_once_at_most(tmp_path, machine, monkeypatch):
+    with filled(tmp_path) as filling:
+        assert filling.again() == 3
+        free = iter([LEFT_FREE_BYTES + 1, LEFT_FREE_BYTES])
+        monkeypatch.setattr(ready_memory, "free_bytes", lambda: next(free))
+        assert filling.again() == 1
 
 
 def test_what_is_free_is_known():
