@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import DecodeError, FrameError
-from horolog.protocol.primitives import Buffer, skip_tags
+from horolog.protocol.primitives import Buffer, Part, Unread, skip_tags
 from horolog.protocol.source_writer import layout
 
 SIZE_BYTES: Final = 4
@@ -170,13 +170,15 @@ def _short_header(frame: Buffer, size: int) -> RequestHeader:
     return RequestHeader(api_key, version, correlation_id, None, FIXED_HEADER_BYTES)
 
 
-def encode_response(header_version: int, correlation_id: int, parts: list[Buffer]) -> list[Buffer]:
+def encode_response(header_version: int, correlation_id: int, parts: list[Part]) -> list[Part]:
     """The frame of a response whose body is `parts`; buffers of some size stay as they are."""
     size = SIZE_BYTES + header_version + sum(map(len, parts))
     pack = _pack_flexible_head if header_version else _pack_head
     head = pack(size, correlation_id)
-    if len(parts) == 1 and len(parts[0]) <= SEPARATE_ABOVE_BYTES:
-        return [head + parts[0]]
-    if parts and len(parts[0]) <= SEPARATE_ABOVE_BYTES:
-        return [head + parts[0], *parts[1:]]
+    if parts:
+        first = parts[0]
+        if not isinstance(first, Unread) and len(first) <= SEPARATE_ABOVE_BYTES:
+            if len(parts) == 1:
+                return [head + first]
+            return [head + first, *parts[1:]]
     return [head, *parts]

@@ -10,7 +10,28 @@ from collections.abc import Iterable, MutableSequence
 from horolog.protocol.errors import DecodeError, EncodeError
 
 Buffer = bytes | bytearray | memoryview
-Records = bytes | bytearray | memoryview | list[bytes] | list[memoryview] | list[Buffer] | None
+
+
+class Unread:
+    """Bytes of a frame that are not in memory: whoever carries the frame has them read, or sent from where they are."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def read(self) -> bytes:
+        raise NotImplementedError
+
+    def send(self, descriptor: int) -> bool:
+        """Send as much as a socket takes; whether that was all. What it did not take is what is left of these bytes."""
+        raise NotImplementedError
+
+
+Part = Buffer | Unread
+"""Of a frame that is to be sent."""
+
+Records = bytes | bytearray | memoryview | list[bytes] | list[memoryview] | list[Buffer] | Unread | None
 
 MAX_VARINT_BYTES = 5
 MAX_VARLONG_BYTES = 10
@@ -119,8 +140,13 @@ def records_size(records: Records) -> int:
     return 0 if records is None else len(records)
 
 
-def add_records(records: Records, size_bytes: int, out: list[Buffer], parts: MutableSequence[Buffer]) -> None:
+def add_records(records: Records, size_bytes: int, out: list[Buffer], parts: MutableSequence[Part]) -> None:
     """Put record buffers after what `out` holds: copied into `out` when small, else as parts of their own."""
+    if isinstance(records, Unread):
+        parts.append(b"".join(out))
+        out.clear()
+        parts.append(records)
+        return
     buffers: Iterable[Buffer] = records if isinstance(records, list) else () if records is None else (records,)
     if size_bytes < COPY_BELOW_BYTES:
         out.extend(buffers)

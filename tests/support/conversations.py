@@ -7,11 +7,12 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from horolog.broker.handlers.context import Buffer, RequestContext
+from horolog.broker.handlers.context import RequestContext
 from horolog.broker.network.conversation import Conversation, Handshake, Onlooker
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.settings import load
 from horolog.protocol.errors import ProtocolError
+from horolog.protocol.primitives import Part
 from tests.support.memory_broker import still
 
 
@@ -23,7 +24,7 @@ class NoMeter:
         pass
 
 
-def _encode(answer: Any, parts: list[Buffer]) -> None:
+def _encode(answer: Any, parts: list[Part]) -> None:
     parts.append(answer)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from horolog.protocol.framing import encode_response
+from horolog.protocol.primitives import Part
 
 if TYPE_CHECKING:
     from horolog.broker.clock import Clock
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from horolog.broker.transactions.coordinator import TransactionCoordinator
     from horolog.broker.waiting import Waiting
 
-Buffer = bytes | bytearray | memoryview
 
 
 class Meter(Protocol):
@@ -40,7 +40,7 @@ class Route(Protocol):
     @property
     def version(self) -> int: ...
     @property
-    def encode(self) -> Callable[[Any, list[Buffer]], None]: ...
+    def encode(self) -> Callable[[Any, list[Part]], None]: ...
     @property
     def response_header_version(self) -> int: ...
     @property
@@ -62,6 +62,10 @@ class Peer(Protocol):
     def principal(self) -> Principal: ...
     @property
     def room_for_answer_bytes(self) -> int: ...
+    def takes_unread(self, context: RequestContext) -> bool:
+        """Whether an answer that is given now leaves now, so that parts of it need not be read before."""
+        ...
+
     def answered(self) -> None: ...
     def close(self, reason: str) -> None: ...
 
@@ -119,7 +123,7 @@ class RequestContext:
         self.client_id = client_id
         self.size_bytes = size_bytes
         self.held_bytes = 0  # of the request, until it is answered; counted over all connections
-        self.parts: list[Buffer] | None = None
+        self.parts: list[Part] | None = None
         self.on_abandoned: Callable[[], None] | None = None
 
     def __repr__(self) -> str:
@@ -135,13 +139,18 @@ class RequestContext:
         """The principal of the request."""
         return self.connection.principal
 
+    @property
+    def takes_unread(self) -> bool:
+        """Whether an answer that is given now leaves now."""
+        return self.connection.takes_unread(self)
+
     def reply(self, response: object) -> None:
         """Answer a request whose handler returned None."""
         self.set_response(response)
         self.connection.answered()
 
     def set_response(self, response: object) -> None:
-        body: list[Buffer] = []
+        body: list[Part] = []
         route = self.route
         route.encode(response, body)
         self.parts = parts = encode_response(route.response_header_version, self.correlation_id, body)

@@ -35,6 +35,7 @@ from horolog.broker.log.storage import StorageFault
 from horolog.broker.topic import NO_TOPIC_ID
 from horolog.broker.waiting import Wait
 from horolog.protocol.errors import DecodeError, ErrorCode
+from horolog.protocol.primitives import Unread
 from horolog.protocol.records.convert import ConversionError, convert_down
 from horolog.protocol.records.head import heads_in
 
@@ -80,7 +81,7 @@ class PartitionAnswer(NamedTuple):
     snapshot_id: None
     aborted_transactions: list[tuple[int, int]] | None
     preferred_read_replica: int
-    records: bytes | None
+    records: bytes | Unread | None
 
 
 _new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
@@ -159,6 +160,7 @@ class PendingFetch:
         found, size_bytes = collected.found, 0
         limit = min(broker.settings.fetch_max_bytes, self.context.connection.room_for_answer_bytes, self.max_bytes)
         allowance = Allowance()
+        may_be_unread = version >= FIRST_VERSION_WITH_V2 and self.context.takes_unread
         is_here = len(positions) < len(self.positions)
         known = broker.cluster.led
         for key, position in positions.items():
@@ -166,7 +168,8 @@ class PendingFetch:
             if isinstance(partition, Partition):
                 is_here = True
                 whole = version >= FIRST_VERSION_WITH_WHOLE_MESSAGE and not size_bytes
-                answer = _read(partition, position, min(position.max_bytes, limit), whole, terms, allowance)
+                most = min(position.max_bytes, limit)
+                answer = _read(partition, position, most, whole, terms, allowance, may_be_unread=may_be_unread)
                 found.append((key, position, answer, partition))
             else:  # as real brokers answer where nothing was tried to be read
                 answer = _error(key[1], partition, aborted=[])
@@ -311,6 +314,8 @@ def _read(
     whole: bool,
     terms: Terms,
     allowance: Allowance,
+    *,
+    may_be_unread: bool,
 ) -> PartitionAnswer:
     """One partition's answer: its records, or why not."""
     index = partition.index
@@ -326,13 +331,14 @@ def _read(
             return _error(index, diverging)
     high_watermark, stable_offset = partition.high_watermark, partition.last_stable_offset
     start_offset = partition.log_start_offset
-    records, aborted = b"", None
+    records: bytes | Unread | None = b""
+    aborted = None
     if diverging is None:
         upto = stable_offset if isolation_level == READ_COMMITTED else high_watermark
         try:
             if version < FIRST_VERSION_WITH_V2:
                 records = _read_for_old(partition, offset, max_bytes, version, whole=whole, upto=upto)
-            else:
+            elif not may_be_unread or (records := partition.unread(offset, max_bytes, upto)) is None:
                 upconvert = allowance if partition.config.up_conversion else None
                 records = partition.read(offset, max_bytes, at_least_one=whole, upto=upto, upconvert=upconvert)
             if isolation_level == READ_COMMITTED:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
-    from horolog.broker.handlers.context import BrokerView, Buffer, RequestContext, Route
+    from horolog.broker.handlers.context import BrokerView, RequestContext, Route
     from horolog.protocol.apis import ApiKey
+    from horolog.protocol.primitives import Part
 
     Gate = Callable[[ApiKey, HandlerFunction], HandlerFunction]
 
@@ -51,6 +52,6 @@ class _Amended:
         self.meter = route.meter
         self.holds_frame = route.holds_frame
 
-    def encode(self, response: Any, parts: list[Buffer]) -> None:
+    def encode(self, response: Any, parts: list[Part]) -> None:
         self._change(response)
         self._encode(response, parts)

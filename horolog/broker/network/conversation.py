@@ -30,7 +30,8 @@ from horolog.protocol.errors import FrameError, ProtocolError
 from horolog.protocol.framing import FrameReader
 
 if TYPE_CHECKING:
-    from horolog.broker.handlers.context import Buffer, RequestContext
+    from horolog.broker.handlers.context import RequestContext
+    from horolog.protocol.primitives import Buffer, Part
     from horolog.broker.network.limits import ConnectionLimits
 
 log = logging.getLogger(__name__)
@@ -90,6 +91,11 @@ class Carrier(Protocol):
         """What was taken of the output and has not left yet."""
         ...
 
+    @property
+    def sends_files(self) -> bool:
+        """Whether what is taken now may leave at once, files from where they are."""
+        ...
+
     def output_ready(self) -> None:
         """There is something to take."""
         ...
@@ -105,6 +111,7 @@ class Onlooker:
 
     __slots__ = ()
     unsent_bytes = 0
+    sends_files = False
 
     def output_ready(self) -> None:
         pass
@@ -163,7 +170,7 @@ class Conversation:
         self._monotonic = monotonic
         self._reader = FrameReader(limits.max_request_bytes)
         self._backlog: deque[memoryview] | None = None
-        self._output: list[Buffer] = []
+        self._output: list[Part] = []
         self._paused_at = 0.0
         self._write_blocked = False
         self._is_left = False  # output that was not taken at once, and is counted
@@ -222,7 +229,7 @@ class Conversation:
         if pending and len(pending) > self._max_unfinished_bytes:
             self.close(f"more than {self._max_unfinished_bytes} bytes of a request before the handshake is over")
 
-    def take_output(self) -> list[Buffer]:
+    def take_output(self) -> list[Part]:
         """What has to leave next; it is handed out once."""
         output, self._output = self._output, []
         if self._is_left:
@@ -399,6 +406,11 @@ class Conversation:
     @property
     def room_for_answer_bytes(self) -> int:
         return self._memory.answers.room_bytes
+
+    def takes_unread(self, context: RequestContext) -> bool:
+        """Whether the answer to a request leaves at once if it is given now, so that its parts need not be in memory."""
+        queue = self.unanswered.queue
+        return self.carrier.sends_files and not self.closing and (not queue or queue[0] is context)
 
     def _count_untaken(self) -> None:
         untaken_bytes = self.untaken_bytes()

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from horolog.broker.log.storage import StorageFault
 from horolog.broker.network.conversation import State
+from horolog.protocol.primitives import Buffer, Part, Unread
 
 if TYPE_CHECKING:
     from horolog.broker.network.conversation import Conversation
@@ -21,11 +25,12 @@ CLOSE_GRACE_S = 5.0
 class SocketTransport(asyncio.Protocol):
     """What asyncio tells becomes a call of `conversation`; what that wants (see its `Carrier`) becomes a call of asyncio's transport."""
 
-    __slots__ = ("_is_parting", "_is_slow", "_listener", "_wire", "conversation")
+    __slots__ = ("_descriptor", "_is_parting", "_is_slow", "_listener", "_wire", "conversation")
 
     def __init__(self, listener: Listener, conversation: Conversation) -> None:
         self._listener = listener
         self._wire: asyncio.Transport | None = None
+        self._descriptor = -1
         self._is_parting = False
         self._is_slow = False
         self.conversation = conversation
@@ -48,6 +53,7 @@ class SocketTransport(asyncio.Protocol):
         connected = wire.get_extra_info("socket")
         if connected is not None:
             self._listener.tune(connected)
+            self._descriptor = connected.fileno()
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - however it ended, it has ended
         self._wire = None
@@ -72,10 +78,30 @@ class SocketTransport(asyncio.Protocol):
     def unsent_bytes(self) -> int:
         return 0 if self._wire is None else self._wire.get_write_buffer_size()
 
+    @property
+    def sends_files(self) -> bool:
+        wire = self._wire
+        return self._descriptor >= 0 and wire is not None and not (wire.is_closing() or wire.get_write_buffer_size())
+
     def output_ready(self) -> None:
         output = self.conversation.take_output()
-        if self._wire is not None:
-            self._wire.writelines(output)
+        wire = self._wire
+        if wire is None:
+            return
+        if len(output) > 1 and any(isinstance(part, Unread) for part in output):
+            self._send(wire, output)
+        else:
+            wire.writelines(cast("Sequence[Buffer]", output))
+
+    def _send(self, wire: asyncio.Transport, output: list[Part]) -> None:
+        """Send at once what the socket takes, files from where they are. What it does not take is read, and waits as any answer does."""
+        try:
+            left = _sent(self._descriptor, output) if self.sends_files else output
+            if left:
+                wire.writelines([part.read() if isinstance(part, Unread) else part for part in left])
+        except StorageFault as fault:
+            # The answer has begun: it can say nothing else any more. The next one can, for it is read before.
+            self.conversation.cut(f"what it asked for cannot be read: {fault}")
 
     def state_changed(self) -> None:
         wire, conversation = self._wire, self.conversation
@@ -119,3 +145,19 @@ class SocketTransport(asyncio.Protocol):
             wire.close()
             if self._is_slow:
                 asyncio.get_running_loop().call_later(CLOSE_GRACE_S, wire.abort)
+
+
+def _sent(descriptor: int, output: list[Part]) -> Sequence[Part]:
+    """Send to a socket; what it did not take."""
+    for number, part in enumerate(output):
+        if isinstance(part, Unread):
+            if not part.send(descriptor):
+                return output[number:]
+            continue
+        try:
+            sent_bytes = os.write(descriptor, part)
+        except (BlockingIOError, ConnectionError):  # of a broken connection the transport tells
+            sent_bytes = 0
+        if sent_bytes < len(part):
+            return [memoryview(part)[sent_bytes:], *output[number + 1 :]]
+    return ()

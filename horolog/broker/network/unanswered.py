@@ -6,7 +6,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from horolog.broker.handlers.context import Buffer, RequestContext
+    from horolog.broker.handlers.context import RequestContext
+    from horolog.protocol.primitives import Part
 
 WRITE_HIGH_WATER_BYTES: Final = 4 * 1024 * 1024
 """A peer that has left so much of its answers, or for which so much waits behind one answer, is not read from."""
@@ -45,7 +46,7 @@ class Unanswered:
         if context.parts:
             self.held_back_bytes += sum(map(len, context.parts))
 
-    def release(self, output: list[Buffer]) -> int:
+    def release(self, output: list[Part]) -> int:
         """Move the answers that wait for no other to `output`; how much of `held_bytes` their requests had."""
         queue = self.queue
         released_bytes = 0

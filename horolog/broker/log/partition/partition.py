@@ -37,6 +37,7 @@ from horolog.broker.log.segments import (
 from horolog.broker.log.storage import NO_DESCRIPTORS, OverlayStorage, StorageFault
 from horolog.broker.log.validation import AppendResult, Refused, Validated, check, too_large
 from horolog.broker.topic_settings import TopicConfig
+from horolog.protocol.primitives import Unread
 from horolog.protocol.records.record import MAX_INT64
 
 log = logging.getLogger(__name__)
@@ -361,6 +362,15 @@ class Partition:
         if at_least_one and data and not whole:
             raise self.condition.error(self.directory)
         return whole if upconvert is None else convert_whole(whole)
+
+
+    def unread(self, offset: int, max_bytes: int, upto: int) -> Unread | None:
+        """What `read` would give, if it may go to the reader without having been read here; else None, and `read` tells."""
+        written = self.high_watermark
+        end_offset = min(upto, written)
+        if not self.is_believed or not self.log_start_offset <= offset < end_offset:
+            return None
+        return self.reader.unread(offset, end_offset, written, max_bytes)
 
 
 def _check_producers(producers: ProducerStates, batches: Iterable[ProducerBatch]) -> Duplicate | None:

@@ -4,9 +4,14 @@ from horolog.broker.log.segments import reader
 from horolog.broker.log.segments.segment import Segment, segment_for
 from horolog.broker.log.segments.upconversion import OLD_FORMATS, Allowance, read_converted
 from horolog.broker.log.segments.verification import verify
+from horolog.protocol.primitives import Unread
 
 READ_HINTS = 64
 """How many readers' places are remembered in each partition."""
+
+
+UNREAD_FROM_BYTES = 64 * 1024
+"""A slice of this length is cheaper to send from the page cache than to read and write."""
 
 
 class LogReader:
@@ -68,6 +73,34 @@ class LogReader:
         if following >= 0 and data:
             self._remember(following, segment, goes_on_at)
         return data
+
+    def unread(self, offset: int, end_offset: int, written_offset: int, max_bytes: int) -> Unread | None:
+        """What `read` would give, where that is long, needs no look and may be sent from its file; else None, and `read` has to.
+
+        A slice that is cut has no place remembered where its reader goes on: to find that takes less than a walk through it.
+        """
+        place = self._hints.get(offset) or self._find(offset)
+        if place is None:
+            return None
+        self._hints[offset] = place  # for `read`, or to be taken below
+        segment, position = place
+        if segment.holes or segment.unverified is not None or segment.magics & OLD_FORMATS:
+            return None
+        following = written_offset if segment is self._segments[-1] else segment.next_offset
+        end = segment.size_bytes
+        if end_offset < following:
+            end, following = _end_of(segment, end_offset), end_offset
+        size = end - position
+        if size > max_bytes:
+            size, following = max_bytes, -1
+            if size < UNREAD_FROM_BYTES or reader.batch_size(segment, position) > size:
+                return None
+        found = segment.log.unread(size, position) if size >= UNREAD_FROM_BYTES else None
+        if found is not None:
+            del self._hints[offset]
+            if following >= 0:
+                self._remember(following, segment, end)
+        return found
 
     def _remember(self, offset: int, segment: Segment, position: int) -> None:
         """Where the reader that gets these batches will go on. At the end of a complete segment there is nothing to go on."""

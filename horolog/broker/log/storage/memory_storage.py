@@ -37,6 +37,9 @@ class MemoryFile:
             raise StorageFault(f"read {self.path}: ends {missing} bytes before {position + size}", path=self.path)
         return bytes(node.data[position : position + size]).ljust(size, b"\0")
 
+    def unread(self, size: int, position: int) -> None:
+        """It is in memory."""
+
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
         node = self._opened()
         data = b"".join(buffers)

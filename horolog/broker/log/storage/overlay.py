@@ -89,6 +89,9 @@ class OverlayFile:
                 data[start - position : end - position] = patch[start - at : end - at]
         return bytes(data)
 
+    def unread(self, size: int, position: int) -> None:
+        """Changes are in memory."""
+
     def _source(self, path: str) -> File:
         if self._below is None or self._below.path != path:
             self.close()

@@ -40,6 +40,9 @@ class ReadOnlyFile:
         self._storage.count(self.path, len(data))
         return data
 
+    def unread(self, size: int, position: int) -> None:
+        """What is read is counted."""
+
     def size(self) -> int:
         return self._storage.stat(self.path)[0]
 

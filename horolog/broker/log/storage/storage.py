@@ -6,7 +6,8 @@ has the same semantics, remembers what has been synced, and fails on demand.
 Choices that the rest of the log leans on:
 
 - Reads are `pread`, never a memory map: a truncated file or a bad sector is an error that one request gets, not a
-  signal that ends the process.
+  signal that ends the process. What is long and goes to a reader as it lies there is not read at all (`unread`): the kernel
+  sends it from its page cache. Where that fails the connection ends, and that file is read from then on.
 - `pread` gives exactly what was asked for or raises; `pwritev` writes everything or raises. After a failed
   write the bytes behind `position` are unknown and the caller truncates.
 - A `File` is a name until it is used: its descriptor is opened on first use, and when more than `max_open_files` are
@@ -34,7 +35,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
+from horolog.protocol.primitives import Unread
+
 Buffer = bytes | bytearray | memoryview
+
+CAN_SEND = hasattr(os, "sendfile")
 
 MAX_OPEN_FILES = 4096
 """Open descriptors of one storage, unless the process may have fewer (then half of what it may have)."""
@@ -82,6 +87,10 @@ class File(Protocol):
     path: str
 
     def pread(self, size: int, position: int) -> bytes: ...
+    def unread(self, size: int, position: int) -> Unread | None:
+        """The same bytes for who carries them to a socket; None where they have to be read."""
+        ...
+
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None: ...
     def truncate(self, size: int) -> None: ...
     def allocate(self, size: int) -> None: ...
@@ -146,7 +155,7 @@ def default_max_open_files() -> int:
 class RealFile:
     """A file of the operating system; see the module's docstring for when its descriptor is open."""
 
-    __slots__ = ("_descriptor", "_identity", "_storage", "_unwritable", "path", "used")
+    __slots__ = ("_descriptor", "_identity", "_may_be_sent", "_storage", "_unwritable", "path", "used")
 
     def __init__(self, storage: "RealStorage", path: str) -> None:
         self._storage = storage
@@ -155,6 +164,8 @@ class RealFile:
         """Device and inode, once it has been opened."""
         self._unwritable = 0
         """Why it is open for reading only: the operating system's error number."""
+        self._may_be_sent = CAN_SEND
+        """Until that has failed once: whoever reads then is told what is wrong before an answer begins."""
         self.path = path
         self.used = False
 
@@ -184,6 +195,27 @@ class RealFile:
             parts.append(more)
             missing -= len(more)
         return b"".join(parts)
+
+    def unread(self, size: int, position: int) -> Unread | None:
+        return FileSlice(self, size, position) if self._may_be_sent else None
+
+    def send(self, socket: int, size: int, position: int) -> int:
+        """How many bytes the socket has taken; none where it is full or broken."""
+        descriptor = self._descriptor
+        if descriptor < 0:
+            descriptor = self._open()
+        self.used = True
+        try:
+            sent = os.sendfile(socket, descriptor, position, size)
+        except (BlockingIOError, ConnectionError):
+            return 0
+        except OSError as error:
+            self._may_be_sent = False
+            raise fault("send", self.path, error) from error
+        if not sent:
+            self._may_be_sent = False
+            raise StorageFault(f"send {self.path}: ends {size} bytes before {position + size}", path=self.path)
+        return sent
 
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
         descriptor = self._descriptor
@@ -287,6 +319,35 @@ class RealFile:
 
     def set_descriptor(self, descriptor: int) -> None:
         self._descriptor = descriptor
+
+
+class FileSlice(Unread):
+    """A piece of a file that the system sends from its page cache: it is not copied into this process and out again."""
+
+    __slots__ = ("_file", "_position", "_size_bytes")
+
+    def __init__(self, file: RealFile, size_bytes: int, position: int) -> None:
+        self._file = file
+        self._size_bytes = size_bytes
+        self._position = position
+
+    def __repr__(self) -> str:
+        return f"<FileSlice of {self._size_bytes} bytes from {self._position} of {self._file.path}>"
+
+    def __len__(self) -> int:
+        return self._size_bytes
+
+    def read(self) -> bytes:
+        return self._file.pread(self._size_bytes, self._position)
+
+    def send(self, descriptor: int) -> bool:
+        while self._size_bytes:
+            sent = self._file.send(descriptor, self._size_bytes, self._position)
+            if not sent:
+                return False
+            self._position += sent
+            self._size_bytes -= sent
+        return True
 
 
 def _write_all(descriptor: int, buffers: Sequence[Buffer], position: int) -> None:

@@ -1,9 +1,13 @@
 """Reading on: where a reader will go on is remembered rightly, bounded, and never in the way of what changed."""
 
+import pytest
+
 from horolog.broker.log.partition import log_start
-from horolog.broker.log.segments import LogReader
+from horolog.broker.log.segments import LogReader, log_reader
 from horolog.broker.log.segments.log_reader import READ_HINTS
 from horolog.broker.log.segments.upconversion import Allowance
+from horolog.broker.log.storage.memory_storage import MemoryFile
+from horolog.protocol.primitives import Unread
 from horolog.protocol.records.entries import iter_records
 from horolog.protocol.records.head import heads_in
 from tests.support.log_model import Model, small_config
@@ -134,3 +138,69 @@ def test_behind_the_end_there_is_nothing():
     model = filled(3)
     log, end = LogReader(model.partition.segments), model.partition.high_watermark
     assert log.read(end, end + 5, end, 1000, at_least_one=True) == b""
+
+
+class Held(Unread):
+    """What a file would send."""
+
+    def __init__(self, file, size_bytes, position):
+        self.arguments = size_bytes, position
+        self.file = file
+
+    def __len__(self):
+        return self.arguments[0]
+
+    def read(self):
+        return self.file.pread(*self.arguments)
+
+
+class TestUnread:
+    """Long slices are not read here, and are the same bytes."""
+
+    @pytest.fixture(autouse=True)
+    def files_that_can_be_sent(self, monkeypatch):
+        monkeypatch.setattr(MemoryFile, "unread", lambda file, size, position: Held(file, size, position))
+        monkeypatch.setattr(log_reader, "UNREAD_FROM_BYTES", 200)
+
+    @pytest.mark.parametrize("max_bytes", [150, 200, 333, 999, 5000])
+    @pytest.mark.parametrize("end", [1, 7, 39, 40])
+    def test_it_gives_what_reading_would(self, max_bytes, end):
+        model = filled()
+        log, plain = (LogReader(model.partition.segments) for _ in range(2))
+        written, lengths = model.partition.high_watermark, []
+        for offset in range(end):
+            told = plain.read(offset, end, written, max_bytes, at_least_one=True)
+            found = log.unread(offset, end, written, max_bytes)
+            if found is not None:
+                assert found.read() == told
+                lengths.append(len(found))
+            assert log.read(offset, end, written, max_bytes, at_least_one=True) == told
+        assert all(200 <= one <= max_bytes for one in lengths)
+        assert bool(lengths) == (max_bytes >= 200 and end > 1)
+
+    def test_a_reader_that_gets_all_there_is_goes_on_without_a_search(self):
+        model = filled(segment_bytes=1 << 20, segment_index_bytes=1 << 16)
+        log, end = LogReader(model.partition.segments), model.partition.high_watermark
+        assert log.unread(0, end, end, 1 << 20) is not None
+        assert list(log._hints) == [end]
+
+    def test_what_has_to_be_looked_at_is_read(self):
+        model = filled(segment_bytes=1 << 20, segment_index_bytes=1 << 16)
+        log, end = LogReader(model.partition.segments), model.partition.high_watermark
+        (segment,) = model.partition.segments
+        assert log.unread(end, end, end, 1 << 20) is None
+        segment.holes = ((100, 200),)
+        assert log.unread(0, end, end, 1 << 20) is None
+        segment.holes = ()
+        segment.magics = 0b110
+        assert log.unread(0, end, end, 1 << 20) is None
+
+    def test_a_partition_that_is_not_believed_reads(self):
+        model = filled(segment_bytes=1 << 20, segment_index_bytes=1 << 16)
+        partition = model.partition
+        assert partition.unread(0, 1 << 20, 20) is not None
+        assert partition.unread(0, 1 << 20, 1 << 40).read() == partition.read(0, 1 << 20)
+        assert partition.unread(partition.high_watermark, 1 << 20, 1 << 40) is None
+        assert partition.unread(-1, 1 << 20, 1 << 40) is None
+        partition.condition.stop("the disk is full")
+        assert partition.unread(0, 1 << 20, 1 << 40) is None
