@@ -31,7 +31,7 @@ class Unread:
 Part = Buffer | Unread
 """Of a frame that is to be sent."""
 
-Records = bytes | bytearray | memoryview | list[bytes] | list[memoryview] | list[Buffer] | Unread | None
+Records = bytes | bytearray | memoryview | list[bytes] | list[memoryview] | list[Buffer] | None
 
 MAX_VARINT_BYTES = 5
 MAX_VARLONG_BYTES = 10
@@ -134,13 +134,13 @@ def refusal(name: str, size: int, left: int, objects_left: int = 0) -> DecodeErr
     return DecodeError(f"{name} claims {size} (bytes or elements), {left} bytes are left")
 
 
-def records_size(records: Records) -> int:
+def records_size(records: Records | Unread) -> int:
     if isinstance(records, list):
         return sum(map(len, records))
     return 0 if records is None else len(records)
 
 
-def add_records(records: Records, size_bytes: int, out: list[Buffer], parts: MutableSequence[Part]) -> None:
+def add_records(records: Records | Unread, size_bytes: int, out: list[Buffer], parts: MutableSequence[Part]) -> None:
     """Put record buffers after what `out` holds: copied into `out` when small, else as parts of their own."""
     if isinstance(records, Unread):
         parts.append(b"".join(out))

@@ -17,7 +17,7 @@ from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.compile import decoder, encoder, flat_decoder, flat_encoder
 from horolog.protocol.errors import DecodeError, ProtocolError
 from horolog.protocol.framing import read_request_header
-from horolog.protocol.primitives import Buffer, Part
+from horolog.protocol.primitives import Buffer
 
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
@@ -59,7 +59,7 @@ class Route:
         self.decode: Callable[[Buffer, int], tuple[Any, int]] = (flat_decoder if flat else decoder)(
             api.request, version
         )
-        self.encode: Callable[[Any, list[Part]], None] = (flat_encoder if flat else encoder)(api.response, version)
+        self.encode: Callable[[Any, list[Any]], None] = (flat_encoder if flat else encoder)(api.response, version)
         self.response_header_version = api.response_header_version(version)
         self.holds_frame = key is ApiKey.PRODUCE  # its records are written from there
         self.requests = requests
