@@ -134,7 +134,7 @@ def measure(run: Run, scenario: Scenario, broker: Running, plan: Plan) -> dict[s
     arguments = [*scenario.arguments, "--address", broker.address, "--pid", str(broker.pid)]
     arguments += ["--seconds", str(plan.seconds * scenario.stretch), "--warm-seconds", str(plan.warm_seconds)]
     arguments += scenario.kafka_topic if broker.name not in OURS else ()
-    if run.filling is not None:
+    if run.filling is not None and scenario.arguments[0] in ready_memory.WRITES_MUCH:
         run.filling.again()
     try:
         if run.second:

@@ -13,6 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+WRITES_MUCH = ("raw", "oldproduce", "clientproduce")
+"""Modes of `benchmarks.load`. Others are not filled for: their records have to stay where they are, in the page cache."""
+
 LEFT_FREE_BYTES = 256 << 20
 PIECE_BYTES = 4 << 20
 
@@ -42,7 +45,7 @@ class Filling:
         return self._pieces * PIECE_BYTES
 
     def again(self) -> int:
-        """Fill what has become free since; how many pieces were read for it. Read, for what is written has to go to the disk.
+        """Fill what has become free since; how many pieces were read for it. Read, for written pages have to go to the disk.
 
         The kernel gives up the pages first that were used longest ago, so one round through the file finds them.
         """

@@ -24,7 +24,7 @@ class Unread:
         raise NotImplementedError
 
     def send(self, descriptor: int) -> bool:
-        """Send as much as a socket takes; whether that was all. What it did not take is what is left of these bytes."""
+        """Send as much as a socket takes; whether that was all. These bytes are the rest from then on."""
         raise NotImplementedError
 
 

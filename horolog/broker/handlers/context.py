@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from horolog.broker.waiting import Waiting
 
 
-
 class Meter(Protocol):
     """The counter of answers."""
 
@@ -51,6 +50,19 @@ class Route(Protocol):
         ...
 
 
+class Sender(Protocol):
+    """What carries answers."""
+
+    @property
+    def sends_files(self) -> bool: ...
+
+
+class Line(Protocol):
+    """Requests of a peer that have no answer yet."""
+
+    def leaves_now(self, context: RequestContext) -> bool: ...
+
+
 class Peer(Protocol):
     """The conversation with the client, as a request sees it."""
 
@@ -62,10 +74,10 @@ class Peer(Protocol):
     def principal(self) -> Principal: ...
     @property
     def room_for_answer_bytes(self) -> int: ...
-    def takes_unread(self, context: RequestContext) -> bool:
-        """Whether an answer that is given now leaves now, so that parts of it need not be read before."""
-        ...
-
+    @property
+    def carrier(self) -> Sender: ...
+    @property
+    def unanswered(self) -> Line: ...
     def answered(self) -> None: ...
     def close(self, reason: str) -> None: ...
 
@@ -141,8 +153,8 @@ class RequestContext:
 
     @property
     def takes_unread(self) -> bool:
-        """Whether an answer that is given now leaves now."""
-        return self.connection.takes_unread(self)
+        """Whether an answer leaves at once if it is given now, so that parts of it need not be in memory."""
+        return self.connection.carrier.sends_files and self.connection.unanswered.leaves_now(self)
 
     def reply(self, response: object) -> None:
         """Answer a request whose handler returned None."""

@@ -31,8 +31,8 @@ from horolog.protocol.framing import FrameReader
 
 if TYPE_CHECKING:
     from horolog.broker.handlers.context import RequestContext
-    from horolog.protocol.primitives import Buffer, Part
     from horolog.broker.network.limits import ConnectionLimits
+    from horolog.protocol.primitives import Buffer, Part
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class Carrier(Protocol):
 
     @property
     def sends_files(self) -> bool:
-        """Whether what is taken now may leave at once, files from where they are."""
+        """Whether files of an answer may leave from where they are: nothing waits before them."""
         ...
 
     def output_ready(self) -> None:
@@ -406,11 +406,6 @@ class Conversation:
     @property
     def room_for_answer_bytes(self) -> int:
         return self._memory.answers.room_bytes
-
-    def takes_unread(self, context: RequestContext) -> bool:
-        """Whether the answer to a request leaves at once if it is given now, so that its parts need not be in memory."""
-        queue = self.unanswered.queue
-        return self.carrier.sends_files and not self.closing and (not queue or queue[0] is context)
 
     def _count_untaken(self) -> None:
         untaken_bytes = self.untaken_bytes()

@@ -31,6 +31,10 @@ class Unanswered:
     def __len__(self) -> int:
         return len(self.queue)
 
+    def leaves_now(self, context: RequestContext) -> bool:
+        """Whether an answer to this request would wait for none before it; one that is being served is in no line yet."""
+        return not self.queue or self.queue[0] is context
+
     @property
     def is_too_much(self) -> bool:
         return (

@@ -363,7 +363,6 @@ class Partition:
             raise self.condition.error(self.directory)
         return whole if upconvert is None else convert_whole(whole)
 
-
     def unread(self, offset: int, max_bytes: int, upto: int) -> Unread | None:
         """What `read` would give, if it may go to the reader without having been read here; else None, and `read` tells."""
         written = self.high_watermark

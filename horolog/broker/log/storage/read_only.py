@@ -41,7 +41,7 @@ class ReadOnlyFile:
         return data
 
     def unread(self, size: int, position: int) -> None:
-        """What is read is counted."""
+        """Bytes read are counted."""
 
     def size(self) -> int:
         return self._storage.stat(self.path)[0]

@@ -6,7 +6,7 @@ has the same semantics, remembers what has been synced, and fails on demand.
 Choices that the rest of the log leans on:
 
 - Reads are `pread`, never a memory map: a truncated file or a bad sector is an error that one request gets, not a
-  signal that ends the process. What is long and goes to a reader as it lies there is not read at all (`unread`): the kernel
+  signal that ends the process. A long slice that goes to a reader as it lies there is not read at all (`unread`): the kernel
   sends it from its page cache. Where that fails the connection ends, and that file is read from then on.
 - `pread` gives exactly what was asked for or raises; `pwritev` writes everything or raises. After a failed
   write the bytes behind `position` are unknown and the caller truncates.
@@ -165,7 +165,7 @@ class RealFile:
         self._unwritable = 0
         """Why it is open for reading only: the operating system's error number."""
         self._may_be_sent = CAN_SEND
-        """Until that has failed once: whoever reads then is told what is wrong before an answer begins."""
+        """Until that has failed once: then it is read, and the fault known before an answer begins."""
         self.path = path
         self.used = False
 

@@ -117,7 +117,7 @@ def test_only_the_first_in_line_leaves_now(peer):
     assert second.takes_unread
     transport.closed = True
     assert not second.takes_unread
-    connection.conversation.close()
+    connection.connection_lost(None)
     assert not second.takes_unread
 
 

@@ -1,5 +1,7 @@
 """Reading on: where a reader will go on is remembered rightly, bounded, and never in the way of what changed."""
 
+from functools import partialmethod
+
 import pytest
 
 from horolog.broker.log.partition import log_start
@@ -159,7 +161,7 @@ class TestUnread:
 
     @pytest.fixture(autouse=True)
     def files_that_can_be_sent(self, monkeypatch):
-        monkeypatch.setattr(MemoryFile, "unread", lambda file, size, position: Held(file, size, position))
+        monkeypatch.setattr(MemoryFile, "unread", partialmethod(Held))
         monkeypatch.setattr(log_reader, "UNREAD_FROM_BYTES", 200)
 
     @pytest.mark.parametrize("max_bytes", [150, 200, 333, 999, 5000])

@@ -1,4 +1,4 @@
-"""A piece of a file on its way to a socket: what is sent is what would be read, however much the socket takes at a time."""
+"""A piece of a file on its way to a socket: the bytes that would be read, however many the socket takes at a time."""
 
 import os
 import socket
@@ -71,7 +71,7 @@ def test_a_file_that_cannot_be_sent_is_read_from_then_on(file, sockets):
 
 
 def test_a_fault_of_the_disk_is_one_here(file, tmp_path):
-    with pytest.raises(StorageFault, match="send .*log"):
+    with pytest.raises(StorageFault, match=r"send .*log"):
         file.unread(10, 5).send(-1)
     assert file.unread(10, 5) is None
 
