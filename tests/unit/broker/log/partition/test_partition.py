@@ -18,6 +18,7 @@ from horolog.broker.log.partition import (
     rewrite,
 )
 from horolog.broker.log.recovery import Circumstances, Place, open_log
+from horolog.broker.log.segments import LogReader
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.log.validation import Refused
@@ -493,3 +494,28 @@ def test_an_offset_that_the_log_does_not_reach_is_refused(model, offset):
     append(model)
     with pytest.raises(OffsetOutOfRange, match=f"{offset} is not in 0 to 2"):
         model.partition.read(offset, 100)
+
+
+class TestUnread:
+    """Slices that go to a reader without having been read here."""
+
+    @pytest.fixture
+    def partition(self, monkeypatch):
+        monkeypatch.setattr(LogReader, "unread", lambda _, *asked: asked)
+        model = Model(small_config())
+        for _ in range(5):
+            append(model)
+        model.flush()
+        return model.partition
+
+    def test_the_reader_is_asked_up_to_what_is_written(self, partition):
+        assert partition.unread(1, 99, 3) == (1, 3, 5, 99)
+        assert partition.unread(1, 99, 1 << 40) == (1, 5, 5, 99)
+
+    @pytest.mark.parametrize("offset", [-1, 5, 6])
+    def test_an_offset_that_is_not_there_is_for_read_to_tell(self, partition, offset):
+        assert partition.unread(offset, 99, 1 << 40) is None
+
+    def test_what_is_not_believed_is_looked_at(self, partition):
+        partition.condition.stop("the disk is full")
+        assert partition.unread(1, 99, 3) is None

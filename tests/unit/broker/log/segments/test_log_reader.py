@@ -196,13 +196,3 @@ class TestUnread:
         segment.holes = ()
         segment.magics = 0b110
         assert log.unread(0, end, end, 1 << 20) is None
-
-    def test_a_partition_that_is_not_believed_reads(self):
-        model = filled(segment_bytes=1 << 20, segment_index_bytes=1 << 16)
-        partition = model.partition
-        assert partition.unread(0, 1 << 20, 20) is not None
-        assert partition.unread(0, 1 << 20, 1 << 40).read() == partition.read(0, 1 << 20)
-        assert partition.unread(partition.high_watermark, 1 << 20, 1 << 40) is None
-        assert partition.unread(-1, 1 << 20, 1 << 40) is None
-        partition.condition.stop("the disk is full")
-        assert partition.unread(0, 1 << 20, 1 << 40) is None

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import socket
 
 import pytest
 
@@ -9,12 +10,15 @@ from horolog.broker.log.storage import (
     FileMissing,
     FolderInUse,
     MemoryStorage,
+    OverlayStorage,
+    ReadOnlyStorage,
     RealStorage,
     StorageFault,
     fault,
     parent_of,
 )
 from horolog.broker.log.storage import storage as storage_module
+from horolog.broker.log.storage.storage import CAN_SEND
 
 
 @pytest.fixture(params=["real", "memory"])
@@ -440,3 +444,87 @@ def test_a_file_system_lock_that_fails_is_a_fault_and_not_somebody_elses(tmp_pat
     with pytest.raises(StorageFault) as caught:
         RealStorage().lock(f"{tmp_path}/.lock")
     assert not isinstance(caught.value, FolderInUse)
+
+
+# A piece of a file on its way to a socket
+
+CONTENT = os.urandom(3_000_000)
+sends = pytest.mark.skipif(not CAN_SEND, reason="the system sends no files")
+
+
+@pytest.fixture
+def long_file(tmp_path):
+    storage = RealStorage()
+    file = storage.create(str(tmp_path / "log"))
+    file.pwritev([CONTENT], 0)
+    yield file
+    file.close()
+
+
+@pytest.fixture
+def sockets():
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    with ours, theirs:
+        yield ours, theirs
+
+
+@sends
+def test_it_says_how_long_it_is_and_can_be_read(long_file):
+    piece = long_file.unread(1_000, 70)
+    assert len(piece) == 1_000
+    assert piece.read() == CONTENT[70:1_070]
+    assert repr(piece) == f"<FileSlice of 1000 bytes from 70 of {long_file.path}>"
+
+
+@sends
+def test_what_the_socket_does_not_take_is_left(long_file, sockets):
+    ours, theirs = sockets
+    piece = long_file.unread(2_500_000, 100)
+    received = bytearray()
+    while not piece.send(ours.fileno()):
+        assert piece.read() == CONTENT[100 + len(received) :][: len(piece)] or len(piece) < 2_500_000
+        received += theirs.recv(1 << 20)
+    while len(received) < 2_500_000:
+        received += theirs.recv(1 << 20)
+    assert received == CONTENT[100:2_500_100]
+
+
+@sends
+def test_a_file_that_was_closed_to_make_room_is_opened_again(long_file, sockets):
+    ours, theirs = sockets
+    long_file.close()
+    assert long_file.unread(10, 5).send(ours.fileno())
+    assert theirs.recv(20) == CONTENT[5:15]
+
+
+@sends
+def test_a_broken_socket_is_for_the_transport_to_find_out(long_file, sockets):
+    ours, theirs = sockets
+    theirs.close()
+    assert not long_file.unread(10, 5).send(ours.fileno())
+    assert long_file.unread(10, 5) is not None
+
+
+@sends
+def test_a_file_that_cannot_be_sent_is_read_from_then_on(long_file, sockets):
+    piece = long_file.unread(100, len(CONTENT) - 50)
+    with pytest.raises(StorageFault, match="ends 50 bytes before"):
+        piece.send(sockets[0].fileno())
+    assert long_file.unread(10, 5) is None
+
+
+@sends
+def test_a_fault_of_the_disk_is_one_here(long_file, tmp_path):
+    with pytest.raises(StorageFault, match=r"send .*log"):
+        long_file.unread(10, 5).send(-1)
+    assert long_file.unread(10, 5) is None
+
+
+@sends
+def test_what_is_not_the_system_s_alone_is_read(long_file):
+    memory = MemoryStorage()
+    memory.create("/log").pwritev([b"abc"], 0)
+    assert memory.open("/log").unread(2, 0) is None
+    assert OverlayStorage(memory).open("/log").unread(2, 0) is None
+    assert ReadOnlyStorage().open(long_file.path).unread(2, 0) is None
