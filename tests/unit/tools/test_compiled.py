@@ -42,6 +42,7 @@ def test_a_source_without_a_compiled_form_is_not_outdated(tree):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(not compiled.is_possible(), reason="no C compiler, or no headers of this Python")
 def test_a_folder_of_its_own_gets_every_module(tmp_path):
     assert compiled.main([str(tmp_path)]) == 0
