@@ -127,7 +127,9 @@ def _samples_at(
     """What samples can be taken of at an offset entry, and its bytes; None if others look into that. Raises DecodeError."""
     following = number + 1
     is_last = following == len(entries) // offset_index.ENTRY.size
-    end = segment.size_bytes if is_last else offset_index.position_of(entries, following)
+    end = segment.size_bytes  # entries may be of batches that are not written yet
+    if not is_last:
+        end = min(end, offset_index.position_of(entries, following))
     if not 2 * segment.index_interval_bytes < end - position <= WALKED_AT_ONCE_BYTES:  # between are many small batches
         return None, None
     if segment.holes or segment.unverified is not None:

@@ -173,3 +173,18 @@ def test_a_batch_that_cannot_be_read_is_a_fault_with_its_place():
 )
 def test_the_largest_time_between_two_offsets(start, end, largest):
     assert largest_in_segment(segment_with(batch(0, 5, 9, 7), batch(3, 1), batch(4, 8)), start, end) == largest
+
+
+@pytest.mark.parametrize("interval", [0, 60, 100, 130, 200])
+@pytest.mark.parametrize("pending", [1, 2, 3, 5])
+def test_a_batch_that_is_not_written_yet_is_not_read(interval, pending):
+    """It has its entries in the indexes already: they lead behind the end of the file."""
+    model = Model(small_config(**BIG, index_interval_bytes=interval))
+    for number in range(40 + pending):
+        if number >= 40 - pending:
+            model.append(2, 0, [number * 10], [b"v" * (number * 37 % 400)])
+        else:
+            model.append(2, 0, [number * 10], [b"v"])
+        if number == 39:
+            model.flush()
+    model.check_look_ups()
