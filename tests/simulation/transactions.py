@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from horolog.protocol.errors import ErrorCode
@@ -79,14 +80,17 @@ class TransactionalProducer(Actor):
             self._write()
 
     def _ask(
-        self, request: Message, version: int, answered: Callable[[Any], bool], attempt: Attempt | None = None
+        self,
+        request: Message,
+        version: int,
+        answered: Callable[[Any], bool],
+        sending: Callable[[], None] = lambda: None,
     ) -> None:
-        """Ask until there is an answer that `answered` does not want to have again."""
+        """Ask until there is an answer that `answered` does not want to have again; `sending` is called each time."""
 
         def send() -> None:
             self._waiting = True
-            if attempt is not None:
-                self.simulation.sent_again(attempt)
+            sending()
             self.client.send(request, version, done)
 
         def done(answer: Any) -> None:
@@ -141,7 +145,7 @@ class TransactionalProducer(Actor):
             self._doomed = self._doomed or code != ErrorCode.NONE
             return True
 
-        self._ask(request, version, answered, attempt)
+        self._ask(request, version, answered, partial(self.simulation.sent_again, attempt))
 
     def _add(self, partition: PartitionModel) -> None:
         request = AddPartitionsToTxnRequest(
@@ -166,29 +170,33 @@ class TransactionalProducer(Actor):
         if not self._newer and TRANSACTIONAL_GROUP not in self._added:
             self._add_group()
             return
-        offset = self.simulation.offsets.next_offset(key)
-        data = [TxnOffsetCommitRequestPartition(partition_index=partition.index, committed_offset=offset)]
+        asked = TxnOffsetCommitRequestPartition(partition_index=partition.index)
+
+        def number() -> None:
+            """Of two transactions that commit, the one whose offset stands later in the log counts: one that comes again is a later one."""
+            asked.committed_offset = self.simulation.offsets.next_offset(key)
+
         request = TxnOffsetCommitRequest(
             transactional_id=self.name,
             group_id=TRANSACTIONAL_GROUP,
             producer_id=self._id,
             producer_epoch=self._epoch,
             generation_id=-1,
-            topics=[TxnOffsetCommitRequestTopic(name=partition.topic, partitions=data)],
+            topics=[TxnOffsetCommitRequestTopic(name=partition.topic, partitions=[asked])],
         )
 
         def answered(answer: Any) -> bool:
             code = answer.topics[0].partitions[0].error_code
-            self.world.note("offset in transaction", self._transaction, offset, code)
+            self.world.note("offset in transaction", self._transaction, asked.committed_offset, code)
             if code in TRY_AGAIN:
                 return False
             if code:
                 self._doomed = True
             else:
-                self._offsets[key] = offset
+                self._offsets[key] = asked.committed_offset
             return True
 
-        self._ask(request, 5 if self._newer else 3, answered)
+        self._ask(request, 5 if self._newer else 3, answered, number)
 
     def _add_group(self) -> None:
         request = AddOffsetsToTxnRequest(
