@@ -15,7 +15,8 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
 
 from horolog.broker import interrupts
 from horolog.broker.clock import Clock, SystemClock
@@ -29,15 +30,7 @@ from horolog.broker.expiry_clock import ExpiryClock
 from horolog.broker.first_topics import parse as parse_first_topics
 from horolog.broker.groups.coordinator import GroupCoordinator
 from horolog.broker.handlers.fetch_sessions import FetchSessions
-from horolog.broker.listeners import (
-    Address,
-    advertised_addresses,
-    controller_listeners,
-    http_address,
-    listen_addresses,
-    open_to_others,
-    warnings_about_old_names,
-)
+from horolog.broker.listeners import Address, advertised_addresses, http_address, listen_addresses
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.manager import DataFolderError, LogManager
 from horolog.broker.log.storage import OverlayStorage, RealStorage, Storage, StorageFault
@@ -49,10 +42,11 @@ from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.network.listener import Listener
 from horolog.broker.observability.logs import LogSetup
 from horolog.broker.observability.notify import READY, STOPPING, notify
-from horolog.broker.observability.watched import Phase
+from horolog.broker.observability.phase import Phase
 from horolog.broker.placement import Placement, SoleBroker
 from horolog.broker.safety import LocalSafety
 from horolog.broker.settings import Settings
+from horolog.broker.start_notes import notes
 from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.transactions.coordinator import TransactionCoordinator
 from horolog.broker.upkeep import Upkeep
@@ -62,6 +56,8 @@ from horolog.version import __version__
 
 if TYPE_CHECKING:
     from horolog.broker.observability.http import MetricsServer
+    from horolog.broker.workers.link import Link
+    from horolog.broker.workers.worker_context import WorkerContext
 
 log = logging.getLogger(__name__)
 
@@ -97,15 +93,26 @@ class Broker:
     """Every part of a running broker; what handlers see is `handlers.context.BrokerView`."""
 
     def __init__(
-        self, settings: Settings, clock: Clock, storage: Storage, data_dirs: list[str], loop: asyncio.AbstractEventLoop
+        self,
+        settings: Settings,
+        clock: Clock,
+        storage: Storage,
+        data_dirs: list[str],
+        loop: asyncio.AbstractEventLoop,
+        *,
+        worker: WorkerContext | None = None,
+        link: Link | None = None,
     ) -> None:
-        self.settings = settings
+        """`worker` and `link` are those of one worker of several; a broker alone has neither."""
+        self.worker = worker
+        self.link = link
+        self.settings = self._own_part(settings)
         self.clock = clock
         self.metrics = Metrics()
         self.workers = ThreadPoolExecutor(DISK_WORKERS, thread_name_prefix="disk")
         if settings.horolog_read_only:
             storage = _only_read(storage, data_dirs)
-        self.logs = LogManager(data_dirs, storage, clock, settings)
+        self.logs = LogManager(data_dirs, storage, clock, self.settings)
         # A worker must not share descriptors with the loop: see RealStorage.
         own_storage = _of_workers(storage)
         file = ClusterFile(storage, data_dirs[0], lambda: [folder.path for folder in self.logs.folders.usable()])
@@ -124,10 +131,10 @@ class Broker:
         self.fetch_sessions = FetchSessions(
             settings.max_incremental_fetch_session_cache_slots, clock, settings.horolog_fetch_session_partitions_max
         )
-        self._endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()))
+        self._endpoints = AdvertisedEndpoints(_told_addresses(settings, worker))
         self.placement: Placement = SoleBroker(self.cluster, self._endpoints)
         self.turns = Turns()
-        self.limits = ConnectionLimits.of(settings)
+        self.limits = ConnectionLimits.of(self.settings)
         self.listeners: list[Listener] = []
         self.settings_watchers: list[Callable[[Settings], None]] = []
         self.phase = Phase.STARTING
@@ -147,7 +154,7 @@ class Broker:
         self._load_groups(self.groups.load())
         dispatcher = Dispatcher(self)
         for address in listen_addresses(self.settings):
-            listener = Listener(address.name, address.host, address.port, dispatcher, self.clock, self.limits)
+            listener = self._listener(address, dispatcher)
             await listener.start()
             self._endpoints.bound(listener)
             self.listeners.append(listener)
@@ -161,7 +168,17 @@ class Broker:
             from horolog.broker.observability.http import MetricsServer
 
             self.metrics_server = MetricsServer(self, self._loop)
-            await self.metrics_server.start(*address)
+            if self.worker is None:
+                await self.metrics_server.start(*address)
+            else:
+                await self.metrics_server.start_unix(self.worker.http_socket)
+
+    def _listener(self, address: Address, dispatcher: Dispatcher) -> Listener:
+        if self.worker is None:
+            return Listener(address.name, address.host, address.port, dispatcher, self.clock, self.limits)
+        from horolog.broker.workers.shared_listener import SharedListener
+
+        return SharedListener(address, self.worker, dispatcher, self.clock, self.limits)
 
     async def stop(self) -> None:
         self.phase = Phase.STOPPING
@@ -206,8 +223,16 @@ class Broker:
                 self.upkeep.mend_now()
         raise DataFolderError(f"{TRANSACTION_STATE} cannot be read, and rescanning it did not help: see the log")
 
+    def _own_part(self, settings: Settings) -> Settings:
+        """The settings that this broker goes by: of what all workers share it has its part."""
+        if self.worker is None:
+            return settings
+        from horolog.broker.workers.divided_settings import divided
+
+        return divided(settings, len(self.worker.nodes))
+
     def _settings_changed(self, settings: Settings) -> None:
-        self.settings = settings
+        settings = self.settings = self._own_part(settings)
         self.limits.admission.allow(settings)
         self.logs.expire_producers_after(settings.producer_id_expiration_ms)
         self.upkeep.settings_changed(settings)
@@ -242,6 +267,14 @@ class Broker:
         self.upkeep.run_once()
 
 
+def _told_addresses(settings: Settings, worker: WorkerContext | None) -> dict[str, Address]:
+    """Where clients of each listener are sent: never to the port that workers share, for any of them answers there."""
+    told = advertised_addresses(settings, socket.gethostname())
+    if worker is None:
+        return told
+    return {name: replace(one, port=worker.ports[name][worker.node]) for name, one in told.items()}
+
+
 def create_missing(cluster: Cluster, text: str) -> None:
     """Create the topics of `horolog.create.topics` that are not there. One that cannot be created is told, and the broker starts without it."""
     for topic in parse_first_topics(text):
@@ -274,13 +307,8 @@ def run(settings: Settings, warnings: Iterable[str]) -> int:
     logs = LogSetup(settings, sys.stderr)
     form = "compiled" if IS_COMPILED else "plain Python"
     log.info("horolog %s on Python %s, the hot path is %s", __version__, platform.python_version(), form)
-    for warning in (*warnings, *warnings_about_old_names(settings)):
-        log.warning("%s", warning)
-    for listener in controller_listeners(settings):
-        log.info("listener %s is not opened: there is no controller here", listener)
-    openness = open_to_others(listen_addresses(settings))
-    if openness is not None:
-        log.warning("%s", openness)
+    for level, text in notes(settings, warnings):
+        log.log(level, "%s", text)
     raise_limit()
     loop = new_event_loop()
     try:
@@ -303,11 +331,41 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
+class Teller(Protocol):
+    """Whoever wants to know how far a broker is."""
+
+    def ready(self, broker: Broker) -> None: ...
+    def stopping(self) -> None: ...
+
+
+class _Alone:
+    """Tells whoever has started the process."""
+
+    def __init__(self, data_dirs: list[str]) -> None:
+        self._folders = ", ".join(data_dirs)
+
+    def ready(self, broker: Broker) -> None:
+        addresses = ", ".join(f"{one.name} {one.host}:{one.port}" for one in broker.listeners)
+        print(f"horolog {__version__} ready on {addresses}, data in {self._folders}", flush=True)  # noqa: T201
+        notify(os.environ, READY, f"ready on {addresses}")
+
+    def stopping(self) -> None:
+        notify(os.environ, STOPPING, "stopping")
+        log.info("stopping")
+
+
 async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogSetup) -> int:
-    stopped = asyncio.Event()
     data_dirs = [os.path.realpath(folder) for folder in settings.data_folders]  # noqa: ASYNC240 - once, before anything runs
     storage = RealStorage(read_only=settings.horolog_read_only)
     broker = Broker(settings, SystemClock(), storage, data_dirs, loop)
+    await serve(broker, logs, _Alone(data_dirs), asyncio.Event())
+    log.info("stopped")
+    return EXIT_OK
+
+
+async def serve(broker: Broker, logs: LogSetup, teller: Teller, stopped: asyncio.Event) -> None:
+    """Run a broker that nobody has started yet until `stopped` is set, by a signal or by others."""
+    loop = asyncio.get_running_loop()
     broker.settings_watchers.append(logs.apply)
     try:
         await broker.start()
@@ -316,17 +374,12 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogS
         gc.freeze()
         gc.set_threshold(GC_YOUNG_OBJECTS, 20, 100)
         # Not before: what the start has freed goes back to the system.
-        keep_free_memory(settings.horolog_malloc_keep_bytes)
+        keep_free_memory(broker.settings.horolog_malloc_keep_bytes)
         for number in interrupts.SIGNALS:
             if not interrupts.is_ignored(number):
                 loop.add_signal_handler(number, stopped.set)
-        addresses = ", ".join(f"{one.name} {one.host}:{one.port}" for one in broker.listeners)
-        print(f"horolog {__version__} ready on {addresses}, data in {', '.join(data_dirs)}", flush=True)  # noqa: T201
-        notify(os.environ, READY, f"ready on {addresses}")
+        teller.ready(broker)
         await stopped.wait()
-        notify(os.environ, STOPPING, "stopping")
-        log.info("stopping")
+        teller.stopping()
     finally:
         await broker.stop()
-    log.info("stopped")
-    return EXIT_OK

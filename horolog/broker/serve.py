@@ -1,10 +1,16 @@
 """The broker's command line: `horolog serve` and `python -m horolog.broker`, from arguments to settings to a running broker."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from horolog.broker.settings import Settings
 
 EXIT_BAD_SETTINGS = 2
 
@@ -37,12 +43,22 @@ def serve(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
 
     try:
         loaded, warnings = settings.load(arguments.config, environ, flags_of(arguments))
+        if loaded.horolog_workers != 1 and (workers := _workers(loaded)) > 1:
+            from horolog.broker.workers.supervisor import run as run_workers
+
+            return run_workers(loaded, warnings, workers)
         from horolog.broker.app import run
 
         return run(loaded, warnings)
     except SettingsError as error:
         print(f"horolog: {error}", file=sys.stderr)  # noqa: T201 - what a command line does
         return EXIT_BAD_SETTINGS
+
+
+def _workers(loaded: Settings) -> int:
+    from horolog.broker.workers.cores import count_of
+
+    return count_of(loaded)
 
 
 def flags_of(arguments: argparse.Namespace) -> dict[str, str]:

@@ -398,6 +398,18 @@ class Settings:
     )
 
     # The process
+    horolog_workers: int = integer(
+        1,
+        "Processes that serve the data folder together, each as a broker with its part of the bounds on connections and memory;"
+        " 0: as many as there are cores.",
+        low=0,
+        high=256,
+    )
+    horolog_worker_ports: tuple[str, ...] = words(
+        (),
+        "Where several workers listen, each on a port of its own: that of the first, NAME:PORT for each listener, the others follow,"
+        " 0: any free ones; none: the ports after the listener's.",
+    )
     horolog_malloc_keep_bytes: int = integer(
         32 * 2**20,
         "Free memory that the C library keeps for the next requests instead of giving it back to the system, where it is glibc;"

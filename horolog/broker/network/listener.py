@@ -61,14 +61,16 @@ class Listener:
 
     async def start(self) -> None:
         """Bind and accept; port 0 becomes the port that was given."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            self._connect, self.host or None, self.port, backlog=self._limits.backlog
-        )
-        self.port = self._server.sockets[0].getsockname()[1]
+        self._server = await self._bind()
         bounds_ms = [ms for ms in (self._limits.max_idle_ms, self._limits.max_read_ms) if ms > 0]
         if bounds_ms:
             self._schedule_sweep(max(min(bounds_ms) / SWEEPS_PER_LIMIT / 1000, LEAST_SWEEP_S))
+
+    async def _bind(self) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(self._connect, self.host or None, self.port, backlog=self._limits.backlog)
+        self.port = server.sockets[0].getsockname()[1]
+        return server
 
     def _connect(self) -> SocketTransport:
         """Turns are measured by the machine's clock, whatever clock the broker goes by."""

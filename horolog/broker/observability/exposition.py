@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from horolog.broker import committer, safety
 from horolog.broker.metrics import Described, lines
@@ -44,11 +44,11 @@ class Exposition:
             yield from lines(family, samples)
 
 
-def table() -> str:
-    """The catalogue as a table for people."""
+def table(families: Iterable[Described] = CATALOGUE) -> str:
+    """Families as a table for people."""
     rows = ["| name | type | labels | what it says |", "|---|---|---|---|"]
     rows += [
         f"| `{one.shown}` | {one.kind.value} | {', '.join(one.labels)} | {one.sentence} |"
-        for one in sorted(CATALOGUE, key=lambda each: each.shown)
+        for one in sorted(families, key=lambda each: each.shown)
     ]
     return "\n".join(rows) + "\n"

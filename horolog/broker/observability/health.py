@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 from horolog.broker.adoption.report import UNKNOWN_MEANS
 from horolog.broker.listeners import open_to_others
-from horolog.broker.observability.watched import Phase, Watched
+from horolog.broker.observability.phase import Phase
+from horolog.broker.observability.watched import Watched
 
 MAX_NAMED_PARTITIONS = 100  # in one answer; the rest is counted
 

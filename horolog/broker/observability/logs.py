@@ -14,7 +14,18 @@ from typing import TextIO
 
 from horolog.broker.settings import Settings
 
-FIELDS = ("topic", "partition", "group", "transactional_id", "peer", "listener", "client_id", "api", "left_out")
+FIELDS = (
+    "worker",
+    "topic",
+    "partition",
+    "group",
+    "transactional_id",
+    "peer",
+    "listener",
+    "client_id",
+    "api",
+    "left_out",
+)
 _NAMED = (
     ("%s-%s", ("topic", "partition")),
     ("group %s", ("group",)),
@@ -128,13 +139,27 @@ def may_be_provoked(record: logging.LogRecord) -> bool:
     return record.levelno < logging.WARNING or record.name.startswith(PROVOKED_BY_PEERS)
 
 
+class OfWorker(logging.Filter):
+    """Every line of one worker of several says which it is."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.worker = self._number
+        return True
+
+
 class LogSetup:
     """Has the root logger write to a stream as the settings say, and follows them when they change."""
 
-    def __init__(self, settings: Settings, stream: TextIO = sys.stderr) -> None:
+    def __init__(self, settings: Settings, stream: TextIO = sys.stderr, *, worker: int | None = None) -> None:
         self._handler = logging.StreamHandler(stream)
         self._handler.setFormatter(JsonFormatter() if settings.horolog_log_format == "json" else TextFormatter())
         self._handler.addFilter(Repeats())
+        if worker is not None:
+            self._handler.addFilter(OfWorker(worker))
         self._named: set[str] = set()
         logging.getLogger().addHandler(self._handler)
         self.apply(settings)

@@ -3,8 +3,9 @@
 import sys
 from pathlib import Path
 
-from horolog.broker.observability.exposition import table
+from horolog.broker.observability.exposition import CATALOGUE, table
 from horolog.broker.settings import SPECS
+from horolog.broker.workers.watching import FAMILIES
 
 DYNAMIC, METRICS, END = "<!-- dynamic settings -->", "<!-- metrics -->", "<!-- end -->"
 
@@ -17,7 +18,7 @@ def dynamic_settings() -> str:
 
 def filled(page: str) -> str:
     """The page with both tables as they are now."""
-    for mark, text in ((DYNAMIC, dynamic_settings()), (METRICS, table())):
+    for mark, text in ((DYNAMIC, dynamic_settings()), (METRICS, table((*CATALOGUE, *FAMILIES)))):
         before, _, rest = page.partition(mark)
         _, _, after = rest.partition(END)
         page = f"{before}{mark}\n{text}{END}{after}"

@@ -18,7 +18,8 @@ from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.partition import Partition
 from horolog.broker.metrics import Described, Kind, Samples
 from horolog.broker.observability.group_lag import FirstUnread, lag_records
-from horolog.broker.observability.watched import Phase, Watched
+from horolog.broker.observability.phase import Phase
+from horolog.broker.observability.watched import Watched
 
 Collected = tuple[Described, Samples]
 GAUGE, COUNTER = Kind.GAUGE, Kind.COUNTER

@@ -1,19 +1,11 @@
 """The broker as metrics and health checks see it."""
 
-from enum import Enum
 from typing import Protocol
 
 from horolog.broker.handlers.context import BrokerView
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.network.listener import Listener
-
-
-class Phase(Enum):
-    """The life of a broker."""
-
-    STARTING = "starting"
-    READY = "ready"
-    STOPPING = "stopping"
+from horolog.broker.observability.phase import Phase
 
 
 class Watched(BrokerView, Protocol):

@@ -60,6 +60,22 @@ def test_the_broker_runs_with_the_settings_of_flags_and_environment_until_it_is_
     assert (loaded.num_partitions, loaded.log_segment_bytes, list(warnings)) == (3, 1048576, [])
 
 
+@pytest.mark.parametrize(("workers", "cores", "ran"), [("1", 4, "app"), ("0", 1, "app"), ("0", 4, 4), ("3", 4, 3)])
+def test_several_workers_are_run_by_their_supervisor(workers, cores, ran, monkeypatch):
+    monkeypatch.setattr("horolog.broker.workers.cores.cores", lambda: cores)
+    monkeypatch.setattr("horolog.broker.app.run", lambda loaded, warnings: "app")
+    monkeypatch.setattr("horolog.broker.workers.supervisor.run", lambda loaded, warnings, count: count)
+    assert serve.serve(parse("--set", f"horolog.workers={workers}"), {}) == ran
+
+
+def test_one_process_imports_nothing_of_workers():
+    code = (
+        "import sys; from horolog.broker import app, serve;"
+        "sys.exit(any(name.startswith('horolog.broker.workers') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=False, timeout=60).returncode == 0
+
+
 def test_the_command_line_is_that_of_the_module(monkeypatch):
     monkeypatch.setattr(serve, "serve", lambda arguments, environ: arguments.data)
     assert serve.main(["--data", "/d"]) == "/d"

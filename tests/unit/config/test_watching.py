@@ -10,12 +10,13 @@ import pytest
 
 from horolog.broker.metrics import Kind
 from horolog.broker.observability.exposition import CATALOGUE
+from horolog.broker.workers.watching import FAMILIES
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 DASHBOARD = json.loads((CONFIG / "grafana" / "horolog.json").read_text())
 RULES = (CONFIG / "prometheus-rules.yml").read_text()
 
-OF_PROMETHEUS = {"up", "job", "instance"}
+OF_PROMETHEUS = {"up", "job", "instance", "worker"}
 WORDS = {
     *("sum", "min", "max", "topk", "rate", "increase", "histogram_quantile", "by", "le", "label_values"),
     "__rate_interval",
@@ -25,8 +26,8 @@ WORDS = {
 def shown_series():
     """The names that a query may use, with the labels of each."""
     found = {}
-    for family in CATALOGUE:
-        labels = {*family.labels, "job", "instance"}
+    for family in (*CATALOGUE, *FAMILIES):
+        labels = {*family.labels, "job", "instance", "worker"}
         if family.kind is Kind.HISTOGRAM:
             found |= {
                 f"{family.shown}_bucket": labels | {"le"},

@@ -383,6 +383,10 @@ class _RealLock:
             os.close(self._descriptor)
             self._descriptor = -1
 
+    def fileno(self) -> int:
+        """The descriptor that holds the lock: a process that inherits it holds the lock, too."""
+        return self._descriptor
+
 
 class DiskLooks:
     """What a storage over the disk is asked without opening a file for long; nothing of it changes anything."""
@@ -614,7 +618,7 @@ class RealStorage(DiskLooks):
         code = errno.EROFS if is_read_only else errno.EACCES
         raise fault("write", path, OSError(code, os.strerror(code)))
 
-    def lock(self, path: str) -> Lock:
+    def lock(self, path: str) -> _RealLock:
         """Hold `path` until released or until the process ends: alone, or with others who only read.
 
         Two locks are taken: `flock`, which also refuses a second broker inside one process, and the POSIX record lock that

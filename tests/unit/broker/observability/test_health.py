@@ -6,7 +6,7 @@ from horolog.broker.listeners import Address, open_to_others
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.observability import health
 from horolog.broker.observability.health import readiness
-from horolog.broker.observability.watched import Phase
+from horolog.broker.observability.phase import Phase
 from tests.support.memory_broker import MemoryBroker
 
 

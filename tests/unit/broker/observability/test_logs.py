@@ -66,6 +66,19 @@ def test_json(logged):
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
+def test_lines_of_a_worker_say_which_it_is(form):
+    stream = io.StringIO()
+    setup = logs.LogSetup(settings(horolog_log_format=form), stream, worker=2)
+    log.warning("t-%s is offline", 1, extra={"topic": "t"})
+    setup.close()
+    (line,) = lines(stream)
+    if form == "json":
+        assert (json.loads(line)["worker"], json.loads(line)["topic"]) == (2, "t")
+    else:
+        assert line.endswith("t-1 is offline [worker=2 topic=t]")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
 def test_what_a_peer_puts_into_a_line_does_not_make_another(logged, form):
     stream = logged(horolog_log_format=form)
     log.info("hello from %s", "a\nERROR forged\r\x1b[2J\u2028", extra={"client_id": "x\ny"})

@@ -1,0 +1,202 @@
+"""A small HTTP server for machines that watch: GET and HEAD only, and whatever `respond` answers.
+
+One request per connection, at most `MAX_HEAD_BYTES` long and `HEAD_TIMEOUT_S` in coming. A long answer is written piece by piece, a
+piece per turn of the loop and no faster than the peer reads. At most `MAX_CONNECTIONS` are open at one time, and
+`MAX_PER_ADDRESS` from one address. The newest is always taken in: for it goes the oldest whose request is not whole, or else
+the oldest that is being answered. So peers that send half a request, or never read, cannot keep a health check out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from http import HTTPStatus
+from typing import NamedTuple, cast
+
+log = logging.getLogger(__name__)
+
+MAX_CONNECTIONS = 32
+MAX_PER_ADDRESS = 16
+MAX_HEAD_BYTES = 8192
+HEAD_TIMEOUT_S = 2.0
+ANSWER_TIMEOUT_S = 30.0
+HEAD_ENDS = (b"\r\n\r\n", b"\n\n")
+
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+JSON_TYPE = "application/json"
+TEXT_TYPE = "text/plain; charset=utf-8"
+
+
+class Answer(NamedTuple):
+    """One answer; its length is not known before it is written, the end of the connection ends it."""
+
+    status: HTTPStatus
+    type: str
+    pieces: Iterable[bytes]
+
+
+def failure(status: HTTPStatus) -> Answer:
+    return Answer(status, TEXT_TYPE, [f"{status.value} {status.phrase}\n".encode()])
+
+
+def json_answer(status: HTTPStatus, value: object) -> Answer:
+    return Answer(status, JSON_TYPE, [json.dumps(value).encode() + b"\n"])
+
+
+class HttpServer(ABC):
+    """Connections at one address, and within bounds."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._server: asyncio.Server | None = None
+        self.connections: dict[HttpConnection, None] = {}  # the oldest first
+        self.port = 0
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} on port {self.port}, {len(self.connections)} connections>"
+
+    @abstractmethod
+    def respond(self, path: str, done: Callable[[Answer], None]) -> None:
+        """Tell `done` the answer, now or later."""
+
+    async def start(self, host: str, port: int) -> None:
+        self._server = await self._loop.create_server(lambda: HttpConnection(self, self._loop), host or None, port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def start_unix(self, path: str) -> None:
+        """Listen on a Unix socket; what a process before has left of it is removed by asyncio."""
+        self._server = await self._loop.create_unix_server(lambda: HttpConnection(self, self._loop), path)
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self.connections):
+            connection.close()
+
+    def take_in(self, connection: HttpConnection) -> None:
+        """Keep count of a new connection, and within the bounds by closing an older one."""
+        alike = [one for one in self.connections if one.address == connection.address]
+        if len(alike) >= MAX_PER_ADDRESS:
+            self._make_room(alike)
+        elif len(self.connections) >= MAX_CONNECTIONS:
+            self._make_room(list(self.connections))
+        self.connections[connection] = None
+
+    def _make_room(self, connections: list[HttpConnection]) -> None:
+        victim = next((one for one in connections if not one.is_answered), connections[0])
+        del self.connections[victim]
+        victim.close()
+
+
+def read_request(head: bytes) -> tuple[str, str] | None:
+    """Method and path, without its query; None if this is no HTTP request."""
+    words = head.split(b"\n", 1)[0].decode("latin-1").split()
+    if len(words) != 3 or not words[2].startswith("HTTP/1.") or not words[1].startswith("/"):
+        return None
+    return words[0], words[1].partition("?")[0]
+
+
+class HttpConnection(asyncio.Protocol):
+    """Reads one request, writes one answer, closes."""
+
+    def __init__(self, server: HttpServer, loop: asyncio.AbstractEventLoop) -> None:
+        self._server = server
+        self._loop = loop
+        self._head = bytearray()
+        self._transport: asyncio.Transport | None = None
+        self._pieces: Iterator[bytes] | None = None
+        self._timeout: asyncio.TimerHandle | None = None
+        self._paused = False
+        self.address: str | None = None
+        self.is_answered = False
+        """Its request is whole."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        peer = transport.get_extra_info("peername")
+        self.address = peer[0] if peer else None
+        self._server.take_in(self)
+        self._timeout = self._loop.call_later(HEAD_TIMEOUT_S, self.close)
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - however it ended, it has ended
+        self._transport = None
+        self._pieces = None
+        self._server.connections.pop(self, None)
+        if self._timeout is not None:
+            self._timeout.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        if self.is_answered or self._transport is None:
+            return  # whatever comes behind the first request is not read
+        self._head += data[: MAX_HEAD_BYTES + 1]
+        if any(end in self._head for end in HEAD_ENDS):
+            self._answer(bytes(self._head))
+        elif len(self._head) > MAX_HEAD_BYTES:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+
+    def _answer(self, head: bytes) -> None:
+        request = read_request(head)
+        if request is None:
+            self._refuse(HTTPStatus.BAD_REQUEST)
+            return
+        method, path = request
+        if method not in {"GET", "HEAD"}:
+            self._refuse(HTTPStatus.METHOD_NOT_ALLOWED)
+            return
+        self._is_asked()
+        self._server.respond(path, partial(self._begin, with_body=method == "GET"))
+
+    def _is_asked(self) -> None:
+        """From here on it is the answer that takes time."""
+        self.is_answered = True
+        if self._timeout is not None:
+            self._timeout.cancel()
+        self._timeout = self._loop.call_later(ANSWER_TIMEOUT_S, self.close)
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        self._is_asked()
+        self._begin(failure(status), with_body=True)
+
+    def _begin(self, answer: Answer, *, with_body: bool) -> None:
+        if self._transport is None:
+            return
+        status = answer.status
+        allow = "Allow: GET, HEAD\r\n" if status is HTTPStatus.METHOD_NOT_ALLOWED else ""
+        head = (
+            f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {answer.type}\r\n"
+            f"{allow}Cache-Control: no-store\r\nConnection: close\r\n\r\n"
+        )
+        self._transport.write(head.encode("ascii"))
+        self._pieces = iter(answer.pieces if with_body else ())
+        self._write_on()
+
+    def _write_on(self) -> None:
+        """One piece, and the next one in the next turn of the loop."""
+        if self._transport is None or self._pieces is None or self._paused:
+            return
+        try:
+            piece = next(self._pieces, None)
+        except Exception:
+            log.exception("an answer of the HTTP server broke off")
+            self._transport.abort()
+            return
+        if piece is None:
+            self._transport.close()
+            return
+        self._transport.write(piece)
+        self._loop.call_soon(self._write_on)
+
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        self._write_on()
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()

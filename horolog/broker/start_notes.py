@@ -1,0 +1,18 @@
+"""What is said of the settings when a broker starts, one process or several: warnings, and what is left out."""
+
+import logging
+from collections.abc import Iterable, Iterator
+
+from horolog.broker.listeners import controller_listeners, listen_addresses, open_to_others, warnings_about_old_names
+from horolog.broker.settings import Settings
+
+
+def notes(settings: Settings, warnings: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Lines for the log, each with its level; `warnings` came of reading the settings."""
+    for warning in (*warnings, *warnings_about_old_names(settings)):
+        yield logging.WARNING, warning
+    for listener in controller_listeners(settings):
+        yield logging.INFO, f"listener {listener} is not opened: there is no controller here"
+    openness = open_to_others(listen_addresses(settings))
+    if openness is not None:
+        yield logging.WARNING, openness

@@ -1,0 +1,37 @@
+"""How many workers there are to be: as the settings say, or as many as this process may use cores."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+from horolog.broker.setting_types import SettingsError
+from horolog.broker.settings import Settings
+
+QUOTA = Path("/sys/fs/cgroup/cpu.max")
+"""Where a container's share of the processors is: MICROSECONDS or max, and of how many."""
+
+
+def count_of(settings: Settings) -> int:
+    """The number of workers; 1 is one process as ever. Raises SettingsError."""
+    key = "horolog.workers"
+    count = settings.horolog_workers or cores()
+    if settings.horolog_read_only and settings.horolog_workers > 1:
+        raise SettingsError(key, str(count), "a folder that is only read (horolog.read.only) is served by one process")
+    return 1 if settings.horolog_read_only else count
+
+
+def cores(quota: Path = QUOTA) -> int:
+    """Cores that this process may run on, or fewer where its container may not use them for all the time."""
+    may_run_on = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(may_run_on, math.ceil(_allowed(quota))))
+
+
+def _allowed(quota: Path) -> float:
+    """Cores by the container's quota; no bound where there is none."""
+    try:
+        share, _, period = quota.read_text("ascii").partition(" ")
+        return int(share) / int(period)
+    except (OSError, ValueError, ZeroDivisionError):
+        return 2**31

@@ -1,0 +1,48 @@
+"""What all workers together may use is divided among them: connections, memory, and what the disk is read for scrubs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from horolog.broker.settings import Settings
+
+DIVIDED = (
+    "max.connections",
+    "max.connections.per.ip",
+    "queued.max.request.bytes",
+    "horolog.unfinished.requests.max.bytes",
+    "horolog.fetch.memory.max.bytes",
+    "horolog.fetch.waiting.max.bytes",
+    "horolog.fetch.upconversion.cache.bytes",
+    "log.cleaner.dedupe.buffer.size",
+    "horolog.scrub.bytes.per.second",
+)
+"""`max.connections.per.ip.overrides` is divided, too."""
+
+LEAST = {"log.cleaner.dedupe.buffer.size": 2**20}
+"""What a part may not fall below, or nothing works."""
+
+
+def divided(settings: Settings, workers: int) -> Settings:
+    """The settings by which one of so many workers goes; what clients are told stays whole."""
+    if workers == 1:
+        return settings
+    parts: dict[str, object] = {key.replace(".", "_"): _part(settings, key, workers) for key in DIVIDED}
+    overrides = tuple(_part_of_address(text, workers) for text in settings.max_connections_per_ip_overrides)
+    return replace(settings, max_connections_per_ip_overrides=overrides, **parts)  # type: ignore[arg-type]
+
+
+def _part(settings: Settings, key: str, workers: int) -> int:
+    whole = settings.value(key)
+    assert isinstance(whole, int)
+    return max(_rounded_up(whole, workers), LEAST.get(key, 1)) if whole > 0 else whole  # -1: no bound, 0: none at all
+
+
+def _part_of_address(text: str, workers: int) -> str:
+    """ADDRESS:COUNT; what is none stays as it is, and is refused where it is used."""
+    address, colon, count = text.rpartition(":")
+    return f"{address}{colon}{_rounded_up(int(count), workers)}" if count.strip().isdigit() else text
+
+
+def _rounded_up(whole: int, workers: int) -> int:
+    return -(-whole // workers)

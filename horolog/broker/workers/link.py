@@ -1,0 +1,224 @@
+"""The link of a worker with the supervisor: JSON lines over a socket pair. What both say, and the worker's side.
+
+A line is a list, a word with what belongs to it:
+
+    the supervisor says                                   a worker says
+    begin ORDERS            first of all                  settled                 the folder is settled (the first worker)
+    go                      the folder is settled         ready                   it serves clients
+    live [NODE ...]         who is ready                  failed MESSAGE CODE     it cannot start
+    journal NUMBER          somebody has written so far   journal NUMBER          it has written so far
+    applied NODE NUMBER     a worker has applied so far   applied NUMBER          it has applied so far
+    ping                    an answer is waited for       pong
+                                                          stopping                it takes no more requests
+
+Each end notices at once when the other has gone. Nobody else writes here, so a line that cannot be read is a fault of ours and raises.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import socket
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, cast
+
+log = logging.getLogger(__name__)
+
+APPLIED_WITHIN_S = 0.5
+"""So long whoever changed something waits for the other workers to have applied it."""
+
+_CHUNK_BYTES = 65536
+
+
+class Link(Protocol):
+    """The other workers, as a broker sees them through its supervisor."""
+
+    live: frozenset[int]
+    """The nodes that are ready, and this one."""
+    on_live_changed: Callable[[frozenset[int]], None]
+    on_journal: Callable[[int], None]
+    """Another worker says how far the journal is written: read on and apply it, then say `applied`."""
+
+    def journal_is_at(self, number: int, done: Callable[[], None]) -> None:
+        """Tell the others; `done` when all that live have applied it, or after `APPLIED_WITHIN_S`."""
+        ...
+
+    def applied(self, number: int) -> None:
+        """The journal is applied here up to this entry."""
+        ...
+
+
+def encode(word: str, *values: object) -> bytes:
+    return json.dumps([word, *values], separators=(",", ":")).encode() + b"\n"
+
+
+class Lines:
+    """Messages out of bytes as they come."""
+
+    def __init__(self) -> None:
+        self._begun = bytearray()
+
+    def feed(self, data: bytes) -> list[list[Any]]:
+        """The messages that these bytes complete."""
+        self._begun += data
+        *whole, self._begun = self._begun.split(b"\n")
+        return [json.loads(line) for line in whole]
+
+
+def receive_orders(connected: socket.socket) -> dict[str, Any]:
+    """What the supervisor says first; waits for it. Raises ConnectionError where it has gone before."""
+    text = bytearray()
+    while not text.endswith(b"\n"):
+        # One byte more would be of the next line, which the link is to read.
+        ahead = connected.recv(_CHUNK_BYTES, socket.MSG_PEEK)
+        if not ahead:
+            raise ConnectionError("the supervisor has gone")
+        text += connected.recv(ahead.find(b"\n") + 1 or len(ahead))
+    word, orders = json.loads(text)
+    if word != "begin":
+        raise ConnectionError(f"the supervisor says {word} before it says begin")
+    return cast("dict[str, Any]", orders)
+
+
+class _Awaited:
+    """One number that the other workers have to reach."""
+
+    __slots__ = ("done", "missing", "number", "timer")
+
+    def __init__(self, number: int, missing: Iterable[int], done: Callable[[], None]) -> None:
+        self.number = number
+        self.missing = set(missing)
+        self.done = done
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class WorkerLink(asyncio.Protocol):
+    """A worker's side; `on_lost` is told when the supervisor has gone."""
+
+    def __init__(self, node: int, loop: asyncio.AbstractEventLoop) -> None:
+        self.live = frozenset({node})
+        self.on_live_changed: Callable[[frozenset[int]], None] = lambda _: None
+        self.on_journal: Callable[[int], None] = lambda _: None
+        self.on_lost: Callable[[], None] = lambda: None
+        self._node = node
+        self._loop = loop
+        self._lines = Lines()
+        self._go = asyncio.Event()
+        self._lost = asyncio.Event()
+        self._transport: asyncio.WriteTransport | None = None
+        self._awaited: list[_Awaited] = []
+        self._others_at: dict[int, int] = {}
+        """How far the others have applied the journal, as they say: one may have read on before it was told."""
+
+    def __repr__(self) -> str:
+        return f"<WorkerLink of {self._node}, live are {sorted(self.live)}>"
+
+    async def connect(self, connected: socket.socket) -> None:
+        await self._loop.create_connection(lambda: self, sock=connected)
+
+    async def close(self) -> None:
+        """Part from the supervisor once it has been told everything."""
+        if self._transport is not None:
+            self._transport.close()
+            await self._lost.wait()
+
+    # -- what a worker says
+
+    def settled(self) -> None:
+        self._say("settled")
+
+    async def go(self) -> None:
+        """Wait until the folder is settled. Raises ConnectionError if the supervisor goes before."""
+        await self._go.wait()
+        if self._lost.is_set():
+            raise ConnectionError("the supervisor has gone")
+
+    def ready(self) -> None:
+        self._say("ready")
+
+    def failed(self, message: str, code: int) -> None:
+        self._say("failed", message, code)
+
+    def stopping(self) -> None:
+        self._say("stopping")
+
+    def journal_is_at(self, number: int, done: Callable[[], None]) -> None:
+        self._say("journal", number)
+        behind = [node for node in self.live if node != self._node and self._others_at.get(node, -1) < number]
+        awaited = _Awaited(number, behind, done)
+        if not awaited.missing:
+            done()
+            return
+        awaited.timer = self._loop.call_later(APPLIED_WITHIN_S, self._give_up, awaited)
+        self._awaited.append(awaited)
+
+    def applied(self, number: int) -> None:
+        self._say("applied", number)
+
+    def _say(self, word: str, *values: object) -> None:
+        if self._transport is not None:
+            self._transport.write(encode(word, *values))
+
+    # -- what it hears
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.WriteTransport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        for word, *values in self._lines.feed(data):
+            self._hear(word, values)
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - however it has gone, it has gone
+        self._transport = None
+        self._lost.set()
+        self._go.set()
+        self.on_lost()
+
+    def _hear(self, word: str, values: list[Any]) -> None:
+        match word:
+            case "ping":
+                self._say("pong")
+            case "go":
+                self._go.set()
+            case "live":
+                self._live_is(frozenset(values[0]))
+            case "journal":
+                self.on_journal(values[0])
+            case "applied":
+                self._others_applied(*values)
+            case _:
+                raise ValueError(f"the supervisor says {word}, which no worker knows")
+
+    def _live_is(self, ready: frozenset[int]) -> None:
+        live = ready | {self._node}
+        if live == self.live:
+            return
+        self.live = live
+        for awaited in self._awaited:
+            awaited.missing &= live
+        self._let_go()
+        self.on_live_changed(live)
+
+    def _others_applied(self, node: int, number: int) -> None:
+        self._others_at[node] = number
+        for awaited in self._awaited:
+            if number >= awaited.number:
+                awaited.missing.discard(node)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Tell those whose number all have reached, in the order in which they came."""
+        reached = [one for one in self._awaited if not one.missing]
+        self._awaited = [one for one in self._awaited if one.missing]
+        for awaited in reached:
+            if awaited.timer is not None:
+                awaited.timer.cancel()
+            awaited.done()
+
+    def _give_up(self, awaited: _Awaited) -> None:
+        log.warning(
+            "workers %s have not applied entry %s of the journal in time", sorted(awaited.missing), awaited.number
+        )
+        self._awaited.remove(awaited)
+        awaited.done()

@@ -1,0 +1,68 @@
+"""Makes one answer of those that the workers give: figures get the label `worker`, readiness names who is not ready. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+_FAMILY = "# HELP "
+_NAME_ENDS = re.compile("[ {]")
+
+
+def expositions(texts: Mapping[int, str]) -> Iterator[str]:
+    """Prometheus' text form, a family at a time: what each worker counts, by its number. Families keep the order of the first."""
+    heads: dict[str, str] = {}
+    samples: dict[str, list[str]] = {}
+    for number, text in texts.items():
+        for family in _families(text):
+            help_line, type_line, *counted = family.splitlines()
+            name = help_line.split(" ", 3)[2]
+            heads.setdefault(name, f"{help_line}\n{type_line}\n")
+            samples.setdefault(name, []).extend(_labelled(line, number) for line in counted)
+    for name, head in heads.items():
+        yield head + "".join(samples[name])
+
+
+def _families(text: str) -> Iterable[str]:
+    """Heads stand at the begin of a line; a label's value has no line of its own."""
+    return [_FAMILY + family for family in ("\n" + text).split("\n" + _FAMILY)[1:]]
+
+
+def _labelled(sample: str, number: int) -> str:
+    """A sample with one label more. Names have neither blanks nor braces, so what ends the name is the first of them."""
+    end = _NAME_ENDS.search(sample)
+    assert end is not None, sample
+    name, rest = sample[: end.start()], sample[end.end() :]
+    return f'{name}{{worker="{number}",{rest}\n' if end[0] == "{" else f'{name}{{worker="{number}"}} {rest}\n'
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one worker says of its readiness: the fields of `observability.health.Readiness`."""
+
+    ready: bool
+    reasons: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def said(answer: bytes) -> Said:
+    """What a worker has answered; one whose answer is none is not ready."""
+    try:
+        found = json.loads(answer)
+        return Said(bool(found["ready"]), list(found["reasons"]), list(found["warnings"]))
+    except (ValueError, KeyError, TypeError):
+        return Said(ready=False, reasons=["it does not answer"])
+
+
+def readiness(phase: str, workers: Mapping[int, Said]) -> dict[str, object]:
+    """All have to be ready. A warning that all give is given once."""
+    reasons = [f"worker {number}: {reason}" for number, one in workers.items() for reason in one.reasons]
+    warnings: dict[str, None] = {}
+    for number, one in workers.items():
+        for warning in one.warnings:
+            is_everybodys = all(warning in other.warnings for other in workers.values())
+            warnings[warning if is_everybodys else f"worker {number}: {warning}"] = None
+    ready = phase == "ready" and all(one.ready for one in workers.values())
+    return {"ready": ready, "phase": phase, "reasons": reasons, "warnings": list(warnings)}

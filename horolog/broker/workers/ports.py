@@ -1,0 +1,153 @@
+"""Ports of workers: the shared one of each listener, where any worker answers, and one of its own for each, which alone is advertised.
+
+The supervisor binds all of them and listens on none. So a port that is taken is found before anything starts, a free one stays the same
+when a worker is replaced, and nobody else gets it meanwhile. A connection never lands at the supervisor: the kernel hands it to those
+who listen.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from horolog.broker.listeners import Address, advertised_addresses, listen_addresses
+from horolog.broker.setting_types import SettingsError
+from horolog.broker.settings import Settings
+
+KEY = "horolog.worker.ports"
+LARGEST_PORT = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerPorts:
+    """The ports of one listener; 0 is any free one."""
+
+    name: str
+    host: str
+    shared: int
+    own: tuple[int, ...]
+    """Of each worker in its turn."""
+    advertised_shift: int = 0
+    """By how much the port that clients are told is above the one that is listened on: somebody translates ports on the way."""
+
+    @property
+    def advertised(self) -> tuple[int, ...]:
+        return tuple(port + self.advertised_shift for port in self.own)
+
+
+def planned(settings: Settings, workers: int) -> tuple[ListenerPorts, ...]:
+    """Which ports are wanted. Raises SettingsError where two are the same, or one is too large."""
+    addresses = listen_addresses(settings)
+    told = advertised_addresses(settings, socket.gethostname())
+    given = _first_ports(settings, addresses)
+    plan = tuple(_of_listener(one, told[one.name].port, given.get(one.name), workers) for one in addresses)
+    _check(plan, settings)
+    return plan
+
+
+def _of_listener(address: Address, told: int, given: int | None, workers: int) -> ListenerPorts:
+    """A port that is named here is told to clients as it is; one that follows from the listener's is translated as that one is."""
+    if given is not None:
+        first, shift = given, 0
+    else:
+        first = address.port + 1 if address.port else 0
+        shift = told - address.port if told and address.port else 0
+    own = tuple(first + place if first else 0 for place in range(workers))
+    return ListenerPorts(address.name, address.host, address.port, own, shift)
+
+
+def _first_ports(settings: Settings, addresses: Sequence[Address]) -> dict[str, int]:
+    """`horolog.worker.ports`: the first worker's port, by the listener's name; without a name it is that of the only listener."""
+    first: dict[str, int] = {}
+    names = [address.name for address in addresses]
+    for text in settings.horolog_worker_ports:
+        name, colon, port = text.rpartition(":")
+        if not colon and len(names) > 1:
+            raise SettingsError(KEY, text, f"NAME:PORT says of which listener: {', '.join(names)}")
+        name = name.strip().upper() or names[0]
+        if name not in names:
+            raise SettingsError(KEY, text, f"{name} is not among the listeners {', '.join(names)}")
+        if name in first:
+            raise SettingsError(KEY, text, f"{name} is named twice")
+        if not (port.strip().isdecimal() and int(port) <= LARGEST_PORT):
+            raise SettingsError(KEY, text, "NAME:PORT is allowed, with a port from 0 to 65535")
+        first[name] = int(port)
+    return first
+
+
+def _check(plan: Iterable[ListenerPorts], settings: Settings) -> None:
+    given = ",".join(settings.horolog_worker_ports)
+    taken: dict[tuple[str, int], str] = {}
+    for one in plan:
+        for port in (*one.own, *one.advertised):
+            if port > LARGEST_PORT:
+                raise SettingsError(KEY, given, f"{one.name} would need port {port}, and the largest is {LARGEST_PORT}")
+        for port, whose in ((one.shared, one.name), *((port, f"a worker's of {one.name}") for port in one.own)):
+            other = taken.setdefault((one.host, port), whose) if port else whose
+            if other != whose:
+                raise SettingsError(KEY, given, f"port {port} would be {other} and {whose}: name others, NAME:PORT")
+
+
+class Reserved:
+    """Ports that nobody else gets until they are released."""
+
+    def __init__(self, plan: Iterable[ListenerPorts]) -> None:
+        """Raises OSError, with the words of a server that cannot bind."""
+        self._sockets: list[socket.socket] = []
+        try:
+            self.listeners = tuple(self._reserved(one) for one in plan)
+        except BaseException:
+            self.release()
+            raise
+
+    def __repr__(self) -> str:
+        return f"<Reserved {self.listeners}>"
+
+    def release(self) -> None:
+        for one in self._sockets:
+            one.close()
+        self._sockets.clear()
+
+    def shared_ports(self) -> dict[str, int]:
+        return {one.name: one.shared for one in self.listeners}
+
+    def own_ports(self, place: int) -> dict[str, int]:
+        """Of the worker at this place, from 0 on."""
+        return {one.name: one.own[place] for one in self.listeners}
+
+    def advertised(self, nodes: Sequence[int]) -> Mapping[str, Mapping[int, int]]:
+        return {one.name: dict(zip(nodes, one.advertised, strict=True)) for one in self.listeners}
+
+    def _reserved(self, one: ListenerPorts) -> ListenerPorts:
+        shared = self._bind(one.host, one.shared)
+        own = tuple(self._bind(one.host, port) for port in one.own)
+        return ListenerPorts(one.name, one.host, shared, own, one.advertised_shift)
+
+    def _bind(self, host: str, port: int) -> int:
+        """Bind on every address of the host, as a server does; the port."""
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            try:
+                bound = socket.socket(family, kind, protocol)
+            except OSError:
+                continue  # an address of a family that this machine does not speak
+            self._sockets.append(bound)
+            port = _bind_alone(bound, (address[0], port, *address[2:]))
+        return port
+
+
+def _bind_alone(bound: socket.socket, address: tuple[object, ...]) -> int:
+    """Fails where anybody else has the port, also if he would share it. Workers may share it from then on, nobody else may."""
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that have ended keep no port
+    if bound.family == socket.AF_INET6:
+        bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    try:
+        bound.bind(address)
+    except OSError as error:
+        reason = os.strerror(error.errno or 0).lower()
+        raise OSError(error.errno, f"error while attempting to bind on address {address!r}: {reason}") from error
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)  # others who come with it are refused, too
+    return int(bound.getsockname()[1])

@@ -1,0 +1,49 @@
+"""A listener of one worker among several: on the port that all of them share, and on one of its own, which clients are told."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from horolog.broker.network.listener import Listener
+
+if TYPE_CHECKING:
+    from horolog.broker.clock import Clock
+    from horolog.broker.listeners import Address
+    from horolog.broker.network.dispatch import Dispatcher
+    from horolog.broker.network.limits import ConnectionLimits
+    from horolog.broker.workers.worker_context import WorkerContext
+
+
+class SharedListener(Listener):
+    """Its `port` is its own; connections of both ports are counted together."""
+
+    def __init__(
+        self,
+        address: Address,
+        worker: WorkerContext,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        limits: ConnectionLimits,
+    ) -> None:
+        super().__init__(address.name, address.host, worker.own_ports[address.name], dispatcher, clock, limits)
+        self._shared_port = worker.shared_ports[address.name]
+        self._shared: asyncio.Server | None = None
+
+    async def _bind(self) -> asyncio.Server:
+        """Both ports are reserved by the supervisor, who shares them with its workers only."""
+        own = await self._bind_port(self.port)
+        self._shared = await self._bind_port(self._shared_port)
+        return own
+
+    async def _bind_port(self, port: int) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(
+            self._connect, self.host or None, port, backlog=self._limits.backlog, reuse_port=True
+        )
+
+    async def stop_accepting(self) -> None:
+        if self._shared is not None:
+            self._shared.close()
+            self._shared = None
+        await super().stop_accepting()

@@ -1,0 +1,329 @@
+"""The process that is started where several workers are asked for: it holds what they share, starts and replaces them, and ends them.
+
+It holds the locks of the data folders, the ports and the folder of the workers' sockets, answers over HTTP for all, and passes on what
+one worker has for the others. It reads and writes no log: of a broker it imports settings and listeners. At the end, when every worker
+has ended well, it merges what they have left (`settling`, imported then).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import platform
+import signal
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from horolog.broker import interrupts
+from horolog.broker.clock import SystemClock
+from horolog.broker.listeners import http_address
+from horolog.broker.log.storage import RealStorage, StorageFault
+from horolog.broker.observability.logs import LogSetup
+from horolog.broker.observability.notify import READY, STOPPING, notify
+from horolog.broker.observability.phase import Phase
+from horolog.broker.settings import Settings
+from horolog.broker.start_notes import notes
+from horolog.broker.workers import ports, sockets_folder
+from horolog.broker.workers.folder_locks import FolderLocks
+from horolog.broker.workers.tether import ASK_EVERY_S, Tether
+from horolog.broker.workers.watching import WorkersServer
+from horolog.broker.workers.worker_context import WorkerContext
+from horolog.broker.workers.worker_process import Command, Ending, WorkerProcess, command_of
+from horolog.version import __version__
+
+log = logging.getLogger(__name__)
+
+EXIT_OK, EXIT_CANNOT_START = 0, 1
+SIGNALLED = 128
+"""Added to the number of the signal that has ended a start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the workers share, for as long as any of them runs."""
+
+    settings: Settings
+    data_dirs: Sequence[str]
+    nodes: tuple[int, ...]
+    locks: FolderLocks
+    reserved: ports.Reserved
+    sockets: str
+
+    def orders(self, node: int, *, is_first: bool) -> dict[str, Any]:
+        """What one worker is told when it begins. Settings are passed on as they were read: the file may be another one since."""
+        place = self.nodes.index(node)
+        context = WorkerContext(
+            node=node,
+            nodes=self.nodes,
+            sockets=self.sockets,
+            ports=self.reserved.advertised(self.nodes),
+            is_first=is_first,
+            own_ports=self.reserved.own_ports(place),
+            shared_ports=self.reserved.shared_ports(),
+        )
+        return {
+            "context": context.to_json(),
+            "settings": static_of(self.settings, node),
+            "data_dirs": list(self.data_dirs),
+            "locks": self.locks.descriptors,
+        }
+
+
+def static_of(settings: Settings, node: int) -> dict[str, str]:
+    """What was given, with the number of this node."""
+    given = {key: text for key, text in settings.layers.static.items() if key != "broker.id"}
+    return {**given, "node.id": str(node)}
+
+
+class Supervisor:
+    """Workers from the start to the end of all; told of each by its `WorkerProcess`."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        loop: asyncio.AbstractEventLoop,
+        monotonic: Callable[[], float],
+        *,
+        command: Command = command_of,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.phase = Phase.STARTING
+        self.workers = [
+            WorkerProcess(number, node, plan.sockets, self, monotonic, command)
+            for number, node in enumerate(plan.nodes, 1)
+        ]
+        self._plan = plan
+        self._loop = loop
+        self._environ = environ
+        self._is_settled = False
+        self._has_served = False
+        self._all_served = False
+        """When the end began: whoever did not serve then is not waited for to end well."""
+        self._code = EXIT_OK
+        self._over: asyncio.Future[None] = loop.create_future()
+        self._starting: set[asyncio.Task[None]] = set()
+        self._looks: asyncio.TimerHandle | None = None
+        self._server: WorkersServer | None = None
+
+    def __repr__(self) -> str:
+        return f"<Supervisor of {self.workers}, {self.phase.value}>"
+
+    async def serve(self) -> int:
+        """Run the workers until all have ended; the exit code. Raises OSError if they cannot be started."""
+        self._take_signals()
+        try:
+            await self._start_http()
+            for place, worker in enumerate(self.workers):
+                if self.phase is Phase.STARTING:
+                    await self._start(worker, is_first=place == 0)
+            self._look()
+            await self._over
+        finally:
+            await self._leave_nobody()
+        if self._has_served:
+            merge(self._plan.locks.paths)
+            log.info("stopped")
+        return self._code
+
+    def _take_signals(self) -> None:
+        self._loop.add_signal_handler(signal.SIGCHLD, self._reap)
+        for number in interrupts.SIGNALS:
+            if not interrupts.is_ignored(number):
+                self._loop.add_signal_handler(number, self.stop, number)
+
+    async def _start_http(self) -> None:
+        """First of all, so that whoever watches sees the start."""
+        address = http_address(self._plan.settings)
+        if address is not None:
+            self._server = WorkersServer(self, self._loop)
+            await self._server.start(*address)
+
+    async def _start(self, worker: WorkerProcess, *, is_first: bool) -> None:
+        orders = self._plan.orders(worker.node, is_first=is_first)
+        await worker.start(orders, self._plan.locks.descriptors, may_go=self._is_settled)
+
+    async def _leave_nobody(self) -> None:
+        """Whatever has come, no worker outlives this."""
+        self.phase = Phase.STOPPING
+        if self._looks is not None:
+            self._looks.cancel()
+        if self._server is not None:
+            self._server.stop()
+        for task in self._starting:
+            task.cancel()
+        while any(worker.pid is not None for worker in self.workers):
+            for worker in self.workers:
+                worker.kill()
+            await asyncio.sleep(0.01)
+
+    def _reap(self) -> None:
+        for worker in self.workers:
+            worker.reap()
+
+    def _look(self) -> None:
+        for worker in self.workers:
+            worker.look()
+        self._looks = self._loop.call_later(ASK_EVERY_S, self._look)
+
+    # -- what becomes of workers
+
+    def settled(self) -> None:
+        self._is_settled = True
+        for worker in self.workers:
+            if worker.tether is not None:
+                worker.tether.go()
+
+    def is_ready(self, worker: WorkerProcess) -> None:
+        if worker.starts > 1:
+            log.info("worker %s serves again, after %.2f s", worker.number, worker.last_absence_s)
+        self._tell_who_lives()
+        if self.phase is Phase.STARTING and all(one.phase is Phase.READY for one in self.workers):
+            self.phase = Phase.READY
+            self._has_served = True
+            announce(self._plan, self._environ)
+
+    def is_leaving(self, worker: WorkerProcess) -> None:  # noqa: ARG002 - who is left says it all
+        self._tell_who_lives()
+
+    def has_ended(self, worker: WorkerProcess, ending: Ending) -> None:
+        if self.phase is Phase.STOPPING:
+            self._one_less(worker, ending)
+        elif self.phase is Phase.STARTING:
+            self._give_up(worker, ending)
+        else:
+            self._replace(worker, ending)
+
+    def journal(self, worker: WorkerProcess, number: int) -> None:
+        for other in self._others(worker):
+            other.journal(number)
+
+    def applied(self, worker: WorkerProcess, number: int) -> None:
+        for other in self._others(worker):
+            other.applied(worker.node, number)
+
+    def _others(self, worker: WorkerProcess) -> list[Tether]:
+        return [one.tether for one in self.workers if one is not worker and one.tether is not None]
+
+    def _tell_who_lives(self) -> None:
+        """Not while all are stopped: each finishes what it has without the others."""
+        if self.phase is Phase.STOPPING:
+            return
+        live = frozenset(one.node for one in self.workers if one.phase is Phase.READY)
+        for one in self.workers:
+            if one.tether is not None:
+                one.tether.live(live)
+
+    def _replace(self, worker: WorkerProcess, ending: Ending) -> None:
+        log.error("worker %s %s", worker.number, ending)
+        if worker.may_start_again(ending):
+            task = self._loop.create_task(self._start_again(worker))
+            self._starting.add(task)
+            task.add_done_callback(self._starting.discard)
+            return
+        log.error("worker %s: %s", worker.number, worker.why_not_ready)
+        if all(one.phase is None for one in self.workers):
+            log.error("no worker is left")
+            self._code = EXIT_CANNOT_START
+            self._over.set_result(None)
+
+    async def _start_again(self, worker: WorkerProcess) -> None:
+        if self.phase is not Phase.READY:
+            return
+        try:
+            await self._start(worker, is_first=False)
+        except OSError as error:
+            self.has_ended(worker, Ending(EXIT_CANNOT_START, str(error)))
+
+    # -- the end
+
+    def stop(self, number: int) -> None:
+        """A signal: one that comes during the start ends it, as it ends one process."""
+        if self.phase is Phase.STOPPING:
+            return
+        if self.phase is Phase.STARTING:
+            self._code = SIGNALLED + number
+        else:
+            notify(self._environ, STOPPING, "stopping")
+            log.info("stopping")
+        self._stop_all()
+
+    def _give_up(self, worker: WorkerProcess, ending: Ending) -> None:
+        """Whatever keeps one worker from starting keeps the whole from it, and is said in its words."""
+        said = ending.message or f"worker {worker.number} {ending} before it was ready"
+        print(f"horolog: {said}", file=sys.stderr)  # noqa: T201 - what a command line does
+        self._code = ending.code if ending.code > 0 else EXIT_CANNOT_START
+        self._stop_all()
+
+    def _stop_all(self) -> None:
+        self._all_served = all(one.phase is Phase.READY for one in self.workers)
+        self.phase = Phase.STOPPING
+        for worker in self.workers:
+            worker.stop()
+        self._end_with_the_last()
+
+    def _one_less(self, worker: WorkerProcess, ending: Ending) -> None:
+        if ending.code and self._all_served:
+            log.error("worker %s was to stop and %s", worker.number, ending)
+            self._code = EXIT_CANNOT_START
+        self._end_with_the_last()
+
+    def _end_with_the_last(self) -> None:
+        if not self._over.done() and all(worker.pid is None for worker in self.workers):
+            self._over.set_result(None)
+
+
+def merge(paths: Sequence[str]) -> None:
+    """Leave the folders as one process does; if not all workers have ended well they say that, too."""
+    settling = import_module("horolog.broker.workers.settling")
+    try:
+        settling.merge(RealStorage(), paths)
+    except StorageFault as fault:
+        log.error("the next start has to settle what workers have left: %s", fault)
+
+
+def announce(plan: Plan, environ: Mapping[str, str]) -> None:
+    """Say that all of them serve: where clients begin, and how many there are."""
+    shared = ", ".join(f"{one.name} {one.host}:{one.shared}" for one in plan.reserved.listeners)
+    folders, count = ", ".join(plan.data_dirs), len(plan.nodes)
+    print(f"horolog {__version__} ready on {shared}, data in {folders}, {count} workers", flush=True)  # noqa: T201
+    notify(environ, READY, f"ready on {shared}, {count} workers")
+
+
+def run(settings: Settings, warnings: Iterable[str], workers: int) -> int:
+    """Run so many workers until SIGTERM or SIGINT; the exit code. Raises SettingsError."""
+    logs = LogSetup(settings, sys.stderr)
+    try:
+        log.info("horolog %s on Python %s, %s workers", __version__, platform.python_version(), workers)
+        for level, text in notes(settings, warnings):
+            log.log(level, "%s", text)
+        return _run(settings, workers)
+    except (StorageFault, OSError) as error:
+        print(f"horolog: {error}", file=sys.stderr)  # noqa: T201 - what a command line does
+        return EXIT_CANNOT_START
+    finally:
+        interrupts.ignore()
+        logs.close()
+
+
+def _run(settings: Settings, workers: int) -> int:
+    """Take everything that workers share, in the order in which one process takes it; the locks are let go last."""
+    wanted = ports.planned(settings, workers)
+    data_dirs = [os.path.realpath(folder) for folder in settings.data_folders]
+    nodes = tuple(settings.node_id + place for place in range(workers))
+    with ExitStack() as held:
+        locks = FolderLocks(data_dirs)
+        held.callback(locks.release)
+        reserved = ports.Reserved(wanted)
+        held.callback(reserved.release)
+        sockets = sockets_folder.made(data_dirs[0], os.environ)
+        held.callback(sockets_folder.remove, sockets)
+        return asyncio.run(_serve(Plan(settings, data_dirs, nodes, locks, reserved, sockets)))
+
+
+async def _serve(plan: Plan) -> int:
+    return await Supervisor(plan, asyncio.get_running_loop(), SystemClock().monotonic).serve()

@@ -1,0 +1,108 @@
+"""The supervisor's end of a worker's link: what the worker says becomes calls, and its silence is counted.
+
+Silence is counted in questions that were asked and not answered, not in time: a supervisor that was itself stopped for a while, with
+the whole machine perhaps, finds nobody silent when it goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Mapping
+from typing import Any, Protocol, cast
+
+from horolog.broker.workers.link import Lines, encode
+
+ASK_EVERY_S = 1.0
+MOST_UNANSWERED = 10
+"""A worker that has left so many questions unanswered hangs."""
+
+
+class Hears(Protocol):
+    """Who is told what a worker says."""
+
+    def settled(self) -> None: ...
+    def ready(self) -> None: ...
+    def failed(self, message: str, code: int) -> None: ...
+    def stopping(self) -> None: ...
+    def journal(self, number: int) -> None: ...
+    def applied(self, number: int) -> None: ...
+    def gone(self) -> None: ...
+
+
+class Tether(asyncio.Protocol):
+    """One worker's link, from its start to the end of its process."""
+
+    def __init__(self, hears: Hears) -> None:
+        self._hears = hears
+        self._lines = Lines()
+        self._transport: asyncio.WriteTransport | None = None
+        self._unanswered = 0
+
+    def __repr__(self) -> str:
+        return f"<Tether of {self._hears!r}, {self._unanswered} unanswered>"
+
+    async def connect(self, connected: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
+        await loop.create_connection(lambda: self, sock=connected)
+
+    # -- what the supervisor says
+
+    def begin(self, orders: Mapping[str, Any]) -> None:
+        self._say("begin", orders)
+
+    def go(self) -> None:
+        self._say("go")
+
+    def live(self, nodes: frozenset[int]) -> None:
+        self._say("live", sorted(nodes))
+
+    def journal(self, number: int) -> None:
+        self._say("journal", number)
+
+    def applied(self, node: int, number: int) -> None:
+        self._say("applied", node, number)
+
+    def is_silent(self) -> bool:
+        """Whether it hangs; if not it is asked once more."""
+        if self._unanswered >= MOST_UNANSWERED:
+            return True
+        self._unanswered += 1
+        self._say("ping")
+        return False
+
+    def _say(self, word: str, *values: object) -> None:
+        if self._transport is not None:
+            self._transport.write(encode(word, *values))
+
+    # -- what the worker says
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.WriteTransport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        for word, *values in self._lines.feed(data):
+            self._hear(word, values)
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - its process has ended, or is about to
+        self._transport = None
+        self._hears.gone()
+
+    def _hear(self, word: str, values: list[Any]) -> None:
+        hears = self._hears
+        match word:
+            case "pong":
+                self._unanswered = 0
+            case "settled":
+                hears.settled()
+            case "ready":
+                hears.ready()
+            case "failed":
+                hears.failed(*values)
+            case "stopping":
+                hears.stopping()
+            case "journal":
+                hears.journal(*values)
+            case "applied":
+                hears.applied(*values)
+            case _:
+                raise ValueError(f"a worker says {word}, which no supervisor knows")

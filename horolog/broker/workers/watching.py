@@ -1,0 +1,132 @@
+"""Health, readiness and figures of all workers together, over HTTP: the supervisor asks each of them and answers for all."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from http import HTTPStatus
+from typing import Protocol
+
+from horolog.broker.metrics import Described, Kind, Samples, lines
+from horolog.broker.observability.http_server import METRICS_TYPE, TEXT_TYPE, Answer, HttpServer, failure, json_answer
+from horolog.broker.observability.phase import Phase
+from horolog.broker.workers import merged
+from horolog.version import __version__
+
+log = logging.getLogger(__name__)
+
+ANSWERS_WITHIN_S = 5.0
+
+WORKER = ("worker",)
+WORKER_INFO = Described("worker_info", Kind.GAUGE, "1 for the state that each worker is in.", ("worker", "state"))
+STARTS = Described("worker_starts_total", Kind.COUNTER, "How often each worker was started.", WORKER)
+ABSENCE = Described(
+    "worker_last_absence_seconds", Kind.GAUGE, "How long a worker was away when it was last replaced.", WORKER
+)
+FAMILIES = (WORKER_INFO, STARTS, ABSENCE)
+
+
+class WatchedWorker(Protocol):
+    """A worker's process, seen from here."""
+
+    number: int
+    starts: int
+    last_absence_s: float
+
+    @property
+    def state(self) -> str:
+        """Of its life, in a word."""
+        ...
+
+    @property
+    def why_not_ready(self) -> str | None:
+        """As far as the supervisor knows: None where the worker itself is to be asked."""
+        ...
+
+    @property
+    def http_socket(self) -> str: ...
+
+
+class WatchedCrew(Protocol):
+    """The supervisor, seen from here."""
+
+    phase: Phase
+
+    @property
+    def workers(self) -> Sequence[WatchedWorker]: ...
+
+
+class WorkersServer(HttpServer):
+    """`/metrics`, `/health`, `/ready` and an index, as one process has them."""
+
+    def __init__(self, crew: WatchedCrew, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._crew = crew
+        self._asking: set[asyncio.Task[None]] = set()
+
+    def stop(self) -> None:
+        super().stop()
+        for task in self._asking:
+            task.cancel()
+
+    def respond(self, path: str, done: Callable[[Answer], None]) -> None:
+        if path in {"/metrics", "/ready"}:
+            task = self._loop.create_task(self._ask_all(path, done))
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
+        elif path == "/health":
+            states = {str(one.number): one.state for one in self._crew.workers}
+            alive = {"alive": True, "phase": self._crew.phase.value, "version": __version__, "workers": states}
+            done(json_answer(HTTPStatus.OK, alive))
+        elif path == "/":
+            done(Answer(HTTPStatus.OK, TEXT_TYPE, [f"horolog {__version__}\n/metrics\n/health\n/ready\n".encode()]))
+        else:
+            done(failure(HTTPStatus.NOT_FOUND))
+
+    async def _ask_all(self, path: str, done: Callable[[Answer], None]) -> None:
+        asked = [one for one in self._crew.workers if one.why_not_ready is None]
+        answers = await asyncio.gather(*(ask(one.http_socket, path) for one in asked))
+        by_number = {one.number: answer for one, answer in zip(asked, answers, strict=True)}
+        done(self._metrics(by_number) if path == "/metrics" else self._ready(by_number))
+
+    def _metrics(self, answers: dict[int, bytes]) -> Answer:
+        texts = {number: answer.decode("utf-8", "replace") for number, answer in answers.items()}
+        return Answer(HTTPStatus.OK, METRICS_TYPE, (piece.encode() for piece in self._pieces(texts)))
+
+    def _pieces(self, texts: dict[int, str]) -> Iterator[str]:
+        yield from merged.expositions(texts)
+        for family, samples in self._own():
+            yield "".join(lines(family, samples))
+
+    def _own(self) -> Iterator[tuple[Described, Samples]]:
+        """What only the supervisor knows."""
+        workers = self._crew.workers
+        yield WORKER_INFO, [((str(one.number), one.state), 1) for one in workers]
+        yield STARTS, [((str(one.number),), one.starts) for one in workers]
+        yield ABSENCE, [((str(one.number),), one.last_absence_s) for one in workers]
+
+    def _ready(self, answers: dict[int, bytes]) -> Answer:
+        workers: dict[int, merged.Said] = {}
+        for one in self._crew.workers:
+            reason = one.why_not_ready
+            unready = merged.Said(ready=False, reasons=[reason or "it does not answer"])
+            workers[one.number] = merged.said(answers[one.number]) if one.number in answers else unready
+        found = merged.readiness(self._crew.phase.value, workers)
+        return json_answer(HTTPStatus.OK if found["ready"] else HTTPStatus.SERVICE_UNAVAILABLE, found)
+
+
+async def ask(path_of_socket: str, path: str) -> bytes:
+    """What a worker answers, without its head; nothing if it does not."""
+    try:
+        async with asyncio.timeout(ANSWERS_WITHIN_S):
+            reader, writer = await asyncio.open_unix_connection(path_of_socket)
+            try:
+                writer.write(f"GET {path} HTTP/1.0\r\n\r\n".encode("ascii"))
+                answer = await reader.read()
+            finally:
+                writer.close()
+    except (OSError, TimeoutError) as error:
+        log.warning("a worker does not answer %s at %s: %s", path, path_of_socket, error)
+        return b""
+    return answer.partition(b"\r\n\r\n")[2]

@@ -1,0 +1,136 @@
+"""One worker's process: `python -m horolog.broker.workers.worker NUMBER DESCRIPTOR`, which only the supervisor runs.
+
+The number is for people who look at processes; the descriptor is the link's, and all else comes over it.
+"""
+
+from horolog.broker import interrupts
+
+if __name__ == "__main__":  # also while the rest is imported
+    interrupts.own_process()
+
+import asyncio
+import ctypes
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from horolog.broker import app
+from horolog.broker.clock import SystemClock
+from horolog.broker.log.manager import DataFolderError
+from horolog.broker.log.storage import RealStorage, StorageFault
+from horolog.broker.network.descriptors import raise_limit
+from horolog.broker.observability.logs import LogSetup
+from horolog.broker.serve import EXIT_BAD_SETTINGS
+from horolog.broker.setting_types import SettingsError
+from horolog.broker.settings import Layers, Settings, from_layers
+from horolog.broker.workers.link import WorkerLink, receive_orders
+from horolog.broker.workers.worker_context import WorkerContext
+from horolog.protocol.records.walk import IS_COMPILED
+
+log = logging.getLogger(__name__)
+
+PR_SET_PDEATHSIG = 1
+
+
+class Orders:
+    """What the supervisor has sent."""
+
+    def __init__(self, sent: Mapping[str, Any]) -> None:
+        self.context = WorkerContext.from_json(sent["context"])
+        self.settings: Settings = from_layers(Layers(static=sent["settings"]))
+        self.data_dirs: list[str] = sent["data_dirs"]
+        self.locks: list[int] = sent["locks"]
+
+    def __repr__(self) -> str:
+        return f"<Orders for {self.context}>"
+
+
+class ToSupervisor:
+    """Tells the supervisor how far the broker is."""
+
+    def __init__(self, link: WorkerLink) -> None:
+        self._link = link
+
+    def ready(self, broker: app.Broker) -> None:  # noqa: ARG002 - that it is, says it all
+        self._link.ready()
+
+    def stopping(self) -> None:
+        self._link.stopping()
+
+
+def end_with_supervisor() -> None:
+    """Have the system kill this process when the supervisor dies, where the system can (Linux). The link's end tells it as well."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def run(orders: Orders, connected: socket.socket) -> int:
+    """Run the broker until the supervisor wants it to end; the exit code."""
+    logs = LogSetup(orders.settings, sys.stderr, worker=orders.context.number)
+    if orders.context.is_first:
+        log.info("the hot path is %s", "compiled" if IS_COMPILED else "plain Python")
+    raise_limit()
+    loop = app.new_event_loop()
+    try:
+        return loop.run_until_complete(_reported(orders, connected, logs))
+    finally:
+        loop.close()
+        interrupts.ignore()
+        logs.close()
+
+
+async def _reported(orders: Orders, connected: socket.socket, logs: LogSetup) -> int:
+    """Whatever keeps the broker from starting is said by the supervisor, once for all workers."""
+    link = WorkerLink(orders.context.node, asyncio.get_running_loop())
+    await link.connect(connected)
+    try:
+        await _serve(orders, link, logs)
+    except SettingsError as error:
+        link.failed(str(error), EXIT_BAD_SETTINGS)
+        return EXIT_BAD_SETTINGS
+    except (DataFolderError, StorageFault, OSError) as error:
+        link.failed(str(error), app.EXIT_CANNOT_START)
+        return app.EXIT_CANNOT_START
+    finally:
+        await link.close()
+    return app.EXIT_OK
+
+
+async def _serve(orders: Orders, link: WorkerLink, logs: LogSetup) -> None:
+    context = orders.context
+    stopped = asyncio.Event()
+    link.on_lost = stopped.set
+    storage, clock = RealStorage(), SystemClock()
+    if context.is_first:
+        settling = import_module("horolog.broker.workers.settling")
+        settling.settle(storage, orders.data_dirs, clock, orders.settings, context.nodes)
+        link.settled()
+    await link.go()
+    loop = asyncio.get_running_loop()
+    broker = app.Broker(orders.settings, clock, storage, orders.data_dirs, loop, worker=context, link=link)
+    await app.serve(broker, logs, ToSupervisor(link), stopped)
+
+
+def main(arguments: Sequence[str]) -> int:
+    _, descriptor = arguments
+    end_with_supervisor()
+    connected = socket.socket(fileno=int(descriptor))
+    try:
+        sent = receive_orders(connected)
+    except ConnectionError:
+        return app.EXIT_CANNOT_START
+    orders = Orders(sent)
+    for inherited in (connected.fileno(), *orders.locks):
+        os.set_inheritable(inherited, False)
+    connected.setblocking(False)
+    return run(orders, connected)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

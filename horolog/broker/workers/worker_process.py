@@ -1,0 +1,202 @@
+"""One worker as the supervisor has it: its process, and those that follow it under the same number when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from horolog.broker.observability.phase import Phase
+from horolog.broker.workers.ends import MOST_ENDS, WITHIN_S, Ends
+from horolog.broker.workers.tether import ASK_EVERY_S, MOST_UNANSWERED, Tether
+from horolog.broker.workers.worker_context import http_socket
+
+log = logging.getLogger(__name__)
+
+DOWN = "down"
+MODULE = "horolog.broker.workers.worker"
+NOT_FOR_WORKERS = ("NOTIFY_SOCKET",)
+"""Variables that speak to the one process that systemd has started."""
+
+
+class Ending(NamedTuple):
+    """How a worker's process has ended."""
+
+    code: int
+    """As Python tells it: below zero the signal's number."""
+    message: str | None = None
+    """What it has said of itself: why it could not start."""
+
+    def __str__(self) -> str:
+        """What follows its name in a sentence."""
+        if self.message is not None:
+            return f"could not start: {self.message}"
+        return f"was ended by {signal.Signals(-self.code).name}" if self.code < 0 else f"has ended with {self.code}"
+
+
+class Crew(Protocol):
+    """Who is told what becomes of a worker."""
+
+    def settled(self) -> None: ...
+    def is_ready(self, worker: WorkerProcess) -> None: ...
+    def is_leaving(self, worker: WorkerProcess) -> None: ...
+    def has_ended(self, worker: WorkerProcess, ending: Ending) -> None: ...
+    def journal(self, worker: WorkerProcess, number: int) -> None: ...
+    def applied(self, worker: WorkerProcess, number: int) -> None: ...
+
+
+Command = Callable[[int, int], Sequence[str]]
+"""What runs as a worker, by its number and the descriptor of its link."""
+
+
+def command_of(number: int, descriptor: int) -> list[str]:
+    """Python as it runs here. A folder that happens to be the current one gives no modules, unless this program came from there."""
+    safely = [] if str(Path(__file__).parents[3]) == str(Path.cwd()) else ["-P"]
+    return [sys.executable, *safely, "-m", MODULE, str(number), str(descriptor)]
+
+
+class WorkerProcess:
+    """From the first start to the last end; `phase` is None while it is down for good."""
+
+    def __init__(
+        self, number: int, node: int, sockets: str, crew: Crew, monotonic: Callable[[], float], command: Command
+    ) -> None:
+        self.number = number
+        self.node = node
+        self.starts = 0
+        self.last_absence_s = 0.0
+        self.phase: Phase | None = Phase.STARTING
+        self.tether: Tether | None = None
+        self.http_socket = http_socket(sockets, node)
+        self._crew = crew
+        self._monotonic = monotonic
+        self._command = command
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ends = Ends()
+        self._left_s: float | None = None
+        self._last: Ending | None = None
+        self._failure: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<WorkerProcess {self.number}, node {self.node}: {self.state}>"
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    @property
+    def state(self) -> str:
+        return DOWN if self.phase is None else self.phase.value
+
+    @property
+    def why_not_ready(self) -> str | None:
+        """As far as it is known here: one that is ready may know of reasons itself."""
+        if self.phase is Phase.READY:
+            return None
+        if self.phase is None:
+            return f"it stays down, for it has ended {MOST_ENDS} times in {WITHIN_S:.0f} s; it {self._last}"
+        return f"it is {self.state}"
+
+    # -- its life
+
+    async def start(self, orders: Mapping[str, Any], inherited: Sequence[int], *, may_go: bool) -> None:
+        """Start a process that inherits these descriptors; `may_go`: the folder is settled. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        environ = {name: value for name, value in os.environ.items() if name not in NOT_FOR_WORKERS}
+        try:
+            with theirs:
+                self._process = subprocess.Popen(  # noqa: S603, ASYNC220 - our own program, and it is not waited for
+                    self._command(self.number, theirs.fileno()),
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=(theirs.fileno(), *inherited),
+                    env=environ,
+                )
+        except OSError:
+            ours.close()
+            raise
+        self.starts += 1
+        self.phase, self._failure = Phase.STARTING, None
+        ours.setblocking(False)
+        self.tether = Tether(self)
+        await self.tether.connect(ours, loop)
+        self.tether.begin(orders)
+        if may_go:
+            self.tether.go()
+
+    def stop(self) -> None:
+        """Have it end: at once while it starts, else when everything is written and answered."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGTERM)
+
+    def look(self) -> None:
+        """End it if it has not answered for too long. Starts take as long as they take, and so do ends."""
+        if self.phase is Phase.READY and self.tether is not None and self.tether.is_silent():
+            seconds = MOST_UNANSWERED * ASK_EVERY_S
+            log.error("worker %s does not answer for %.0f s: its process is killed", self.number, seconds)
+            self.kill()
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
+    def reap(self) -> None:
+        """Its process may have ended. What it has said before is heard first."""
+        if self._process is not None and self.tether is None and self._process.poll() is not None:
+            ending = Ending(self._process.returncode, self._failure)
+            self._process = None
+            self._left_s = self._left_s or self._monotonic()
+            self._crew.has_ended(self, ending)
+
+    def may_start_again(self, ending: Ending) -> bool:
+        """Count its end; one that has ended too often is down from now on."""
+        self._last = ending
+        if not self._ends.one_more(self._monotonic()):
+            self.phase = None
+        return self.phase is not None
+
+    # -- what it says
+
+    def settled(self) -> None:
+        self._crew.settled()
+
+    def ready(self) -> None:
+        self.phase = Phase.READY
+        if self._left_s is not None:
+            self.last_absence_s = self._monotonic() - self._left_s
+            self._left_s = None
+        self._crew.is_ready(self)
+
+    def failed(self, message: str, code: int) -> None:  # noqa: ARG002 - its process ends with the code
+        self._failure = message
+
+    def stopping(self) -> None:
+        self._leave()
+        self._crew.is_leaving(self)
+
+    def journal(self, number: int) -> None:
+        self._crew.journal(self, number)
+
+    def applied(self, number: int) -> None:
+        self._crew.applied(self, number)
+
+    def gone(self) -> None:
+        """Its link has ended, which it does when the process ends."""
+        self.tether = None
+        was_ready = self.phase is Phase.READY
+        self._leave()
+        if was_ready:
+            self._crew.is_leaving(self)
+        self.reap()
+
+    def _leave(self) -> None:
+        if self.phase is Phase.READY:
+            self._left_s = self._monotonic()
+        self.phase = Phase.STOPPING

@@ -1,0 +1,30 @@
+"""Asks an HTTP server of ours one thing, and waits for what it does."""
+
+import asyncio
+
+
+async def exchange(port, request):
+    """Status, head and body of the answer to these bytes; status 0 if there is none."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(request)
+        async with asyncio.timeout(10):
+            answer = await reader.read()
+    finally:
+        writer.close()
+        await writer.wait_closed()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    status = int(head.split()[1]) if head else 0
+    return status, head.decode(), body.decode()
+
+
+async def get(port, path):
+    return await exchange(port, f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+
+
+async def eventually(holds):
+    for _ in range(500):
+        if holds():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("not within five seconds")

@@ -1,0 +1,40 @@
+"""A broker of several workers as processes of their own: who they are, and what becomes of them."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.broker_process import BrokerProcess
+
+SOON_S = 30.0
+
+
+def until(true: Callable[[], object], within_s: float = SOON_S, what: str = "") -> float:
+    """Wait until something holds; for how long that was."""
+    began = time.monotonic()
+    while not true():
+        assert time.monotonic() < began + within_s, what or "not in time"
+        time.sleep(0.005)
+    return time.monotonic() - began
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def workers_of(broker: BrokerProcess) -> dict[int, int]:
+    """The workers' process ids by their numbers."""
+    children = Path(f"/proc/{broker.pid}/task/{broker.pid}/children").read_text().split()
+    found = {}
+    for child in children:
+        words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+        if b"horolog.broker.workers.worker" in words:
+            found[int(words[words.index(b"horolog.broker.workers.worker") + 1])] = int(child)
+    return found
+
+
+def resident_mib(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096 / 2**20

@@ -1,0 +1,199 @@
+"""The HTTP server bounds what a peer may do, and answers now or later."""
+
+import asyncio
+import contextlib
+from contextlib import asynccontextmanager
+
+import pytest
+
+from horolog.broker.observability import http_server
+from tests.support.http_asking import eventually, exchange, get
+from tests.support.memory_broker import MemoryBroker
+
+
+@asynccontextmanager
+async def running(**settings):
+    async with MemoryBroker(horolog_http_listen="127.0.0.1:0", **settings) as machine:
+        yield machine.broker
+
+
+async def test_head_has_no_body():
+    async with running() as broker:
+        status, head, body = await exchange(broker.metrics_server.port, b"HEAD /health HTTP/1.0\r\n\r\n")
+        assert (status, body) == (200, "")
+        assert "application/json" in head
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"POST /metrics HTTP/1.1\r\n\r\n", 405),
+        (b"GET /nothing HTTP/1.1\r\n\r\n", 404),
+        (b"GET /../etc/passwd HTTP/1.1\r\n\r\n", 404),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
+        (b"hello\n\n", 400),
+        (b"GET http://x/metrics HTTP/1.1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nX: " + b"x" * http_server.MAX_HEAD_BYTES + b"\r\n", 431),
+    ],
+)
+async def test_what_is_no_request_of_ours(request_bytes, status):
+    async with running() as broker:
+        assert (await exchange(broker.metrics_server.port, request_bytes))[0] == status
+
+
+async def test_a_slow_peer_is_dropped(monkeypatch):
+    monkeypatch.setattr(http_server, "HEAD_TIMEOUT_S", 0.05)
+    async with running() as broker:
+        assert (await exchange(broker.metrics_server.port, b"GET /metr"))[0] == 0
+        assert not broker.metrics_server.connections
+
+
+@pytest.mark.parametrize(("bound", "most"), [("MAX_CONNECTIONS", 3), ("MAX_PER_ADDRESS", 3)])
+async def test_the_newest_connection_is_taken_in_for_the_oldest_without_a_request(bound, most, monkeypatch):
+    monkeypatch.setattr(http_server, bound, most)
+    async with running() as broker:
+        held = [await asyncio.open_connection("127.0.0.1", broker.metrics_server.port) for _ in range(most)]
+        await eventually(lambda: len(broker.metrics_server.connections) == most)
+        for _ in range(2 * most):
+            assert (await get(broker.metrics_server.port, "/health"))[0] == 200
+            assert len(broker.metrics_server.connections) <= most
+        with contextlib.suppress(ConnectionError):
+            assert await held[0][0].read() == b""
+        assert not held[-1][0].at_eof(), "the newest of them is still waited for"
+        for _, writer in held:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+
+async def test_peers_that_never_read_their_answer_make_room_as_well(monkeypatch):
+    monkeypatch.setattr(http_server, "MAX_PER_ADDRESS", 2)
+    async with running() as broker:
+        broker.metrics_server.answer = lambda path: http_server.Answer(
+            http_server.HTTPStatus.OK, http_server.TEXT_TYPE, [b"x" * 1_000_000] * (1 if path == "/health" else 100)
+        )
+        held = [await asyncio.open_connection("127.0.0.1", broker.metrics_server.port) for _ in range(2)]
+        for _, writer in held:
+            writer.write(b"GET /endless HTTP/1.1\r\n\r\n")
+        await eventually(lambda: all(one.is_answered for one in broker.metrics_server.connections))
+        assert (await get(broker.metrics_server.port, "/health"))[0] == 200
+        for _, writer in held:
+            writer.transport.abort()
+
+
+class Wire:
+    """A transport that keeps written bytes, and may be full."""
+
+    def __init__(self):
+        self.data = b""
+        self.ended = None
+
+    def write(self, data):
+        self.data += data
+
+    def close(self):
+        self.ended = "closed"
+
+    def abort(self):
+        self.ended = "aborted"
+
+    def get_extra_info(self, name):
+        return {"peername": ("127.0.0.1", 5)}[name]
+
+
+class TestOneConnection:
+    @pytest.fixture
+    async def server(self):
+        async with running() as broker:
+            yield broker.metrics_server
+
+    @pytest.fixture
+    def wire(self):
+        return Wire()
+
+    @pytest.fixture
+    async def connection(self, server, wire):
+        connection = http_server.HttpConnection(server, asyncio.get_running_loop())
+        connection.connection_made(wire)
+        yield connection
+        connection.connection_lost(None)
+
+    async def test_the_request_may_come_in_pieces_and_nothing_behind_it_is_read(self, connection, wire):
+        for piece in (b"GET /hea", b"lth HTTP/1.1\r\n", b"\r\n"):
+            assert wire.data == b""
+            connection.data_received(piece)
+        connection.data_received(b"GET / HTTP/1.1\r\n\r\n")
+        await eventually(lambda: wire.ended)
+        assert (wire.data.count(b"HTTP/1.1 200"), wire.ended) == (1, "closed")
+
+    async def test_a_peer_that_does_not_read_is_not_written_to(self, connection, wire):
+        connection.pause_writing()
+        connection.data_received(b"GET /metrics HTTP/1.1\r\n\r\n")
+        await asyncio.sleep(0)
+        head = wire.data
+        assert head.endswith(b"\r\n\r\n")
+        connection.resume_writing()
+        await eventually(lambda: wire.ended)
+        assert len(wire.data) > len(head)
+
+    async def test_an_answer_that_breaks_off_ends_the_connection(self, connection, server, wire, monkeypatch, caplog):
+        def broken():
+            yield b"half"
+            raise RuntimeError("no figures")
+
+        monkeypatch.setattr(
+            server, "answer", lambda path: http_server.Answer(http_server.HTTPStatus.OK, "text/plain", broken())
+        )
+        connection.data_received(b"GET / HTTP/1.1\r\n\r\n")
+        await eventually(lambda: wire.ended)
+        assert wire.ended == "aborted"
+        assert "broke off" in caplog.text
+
+    async def test_a_peer_that_is_gone_is_not_answered(self, connection, server, wire):
+        connection.connection_lost(None)
+        connection.data_received(b"GET /health HTTP/1.1\r\n\r\n")
+        connection.close()
+        assert (wire.data, wire.ended) == (b"", None)
+        assert connection not in server.connections
+
+    async def test_a_server_shows_how_many_watch(self, connection, server):
+        assert repr(server) == f"<MetricsServer on port {server.port}, 1 connections>"
+
+
+class Later(http_server.HttpServer):
+    """Answers when it is told to."""
+
+    def __init__(self, loop):
+        super().__init__(loop)
+        self.asked = []
+
+    def respond(self, path, done):
+        self.asked.append((path, done))
+
+
+async def test_an_answer_may_come_later():
+    server = Later(asyncio.get_running_loop())
+    await server.start("127.0.0.1", 0)
+    asking = asyncio.create_task(get(server.port, "/slow?x"))
+    await eventually(lambda: server.asked)
+    ((path, done),) = server.asked
+    assert (path, asking.done()) == ("/slow", False)
+    done(http_server.json_answer(http_server.HTTPStatus.OK, [1]))
+    assert (await asking)[::2] == (200, "[1]\n")
+    server.stop()
+
+
+async def test_an_answer_that_does_not_come_in_time_ends_the_connection(monkeypatch):
+    monkeypatch.setattr(http_server, "ANSWER_TIMEOUT_S", 0.05)
+    server = Later(asyncio.get_running_loop())
+    await server.start("127.0.0.1", 0)
+    with contextlib.suppress(ConnectionError):
+        assert (await get(server.port, "/never"))[0] == 0
+    await eventually(lambda: not server.connections)
+    ((_, done),) = server.asked
+    done(http_server.failure(http_server.HTTPStatus.NOT_FOUND))
+    server.stop()
+
+
+async def test_a_server_that_never_began_is_stopped_without_harm():
+    Later(asyncio.get_running_loop()).stop()

@@ -1,0 +1,34 @@
+"""What is said of the settings when a broker starts."""
+
+import logging
+
+from horolog.broker.settings import load
+from horolog.broker.start_notes import notes
+
+
+def said(given, warnings=()):
+    return list(notes(load(None, {}, given)[0], warnings))
+
+
+def test_nothing_where_nothing_is_odd():
+    assert said({}) == []
+
+
+def test_warnings_of_reading_come_first_and_old_names_behind_them():
+    levels, texts = zip(*said({"port": "9092", "host.name": "127.0.0.1"}, ["odd"]), strict=True)
+    assert texts[0] == "odd"
+    assert "Kafka 0.10 is used" in texts[1]
+    assert set(levels) == {logging.WARNING}
+
+
+def test_listeners_that_are_not_opened_and_those_that_are_open_to_others():
+    found = said(
+        {
+            "listeners": "PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        }
+    )
+    assert found[0] == (logging.INFO, "listener CONTROLLER://:9093 is not opened: there is no controller here")
+    assert found[1][0] == logging.WARNING
+    assert "there is no authentication" in found[1][1]

@@ -1,0 +1,46 @@
+"""Of what all workers share each has its part."""
+
+import pytest
+
+from horolog.broker.setting_types import INT32_MAX
+from horolog.broker.settings import load
+from horolog.broker.workers.divided_settings import DIVIDED, divided
+
+
+def settings(**given):
+    return load(None, {}, {key.replace("_", "."): value for key, value in given.items()})[0]
+
+
+def test_one_process_has_all():
+    whole = settings()
+    assert divided(whole, 1) is whole
+
+
+@pytest.mark.parametrize("key", DIVIDED)
+def test_parts_together_are_the_whole(key):
+    whole = settings(**{key: str(12 * 2**20)})
+    assert divided(whole, 3).value(key) == 4 * 2**20
+
+
+def test_parts_are_rounded_up_and_none_is_nothing():
+    part = divided(settings(max_connections="10", max_connections_per_ip="1"), 4)
+    assert (part.max_connections, part.max_connections_per_ip) == (3, 1)
+
+
+def test_bounds_that_are_none_stay_none():
+    part = divided(settings(queued_max_request_bytes="-1", horolog_fetch_waiting_max_bytes="0"), 4)
+    assert (part.queued_max_request_bytes, part.horolog_fetch_waiting_max_bytes) == (-1, 0)
+    assert part.max_connections == -(-INT32_MAX // 4)
+
+
+def test_a_cleaner_has_as_much_memory_as_it_needs_at_least():
+    assert divided(settings(log_cleaner_dedupe_buffer_size=str(2**21)), 4).log_cleaner_dedupe_buffer_size == 2**20
+
+
+def test_bounds_of_single_addresses_are_divided_too():
+    given = settings(max_connections_per_ip_overrides="10.0.0.1:9,::1:4,nonsense")
+    assert divided(given, 4).max_connections_per_ip_overrides == ("10.0.0.1:3", "::1:1", "nonsense")
+
+
+def test_what_clients_are_told_stays_whole():
+    assert divided(settings(max_connections="10"), 2).entry("max.connections").synonyms[0].value == "10"

@@ -1,0 +1,82 @@
+"""The supervisor's end of a link: each word is a call, and silence is counted in questions."""
+
+import asyncio
+import json
+import socket
+
+import pytest
+
+from horolog.broker.workers.link import encode
+from horolog.broker.workers.tether import MOST_UNANSWERED, Tether
+from tests.support.http_asking import eventually as until
+
+
+class Heard:
+    """Keeps the calls."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __getattr__(self, name):
+        return lambda *values: self.calls.append((name, *values))
+
+    def __repr__(self):
+        return "worker 2"
+
+
+@pytest.fixture
+async def ends():
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    heard = Heard()
+    tether = Tether(heard)
+    await tether.connect(ours, asyncio.get_running_loop())
+    reader, writer = await asyncio.open_connection(sock=theirs)
+    yield tether, heard, reader, writer
+    writer.close()
+    tether.connection_lost(None)
+
+
+async def test_what_a_worker_says_becomes_calls(ends):
+    _, heard, _, writer = ends
+    said = [("settled",), ("ready",), ("failed", "no", 2), ("stopping",), ("journal", 7), ("applied", 8)]
+    writer.write(b"".join(encode(*one) for one in said))
+    writer.close()
+    await until(lambda: len(heard.calls) == 7)
+    assert heard.calls == [*said, ("gone",)]
+
+
+async def test_what_the_supervisor_says_arrives(ends):
+    tether, _, reader, _ = ends
+    tether.begin({"a": 1})
+    tether.go()
+    tether.live(frozenset({3, 2}))
+    tether.journal(7)
+    tether.applied(3, 7)
+    async with asyncio.timeout(5):
+        lines = [json.loads(await reader.readline()) for _ in range(5)]
+    assert lines == [["begin", {"a": 1}], ["go"], ["live", [2, 3]], ["journal", 7], ["applied", 3, 7]]
+
+
+async def test_silence_is_counted_in_questions(ends):
+    tether, _, _, writer = ends
+    for _ in range(MOST_UNANSWERED):
+        assert not tether.is_silent()
+    assert tether.is_silent()
+    assert repr(tether) == f"<Tether of worker 2, {MOST_UNANSWERED} unanswered>"
+    writer.write(encode("pong"))
+    await until(lambda: ", 0 unanswered" in repr(tether))
+    assert not tether.is_silent()
+
+
+async def test_nobody_is_told_anything_when_the_worker_has_gone(ends):
+    tether, heard, _, writer = ends
+    writer.close()
+    await until(lambda: heard.calls == [("gone",)])
+    tether.go()
+    assert not tether.is_silent()
+
+
+async def test_a_word_that_it_does_not_know_is_a_fault_of_ours(ends):
+    with pytest.raises(ValueError, match="says sing"):
+        ends[0].data_received(encode("sing"))

@@ -1,0 +1,118 @@
+"""The supervisor answers for all workers: figures with their numbers, and why they are not ready."""
+
+import asyncio
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from horolog.broker.observability.http_server import Answer, HttpServer, HTTPStatus, json_answer
+from horolog.broker.observability.phase import Phase
+from horolog.broker.workers import watching
+from horolog.broker.workers.watching import FAMILIES, WorkersServer, ask
+from tests.support.http_asking import eventually, get
+
+
+class Worker(HttpServer):
+    """What a worker answers, and what the supervisor knows of it."""
+
+    def __init__(self, number, folder, *, reasons=(), why_not_ready=None):
+        super().__init__(asyncio.get_running_loop())
+        self.number = number
+        self.starts = 1
+        self.last_absence_s = 0.25
+        self.http_socket = f"{folder}/{number}.http"
+        self.reasons = list(reasons)
+        self.why_not_ready = why_not_ready
+
+    @property
+    def state(self):
+        return "ready" if self.why_not_ready is None else "starting"
+
+    def respond(self, path, done):
+        if path == "/metrics":
+            text = f"# HELP horolog_stores Stores.\n# TYPE horolog_stores gauge\nhorolog_stores {self.number}\n"
+            done(Answer(HTTPStatus.OK, "text/plain", [text.encode()]))
+        else:
+            ready = {"ready": not self.reasons, "phase": "ready", "reasons": self.reasons, "warnings": ["open"]}
+            done(json_answer(HTTPStatus.OK, ready))
+
+
+@pytest.fixture
+async def crew(tmp_path):
+    workers = [Worker(1, tmp_path), Worker(2, tmp_path)]
+    for worker in workers:
+        await worker.start_unix(worker.http_socket)
+    crew = SimpleNamespace(phase=Phase.READY, workers=workers)
+    crew.server = WorkersServer(crew, asyncio.get_running_loop())
+    await crew.server.start("127.0.0.1", 0)
+    yield crew
+    for one in (crew.server, *workers):
+        one.stop()
+
+
+async def asked(crew, path):
+    status, _, body = await get(crew.server.port, path)
+    return status, body
+
+
+async def test_figures_of_all_and_of_the_supervisor(crew):
+    status, body = await asked(crew, "/metrics")
+    assert status == 200
+    assert 'horolog_stores{worker="1"} 1\nhorolog_stores{worker="2"} 2\n' in body
+    assert 'horolog_worker_info{worker="2",state="ready"} 1' in body
+    assert 'horolog_worker_starts_total{worker="1"} 1' in body
+    assert 'horolog_worker_last_absence_seconds{worker="1"} 0.25' in body
+    assert all(f"# TYPE {family.shown} " in body for family in FAMILIES)
+
+
+async def test_ready_if_all_are(crew):
+    status, body = await asked(crew, "/ready")
+    assert (status, json.loads(body)) == (200, {"ready": True, "phase": "ready", "reasons": [], "warnings": ["open"]})
+
+
+async def test_reasons_of_a_worker_and_of_the_supervisor(crew):
+    crew.workers[0].reasons.append("no disk")
+    crew.workers[1].why_not_ready = "it is starting"
+    status, body = await asked(crew, "/ready")
+    assert (status, json.loads(body)["reasons"]) == (503, ["worker 1: no disk", "worker 2: it is starting"])
+    status, body = await asked(crew, "/metrics")
+    assert 'worker="1"} 1' in body
+    assert 'horolog_stores{worker="2"}' not in body
+    assert 'horolog_worker_info{worker="2",state="starting"} 1' in body
+
+
+async def test_a_worker_that_does_not_answer_is_not_ready(crew, monkeypatch, caplog):
+    monkeypatch.setattr(watching, "ANSWERS_WITHIN_S", 0.05)
+    crew.workers[1].respond = lambda path, done: None
+    status, body = await asked(crew, "/ready")
+    assert (status, json.loads(body)["reasons"]) == (503, ["worker 2: it does not answer"])
+    assert "does not answer /ready" in caplog.text
+
+
+async def test_a_worker_without_a_socket_says_nothing(tmp_path):
+    assert await ask(f"{tmp_path}/none", "/ready") == b""
+
+
+async def test_health_asks_nobody(crew):
+    for worker in crew.workers:
+        worker.stop()
+    status, body = await asked(crew, "/health")
+    told = json.loads(body)
+    assert (status, told["alive"], told["phase"]) == (200, True, "ready")
+    assert told["workers"] == {"1": "ready", "2": "ready"}
+
+
+async def test_index_and_strangers(crew):
+    status, body = await asked(crew, "/")
+    assert (status, {"/metrics", "/health", "/ready"} <= set(body.split())) == (200, True)
+    assert (await asked(crew, "/nothing"))[0] == 404
+
+
+async def test_a_stop_waits_for_no_worker(crew):
+    crew.workers[1].respond = lambda path, done: None
+    asking = asyncio.create_task(asked(crew, "/ready"))
+    await eventually(lambda: crew.server._asking)
+    crew.server.stop()
+    await asyncio.gather(asking, return_exceptions=True)
+    await eventually(lambda: not crew.server._asking)
