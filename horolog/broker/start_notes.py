@@ -1,4 +1,4 @@
-"""What is said of the settings when a broker starts, one process or several: warnings, and what is left out."""
+"""Notes on the settings that are logged when a broker starts, as one process or several: warnings, and listeners that stay closed."""
 
 import logging
 from collections.abc import Iterable, Iterator

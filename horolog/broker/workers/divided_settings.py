@@ -39,7 +39,7 @@ def _part(settings: Settings, key: str, workers: int) -> int:
 
 
 def _part_of_address(text: str, workers: int) -> str:
-    """ADDRESS:COUNT; what is none stays as it is, and is refused where it is used."""
+    """ADDRESS:COUNT; any other text stays as it is, and is refused where it is used."""
     address, colon, count = text.rpartition(":")
     return f"{address}{colon}{_rounded_up(int(count), workers)}" if count.strip().isdigit() else text
 

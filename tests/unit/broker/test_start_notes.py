@@ -1,4 +1,4 @@
-"""What is said of the settings when a broker starts."""
+"""The notes on the settings when a broker starts."""
 
 import logging
 
