@@ -123,6 +123,9 @@ class Listener:
         self._connections[connection] = self._clock.monotonic()
         if self._is_stopping:
             return "the broker stops"
+        return self._refusal(connection)
+
+    def _refusal(self, connection: SocketTransport) -> str | None:
         return self._limits.admission.enter(connection.conversation.peer_host)
 
     def tune(self, connected: socket.socket) -> None:

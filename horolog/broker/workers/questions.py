@@ -1,0 +1,118 @@
+"""What one broker asks another over one connection, without a socket and without a clock: requests become frames, frames become answers.
+
+Requests are pipelined: the other broker serves them in their order. An answer finds who waits for it by its correlation id. Nobody waits
+any more for one that was given up: its answer is dropped when it comes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import cache
+from struct import Struct
+from typing import NamedTuple
+
+from horolog.protocol.apis import API, Api
+from horolog.protocol.compile import decoder, encoder
+from horolog.protocol.errors import DecodeError, FrameError
+from horolog.protocol.framing import SIZE_BYTES, FrameReader
+from horolog.protocol.primitives import Buffer
+from horolog.protocol.wire import Message
+
+log = logging.getLogger(__name__)
+
+Done = Callable[[Message | None], None]
+"""Told the answer, or None where there will be none."""
+
+MAX_ANSWER_BYTES = 100 * 1024 * 1024
+LARGEST_NUMBER = 2**31 - 1
+
+_HEAD = Struct(">ihhih")  # size, key, version, correlation id, length of the client id
+_CORRELATION = Struct(">i")
+_CLIENT_ID = b"peer"
+
+
+class _Waiting(NamedTuple):
+    """Who waits for an answer, and how that is read."""
+
+    done: Done
+    api: Api
+    version: int
+
+
+class Questions:
+    """The asking end of one connection."""
+
+    def __init__(self) -> None:
+        self._reader = FrameReader(MAX_ANSWER_BYTES)
+        self._waiting: dict[int, _Waiting] = {}
+        self._last_number = 0
+
+    def __repr__(self) -> str:
+        return f"<Questions: {len(self)} wait for their answers>"
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, request: Message, version: int, done: Done) -> tuple[int, bytes]:
+        """The number of a question, and the frame to be sent; `done` is told once."""
+        api = _api_of(type(request))
+        number = self._last_number = self._last_number % LARGEST_NUMBER + 1
+        parts: list[Buffer] = []
+        encoder(type(request), version)(request, parts)
+        tags = b"\0" if version >= api.flexible_from else b""
+        size = _HEAD.size - SIZE_BYTES + len(_CLIENT_ID) + len(tags) + sum(map(len, parts))
+        head = _HEAD.pack(size, api.key, version, number, len(_CLIENT_ID))
+        self._waiting[number] = _Waiting(done, api, version)
+        return number, b"".join((head, _CLIENT_ID, tags, *parts))
+
+    def receive(self, data: bytes) -> None:
+        """Bytes have come: tell those whose answers are whole now. Raises ProtocolError where the bytes are no answers."""
+        try:
+            frames = self._reader.feed(data)
+        except FrameError as error:
+            self._tell_all(error.frames)
+            raise
+        self._tell_all(frames)
+
+    def _tell_all(self, frames: list[memoryview]) -> None:
+        for frame in frames:
+            if len(frame) < _CORRELATION.size:
+                raise DecodeError("an answer without a correlation id")
+            waiting = self._waiting.pop(_CORRELATION.unpack_from(frame)[0], None)
+            if waiting is None:
+                continue  # it was given up
+            start = _CORRELATION.size + waiting.api.response_header_version(waiting.version)  # no broker sends tags there
+            try:
+                answer, _ = decoder(waiting.api.response, waiting.version)(frame, start)
+            except DecodeError:
+                _tell(waiting.done, None)
+                raise
+            _tell(waiting.done, answer)
+
+    def give_up(self, number: int) -> None:
+        """It has taken too long."""
+        waiting = self._waiting.pop(number, None)
+        if waiting is not None:
+            log.warning("%s was not answered in time", waiting.api.name)
+            _tell(waiting.done, None)
+
+    def lose(self) -> None:
+        """The connection has ended: nothing that was asked is answered, and the next one begins with nothing."""
+        self._reader = FrameReader(MAX_ANSWER_BYTES)
+        lost, self._waiting = self._waiting, {}
+        for waiting in lost.values():
+            _tell(waiting.done, None)
+
+
+def _tell(done: Done, answer: Message | None) -> None:
+    """One who fails at an answer keeps nobody else from theirs."""
+    try:
+        done(answer)
+    except Exception:
+        log.exception("what another broker answered could not be acted on")
+
+
+@cache
+def _api_of(request: type[Message]) -> Api:
+    return next(api for api in API.values() if api.name + "Request" == request.__name__)

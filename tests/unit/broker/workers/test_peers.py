@@ -1,0 +1,202 @@
+"""Brokers that ask each other over real Unix sockets: opened when needed, lost, given up, opened again; nobody waits in vain."""
+
+import asyncio
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from horolog.broker.app import new_event_loop
+from horolog.broker.network.peer_listener import PeerListener
+from horolog.broker.workers import peers as module
+from horolog.broker.workers.peers import SocketPeers, socket_path
+from horolog.protocol.messages.transactions import (
+    DescribeTransactionsRequest,
+    ListTransactionsRequest,
+    WriteTxnMarkersRequest,
+)
+from tests.support.memory_broker import MemoryBroker
+
+NODE = 2
+SOON_S = 5.0
+
+
+@pytest.fixture(params=["uvloop", "asyncio"])
+def event_loop_policy(request):
+    if request.param == "asyncio":
+        return asyncio.DefaultEventLoopPolicy()
+
+    class Policy(asyncio.DefaultEventLoopPolicy):
+        def new_event_loop(self):
+            return new_event_loop()
+
+    return Policy()
+
+
+@pytest.fixture
+def sockets():
+    """A short path: the name of a Unix socket has little room."""
+    with tempfile.TemporaryDirectory(prefix="h") as folder:
+        yield folder
+
+
+@contextlib.asynccontextmanager
+async def broker_at(sockets):
+    """A broker that peers may ask."""
+    async with MemoryBroker(transaction_state_log_num_partitions=1) as memory:
+        path = socket_path(sockets, NODE)
+        listener = PeerListener(path, memory.dispatcher, memory.clock, memory.broker.limits)
+        await listener.start()
+        try:
+            yield memory, listener
+        finally:
+            await listener.stop_accepting()
+            await listener.part()
+
+
+@contextlib.asynccontextmanager
+async def asking(sockets):
+    peers = SocketPeers(sockets, asyncio.get_running_loop())
+    try:
+        yield peers
+    finally:
+        peers.close()
+        await asyncio.sleep(0)
+
+
+def begin(peers, request=None, timeout_ms=5_000, version=0):
+    told = asyncio.get_running_loop().create_future()
+    peers.ask(NODE, request or ListTransactionsRequest(), version, told.set_result, timeout_ms)
+    return told
+
+
+async def ask(peers, *arguments, **fields):
+    async with asyncio.timeout(SOON_S):
+        return await begin(peers, *arguments, **fields)
+
+
+async def test_a_broker_is_asked_on_one_connection_in_order(sockets):
+    async with broker_at(sockets) as (_, listener), asking(sockets) as peers:
+        assert listener.connection_count == 0
+        asked = [begin(peers, DescribeTransactionsRequest(transactional_ids=[str(n)])) for n in range(20)]
+        answers = await asyncio.gather(*asked)
+        assert [one.transaction_states[0].transactional_id for one in answers] == [str(n) for n in range(20)]
+        assert (await ask(peers, WriteTxnMarkersRequest(), version=2)).markers == []
+        assert listener.connection_count == 1
+        assert "open, <Questions: 0 wait" in repr(peers)
+
+
+async def test_bounds_of_clients_do_not_hold_for_peers(sockets):
+    async with MemoryBroker(max_connections=0, queued_max_request_bytes=1) as memory:
+        listener = PeerListener(socket_path(sockets, NODE), memory.dispatcher, memory.clock, memory.broker.limits)
+        await listener.start()
+        memory.broker.limits.memory.requests.held_bytes = 10
+        async with asking(sockets) as peers:
+            assert (await ask(peers)).error_code == 0
+        await listener.stop_accepting()
+        await listener.part()
+
+
+async def test_a_broker_that_is_not_there_answers_nobody_and_is_left_alone_for_a_while(sockets):
+    async with asking(sockets) as peers:
+        assert await ask(peers) is None
+        assert "at rest" in repr(peers)
+        assert begin(peers).result() is None  # at once
+
+
+async def test_it_is_found_when_it_comes(sockets, monkeypatch):
+    monkeypatch.setattr(module, "FIRST_PAUSE_S", 0.001)
+    async with asking(sockets) as peers:
+        assert await ask(peers) is None
+        async with broker_at(sockets), asyncio.timeout(SOON_S):
+            while await ask(peers) is None:
+                await asyncio.sleep(0.002)
+
+
+async def test_pauses_double_up_to_a_bound(sockets, monkeypatch):
+    monkeypatch.setattr(module, "FIRST_PAUSE_S", 0.001)
+    monkeypatch.setattr(module, "LONGEST_PAUSE_S", 0.004)
+    async with asking(sockets) as peers:
+        for _ in range(5):
+            await ask(peers)
+            await asyncio.sleep(0.006)
+        (line,) = peers._lines.values()
+        assert line._pause_s == 0.004
+
+
+async def test_who_waits_when_a_broker_ends_is_told(sockets, caplog):
+    gone = []
+
+    async def take(reader, writer):
+        gone.append(await reader.read(10))
+        writer.close()
+
+    server = await asyncio.start_unix_server(take, socket_path(sockets, NODE))
+    async with asking(sockets) as peers:
+        first, second = begin(peers), begin(peers)
+        async with asyncio.timeout(SOON_S):
+            assert [await first, await second] == [None, None]
+        assert gone
+    server.close()
+
+
+async def test_a_broker_that_takes_too_long_is_given_up_and_asked_on(sockets):
+    async def keep(reader, writer):
+        with contextlib.suppress(ConnectionError):
+            await reader.read(-1)
+        writer.close()
+
+    server = await asyncio.start_unix_server(keep, socket_path(sockets, NODE))
+    async with asking(sockets) as peers:
+        other = begin(peers, timeout_ms=60_000)
+        assert await ask(peers, timeout_ms=10) is None
+        assert not other.done()
+        peers.close()
+        assert other.result() is None
+        assert begin(peers).result() is None
+    server.close()
+
+
+async def test_a_peer_that_answers_nonsense_is_left(sockets):
+    async def talk_nonsense(reader, writer):
+        await reader.read(10)
+        writer.write(b"HTTP/1.1 400 Bad Request")
+        await reader.read(-1)
+        writer.close()
+
+    server = await asyncio.start_unix_server(talk_nonsense, socket_path(sockets, NODE))
+    async with asking(sockets) as peers:
+        assert await ask(peers) is None
+        assert "at rest" in repr(peers)
+    server.close()
+
+
+async def test_more_than_so_many_do_not_wait(sockets, monkeypatch):
+    monkeypatch.setattr(module, "MOST_WAITING", 2)
+    async with broker_at(sockets), asking(sockets) as peers:
+        asked = [begin(peers) for _ in range(3)]
+        assert asked[2].result() is None
+        assert None not in await asyncio.gather(*asked[:2])
+
+
+async def test_closing_while_a_connection_is_being_opened_leaves_none(sockets):
+    async with broker_at(sockets) as (_, listener):
+        async with asking(sockets) as peers:
+            told = begin(peers)
+        assert told.result() is None
+        await asyncio.sleep(0.02)
+        assert listener.connection_count == 0
+
+
+async def test_what_a_killed_broker_left_of_its_socket_is_no_hindrance(sockets):
+    path = socket_path(sockets, NODE)
+    server = await asyncio.start_unix_server(lambda _reader, _writer: None, path)
+    os.link(path, path + "x")
+    server.close()
+    await server.wait_closed()
+    if not Path(path).exists():
+        os.rename(path + "x", path)
+    async with broker_at(sockets), asking(sockets) as peers:
+        assert (await ask(peers)).error_code == 0
