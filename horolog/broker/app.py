@@ -25,7 +25,7 @@ from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.committer import Committer
 from horolog.broker.coordination.timers import LoopTimers
-from horolog.broker.coordination.turns import Turns
+from horolog.broker.coordination.turns import SentBack, Turns
 from horolog.broker.expiry_clock import ExpiryClock
 from horolog.broker.first_topics import parse as parse_first_topics
 from horolog.broker.groups.coordinator import GroupCoordinator
@@ -56,7 +56,10 @@ from horolog.version import __version__
 
 if TYPE_CHECKING:
     from horolog.broker.observability.http import MetricsServer
+    from horolog.broker.transactions.joining import Joining
+    from horolog.broker.transactions.others import Others
     from horolog.broker.workers.link import Link
+    from horolog.broker.workers.peers import Peers
     from horolog.broker.workers.worker_context import WorkerContext
 
 log = logging.getLogger(__name__)
@@ -102,10 +105,12 @@ class Broker:
         *,
         worker: WorkerContext | None = None,
         link: Link | None = None,
+        peers: Peers | None = None,
     ) -> None:
-        """`worker` and `link` are those of one worker of several; a broker alone has neither."""
+        """`worker`, `link` and `peers` are those of one worker of several; a broker alone has none of them."""
         self.worker = worker
         self.link = link
+        self.peers = _peers_of(worker, loop) if peers is None else peers
         self.settings = self._own_part(settings)
         self.clock = clock
         self.metrics = Metrics()
@@ -123,19 +128,26 @@ class Broker:
         safety = LocalSafety(loop, self.workers, self.metrics, clock.monotonic)
         self.committer = Committer(loop, safety, self.waiting.changed, self.metrics, clock.monotonic)
         expiry_clock = ExpiryClock(clock, lambda: self.settings.horolog_clock_jump_wait_ms)
+        self._endpoints = AdvertisedEndpoints(_told_addresses(settings, worker))
+        self.placement: Placement = SoleBroker(self.cluster, self._endpoints)
+        others = None if self.peers is None else _others(self.cluster, self.placement, self.peers)
         self.transactions = TransactionCoordinator(
-            self.cluster, self.committer, clock, self._offsets_ended, expiry_clock
+            self.cluster, self.committer, clock, self._offsets_ended, expiry_clock, others
         )
+        self.joining: Joining = self.transactions
+        if others is not None:
+            self.joining = _joining_anywhere(self.transactions, others, self.cluster, loop)
         self._group_timers = LoopTimers(clock, loop)
         self.groups = GroupCoordinator(self.cluster, self.committer, clock, self._group_timers, expiry_clock)
         self.fetch_sessions = FetchSessions(
             settings.max_incremental_fetch_session_cache_slots, clock, settings.horolog_fetch_session_partitions_max
         )
-        self._endpoints = AdvertisedEndpoints(_told_addresses(settings, worker))
-        self.placement: Placement = SoleBroker(self.cluster, self._endpoints)
         self.turns = Turns()
+        self.sent_back = None if others is None else SentBack(clock.monotonic)
         self.limits = ConnectionLimits.of(self.settings)
         self.listeners: list[Listener] = []
+        self._peer_listeners: list[Listener] = []
+        self._is_asked_by_socket = worker is not None and peers is None
         self.settings_watchers: list[Callable[[Settings], None]] = []
         self.phase = Phase.STARTING
         self.started_ms = clock.wall_ms()
@@ -158,6 +170,8 @@ class Broker:
             await listener.start()
             self._endpoints.bound(listener)
             self.listeners.append(listener)
+        if self.worker is not None and self._is_asked_by_socket:
+            await self._listen_to_peers(self.worker, dispatcher)
         self.upkeep.start()
         self.phase = Phase.READY
 
@@ -180,6 +194,14 @@ class Broker:
 
         return SharedListener(address, self.worker, dispatcher, self.clock, self.limits)
 
+    async def _listen_to_peers(self, worker: WorkerContext, dispatcher: Dispatcher) -> None:
+        from horolog.broker.network.peer_listener import PeerListener
+        from horolog.broker.workers.peers import socket_path
+
+        listener = PeerListener(socket_path(worker.sockets, worker.node), dispatcher, self.clock, self.limits)
+        await listener.start()
+        self._peer_listeners.append(listener)
+
     async def stop(self) -> None:
         self.phase = Phase.STOPPING
         self.upkeep.stop()
@@ -199,18 +221,21 @@ class Broker:
 
         A producer that does not get them sends again, and one whose batches were appended by halves may not be able to go on.
         """
-        for listener in self.listeners:
+        listeners = [*self.listeners, *self._peer_listeners]
+        for listener in listeners:
             await listener.stop_accepting()
             listener.stop_serving()
+        if self.peers is not None:
+            self.peers.close()  # who waits for another broker is refused now, and sends again
         try:
             await asyncio.wait_for(self.committer.drain(), STOP_GRACE_S)
         except TimeoutError:
             log.error(
                 "the disk did not take everything within %s s; unsynced records stay unacknowledged", STOP_GRACE_S
             )
-        if any(listener.holds_back_answers for listener in self.listeners):
+        if any(listener.holds_back_answers for listener in listeners):
             self.waiting.expire_all()
-        await asyncio.gather(*(listener.part() for listener in self.listeners))
+        await asyncio.gather(*(listener.part() for listener in listeners))
 
     def _open_transactions(self) -> None:
         """Segments found damaged on the way are rescanned at once: nothing else has begun, and nothing may begin without this."""
@@ -273,6 +298,26 @@ def _told_addresses(settings: Settings, worker: WorkerContext | None) -> dict[st
     if worker is None:
         return told
     return {name: replace(one, port=worker.ports[name][worker.node]) for name, one in told.items()}
+
+
+def _peers_of(worker: WorkerContext | None, loop: asyncio.AbstractEventLoop) -> Peers | None:
+    if worker is None:
+        return None
+    from horolog.broker.workers.peers import SocketPeers
+
+    return SocketPeers(worker.sockets, loop)
+
+
+def _others(cluster: Cluster, placement: Placement, peers: Peers) -> Others:
+    from horolog.broker.transactions.others import Others
+
+    return Others(cluster, placement, peers)
+
+
+def _joining_anywhere(here: Joining, others: Others, cluster: Cluster, loop: asyncio.AbstractEventLoop) -> Joining:
+    from horolog.broker.transactions.joining import JoiningAnywhere
+
+    return JoiningAnywhere(here, others, cluster, loop.call_soon)
 
 
 def create_missing(cluster: Cluster, text: str) -> None:

@@ -333,8 +333,9 @@ class Cluster:
         known = self.topics.get(record.name)
         topic = known or Topic(record.name, record.id, (), dict(record.overrides), config)
         topic_id = None if record.name in self.state.unidentified else topic.id
+        first = topic.partition_count
         try:
-            for index in range(topic.partition_count, record.partition_count):
+            for index in range(first, record.partition_count):
                 is_mine = index in indexes
                 made = self._logs.create(topic.name, index, config, topic_id, places.get(index)) if is_mine else None
                 topic.put(index, made)
@@ -344,6 +345,9 @@ class Cluster:
             raise
         self.topics[topic.name] = topic
         self.by_id[topic.id] = topic
+        for index in range(first, record.partition_count):
+            if index not in indexes:
+                self.on_led_elsewhere(topic.name, index)
 
     def _delete(self, name: str, topic_id: bytes) -> None:
         """Raises StorageFault where a folder is left, which the next start removes."""

@@ -132,7 +132,7 @@ class TransactionWorld:
         """Append in a transaction: the offset, or None if it was refused. `done` tells later whether it is on the disk."""
         partition = self.partition(place)
         view = memoryview(records)
-        broker: Any = SimpleNamespace(transactions=self.coordinator, turns=Turns())
+        broker: Any = SimpleNamespace(joining=self.coordinator, turns=Turns(), sent_back=None)
         if at_once(transactional_produce.verify, broker, transactional_id, [(partition, view)], version):
             return None
         try:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
+from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.committer import Appended, Committer
 from horolog.broker.internal_topics import overrides_of, partition_count_of
 from horolog.broker.java_hash import partition_for
@@ -62,6 +63,13 @@ class TopicJournal:
         return topic.led_here if topic is not None else ()
 
     @property
+    def led_elsewhere(self) -> set[int]:
+        """The partitions that other brokers lead; none while there is no topic."""
+        topic = self._cluster.topics.get(self._topic)
+        here = {one.index for one in self.led_here}
+        return set() if topic is None else set(range(topic.partition_count)) - here
+
+    @property
     def leads_all(self) -> bool:
         """Whether nobody else coordinates a part of what the topic keeps."""
         topic = self._cluster.topics.get(self._topic)
@@ -78,11 +86,16 @@ class TopicJournal:
         return partition_for(name, self.shard_count)
 
     def make_topic(self) -> None:
-        """Make the topic if there is none; raises ClusterError."""
-        if self._topic not in self._cluster.topics:
-            settings = self._cluster.settings
-            overrides = overrides_of(self._topic, settings)
+        """Make the topic if there is none; raises ClusterError. Another broker may have made it first."""
+        if self._topic in self._cluster.topics:
+            return
+        settings = self._cluster.settings
+        overrides = overrides_of(self._topic, settings)
+        try:
             self._cluster.create_topic(self._topic, partition_count_of(self._topic, settings), overrides)
+        except ClusterError:
+            if self._topic not in self._cluster.topics:
+                raise
 
     def submit(self, partitions: Sequence[Partition], done: Callable[[Failures], None], *, durable: bool) -> None:
         """Tell `done` what failed once all that was appended to these partitions is written, with `durable` synced."""

@@ -91,6 +91,43 @@ class Turns:
                 self._begin(queue[0])
 
 
+class SentBack:
+    """Work that was sent back, to come again: later work does not take its place meanwhile.
+
+    Whose work it is, and what it is done to, is the key; numbers tell earlier from later. Work that does not come again is waited for no
+    longer than `KEPT_S`.
+    """
+
+    KEPT_S = 10.0
+    MOST = 1_000
+    """Keys before those are looked for whose time is up."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._first: dict[Hashable, tuple[int, float]] = {}  # its number, and until when it is waited for
+
+    def __repr__(self) -> str:
+        return f"<SentBack: {len(self._first)} keys>"
+
+    def note(self, key: Hashable, number: int) -> None:
+        now_s = self._monotonic()
+        if len(self._first) >= self.MOST:
+            self._first = {one: kept for one, kept in self._first.items() if kept[1] > now_s}
+        first, until_s = self._first.get(key, (number, 0.0))
+        self._first[key] = min(first, number) if until_s > now_s else number, now_s + self.KEPT_S
+
+    def comes_before(self, key: Hashable, number: int) -> bool:
+        """Whether earlier work than this is still to come again. Work that is not later takes its place."""
+        kept = self._first.get(key)
+        if kept is None:
+            return False
+        first, until_s = kept
+        if number > first and until_s > self._monotonic():
+            return True
+        del self._first[key]
+        return False
+
+
 def gather(
     questions: Sequence[Callable[[Callable[[Answer], None]], None]], then: Callable[[list[Answer]], None]
 ) -> None:

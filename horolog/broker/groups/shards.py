@@ -47,7 +47,7 @@ class Shards:
         """
         here = {one.index for one in self._journal.led_here}
         self._registry.loading = here
-        self._registry.elsewhere = set(range(self._journal.shard_count)) - here if here else set()
+        self._registry.elsewhere = self._journal.led_elsewhere
         for shard in sorted(self._registry.loading):
             yield from self._load(shard)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from horolog.broker.clock import Clock
     from horolog.broker.cluster import Cluster
     from horolog.broker.committer import Committer
-    from horolog.broker.coordination.turns import Turns
+    from horolog.broker.coordination.turns import SentBack, Turns
     from horolog.broker.groups.coordinator import GroupCoordinator
     from horolog.broker.handlers.fetch_sessions import FetchSessions
     from horolog.broker.log.manager import LogManager
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from horolog.broker.principal import Principal
     from horolog.broker.settings import Settings
     from horolog.broker.transactions.coordinator import TransactionCoordinator
+    from horolog.broker.transactions.joining import Joining
     from horolog.broker.waiting import Waiting
 
 
@@ -95,8 +96,10 @@ class BrokerView(Protocol):
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
     transactions: TransactionCoordinator
+    joining: Joining
     placement: Placement
     turns: Turns
+    sent_back: SentBack | None
 
 
 class RequestContext:

@@ -1,9 +1,10 @@
 """Looking at transactions, and ending those that hang: DescribeTransactions 0, ListTransactions 0-2, WriteTxnMarkers 0-2.
 
-- An unknown transactional id is TRANSACTIONAL_ID_NOT_FOUND, an empty one INVALID_REQUEST.
+- An unknown transactional id is TRANSACTIONAL_ID_NOT_FOUND, an empty one INVALID_REQUEST. One that another broker coordinates is
+  NOT_COORDINATOR, and is not listed here.
 - ListTransactions names the state filters that it does not know; states are told apart by case. A duration filter below 0 is none.
-- WriteTxnMarkers is what coordinators of other brokers would send; here it is the tool that aborts a hanging transaction. A marker of
-  an older epoch is INVALID_PRODUCER_EPOCH, one of an older coordinator TRANSACTION_COORDINATOR_FENCED.
+- WriteTxnMarkers is what coordinators of other brokers send, and the tool that aborts a hanging transaction. A marker of an older epoch
+  is INVALID_PRODUCER_EPOCH, one of an older coordinator TRANSACTION_COORDINATOR_FENCED.
 - ListTransactions v2 may ask for ids that match a regular expression as a whole; a bad one is INVALID_REGULAR_EXPRESSION.
 """
 
@@ -53,7 +54,8 @@ def _describe_one(broker: BrokerView, transactional_id: str) -> TransactionState
         return TransactionState(error_code=ErrorCode.INVALID_REQUEST, transactional_id=transactional_id)
     found = broker.transactions.get(transactional_id)
     if found is None:
-        return TransactionState(error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, transactional_id=transactional_id)
+        code = broker.transactions.absence_of(transactional_id)
+        return TransactionState(error_code=code, transactional_id=transactional_id)
     return TransactionState(
         error_code=ErrorCode.NONE,
         transactional_id=transactional_id,
@@ -82,6 +84,8 @@ def list_all(
         pattern = Regex(request.transactional_id_pattern) if request.transactional_id_pattern else None
     except PatternError:
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+    if broker.transactions.is_loading:
+        return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     unknown = [name for name in request.state_filters if name not in STATES_BY_TITLE]
     now_ms = broker.clock.wall_ms()
     return ListTransactionsResponse(

@@ -3,7 +3,8 @@
 - Up to v11 the partition must have been added before: INVALID_TXN_STATE, from v11 on TRANSACTION_ABORTABLE. From v12 on writing adds it.
 - While the last transaction is still ending: NOT_ENOUGH_REPLICAS, which old clients try again, from v12 on CONCURRENT_TRANSACTIONS.
 - A fenced producer is INVALID_PRODUCER_EPOCH, as the partition itself would say.
-- The coordinator may answer later: then later requests of the transactional id to the same partition wait behind this one.
+- The coordinator may answer later: then later requests of the transactional id to the same partition wait behind this one. If this one
+  is to come again, so are they among several brokers: a partition takes any sequence of a producer that it does not know yet.
 """
 
 from __future__ import annotations
@@ -18,10 +19,9 @@ from horolog.broker.transactions.states import VERSION_2, Producer
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.head import (
     ATTRIBUTES_LOW_AT,
+    HEADER,
     HEADER_BYTES,
     MAGIC_AT,
-    PRODUCER,
-    PRODUCER_AT,
     TRANSACTIONAL_BIT,
 )
 
@@ -29,13 +29,14 @@ FIRST_VERSION_WITH_ABORTABLE = 11
 FIRST_VERSION_THAT_ADDS = 12
 
 
-_TO_BE_TRIED_AGAIN = frozenset(
+_COORDINATOR_IS_AWAY = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.NOT_COORDINATOR,
     }
 )
+_TO_BE_TRIED_AGAIN = _COORDINATOR_IS_AWAY | {ErrorCode.CONCURRENT_TRANSACTIONS}
 
 
 def verify(
@@ -71,16 +72,23 @@ def _check(
     if len(records) < HEADER_BYTES or records[MAGIC_AT] < 2 or not records[ATTRIBUTES_LOW_AT] & TRANSACTIONAL_BIT:
         done(ErrorCode.NONE)
         return
-    producer = Producer(*PRODUCER.unpack_from(records, PRODUCER_AT))
+    *_, producer_id, producer_epoch, sequence, _ = HEADER.unpack_from(records)
+    producer = Producer(producer_id, producer_epoch)
     place = (partition.topic, partition.index)
+    sent_back = broker.sent_back if partition.producers.get(producer_id) is None else None
+    if sent_back is not None and sent_back.comes_before((producer, place), sequence):
+        done(ErrorCode.NOT_ENOUGH_REPLICAS)
+        return
 
     def told(code: ErrorCode) -> None:
+        if sent_back is not None and code in _TO_BE_TRIED_AGAIN:
+            sent_back.note((producer, place), sequence)
         done(code if code == ErrorCode.NONE else _for_version(code, version))
 
     if version >= FIRST_VERSION_THAT_ADDS:
-        broker.transactions.add(transactional_id, producer, [place], VERSION_2, told)
+        broker.joining.add(transactional_id, producer, [place], VERSION_2, told)
     else:
-        broker.transactions.verify(transactional_id, producer, place, told)
+        broker.joining.verify(transactional_id, producer, place, told)
 
 
 def _for_version(code: ErrorCode, version: int) -> ErrorCode:
@@ -90,4 +98,4 @@ def _for_version(code: ErrorCode, version: int) -> ErrorCode:
         return ErrorCode.INVALID_TXN_STATE
     if code == ErrorCode.CONCURRENT_TRANSACTIONS and version < FIRST_VERSION_THAT_ADDS:
         return ErrorCode.NOT_ENOUGH_REPLICAS
-    return ErrorCode.NOT_ENOUGH_REPLICAS if code in _TO_BE_TRIED_AGAIN else code
+    return ErrorCode.NOT_ENOUGH_REPLICAS if code in _COORDINATOR_IS_AWAY else code

@@ -136,25 +136,22 @@ def add_offsets(broker: BrokerView, request: AddOffsetsToTxnRequest, context: Re
 
     if request.transactional_id:
         producer = Producer(request.producer_id, request.producer_epoch)
-        _add_group(broker, request.transactional_id, producer, request.group_id, VERSION_0, done)
+        add = partial(broker.transactions.add, request.transactional_id, producer)
+        _with_group(broker, request.group_id, lambda place: add([place], VERSION_0, done), done)
     else:
         done(ErrorCode.INVALID_REQUEST)
 
 
-def _add_group(
-    broker: BrokerView,
-    transactional_id: str,
-    producer: Producer,
-    group_id: str,
-    client_version: int,
-    done: Callable[[ErrorCode], None],
+def _with_group(
+    broker: BrokerView, group_id: str, then: Callable[[TopicPartition], None], failed: Callable[[ErrorCode], None]
 ) -> None:
+    """Go on with the partition that keeps a group's offsets."""
     try:
         place = broker.groups.offsets_place(group_id)
     except ClusterError:
-        done(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        failed(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     else:
-        broker.transactions.add(transactional_id, producer, [place], client_version, done)
+        then(place)
 
 
 def commit_offsets(broker: BrokerView, request: TxnCommitRequest, context: RequestContext) -> None:
@@ -189,18 +186,17 @@ def _check_commit(
     version: int,
     done: Callable[[ErrorCode], None],
 ) -> None:
-    """Whether the group's offsets belong to the transaction; from v5 on they do from now on."""
+    """Whether the group's offsets belong to the transaction; from v5 on they do from now on.
+
+    The group is coordinated here, its transaction maybe elsewhere.
+    """
+    add, verify = broker.joining.add, broker.joining.verify
     if not group_id:
         done(ErrorCode.INVALID_GROUP_ID)
     elif version >= FIRST_COMMIT_THAT_ADDS:
-        _add_group(broker, transactional_id, producer, group_id, VERSION_2, done)
+        _with_group(broker, group_id, lambda place: add(transactional_id, producer, [place], VERSION_2, done), done)
     else:
-        try:
-            place = broker.groups.offsets_place(group_id)
-        except ClusterError:
-            done(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        else:
-            broker.transactions.verify(transactional_id, producer, place, done)
+        _with_group(broker, group_id, lambda place: verify(transactional_id, producer, place, done), done)
 
 
 def _told_to_committer(code: ErrorCode, version: int) -> ErrorCode:

@@ -8,7 +8,8 @@ The record decides what happens after a crash, so the order is always the same:
 
 At a start what was decided is carried out (again: a marker more does no harm). The records of what belongs to a transaction are written
 and not synced, so a power cut may take them: what partitions hold of open transactions is then put back on record, so that
-the producer can go on, or aborted, if its transactional id is not known.
+the producer can go on, or aborted, if its transactional id is not known. Among several brokers they are synced before anybody is told of
+them, for nobody but their coordinator knows which partitions of others are part of a transaction.
 
 Everything runs on the event loop's thread. `done` functions are called once, at once or when the disk has answered. While a write of
 an id is under way, other requests for it get CONCURRENT_TRANSACTIONS and try again.
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
@@ -42,6 +44,10 @@ from horolog.broker.transactions.strays import Strays
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
 
+if TYPE_CHECKING:
+    from horolog.broker.transactions.others import Others
+    from horolog.broker.transactions.unclaimed import Unclaimed
+
 log = logging.getLogger(__name__)
 
 
@@ -55,17 +61,26 @@ class TransactionCoordinator:
         clock: Clock,
         offsets_ended: OffsetsEnded,
         expiry_clock: Clock | None = None,
+        others: Others | None = None,
     ) -> None:
+        """`others` are the brokers that lead and coordinate what this one does not; a broker alone has none."""
         self._cluster = cluster
         self._clock = clock
         self._expiry_clock = expiry_clock or clock
         self._journal = Journal(cluster, committer, clock)
-        self._marking = Marking(cluster, committer, clock, offsets_ended)
+        self._marking = Marking(cluster, committer, clock, offsets_ended, others)
         self._entries: dict[str, Entry] = {}
         self._unread: set[int] = set()
         """Shards that this broker coordinates and could not read yet."""
         self._ending = Ending(self._journal, self._marking, clock)
-        self._strays = Strays(self._entries, self._journal, self._marking, self._join)
+        self._others = others
+        self._strays: Strays | Unclaimed
+        if others is None:
+            self._strays = Strays(self._entries, self._journal, self._marking, self._join)
+        else:
+            from horolog.broker.transactions.unclaimed import Unclaimed
+
+            self._strays = Unclaimed(self, others, self._marking)
 
     def __repr__(self) -> str:
         return f"<TransactionCoordinator of {len(self._entries)} transactional ids>"
@@ -80,7 +95,7 @@ class TransactionCoordinator:
 
     def _settle(self) -> None:
         if self._journal.is_readable:
-            self._strays.put_back_on_record()
+            self._strays.settle()
         else:
             log.error("%r cannot be read: transactions that it does not know are left open", self._journal)
         self.finish_prepared()
@@ -90,7 +105,7 @@ class TransactionCoordinator:
         if partition.topic == TRANSACTION_STATE:
             self._take_in(partition, set(self._entries))
         if self._journal.is_readable:
-            self._strays.put_back_on_record()
+            self._strays.settle()
 
     def _take_in(self, partition: Partition, known: Container[str]) -> None:
         """Read a partition of the log. Transactions that are `known` in memory are newer than it."""
@@ -159,11 +174,6 @@ class TransactionCoordinator:
         producer_id = self._cluster.next_producer_id()
         return Entry(decisions.first(transactional_id, producer_id, timeout_ms, self._clock.wall_ms()))
 
-    def _forget(self, entry: Entry) -> None:
-        """An id whose first record could not be written."""
-        if self._entries.get(entry.transaction.id) is entry:
-            del self._entries[entry.transaction.id]
-
     def _initialize(self, entry: Entry, timeout_ms: int, expected: Producer | None, done: Done) -> ErrorCode | None:
         """An error that is known at once, or None: `done` is told later."""
         if entry.busy:
@@ -179,8 +189,9 @@ class TransactionCoordinator:
             return ErrorCode.CONCURRENT_TRANSACTIONS
 
         def failed(code: ErrorCode, _: Producer | None) -> None:
-            if entry.transaction.producer_epoch == NO_EPOCH:
-                self._forget(entry)
+            is_new = entry.transaction.producer_epoch == NO_EPOCH
+            if is_new and self._entries.get(decision.id) is entry:
+                del self._entries[decision.id]
             done(code, None)
 
         self._ending.commit(entry, decision, lambda: done(ErrorCode.NONE, decision.producer), failed)
@@ -207,14 +218,21 @@ class TransactionCoordinator:
         client_version: int,
         done: Callable[[ErrorCode], None],
     ) -> None:
-        """Make partitions part of the transaction; written when `done` is told so, which here is at once."""
+        """Make partitions part of the transaction; written when `done` is told so, among several brokers synced."""
         entry = self._entries.get(transactional_id)
         if entry is None:
             done(self._unknown(transactional_id))
         elif self._strays.is_off_record(entry):
             done(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:
-            done(self._join(entry, producer, partitions, client_version))
+            code = self._join(entry, producer, partitions, client_version)
+            if code or self._others is None:
+                done(code)
+                return
+            try:
+                self._journal.when_safe(transactional_id, done)
+            except NotWritten as fault:
+                done(fault.code)
 
     def _join(
         self, entry: Entry, producer: Producer, partitions: Iterable[TopicPartition], client_version: int
@@ -318,6 +336,18 @@ class TransactionCoordinator:
                 del self._entries[transactional_id]
 
     # -- looking at it
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether there are ids that this broker coordinates and does not know yet."""
+        return bool(self._unread) or (self._others is not None and not self._journal.is_readable)
+
+    def absence_of(self, transactional_id: str) -> ErrorCode:
+        """Why an id is not here: it is not known, not known yet, or another broker's."""
+        shard = self._journal.shard_of(transactional_id)
+        if self._journal.find(shard) == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            return ErrorCode.NOT_COORDINATOR
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard in self._unread else ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
 
     def get(self, transactional_id: str) -> Transaction | None:
         entry = self._entries.get(transactional_id)

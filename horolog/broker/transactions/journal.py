@@ -99,6 +99,15 @@ class Journal(TopicJournal):
         durable = self._cluster.settings.horolog_acks_all_sync
         self.submit((partition,), lambda failures: done(not failures), durable=durable)
 
+    def when_safe(self, transactional_id: str, done: Callable[[ErrorCode], None]) -> None:
+        """Tell `done` once all that was written of an id is on the disk; raises NotWritten where it cannot even be tried."""
+        durable = self._cluster.settings.horolog_acks_all_sync
+
+        def synced(failures: Failures) -> None:
+            done(ErrorCode.COORDINATOR_NOT_AVAILABLE if failures else ErrorCode.NONE)
+
+        self.submit((self.partition_of(transactional_id),), synced, durable=durable)
+
     def _append(self, partition: Partition, transactional_id: str, value: bytes | None) -> None:
         now_ms = self._clock.wall_ms()
         entries = [(records.key_bytes(transactional_id), value)]

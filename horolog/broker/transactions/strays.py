@@ -1,6 +1,7 @@
 """Transactions that are open in partitions and on no record: put back there, or aborted where nobody knows their producer.
 
-The records of what belongs to a transaction are written and not synced: a power cut may take them.
+The records of what belongs to a transaction are written and not synced: a power cut may take them. This is for a broker alone; among
+several brokers these records are synced, and `unclaimed` is about what nobody knows all the same.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ class Strays:
     def try_again(self) -> None:
         """Put back what could not be before."""
         if self._unrecorded:
-            self.put_back_on_record()
+            self.settle()
 
-    def put_back_on_record(self) -> None:
+    def settle(self) -> None:
         """Partitions of open transactions whose record went with the power join them again; what nobody knows is aborted.
 
         The records of ids and of decisions are on the disk, so nobody was told of a commit that is missing here.
@@ -66,5 +67,5 @@ class Strays:
         Whatever it did next would go without those records, or take them into the wrong transaction.
         """
         if entry.transaction.producer_id in self._unrecorded:
-            self.put_back_on_record()
+            self.settle()
         return entry.transaction.producer_id in self._unrecorded

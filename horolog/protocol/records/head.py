@@ -96,8 +96,6 @@ MESSAGE_UP_TO_KEY = (Struct(">qiIbBi"), Struct(">qiIbBqi"))
 """By magic: all of a message's head, and the length of its key."""
 MESSAGE_FROM_LENGTH = Struct(">iIHqii")
 """A v1 message from its size on: magic and attributes as one number; the key's length, and the value's if the key is null."""
-PRODUCER = Struct(">qh")
-"""Producer id and epoch."""
 OFFSET = TIMESTAMP = Struct(">q")
 LENGTH = EPOCH = DELTA = Struct(">i")
 ATTRIBUTES = Struct(">h")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.coordination import topic_journal
 from horolog.broker.coordination.topic_journal import TopicJournal, put_offline
 from horolog.broker.java_hash import partition_for
@@ -103,6 +104,38 @@ def test_a_shard_is_found_where_this_broker_leads_it(world):
     assert not journal.leads_all
     assert [one.index for one in journal.led_here] == [0, 2]
     assert repr(journal) == "<TopicJournal of 3 partitions>"
+
+
+def test_the_shards_of_others_are_known_once_there_is_a_topic(world):
+    journal = journal_of(world)
+    assert journal.led_elsewhere == set()
+    journal.make_topic()
+    assert journal.led_elsewhere == set()
+    for index in (0, 2):
+        world.cluster.topics[GROUP_OFFSETS].put(index, None)
+    assert journal.led_elsewhere == {0, 2}
+
+
+def test_a_topic_that_another_broker_has_made_first_is_taken(world, monkeypatch):
+    journal = journal_of(world)
+    create = world.cluster.create_topic
+
+    def comes_second(*arguments):
+        create(*arguments)
+        raise ClusterError(ErrorCode.TOPIC_ALREADY_EXISTS, "it is there")
+
+    monkeypatch.setattr(world.cluster, "create_topic", comes_second)
+    journal.make_topic()
+    assert journal.shard_count == 3
+
+
+def test_a_topic_that_cannot_be_made_is_told(world, monkeypatch):
+    def refused(*_arguments):
+        raise ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "no disk")
+
+    monkeypatch.setattr(world.cluster, "create_topic", refused)
+    with pytest.raises(ClusterError):
+        journal_of(world).make_topic()
 
 
 def test_a_log_that_gives_nothing_more_is_read_to_its_end(world, monkeypatch):

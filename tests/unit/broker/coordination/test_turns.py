@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from horolog.broker.coordination.turns import Turns, gather
+from horolog.broker.coordination.turns import SentBack, Turns, gather
 
 
 class Bench:
@@ -160,3 +160,36 @@ def test_nothing_asked_is_answered_at_once():
     told = []
     gather([], told.append)
     assert told == [[]]
+
+
+class TestSentBack:
+    def test_later_work_is_kept_back_until_the_first_has_come_again(self):
+        now = [0.0]
+        sent_back = SentBack(lambda: now[0])
+        sent_back.note("k", 5)
+        sent_back.note("k", 3)
+        sent_back.note("k", 4)
+        assert [sent_back.comes_before("k", number) for number in (4, 5, 3, 4)] == [True, True, False, False]
+        assert not sent_back.comes_before("other", 9)
+        assert repr(sent_back) == "<SentBack: 0 keys>"
+
+    def test_what_does_not_come_again_is_forgotten(self):
+        now = [0.0]
+        sent_back = SentBack(lambda: now[0])
+        sent_back.note("k", 3)
+        now[0] = SentBack.KEPT_S
+        sent_back.note("k", 7)
+        assert [sent_back.comes_before("k", number) for number in (8, 7, 8)] == [True, False, False]
+        sent_back.note("k", 3)
+        now[0] += SentBack.KEPT_S
+        assert not sent_back.comes_before("k", 8)
+
+    def test_of_many_those_are_kept_whose_time_is_not_up(self, monkeypatch):
+        monkeypatch.setattr(SentBack, "MOST", 2)
+        now = [0.0]
+        sent_back = SentBack(lambda: now[0])
+        for key in range(2):
+            sent_back.note(key, 0)
+        now[0] = SentBack.KEPT_S
+        sent_back.note(2, 0)
+        assert repr(sent_back) == "<SentBack: 1 keys>"

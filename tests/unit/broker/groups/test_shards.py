@@ -2,8 +2,11 @@
 
 import pytest
 
-from horolog.broker.cluster_state import Lead, LeadsChanged
+from horolog.broker.cluster_file import StoredTopic
+from horolog.broker.cluster_state import Lead, LeadsChanged, TopicsCreated
+from horolog.broker.java_hash import partition_for
 from horolog.broker.log.integrity import BeingRescanned
+from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.flat import flat_of, struct_of
 from horolog.protocol.messages.offsets import (
@@ -164,6 +167,32 @@ def test_a_damaged_shard_is_read_once_it_is_rescanned(world, monkeypatch):
 def test_a_start_knows_which_shards_are_elsewhere(world):
     assert commit(world, 5) == 0
     led_by(world, OTHER, 4)
+    for _ in world.coordinator.load():
+        pass
+    assert world.coordinator.find("g") == ELSEWHERE
+
+
+def test_shards_of_a_new_topic_that_others_lead_are_elsewhere():
+    """Whichever broker was asked to make it."""
+    world = GroupWorld()
+    world.cluster.on_led_elsewhere = lambda _, shard: world.coordinator.shards.lost(shard)
+    topic = StoredTopic(GROUP_OFFSETS, bytes(15) + b"g", 3, {})
+    leads = LeadsChanged(tuple(((topic.id, shard), Lead(OTHER, 4)) for shard in (0, 2)))
+    for entry in (leads, TopicsCreated((topic,))):
+        assert at_once(world.cluster.changes.make, lambda _, entry=entry: entry) == {}
+    names = {partition_for(name, 3): name for name in map(str, range(50))}
+    codes = {shard: ClassicClient(world, name).join().error_code for shard, name in names.items()}
+    assert codes == {0: ELSEWHERE, 1: ErrorCode.MEMBER_ID_REQUIRED, 2: ELSEWHERE}
+    for _ in world.coordinator.load():
+        pass
+    assert world.coordinator.registry.elsewhere == {0, 2}
+
+
+def test_a_start_that_leads_none_of_them_answers_for_none(world):
+    assert commit(world, 5) == 0
+    for shard in range(3):
+        place = (world.cluster.topics[GROUP_OFFSETS].id, shard)
+        at_once(world.cluster.changes.make, lambda _, place=place: LeadsChanged(((place, Lead(OTHER, 4)),)))
     for _ in world.coordinator.load():
         pass
     assert world.coordinator.find("g") == ELSEWHERE

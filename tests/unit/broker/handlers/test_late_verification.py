@@ -59,7 +59,7 @@ async def memory():
 async def begin(memory):
     producer = Producer(memory.connect(), "x")
     assert await producer.initialize() == 0
-    memory.broker.transactions = LateCoordinator(memory.broker.transactions)
+    memory.broker.transactions = memory.broker.joining = LateCoordinator(memory.broker.transactions)
     return producer, memory.broker.transactions
 
 

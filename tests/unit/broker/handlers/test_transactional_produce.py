@@ -1,10 +1,9 @@
 """Records in a transaction: which of them are asked about, and what each version of Produce is told."""
 
-from types import SimpleNamespace
-
 import pytest
 
-from horolog.broker.coordination.turns import Turns
+from horolog.broker.clock import ManualClock
+from horolog.broker.coordination.turns import SentBack, Turns
 from horolog.broker.handlers.transactional_produce import verify
 from horolog.broker.transactions.states import VERSION_2, Producer
 from horolog.protocol.errors import ErrorCode
@@ -15,6 +14,9 @@ from tests.support.transactional import batch
 
 class Place:
     topic, index = "t", 3
+
+    def __init__(self):
+        self.producers = {}
 
 
 PARTITION = Place()
@@ -37,10 +39,24 @@ class Transactions:
         done(self.code)
 
 
+class Broker:
+    """What is looked at of a broker."""
+
+    def __init__(self, code=ErrorCode.NONE):
+        self.joining = Transactions(code)
+        self.turns = Turns()
+        self.clock = ManualClock()
+        self.sent_back = SentBack(self.clock.monotonic)
+
+    def send(self, sequence, place=PARTITION, epoch=2):
+        records = batch([b"v"], 7, epoch, sequence)
+        return at_once(verify, self, "x", [(place, memoryview(records))], 12).get(place, ErrorCode.NONE)
+
+
 def checked(records, version, code=ErrorCode.NONE):
-    broker = SimpleNamespace(transactions=Transactions(code), turns=Turns())
+    broker = Broker(code)
     refused = at_once(verify, broker, "x", [(PARTITION, memoryview(records))], version)
-    return refused.get(PARTITION, ErrorCode.NONE), broker.transactions.asked
+    return refused.get(PARTITION, ErrorCode.NONE), broker.joining.asked
 
 
 def test_up_to_version_11_the_partition_must_have_been_added():
@@ -70,3 +86,56 @@ def test_records_outside_of_any_transaction_are_not_asked_about(records):
 )
 def test_each_version_is_told_what_its_clients_understand(code, version, told):
     assert checked(RECORDS, version, code)[0] == told
+
+
+LATER, AGAIN = ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.CONCURRENT_TRANSACTIONS
+
+
+class TestWhatIsSentBack:
+    def test_comes_before_what_was_sent_behind_it(self):
+        broker = Broker(AGAIN)
+        assert broker.send(0) == AGAIN
+        broker.joining.code = ErrorCode.NONE
+        assert [broker.send(1), broker.send(2), broker.send(0), broker.send(1)] == [LATER, LATER, 0, 0]
+
+    def test_is_what_came_first_however_many_are_sent_back(self):
+        broker = Broker(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        assert [broker.send(3), broker.send(4)] == [LATER, LATER]
+        broker.joining.code = ErrorCode.NONE
+        assert [broker.send(4), broker.send(3), broker.send(4)] == [LATER, 0, 0]
+
+    def test_is_waited_for_no_longer_than_it_may_take(self):
+        broker = Broker(AGAIN)
+        broker.send(0)
+        broker.joining.code = ErrorCode.NONE
+        broker.clock.advance(11_000)
+        assert broker.send(1) == 0
+
+    def test_holds_up_no_other_partition_and_no_other_epoch(self):
+        broker = Broker(AGAIN)
+        broker.send(0)
+        broker.joining.code = ErrorCode.NONE
+        other = Place()
+        other.index = 4
+        assert [broker.send(1, epoch=3), broker.send(1, other), broker.send(1)] == [0, 0, LATER]
+
+    def test_holds_up_nobody_where_the_partition_knows_the_producer(self):
+        place = Place()
+        place.producers[7] = "known"
+        broker = Broker(AGAIN)
+        assert broker.send(5, place) == AGAIN
+        broker.joining.code = ErrorCode.NONE
+        assert broker.send(6, place) == 0
+
+    def test_is_not_noted_by_a_broker_alone(self):
+        broker = Broker(AGAIN)
+        broker.sent_back = None
+        broker.send(0)
+        broker.joining.code = ErrorCode.NONE
+        assert broker.send(1) == 0
+
+    def test_is_not_what_is_refused_for_good(self):
+        broker = Broker(ErrorCode.PRODUCER_FENCED)
+        broker.send(0)
+        broker.joining.code = ErrorCode.NONE
+        assert broker.send(1) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from horolog.broker.java_hash import partition_for
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.partition import Partition, rewrite
 from horolog.broker.log.storage.memory_disk import ALL
+from horolog.broker.transactions.coordinator import TransactionCoordinator
 from horolog.broker.transactions.states import LARGEST_EPOCH, VERSION_0, VERSION_2, Producer, State
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
@@ -452,3 +454,80 @@ def test_a_shard_that_another_broker_leads_is_not_gained(world: TransactionWorld
     world.coordinator.gained(shard)
     others = (name for name in map(str, range(100)) if partition_for(name, 2) == shard)
     assert codes_of(world, next(others), producer) == {ErrorCode.NOT_COORDINATOR}
+
+
+# Several brokers
+
+
+class Others:
+    """They lead and coordinate nothing."""
+
+    me = 1
+
+    def transactions_of(self, producer_ids: object, done: Callable[[object], None]) -> None:
+        done([])
+
+
+@pytest.fixture
+def among_others(world: TransactionWorld, producer: Producer) -> TransactionWorld:
+    """A world whose coordinator is one of several."""
+    world.coordinator = TransactionCoordinator(
+        world.cluster, world.committer, world.clock, lambda _producer_id, _committed: None, None, Others()
+    )
+    world.coordinator.open()
+    world.settle()
+    return world
+
+
+def test_among_others_a_partition_is_added_when_that_is_on_the_disk(
+    among_others: TransactionWorld, producer: Producer
+) -> None:
+    told: list[ErrorCode] = []
+    among_others.coordinator.add("x", producer, [("t", 2)], VERSION_2, told.append)
+    assert told == []
+    among_others.settle()
+    assert told == [ErrorCode.NONE]
+    among_others.storage.fail("sync", STATE)
+    among_others.coordinator.add("x", producer, [("t", 2)], VERSION_2, told.append)
+    among_others.settle()
+    among_others.coordinator.add("x", producer, [("t", 2)], VERSION_2, told.append)
+    assert told == [ErrorCode.NONE, NOT_NOW, NOT_NOW]
+
+
+def test_among_others_what_nobody_knows_is_aborted_and_nothing_waits_for_records(
+    among_others: TransactionWorld, producer: Producer
+) -> None:
+    partition = among_others.partition(("t", 2))
+    partition.append(batch([b"v"], 99, 0, 0), among_others.clock.wall_ms(), produce_version=12)
+    among_others.coordinator.reopened(partition)
+    for _ in range(3):
+        among_others.coordinator.finish_prepared()
+        among_others.settle()
+    assert partition.last_stable_offset == 2
+    assert ends(among_others) == [0, 0]
+    assert end(among_others, producer).code == ErrorCode.NONE
+
+
+def test_why_an_id_is_not_here_is_told(
+    world: TransactionWorld, producer: Producer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shard = partition_for("y", 2)
+    assert world.coordinator.absence_of("y") == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+    assert not world.coordinator.is_loading
+
+    def damaged(*_: object) -> None:
+        raise BeingRescanned("damaged")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.coordinator, "_take_in", damaged)
+        world.coordinator.gained(shard)
+    assert world.coordinator.is_loading
+    assert world.coordinator.absence_of("y") == LATER
+    world.cluster.topics[STATE].put(shard, None)
+    assert world.coordinator.absence_of("y") == ErrorCode.NOT_COORDINATOR
+
+
+def test_among_others_a_coordinator_whose_disk_fails_knows_nothing(among_others: TransactionWorld) -> None:
+    assert not among_others.coordinator.is_loading
+    among_others.cluster.topics[STATE].find(0).condition.go_offline("no disk")
+    assert among_others.coordinator.is_loading

@@ -103,6 +103,22 @@ class TestOneTransaction:
         group_world.tick()
         assert told == [False]
 
+    def test_what_is_written_is_safe_when_that_is_told(self, group_world, journal):
+        told = []
+        journal.write(self.transaction())
+        journal.when_safe("x", told.append)
+        assert told == []
+        group_world.tick()
+        assert told == [ErrorCode.NONE]
+
+    def test_what_could_not_be_made_safe_is_told(self, group_world, journal):
+        told = []
+        journal.commit(self.transaction(), lambda _: None)
+        journal.when_safe("x", told.append)
+        group_world.storage.fail("write", STATE)
+        group_world.tick()
+        assert told == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+
     def test_a_forgotten_id_leaves_a_tombstone(self, journal):
         journal.write(self.transaction())
         journal.forget("x")

@@ -22,6 +22,17 @@ T0, T1, OFFSETS = ("t", 0), ("t", 1), (GROUP_OFFSETS, 0)
 PRODUCER = Producer(7, 3)
 
 
+class Others:
+    """They answer when the test says so."""
+
+    def __init__(self):
+        self.asked = []
+
+    def write_markers(self, transaction, places, coordinator_epoch, done):
+        self.asked.append((transaction.id, places, coordinator_epoch))
+        self.done = done
+
+
 class World:
     """Three partitions on a disk in memory; appends are written by `tick`."""
 
@@ -50,13 +61,25 @@ class World:
             partition.append(data, NOW_MS, produce_version=NEW)
             partition.flush()
 
-    def mark(self, *places, state=State.PREPARE_COMMIT, producer=PRODUCER, epoch=5):
-        """The places that are left, once they are told."""
+    def with_others(self):
+        """Brokers that lead what this one does not."""
+        others = Others()
+        self.marking = Marking(
+            self.cluster, self.committer, ManualClock(NOW_MS), lambda *outcome: self.offsets_ended.append(outcome), others
+        )
+        return others
+
+    def begin_to_mark(self, *places, state=State.PREPARE_COMMIT, producer=PRODUCER, epoch=5):
+        """What is told once the partitions here are written."""
         told = []
         transaction = Transaction("x", *producer, 60_000, state, frozenset(places), NOW_MS, NOW_MS)
         self.marking.mark(transaction, transaction.partitions, epoch, told.append)
         self.committer.tick()
-        (left,) = told
+        return told
+
+    def mark(self, *places, **chosen):
+        """The places that are left, once they are told."""
+        (left,) = self.begin_to_mark(*places, **chosen)
         return left
 
     def is_open(self, place):
@@ -94,6 +117,31 @@ class TestDecidedTransactions:
         world.cluster.topics["t"].put(1, None)
         world.begin(T0)
         assert world.mark(T0, T1) == {T1}
+
+    def test_are_ended_by_the_broker_that_leads_the_partition(self, world):
+        others = world.with_others()
+        world.cluster.topics["t"].put(1, None)
+        world.begin(T0)
+        told = world.begin_to_mark(T0, T1)
+        assert told == []
+        assert others.asked == [("x", [T1], 5)]
+        others.done(frozenset())
+        assert told == [frozenset()]
+        told = world.begin_to_mark(T0, T1)
+        others.done(frozenset({T1}))
+        assert told == [{T1}]
+
+    def test_are_left_where_a_newer_coordinator_has_written(self, world, caplog):
+        world.with_others()
+        world.begin(T0)
+        world.mark(T0, epoch=9)
+        data = batch([b"v"], PRODUCER.id, PRODUCER.epoch, 1)
+        world.partitions[T0].append(data, NOW_MS, produce_version=NEW)
+        world.partitions[T0].flush()
+        assert world.mark(T0, epoch=8) == {T0}
+        assert world.is_open(T0)
+        assert "takes no marker" in caplog.text
+        assert world.mark(T0, epoch=9) == frozenset()
 
     def test_are_left_where_the_disk_takes_no_marker(self, world):
         world.begin(T0, T1)
@@ -165,6 +213,15 @@ class TestMarkersOfAnAdminTool:
 
 
 class TestStrays:
+    def test_they_are_aborted_by_the_newest_coordinator_that_the_partition_knows(self, world):
+        world.with_others()
+        world.begin(T0)
+        world.mark(T0, epoch=9)
+        world.partitions[T0].append(batch([b"v"], *PRODUCER, 1), NOW_MS, produce_version=NEW)
+        world.partitions[T0].flush()
+        assert self.abort(world) == 0
+        assert not world.is_open(T0)
+
     def abort(self, world):
         failed = []
         world.marking.abort_stray(PRODUCER, world.partitions[T0], lambda: failed.append(True))

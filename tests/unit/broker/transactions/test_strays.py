@@ -52,7 +52,7 @@ def world():
 def test_partitions_of_a_known_producer_join_its_transaction(world):
     entry = world.entry()
     world.open = [(7, T0), (7, T1)]
-    world.strays.put_back_on_record()
+    world.strays.settle()
     version = entry.transaction.client_version
     assert world.joined == [("x", 7, [T0], version), ("x", 7, [T1], version)]
     assert world.aborted == []
@@ -61,7 +61,7 @@ def test_partitions_of_a_known_producer_join_its_transaction(world):
 
 def test_what_nobody_knows_is_aborted(world):
     world.open = [(7, T0)]
-    world.strays.put_back_on_record()
+    world.strays.settle()
     assert world.aborted == [(7, T0)]
     assert 7 not in world.strays
 
@@ -69,7 +69,7 @@ def test_what_nobody_knows_is_aborted(world):
 def test_what_another_coordinator_may_know_is_left_to_it(world):
     world.leads_all = False
     world.open = [(7, T0)]
-    world.strays.put_back_on_record()
+    world.strays.settle()
     assert world.aborted == []
 
 
@@ -77,7 +77,7 @@ def test_what_its_transaction_does_not_take_is_aborted(world):
     world.entry()
     world.answer = ErrorCode.INVALID_PRODUCER_EPOCH
     world.open = [(7, T0)]
-    world.strays.put_back_on_record()
+    world.strays.settle()
     assert world.aborted == [(7, T0)]
 
 
@@ -85,7 +85,7 @@ def test_what_is_being_ended_already_is_left_alone(world):
     world.entry(state=State.PREPARE_COMMIT)
     world.entry("y", 8).busy = True
     world.open = [(7, T0), (8, T0)]
-    world.strays.put_back_on_record()
+    world.strays.settle()
     assert (world.joined, world.aborted) == ([], [])
 
 
@@ -94,7 +94,7 @@ class TestADiskThatDoesNotTakeIt:
         entry = world.entry()
         world.answer = NOT_NOW
         world.open = [(7, T0)]
-        world.strays.put_back_on_record()
+        world.strays.settle()
         assert 7 in world.strays
         assert repr(world.strays) == "<Strays of 1 producers>"
         assert world.strays.is_off_record(entry)
@@ -105,7 +105,7 @@ class TestADiskThatDoesNotTakeIt:
         world.strays.try_again()
         world.abort_fails = True
         world.open = [(7, T0)]
-        world.strays.put_back_on_record()
+        world.strays.settle()
         world.abort_fails = False
         world.strays.try_again()
         world.strays.try_again()
@@ -117,6 +117,6 @@ class TestADiskThatDoesNotTakeIt:
         world.entry()
         world.answer = NOT_NOW
         world.open = [(7, T0)]
-        world.strays.put_back_on_record()
+        world.strays.settle()
         assert not world.strays.is_off_record(other)
         assert len(world.joined) == 1

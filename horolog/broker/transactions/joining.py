@@ -1,0 +1,159 @@
+"""Asks the coordinator of a transaction, wherever it is, whether partitions that are written to here are part of the transaction.
+
+The coordinator here is asked as ever. Another one is asked once for each transaction and partition: from then on the partition itself
+knows that it is open, until its marker comes. What is asked of one broker in one tick of the event loop goes in one request.
+
+An answer and a marker come on different connections. Where the marker was first, the transaction that was asked about has ended, and the
+answer is worth nothing: records that came in on it would belong to no transaction.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol
+
+from horolog.broker.cluster import Cluster
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.producers import Producer as ProducerState
+from horolog.broker.placement import NO_NODE
+from horolog.broker.transactions.others import Codes, Others, Question
+from horolog.broker.transactions.states import VERSION_2, Producer, TopicPartition
+from horolog.protocol.errors import ErrorCode
+
+log = logging.getLogger(__name__)
+
+Told = Callable[[ErrorCode], None]
+
+_NOT_NOW = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.OPERATION_NOT_ATTEMPTED})
+"""What a coordinator says to brokers, for which clients have no use: it is no more the one, or does not know the topic yet."""
+
+
+class Joining(Protocol):
+    """Who knows the partitions of transactions."""
+
+    def add(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        partitions: Iterable[TopicPartition],
+        client_version: int,
+        done: Told,
+    ) -> None:
+        """Make partitions part of the transaction; it is on record when `done` is told so."""
+        ...
+
+    def verify(self, transactional_id: str, producer: Producer, partition: TopicPartition, done: Told) -> None:
+        """Whether a producer may write to a partition now; TRANSACTION_ABORTABLE where that was not added."""
+        ...
+
+
+class _Asked(NamedTuple):
+    """A question, and who is told the answer."""
+
+    question: Question
+    done: Told
+    before: list[ProducerState | None]
+    """What each partition knew of the producer when it was asked."""
+
+    def tell(self, code: ErrorCode) -> None:
+        """One who fails at an answer keeps nobody else from theirs."""
+        try:
+            self.done(code)
+        except Exception:
+            log.exception("%r: what its coordinator says could not be acted on", self.question)
+
+
+class JoiningAnywhere:
+    """The coordinator here for its own ids, others for theirs."""
+
+    def __init__(
+        self, here: Joining, others: Others, cluster: Cluster, call_soon: Callable[[Callable[[int], None], int], Any]
+    ) -> None:
+        self._here = here
+        self._others = others
+        self._cluster = cluster
+        self._call_soon = call_soon
+        self._waiting: dict[int, list[_Asked]] = {}
+
+    def __repr__(self) -> str:
+        return f"<JoiningAnywhere: {sum(map(len, self._waiting.values()))} questions to be sent>"
+
+    def add(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        partitions: Iterable[TopicPartition],
+        client_version: int,
+        done: Told,
+    ) -> None:
+        node = self._others.coordinator_of(transactional_id)
+        if node in (self._others.me, NO_NODE):
+            self._here.add(transactional_id, producer, partitions, client_version, lambda code: done(_told(code)))
+            return
+        assert client_version == VERSION_2, "who adds partitions without their client's word is of version 2"
+        self._ask(node, Question(transactional_id, producer, partitions, adds=True), done)
+
+    def verify(self, transactional_id: str, producer: Producer, partition: TopicPartition, done: Told) -> None:
+        node = self._others.coordinator_of(transactional_id)
+        if node in (self._others.me, NO_NODE):
+            self._here.verify(transactional_id, producer, partition, lambda code: done(_told(code)))
+        else:
+            self._ask(node, Question(transactional_id, producer, (partition,), adds=False), done)
+
+    def _ask(self, node: int, question: Question, done: Told) -> None:
+        known = [self._known(question.producer, place) for place in question.places]
+        if all(_is_open(one, question.producer) for one in known):
+            done(ErrorCode.NONE)
+            return
+        waiting = self._waiting.setdefault(node, [])
+        if not waiting:
+            self._call_soon(self._send, node)
+        waiting.append(_Asked(question, done, known))
+
+    def _known(self, producer: Producer, place: TopicPartition) -> ProducerState | None:
+        topic = self._cluster.topics.get(place[0])
+        partition = None if topic is None else topic.find(place[1])
+        return partition.producers.get(producer.id) if isinstance(partition, Partition) else None
+
+    def _has_ended(self, asked: _Asked) -> bool:
+        """Whether a marker was written since it was asked about; states are replaced, never changed."""
+        producer = asked.question.producer
+        now = (self._known(producer, place) for place in asked.question.places)
+        return any(
+            one is not before and not _is_open(one, producer) for one, before in zip(now, asked.before, strict=True)
+        )
+
+    def _send(self, node: int) -> None:
+        """Questions about one transaction go as one."""
+        merged: dict[tuple[str, Producer, bool], list[_Asked]] = {}
+        for one in self._waiting.pop(node):
+            question = one.question
+            merged.setdefault((question.transactional_id, question.producer, question.adds), []).append(one)
+        questions = [
+            Question(name, producer, (place for one in asked for place in one.question.places), adds=adds)
+            for (name, producer, adds), asked in merged.items()
+        ]
+
+        def answered(found: list[Codes]) -> None:
+            for asked, codes in zip(merged.values(), found, strict=True):
+                for one in asked:
+                    code = _first_refusal(codes[place] for place in one.question.places)
+                    if code == ErrorCode.NONE and self._has_ended(one):
+                        code = ErrorCode.CONCURRENT_TRANSACTIONS
+                    one.tell(code)
+
+        self._others.ask(node, questions, answered)
+
+
+def _is_open(known: ProducerState | None, producer: Producer) -> bool:
+    """Whether a partition has records of this very transaction: it was asked about before they were written."""
+    return known is not None and known.epoch == producer.epoch and known.transaction_start >= 0
+
+
+def _first_refusal(codes: Iterable[ErrorCode]) -> ErrorCode:
+    return _told(next((one for one in codes if one), ErrorCode.NONE))
+
+
+def _told(code: ErrorCode) -> ErrorCode:
+    return ErrorCode.COORDINATOR_NOT_AVAILABLE if code in _NOT_NOW else code

@@ -1,0 +1,250 @@
+"""The other brokers, as far as transactions need them: they lead partitions that are written to here, and coordinate ids used here.
+
+Every question is Kafka's own request. No answer means that somebody else may have the place by now: who asks then asks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+
+from horolog.broker.cluster import Cluster
+from horolog.broker.coordination.turns import gather
+from horolog.broker.java_hash import partition_for
+from horolog.broker.placement import NO_NODE, Placement
+from horolog.broker.topic_names import TRANSACTION_STATE
+from horolog.broker.transactions.states import STATES_BY_TITLE, Producer, State, TopicPartition, Transaction
+from horolog.broker.workers.peers import Peers
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.transactions import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from horolog.protocol.wire import Message
+
+ADD_VERSION, MARKERS_VERSION, LIST_VERSION, DESCRIBE_VERSION = 5, 2, 0, 0
+
+SOON_MS = 5_000
+"""For what a client waits for: it is told to come again then."""
+
+MARKERS_MS = 30_000
+"""Longer than a broker may hang before it is ended: markers of one transaction do not come late, behind the beginning of the next."""
+
+_MARKED = frozenset({ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH})
+"""The partition has its marker, or needs none: a newer producer has written there."""
+
+Codes = dict[TopicPartition, ErrorCode]
+Left = frozenset[TopicPartition]
+
+_topic_of = itemgetter(0)
+
+
+class Question:
+    """Whether partitions are part of a producer's transaction, or with `adds` become so."""
+
+    __slots__ = ("adds", "places", "producer", "transactional_id")
+
+    def __init__(self, transactional_id: str, producer: Producer, places: Iterable[TopicPartition], *, adds: bool) -> None:
+        self.transactional_id = transactional_id
+        self.producer = producer
+        self.places = tuple(dict.fromkeys(places))
+        self.adds = adds
+
+    def __repr__(self) -> str:
+        return f"<Question about {len(self.places)} partitions of {self.transactional_id}>"
+
+
+class Others:
+    """Asks them."""
+
+    def __init__(self, cluster: Cluster, placement: Placement, peers: Peers) -> None:
+        self._cluster = cluster
+        self._placement = placement
+        self._peers = peers
+
+    def __repr__(self) -> str:
+        return f"<Others by {self._peers!r}>"
+
+    # -- who they are
+
+    @property
+    def me(self) -> int:
+        return self._placement.me
+
+    @property
+    def nodes(self) -> list[int]:
+        """All of them, whether they live or not."""
+        return [node for node in self._cluster.nodes if node != self.me]
+
+    def leader_of(self, topic_name: str, index: int) -> int:
+        """NO_NODE while nobody leads a partition, or nobody knows it."""
+        topic = self._cluster.topics.get(topic_name)
+        return NO_NODE if topic is None else self._placement.lead(topic.id, index).node
+
+    def coordinator_of(self, transactional_id: str) -> int:
+        """NO_NODE while nobody coordinates an id."""
+        topic = self._cluster.topics.get(TRANSACTION_STATE)
+        if topic is None:
+            return NO_NODE
+        return self._placement.lead(topic.id, partition_for(transactional_id, topic.partition_count)).node
+
+    # -- partitions of transactions
+
+    def ask(self, node: int, questions: Sequence[Question], done: Callable[[list[Codes]], None]) -> None:
+        """Ask a coordinator with one request; `done` is told the code of every partition, for each question in its place."""
+        request = AddPartitionsToTxnRequest(
+            transactions=[
+                AddPartitionsToTxnTransaction(
+                    transactional_id=one.transactional_id,
+                    producer_id=one.producer.id,
+                    producer_epoch=one.producer.epoch,
+                    verify_only=not one.adds,
+                    topics=[
+                        AddPartitionsToTxnTopic(name=name, partitions=indexes) for name, indexes in _by_topic(one.places)
+                    ],
+                )
+                for one in questions
+            ]
+        )
+        self._peers.ask(node, request, ADD_VERSION, lambda answer: done(_codes_of(answer, questions)), SOON_MS)
+
+    # -- markers
+
+    def write_markers(
+        self,
+        transaction: Transaction,
+        places: Iterable[TopicPartition],
+        coordinator_epoch: int,
+        done: Callable[[Left], None],
+    ) -> None:
+        """End a transaction in partitions that others lead, with one request to each; `done` is told which of them are left."""
+        by_node: dict[int, list[TopicPartition]] = {}
+        for place in places:
+            by_node.setdefault(self.leader_of(*place), []).append(place)
+        unreachable = [*by_node.pop(NO_NODE, ()), *by_node.pop(self.me, ())]
+        asks = [
+            partial(self._write_to, node, transaction, there, coordinator_epoch) for node, there in by_node.items()
+        ]
+
+        def all_told(lefts: list[Left]) -> None:
+            done(frozenset(unreachable).union(*lefts))
+
+        gather(asks, all_told)
+
+    def _write_to(
+        self,
+        node: int,
+        transaction: Transaction,
+        places: Sequence[TopicPartition],
+        coordinator_epoch: int,
+        done: Callable[[Left], None],
+    ) -> None:
+        marker = WritableTxnMarker(
+            producer_id=transaction.producer_id,
+            producer_epoch=transaction.producer_epoch,
+            transaction_result=transaction.state == State.PREPARE_COMMIT,
+            topics=[
+                WritableTxnMarkerTopic(name=name, partition_indexes=indexes) for name, indexes in _by_topic(places)
+            ],
+            coordinator_epoch=coordinator_epoch,
+            transaction_version=transaction.client_version,
+        )
+        request = WriteTxnMarkersRequest(markers=[marker])
+        self._peers.ask(node, request, MARKERS_VERSION, lambda answer: done(_left(answer, places)), MARKERS_MS)
+
+    # -- what others coordinate
+
+    def transactions_of(
+        self, producer_ids: Iterable[int], done: Callable[[list[tuple[int, Transaction]] | None], None]
+    ) -> None:
+        """Every transaction of these producers that others coordinate, each with who does; None where one of them does not answer,
+        or does not know yet.
+        """
+        wanted = sorted(producer_ids)
+
+        def told(found: list[list[tuple[int, Transaction]] | None]) -> None:
+            known = [one for one in found if one is not None]
+            done([one for each in known for one in each] if len(known) == len(found) else None)
+
+        gather([partial(self._transactions_at, node, wanted) for node in self.nodes], told)
+
+    def _transactions_at(
+        self, node: int, producer_ids: list[int], done: Callable[[list[tuple[int, Transaction]] | None], None]
+    ) -> None:
+        def listed(answer: Message | None) -> None:
+            if not isinstance(answer, ListTransactionsResponse) or answer.error_code:
+                done(None)
+                return
+            ids = [one.transactional_id for one in answer.transaction_states]
+            if not ids:
+                done([])
+                return
+            request = DescribeTransactionsRequest(transactional_ids=ids)
+            self._peers.ask(node, request, DESCRIBE_VERSION, described, SOON_MS)
+
+        def described(answer: Message | None) -> None:
+            found = _transactions_in(answer)
+            done(None if found is None else [(node, one) for one in found])
+
+        self._peers.ask(node, ListTransactionsRequest(producer_id_filters=producer_ids), LIST_VERSION, listed, SOON_MS)
+
+
+def _by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
+    return [(topic, [index for _, index in group]) for topic, group in groupby(sorted(places), _topic_of)]
+
+
+def _codes_of(answer: Message | None, questions: Sequence[Question]) -> list[Codes]:
+    """COORDINATOR_NOT_AVAILABLE for whatever was not answered."""
+    found: list[Codes] = [{} for _ in questions]
+    if isinstance(answer, AddPartitionsToTxnResponse):
+        for codes, result in zip(found, answer.results_by_transaction, strict=False):
+            for topic in result.topic_results:
+                for one in topic.results_by_partition:
+                    codes[topic.name, one.partition_index] = ErrorCode(one.partition_error_code)
+    unknown = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return [
+        {place: codes.get(place, unknown) for place in question.places}
+        for question, codes in zip(questions, found, strict=True)
+    ]
+
+
+def _left(answer: Message | None, places: Iterable[TopicPartition]) -> Left:
+    if not isinstance(answer, WriteTxnMarkersResponse):
+        return frozenset(places)
+    marked = {
+        (topic.name, one.partition_index)
+        for marker in answer.markers
+        for topic in marker.topics
+        for one in topic.partitions
+        if one.error_code in _MARKED
+    }
+    return frozenset(places) - marked
+
+
+def _transactions_in(answer: Message | None) -> list[Transaction] | None:
+    """What DescribeTransactions says; None where it does not say it of all."""
+    if not isinstance(answer, DescribeTransactionsResponse) or any(one.error_code for one in answer.transaction_states):
+        return None
+    return [
+        Transaction(
+            one.transactional_id,
+            one.producer_id,
+            one.producer_epoch,
+            one.transaction_timeout_ms,
+            STATES_BY_TITLE[one.transaction_state],
+            frozenset((topic.topic, index) for topic in one.topics for index in topic.partitions),
+        )
+        for one in answer.transaction_states
+    ]

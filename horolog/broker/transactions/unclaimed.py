@@ -1,0 +1,157 @@
+"""Open transactions that no coordinator may know, where there are several: such a one is aborted when all coordinators say so, twice.
+
+A partition is on record in a transaction, synced, before the transaction's records are in it. So what a start finds open is known to a
+coordinator, but for what was left by a broker alone, by a broker that does not sync, or by a tool. Until somebody ends it, it holds
+back readers of committed records.
+
+- All brokers are asked for the transactions of the producer. While one does not answer, or has not read all it coordinates, nobody is
+  believed to know nothing. They are asked twice, for between two answers a coordinator may have changed.
+- One that is on record is its coordinator's to end. One whose producer is known joins the producer's transaction: its records and the
+  others end the same way.
+- One that nobody knows, or that its producer's transaction does not take, is aborted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from horolog.broker.log.partition import Partition
+from horolog.broker.transactions.entries import Entry
+from horolog.broker.transactions.marking import Marking
+from horolog.broker.transactions.others import Codes, Others, Question
+from horolog.broker.transactions.states import Producer, TopicPartition, Transaction
+from horolog.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+ROUNDS = 2
+"""How often all coordinators say that they do not know a transaction before it is aborted."""
+
+_NOT_TAKEN = frozenset({ErrorCode.INVALID_PRODUCER_ID_MAPPING, ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_TXN_STATE})
+
+
+class Here(Protocol):
+    """The coordinator of this broker."""
+
+    @property
+    def is_loading(self) -> bool: ...
+
+    def __iter__(self) -> Iterator[Transaction]: ...
+
+    def add(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        partitions: Iterable[TopicPartition],
+        client_version: int,
+        done: Callable[[ErrorCode], None],
+    ) -> None: ...
+
+
+class Suspect(NamedTuple):
+    """A transaction that is open in a partition since an offset."""
+
+    producer: Producer
+    partition: Partition
+    since: int
+
+    @property
+    def place(self) -> TopicPartition:
+        return self.partition.topic, self.partition.index
+
+
+Claims = Mapping[int, list[tuple[int, Transaction]]]
+"""By producer id its transactions, each with the broker that coordinates it."""
+
+
+class Unclaimed:
+    """The open transactions that were found at a start or after a fault, until each is known to end."""
+
+    def __init__(self, here: Here, others: Others, marking: Marking) -> None:
+        self._here = here
+        self._others = others
+        self._marking = marking
+        self._rounds: dict[Suspect, int] = {}
+        self._is_asking = False
+
+    def __repr__(self) -> str:
+        return f"<Unclaimed: {len(self._rounds)} suspects>"
+
+    def __contains__(self, producer_id: int) -> bool:
+        """No transaction waits for its partitions: all of them are on record."""
+        return False
+
+    def is_off_record(self, entry: Entry) -> bool:  # noqa: ARG002 - as `strays` has it
+        return False
+
+    def settle(self) -> None:
+        """Suspect everything that is open here; it is asked about with the next `try_again`."""
+        for suspect in self._open():
+            self._rounds.setdefault(suspect, 0)
+
+    def try_again(self) -> None:
+        """Ask about the suspects that are left."""
+        if not self._rounds or self._is_asking:
+            return
+        still_open = set(self._open())
+        self._rounds = {suspect: rounds for suspect, rounds in self._rounds.items() if suspect in still_open}
+        if self._rounds and not self._here.is_loading:
+            self._is_asking = True
+            self._others.transactions_of({one.producer.id for one in self._rounds}, self._told)
+
+    def _open(self) -> Iterator[Suspect]:
+        for producer, partition in self._marking.open_places():
+            known = partition.producers.get(producer.id)
+            assert known is not None, "its transaction is open"
+            yield Suspect(producer, partition, known.transaction_start)
+
+    def _told(self, elsewhere: list[tuple[int, Transaction]] | None) -> None:
+        self._is_asking = False
+        if elsewhere is None or self._here.is_loading:
+            return
+        claims: dict[int, list[tuple[int, Transaction]]] = {}
+        for node, transaction in (*elsewhere, *((self._others.me, one) for one in self._here)):
+            claims.setdefault(transaction.producer_id, []).append((node, transaction))
+        for suspect in list(self._rounds):
+            self._judge(suspect, claims.get(suspect.producer.id, ()))
+
+    def _judge(self, suspect: Suspect, claims: Iterable[tuple[int, Transaction]]) -> None:
+        for node, transaction in claims:
+            if suspect.place in transaction.partitions:
+                del self._rounds[suspect]
+            elif not transaction.state.is_prepared:
+                self._put_on_record(suspect, node, transaction)
+            return
+        self._not_known(suspect)
+
+    def _put_on_record(self, suspect: Suspect, node: int, transaction: Transaction) -> None:
+        def answered(code: ErrorCode) -> None:
+            if code == ErrorCode.NONE:
+                self._rounds.pop(suspect, None)
+            elif code in _NOT_TAKEN:
+                self._not_known(suspect)
+
+        place, version = suspect.place, transaction.client_version
+        if node == self._others.me:
+            self._here.add(transaction.id, suspect.producer, [place], version, answered)
+            return
+
+        def told(found: list[Codes]) -> None:
+            answered(found[0][place])
+
+        self._others.ask(node, [Question(transaction.id, suspect.producer, [place], adds=True)], told)
+
+    def _not_known(self, suspect: Suspect) -> None:
+        rounds = self._rounds.pop(suspect, 0) + 1
+        if rounds < ROUNDS:
+            self._rounds[suspect] = rounds
+            return
+        self._marking.abort_stray(
+            suspect.producer, suspect.partition, partial(self._rounds.__setitem__, suspect, ROUNDS - 1)
+        )
