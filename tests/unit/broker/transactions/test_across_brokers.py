@@ -193,9 +193,11 @@ def test_what_was_added_is_on_the_disk_before_it_is_used(pair: TwoBrokers) -> No
     """Nobody but its coordinator knows that a partition elsewhere is part of a transaction: no power cut may take that."""
     one = program(pair, newer=True)
     one.write(*((index, b"v") for index in range(PARTITIONS)))
-    pair.nodes[1].end(power_cut=True)
-    pair.nodes[1].storage.crash(survival=0.0)
-    pair.nodes[1].start()
+    coordinator = pair.nodes[1]
+    pair.network.leave(1)
+    coordinator.broker.logs.abandon()
+    coordinator.storage.crash(survival=0.0)
+    coordinator.start()
     pair.settle()
     (transaction,) = pair.nodes[1].broker.transactions
     assert transaction.partitions == {(TOPIC, index) for index in range(PARTITIONS)}

@@ -109,7 +109,7 @@ def test_an_answer_without_a_number_or_a_body_is_none():
         questions.receive(b"\0\0\0\2ab")
     number, _ = ask(questions, told)
     with pytest.raises(DecodeError):
-        Questions.receive(questions, struct.pack(">iix", 5, number))
+        questions.receive(struct.pack(">iix", 5, number))
     assert told == [None]
 
 
