@@ -83,7 +83,9 @@ class Program:
                 topic_data=[TopicProduceData(name=TOPIC, partition_data=data)],
             )
             version = 12 if self._newer else 11
-            self._ask(leader_of(index), request, version, lambda one: [one.responses[0].partition_responses[0].error_code])
+            self._ask(
+                leader_of(index), request, version, lambda one: [one.responses[0].partition_responses[0].error_code]
+            )
             self._sequences[index] = sequence + 1
 
     def _add(self, indexes: list[int]) -> None:

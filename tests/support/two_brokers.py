@@ -84,9 +84,7 @@ class Node:
             with contextlib.suppress(StopIteration):
                 self.broker.start().send(None)
                 raise AssertionError("a start without listeners has nothing to wait for")
-        pair.network.join(
-            self.number, Dispatcher(self.broker), ConnectionLimits.of(self.settings), self.loop
-        )
+        pair.network.join(self.number, Dispatcher(self.broker), ConnectionLimits.of(self.settings), self.loop)
 
     def _form_cluster(self) -> None:
         """The same topics, with the same ids, before anything else is done; who leads is not on the disk."""
@@ -108,9 +106,7 @@ class Node:
     def lead_as(self, leads: Leads, epoch: int = 0) -> None:
         """Have these partitions led so, in an epoch."""
         cluster = self.broker.cluster
-        changed = tuple(
-            ((cluster.topics[name].id, index), Lead(node, epoch)) for (name, index), node in leads.items()
-        )
+        changed = tuple(((cluster.topics[name].id, index), Lead(node, epoch)) for (name, index), node in leads.items())
         assert at_once(cluster.changes.make, lambda _: LeadsChanged(changed)) == {}
 
     def end(self, *, power_cut: bool) -> None:

@@ -45,6 +45,8 @@ MARKERS_MS = 30_000
 _MARKED = frozenset({ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH})
 """The partition has its marker, or needs none: a newer producer has written there."""
 
+_BY_NUMBER = {int(code): code for code in ErrorCode}
+
 Codes = dict[TopicPartition, ErrorCode]
 Left = frozenset[TopicPartition]
 
@@ -56,7 +58,9 @@ class Question:
 
     __slots__ = ("adds", "places", "producer", "transactional_id")
 
-    def __init__(self, transactional_id: str, producer: Producer, places: Iterable[TopicPartition], *, adds: bool) -> None:
+    def __init__(
+        self, transactional_id: str, producer: Producer, places: Iterable[TopicPartition], *, adds: bool
+    ) -> None:
         self.transactional_id = transactional_id
         self.producer = producer
         self.places = tuple(dict.fromkeys(places))
@@ -112,7 +116,8 @@ class Others:
                     producer_epoch=one.producer.epoch,
                     verify_only=not one.adds,
                     topics=[
-                        AddPartitionsToTxnTopic(name=name, partitions=indexes) for name, indexes in _by_topic(one.places)
+                        AddPartitionsToTxnTopic(name=name, partitions=indexes)
+                        for name, indexes in _by_topic(one.places)
                     ],
                 )
                 for one in questions
@@ -134,9 +139,7 @@ class Others:
         for place in places:
             by_node.setdefault(self.leader_of(*place), []).append(place)
         unreachable = [*by_node.pop(NO_NODE, ()), *by_node.pop(self.me, ())]
-        asks = [
-            partial(self._write_to, node, transaction, there, coordinator_epoch) for node, there in by_node.items()
-        ]
+        asks = [partial(self._write_to, node, transaction, there, coordinator_epoch) for node, there in by_node.items()]
 
         def all_told(lefts: list[Left]) -> None:
             done(frozenset(unreachable).union(*lefts))
@@ -212,7 +215,7 @@ def _codes_of(answer: Message | None, questions: Sequence[Question]) -> list[Cod
         for codes, result in zip(found, answer.results_by_transaction, strict=False):
             for topic in result.topic_results:
                 for one in topic.results_by_partition:
-                    codes[topic.name, one.partition_index] = ErrorCode(one.partition_error_code)
+                    codes[topic.name, one.partition_index] = _BY_NUMBER[one.partition_error_code]
     unknown = ErrorCode.COORDINATOR_NOT_AVAILABLE
     return [
         {place: codes.get(place, unknown) for place in question.places}

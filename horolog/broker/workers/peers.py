@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from typing import Protocol, cast
 
 from horolog.broker.workers.questions import Done, Questions
@@ -39,7 +38,7 @@ class Peers(Protocol):
 
 def socket_path(sockets: str, node: int) -> str:
     """The socket of one broker in the folder of all."""
-    return os.path.join(sockets, str(node))
+    return f"{sockets}/{node}"
 
 
 class SocketPeers:

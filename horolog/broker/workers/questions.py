@@ -82,7 +82,9 @@ class Questions:
             waiting = self._waiting.pop(_CORRELATION.unpack_from(frame)[0], None)
             if waiting is None:
                 continue  # it was given up
-            start = _CORRELATION.size + waiting.api.response_header_version(waiting.version)  # no broker sends tags there
+            start = _CORRELATION.size + waiting.api.response_header_version(
+                waiting.version
+            )  # no broker sends tags there
             try:
                 answer, _ = decoder(waiting.api.response, waiting.version)(frame, start)
             except DecodeError:

@@ -65,7 +65,11 @@ class World:
         """Brokers that lead what this one does not."""
         others = Others()
         self.marking = Marking(
-            self.cluster, self.committer, ManualClock(NOW_MS), lambda *outcome: self.offsets_ended.append(outcome), others
+            self.cluster,
+            self.committer,
+            ManualClock(NOW_MS),
+            lambda *outcome: self.offsets_ended.append(outcome),
+            others,
         )
         return others
 
