@@ -25,6 +25,9 @@ from tests.support.transactional import aborted_in, batch, committed_records
 from tests.support.two_brokers import NODES, TOPIC, TwoBrokers, leader_of, name_in, stopped
 
 PARTITIONS = 4
+PARTS = 16
+"""All steps are tried, in so many tests."""
+
 KINDS = pytest.mark.parametrize("newer", [False, True], ids=["older clients", "newer clients"])
 FENCED = ErrorCode.TRANSACTION_COORDINATOR_FENCED
 
@@ -219,11 +222,11 @@ def count_of_steps(newer: bool) -> int:
 @KINDS
 @pytest.mark.parametrize("number", NODES)
 @pytest.mark.parametrize("power_cut", [False, True], ids=["killed", "power cut"])
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS))])
 def test_an_end_of_either_broker_at_any_step_leaves_no_half_of_a_transaction(
     newer: bool, number: int, power_cut: bool, part: int
 ) -> None:
-    for step in range(1 + part, count_of_steps(newer), 4):
+    for step in range(1 + part, count_of_steps(newer), PARTS):
         pair = TwoBrokers(seed=1)
 
         def end_once(now: int, pair: TwoBrokers = pair, step: int = step) -> None:
