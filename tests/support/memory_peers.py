@@ -1,6 +1,6 @@
-"""Brokers of one process that ask each other: real frames, no sockets. What is on its way is delivered by the loop of whom it goes to.
+"""Brokers of one process that ask each other: real frames, no sockets. Each is delivered by the loop of whom it goes to.
 
-A connection keeps the order of what is sent, as a socket does. When a broker leaves, what was on its way to it or from it is gone,
+A connection keeps the order of frames, as a socket does. When a broker leaves, what was on its way to it or from it is gone,
 and whoever waits for its answer is told None.
 """
 

@@ -48,7 +48,7 @@ class Program:
         self._sequences: dict[int, int] = {}
 
     def _ask(self, node: int, request: Message, version: int, codes_of: Callable[[Any], list[int]]) -> Any:
-        """Until there is an answer that a program has to take; NONE and what is NONE to a client but no more."""
+        """Until there is an answer that a program has to take; any other than NONE is a failure."""
         for _ in range(MOST_TRIES):
             answer = self._pair.ask(node, request, version)
             if answer is not None and not TRY_AGAIN.intersection(codes_of(answer)):

@@ -1,7 +1,7 @@
 """Asks the coordinator of a transaction, wherever it is, whether partitions that are written to here are part of the transaction.
 
 The coordinator here is asked as ever. Another one is asked once for each transaction and partition: from then on the partition itself
-knows that it is open, until its marker comes. What is asked of one broker in one tick of the event loop goes in one request.
+knows that it is open, until its marker comes. Questions to one broker in one tick of the event loop go in one request.
 
 An answer and a marker come on different connections. Where the marker was first, the transaction that was asked about has ended, and the
 answer is worth nothing: records that came in on it would belong to no transaction.

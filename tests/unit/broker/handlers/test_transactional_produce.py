@@ -40,7 +40,7 @@ class Transactions:
 
 
 class Broker:
-    """What is looked at of a broker."""
+    """A broker, as far as it is looked at."""
 
     def __init__(self, code=ErrorCode.NONE):
         self.joining = Transactions(code)

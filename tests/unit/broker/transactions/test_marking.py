@@ -74,7 +74,7 @@ class World:
         return others
 
     def begin_to_mark(self, *places, state=State.PREPARE_COMMIT, producer=PRODUCER, epoch=5):
-        """What is told once the partitions here are written."""
+        """Whatever is told once the partitions here are written."""
         told = []
         transaction = Transaction("x", *producer, 60_000, state, frozenset(places), NOW_MS, NOW_MS)
         self.marking.mark(transaction, transaction.partitions, epoch, told.append)

@@ -37,7 +37,7 @@ NONE, NOT_NOW = ErrorCode.NONE, ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 class Peers:
-    """Keeps what is asked, for the test to answer."""
+    """Keeps questions, for the test to answer."""
 
     def __init__(self):
         self.asked = []
