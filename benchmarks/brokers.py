@@ -15,6 +15,7 @@ BEFORE = "before"
 OURS = (HOROLOG, BEFORE)
 COMMANDS = ("horolog/client/cli/main.py", "client/cli/main.py")
 """Where a checkout has its command, the oldest last."""
+WORKERS = "horolog.workers"
 READY_TIMEOUT_SECONDS = 60.0
 # Deleted topics must leave the disk at once, or one run's data is written back during the next.
 KAFKA_SETTINGS = {"log.segment.delete.delay.ms": "1000"}
@@ -22,7 +23,7 @@ KAFKA_SETTINGS = {"log.segment.delete.delay.ms": "1000"}
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A broker that answers; `name` is horolog or a Kafka release."""
+    """A broker that answers; `name` is horolog, or begins so, or a Kafka release."""
 
     name: str
     address: str
@@ -44,7 +45,7 @@ def start(
     """Start a broker on its folder below `root`; ready when it answers and leads so many partitions. `tree` is where `before` lies."""
     data = root / name
     chosen = dict(settings or {})
-    if name in OURS:
+    if name.startswith(OURS):
         return _start_horolog(name, data, chosen, partitions, tree if name == BEFORE else None)
     node = kafka.start(name, data, KAFKA_SETTINGS | chosen, partitions=partitions)
     return Running(name, node.address, node.pid, data, node.ready_seconds)
@@ -57,7 +58,8 @@ def module_of(tree: Path) -> str:
 
 def _start_horolog(name: str, data: Path, settings: Mapping[str, str], partitions: int, tree: Path | None) -> Running:
     data.mkdir(parents=True, exist_ok=True)
-    address = f"127.0.0.1:{process.free_ports(1)[0]}"
+    workers = int(settings.get(WORKERS, "1"))
+    address = f"127.0.0.1:{process.free_range(1 + workers)}"  # a port that all share, and one for each
     module = module_of(tree or Path())
     command = [sys.executable, "-m", module, "serve", "--data", str(data.absolute()), "--listen", address]
     for key, value in settings.items():
@@ -67,7 +69,7 @@ def _start_horolog(name: str, data: Path, settings: Mapping[str, str], partition
         began = time.monotonic()
         started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=tree)
     try:
-        ready = lambda: peer.is_ready(address, partitions)  # noqa: E731
+        ready = lambda: peer.is_ready(address, partitions, workers)  # noqa: E731
         process.wait_until(ready, started.pid, READY_TIMEOUT_SECONDS, lambda: process.tail(output))
     except BaseException:
         process.end(started.pid, started)

@@ -4,6 +4,7 @@ import socket
 import struct
 import time
 import uuid
+from dataclasses import dataclass
 from typing import Self
 
 from benchmarks import frames
@@ -94,6 +95,9 @@ class Peer:
         """How many brokers are known, and how many partitions with a leader each topic has."""
         return parse_metadata(self.call(frames.metadata(topics)))
 
+    def placement(self, topics: list[str] | None) -> "Placed":
+        return parse_placement(self.call(frames.metadata(topics)))
+
     def offset_at(self, topic: str, timestamp: int) -> int:
         """ListOffsets v1 of partition 0: -1 asks for the end, -2 for the start."""
         reply = self.call(frames.list_offsets(topic, timestamp))
@@ -111,24 +115,41 @@ def _text(data: bytes, at: int) -> tuple[str | None, int]:
     return data[at + 2 : at + 2 + size].decode(), at + 2 + size
 
 
-def parse_metadata(reply: bytes) -> tuple[int, dict[str, int]]:
-    """A Metadata v1 answer: the number of brokers, and the led partitions of each topic."""
+@dataclass(slots=True)
+class Placed:
+    """The brokers by their numbers, and of each topic who leads which partition."""
+
+    addresses: dict[int, str]
+    leaders: dict[str, dict[int, int]]
+
+
+def parse_placement(reply: bytes) -> Placed:
+    """A Metadata v1 answer; partitions without a leader are left out."""
+    placed = Placed({}, {})
     brokers, at = struct.unpack_from(">i", reply)[0], 4
     for _ in range(brokers):
-        _, at = _text(reply, at + 4)
+        node = struct.unpack_from(">i", reply, at)[0]
+        host, at = _text(reply, at + 4)
+        placed.addresses[node] = f"{host}:{struct.unpack_from('>i', reply, at)[0]}"
         _, at = _text(reply, at + 4)
     topics, at = struct.unpack_from(">i", reply, at + 4)[0], at + 8
-    led: dict[str, int] = {}
     for _ in range(topics):
         name, at = _text(reply, at + 2)
         partitions, at = struct.unpack_from(">i", reply, at + 1)[0], at + 5
-        led[str(name)] = 0
+        led = placed.leaders[str(name)] = {}
         for _ in range(partitions):
-            error, _index, leader, replicas = struct.unpack_from(">hiii", reply, at)
+            error, index, leader, replicas = struct.unpack_from(">hiii", reply, at)
             at += 14 + 4 * replicas
             at += 4 + 4 * struct.unpack_from(">i", reply, at)[0]
-            led[str(name)] += error == NO_ERROR and leader >= 0
-    return brokers, led
+            if error == NO_ERROR and leader >= 0:
+                led[index] = leader
+    return placed
+
+
+def parse_metadata(reply: bytes) -> tuple[int, dict[str, int]]:
+    """A Metadata v1 answer: the number of brokers, and the led partitions of each topic."""
+    placed = parse_placement(reply)
+    return len(placed.addresses), {name: len(led) for name, led in placed.leaders.items()}
 
 
 def wait_until_led(peer: Peer, names: list[str], partitions: int, timeout_seconds: float = 120.0) -> None:
@@ -142,12 +163,12 @@ def wait_until_led(peer: Peer, names: list[str], partitions: int, timeout_second
     raise BrokerError(f"no leader for every partition of {names[:3]} within {timeout_seconds} s")
 
 
-def is_ready(address: str, partitions: int = 0) -> bool:
-    """Whether the broker answers Metadata with itself in it and leads so many partitions."""
+def is_ready(address: str, partitions: int = 0, brokers: int = 1) -> bool:
+    """Whether the broker answers Metadata with itself in it, or with so many, who lead so many partitions."""
     try:
         with Peer(address, 5.0) as peer:
-            brokers, led = peer.leaders(None)
-            return brokers >= 1 and sum(led.values()) >= partitions
+            known, led = peer.leaders(None)
+            return known >= brokers and sum(led.values()) >= partitions
     except (OSError, BrokerError, struct.error):
         return False
 

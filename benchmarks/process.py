@@ -61,6 +61,34 @@ def free_ports(count: int) -> list[int]:
             one.close()
 
 
+def free_range(count: int, tries: int = 100) -> int:
+    """The first of so many ports in a row that were free a moment ago."""
+    for _ in range(tries):
+        held = [socket.socket() for _ in range(count)]
+        try:
+            held[0].bind(("127.0.0.1", 0))
+            first = held[0].getsockname()[1]
+            for place, one in enumerate(held[1:], 1):
+                one.bind(("127.0.0.1", first + place))
+        except (OSError, OverflowError):
+            continue
+        else:
+            return int(first)
+        finally:
+            for one in held:
+                one.close()
+    raise StartError(f"no {count} ports in a row are free")
+
+
+def children(pid: int) -> list[int]:
+    """The processes that this one has started, in the order of their numbers."""
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        return sorted(int(one) for task in tasks for one in (task / "children").read_text().split())
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
 def wait_until(ready: Callable[[], bool], pid: int, timeout_seconds: float, explain: Callable[[], str]) -> None:
     """Poll until ready; raise when the process ends or the time is up."""
     end = time.monotonic() + timeout_seconds

@@ -39,12 +39,13 @@ class Outcome:
 
 
 class Link:
-    """One connection: the unsent rest of a frame, and when each unanswered request was sent."""
+    """One connection with its load: the unsent rest of a frame, and when each unanswered request was sent."""
 
-    __slots__ = ("at", "credit", "partial", "socket", "turn", "unsent", "waiting", "watched")
+    __slots__ = ("at", "credit", "load", "partial", "socket", "turn", "unsent", "waiting", "watched")
 
-    def __init__(self, address: str, in_flight: int, turn: int) -> None:
+    def __init__(self, address: str, load: Load, in_flight: int, turn: int = 0) -> None:
         self.socket = connect(address)
+        self.load = load
         self.credit = in_flight
         self.turn = turn
         self.unsent: bytes | None = None
@@ -67,11 +68,20 @@ def connect(address: str) -> socket.socket:
 
 def run(address: str, load: Load, connections: int, in_flight: int, seconds: float) -> Outcome:
     """Send for so many seconds, then wait for the answers still under way."""
-    links = [Link(address, in_flight, index * len(load.frames) // connections) for index in range(connections)]
+    turns = [index * len(load.frames) // connections for index in range(connections)]
+    return _run([Link(address, load, in_flight, turn) for turn in turns], in_flight, seconds)
+
+
+def run_over(targets: Sequence[tuple[str, Load]], in_flight: int, seconds: float) -> Outcome:
+    """The same with a connection to each of several addresses, each with a load of its own."""
+    return _run([Link(address, load, in_flight) for address, load in targets], in_flight, seconds)
+
+
+def _run(links: list[Link], in_flight: int, seconds: float) -> Outcome:
     try:
-        if connections == 1 and in_flight == 1:
-            return _ping_pong(links[0].socket, load, seconds)
-        return _Pump(load, links).run(seconds)
+        if len(links) == in_flight == 1:
+            return _ping_pong(links[0].socket, links[0].load, seconds)
+        return _Pump(links).run(seconds)
     finally:
         for link in links:
             link.socket.close()
@@ -111,8 +121,7 @@ def _ping_pong(link: socket.socket, load: Load, seconds: float) -> Outcome:
 class _Pump:
     """Many connections on one epoll."""
 
-    def __init__(self, load: Load, links: list[Link]) -> None:
-        self.load = load
+    def __init__(self, links: list[Link]) -> None:
         self.links = {link.socket.fileno(): link for link in links}
         self.latencies: list[float] = []
         self.requests = 0
@@ -154,7 +163,7 @@ class _Pump:
             raise RefusedError("the broker closed the connection")
         if link.partial:
             data = link.partial + data
-        load = self.load
+        load = link.load
         low, size, at = load.expect_at, load.reply_size, 0
         while at + size <= len(data):
             sent, want = link.waiting.popleft()
@@ -171,7 +180,7 @@ class _Pump:
 
     def _send(self, link: Link, now: float) -> None:
         """Send until the credit is used up or the socket is full; a full one is watched until it takes more."""
-        load = self.load
+        load = link.load
         while link.unsent is not None or (link.credit and self.sending):
             if link.unsent is None:
                 link.unsent, link.at = load.frames[link.turn], 0

@@ -27,6 +27,11 @@ def test_only_partitions_with_a_leader_count():
     assert peer.parse_metadata(reply) == (1, {"a": 2, "b": 0})
 
 
+def test_partitions_are_placed_with_the_brokers_that_lead_them():
+    placed = peer.parse_placement(metadata_reply({"a": [(0, 7, 1), (5, -1, 2), (0, 7, 3)]}))
+    assert placed == peer.Placed({7: "host:9092"}, {"a": {0: 7, 2: 7}})
+
+
 def test_nobody_is_ready_on_a_port_where_nobody_listens():
     assert not peer.is_ready(f"127.0.0.1:{process.free_ports(1)[0]}")
 

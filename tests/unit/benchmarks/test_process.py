@@ -1,6 +1,7 @@
 """What the kernel says of a process, and ending one."""
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -50,3 +51,26 @@ def test_waiting_ends_with_its_time(sleeper):
 
 def test_free_ports_differ():
     assert len(set(process.free_ports(20))) == 20
+
+
+def test_a_range_of_ports_is_free_from_its_first_to_its_last():
+    first = process.free_range(3)
+    held = [socket.create_server(("127.0.0.1", first + place)) for place in range(3)]
+    for one in held:
+        one.close()
+
+
+def test_no_range_is_longer_than_there_are_ports():
+    with pytest.raises(process.StartError, match="in a row"):
+        process.free_range(70_000, tries=0)
+
+
+def test_children_are_those_that_a_process_has_started(sleeper):
+    assert sleeper.pid in process.children(os.getpid())
+    assert process.children(sleeper.pid) == []
+
+
+def test_a_process_that_is_gone_has_no_children(sleeper):
+    sleeper.kill()
+    sleeper.wait(10)
+    assert process.children(sleeper.pid) == []

@@ -70,6 +70,14 @@ def test_every_request_is_answered_and_counted_once(connections, in_flight, piec
     assert min(outcome.latencies) > 0
 
 
+def test_every_connection_has_an_address_and_a_load_of_its_own():
+    with Answerer(GOOD) as one, Answerer(GOOD) as other:
+        outcome = pump.run_over([(one.address, load()), (other.address, load(70)), (one.address, load())], 2, 0.05)
+        assert outcome.requests == one.frames + other.frames
+    assert one.frames > 0
+    assert other.frames > 0
+
+
 def test_frames_larger_than_a_socket_takes_arrive_whole():
     with Answerer(GOOD) as peer:
         outcome = pump.run(peer.address, load(3_000_000), 2, 3, 0.1)
