@@ -4,6 +4,7 @@ python -m tests.simulation --seeds 2000 --first 0 --jobs 2      a bounded run
 python -m tests.simulation --minutes 60                         a long one
 python -m tests.simulation --seed 17 --steps 150 [--trace]      one history again
 python -m tests.simulation --seed 17 --shrink                   the fewest steps that fail
+python -m tests.simulation --workers 3 ...                      three workers on one folder, and fewer after some of the starts
 """
 
 from __future__ import annotations
@@ -31,14 +32,17 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1000, help="how many seeds")
     parser.add_argument("--minutes", type=float, help="run for so long instead, whatever the number of seeds")
     parser.add_argument("--steps", type=int, default=STEPS, help="steps of each history")
+    parser.add_argument("--workers", type=int, default=1, help="brokers that share the folder")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--trace", action="store_true", help="show the whole trace of --seed")
     parser.add_argument("--shrink", action="store_true", help="find the fewest steps with which --seed fails")
     arguments = parser.parse_args()
     if arguments.seed is None:
         return run_many(arguments)
-    steps = shrink(arguments.seed, arguments.steps) if arguments.shrink else arguments.steps
-    result = run_seed(arguments.seed, steps)
+    steps, workers = arguments.steps, arguments.workers
+    if arguments.shrink:
+        steps = shrink(arguments.seed, steps, workers)
+    result = run_seed(arguments.seed, steps, workers)
     lines = result.lines if arguments.trace else result.lines[-LINES_SHOWN:]
     say("\n".join(lines))
     say(result.summary)
@@ -56,7 +60,8 @@ def run_many(arguments: argparse.Namespace) -> int:
     counts: Counter[str] = Counter()
     seeds = failures = 0
     with ProcessPoolExecutor(arguments.jobs) as pool:
-        for results in pool.map(partial(run_task, steps=arguments.steps, until=until), tasks(arguments)):
+        task = partial(run_task, steps=arguments.steps, workers=arguments.workers, until=until)
+        for results in pool.map(task, tasks(arguments)):
             if not results:
                 break
             for result in results:
@@ -90,8 +95,8 @@ def tasks(arguments: argparse.Namespace) -> Iterator[range]:
         yield range(arguments.first + number * SEEDS_PER_TASK, arguments.first + (number + 1) * SEEDS_PER_TASK)
 
 
-def run_task(seeds: range, steps: int, until: float | None) -> list[Result]:
-    return [run_seed(seed, steps) for seed in seeds if until is None or time.monotonic() < until]
+def run_task(seeds: range, steps: int, workers: int, until: float | None) -> list[Result]:
+    return [run_seed(seed, steps, workers) for seed in seeds if until is None or time.monotonic() < until]
 
 
 if __name__ == "__main__":

@@ -86,7 +86,8 @@ class Administrator:
         if result.error_code == ErrorCode.NONE:
             topic.id, topic.must_exist = result.topic_id, True
             self._make_partitions(topic, count)
-        elif result.error_code != ErrorCode.KAFKA_STORAGE_ERROR:
+            self._simulation.was_made(topic)
+        elif result.error_code != ErrorCode.KAFKA_STORAGE_ERROR and not self._simulation.somebody_may_be_behind:
             self._simulation.fail(f"{topic} with {configs} is refused: {result.error_message}")
 
     def _some_configs(self) -> dict[str, str]:
@@ -115,6 +116,7 @@ class Administrator:
         if result.error_code == ErrorCode.NONE:
             topic.may_exist = False
             self._gone(topic)
+            self._simulation.was_deleted(topic)
 
     def _gone(self, topic: TopicModel) -> None:
         self._simulation.topics.remove(topic)
@@ -134,6 +136,7 @@ class Administrator:
         if result.error_code == ErrorCode.NONE:
             topic.counts = {count}
             self._make_partitions(topic, count)
+            self._simulation.was_made(topic)
 
     def configure(self) -> None:
         topic = self._simulation.any_topic()
@@ -185,7 +188,8 @@ class Administrator:
         before = {}
         for topic in self._simulation.existing_topics():
             for model in topic.partitions:
-                partition = self._simulation.real(model)
+                if not isinstance(partition := self._world.find(topic.name, model.index), Partition):
+                    continue
                 before[model] = partition, partition.log_start_offset, partition.size_bytes, model.may_start
                 model.keeps_all = all(UNKNOWN in one for one in topic.configs)
                 model.may_start = max(model.may_start, partition.log_end_offset)  # queued bytes are written first
@@ -193,7 +197,7 @@ class Administrator:
             for model in topic.partitions:
                 model.start_is_unknown |= not topic.must_exist
         now_ms = self._world.clock.wall_ms()
-        self._world.broker.upkeep.apply_retention()
+        self._world.each_broker(lambda broker: broker.upkeep.apply_retention())
         self._finish_retention()
         for model, (partition, start, size_bytes, may_start) in before.items():
             moved = partition.log_start_offset - start
@@ -205,11 +209,10 @@ class Administrator:
 
     def _finish_retention(self) -> None:
         """What has to wait for a snapshot of producers goes behind a sync; where that fails it stays, and goes later."""
-        broker = self._world.broker
-        if any(one.expiry.waiting_upto is not None for one in broker.logs.partitions.values()):
+        if any(one.expiry.waiting_upto is not None for one in self._world.partitions()):
             self._world.note("retention waits")
             for _ in range(2):
-                broker.upkeep.sync_and_remove()
+                self._world.each_broker(lambda broker: broker.upkeep.sync_and_remove())
                 self._world.loop.settle()
 
     def _check_retention(
@@ -260,10 +263,10 @@ class Administrator:
         return {row.offset: row.timestamp for row in model.rows if row.timestamp >= 0 and row.value in model.by_value}
 
     def compact(self) -> None:
-        before = sum(one.size_bytes for one in self._world.broker.logs.partitions.values())
-        self._world.broker.upkeep.compact()
+        before = sum(one.size_bytes for one in self._world.partitions())
+        self._world.each_broker(lambda broker: broker.upkeep.compact())
         self._world.loop.settle()
-        after = sum(one.size_bytes for one in self._world.broker.logs.partitions.values())
+        after = sum(one.size_bytes for one in self._world.partitions())
         self._world.note("compact", before, after)
         self._world.counts["compaction shrinks"] += after < before
 

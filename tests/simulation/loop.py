@@ -131,14 +131,25 @@ class SimulatedLoop:
         finally:
             self._in_worker = True
 
+    @property
+    def has_callbacks(self) -> bool:
+        return bool(self._ready)
+
+    @property
+    def next_due_s(self) -> float | None:
+        """When the first timer is due."""
+        return self._timers[0][0] if self._timers else None
+
+    def run_next_timer(self) -> None:
+        self._run(heappop(self._timers)[2])
+
     def _run_ready(self) -> bool:
         if not self._ready:
             return False
         self._run(self._ready.popleft())
         return True
 
-    @staticmethod
-    def _run(handle: Handle) -> None:
+    def _run(self, handle: Handle) -> None:
         if not handle.cancelled:
             handle.callback(*handle.arguments)
 

@@ -98,6 +98,7 @@ def note_answer(simulation: Simulation, partition: PartitionModel, attempt: Atte
         if attempt.base_offset not in (None, told.base_offset) and attempt.base_offset not in partition.damaged:
             simulation.fail(f"{attempt} of {partition} is acknowledged at {told.base_offset}")
         attempt.base_offset = told.base_offset
+        simulation.was_acknowledged(partition, attempt)
         if acks == -1 and not simulation.pages_may_be_lost:
             partition.synced_before(told.base_offset)
     elif attempt.level == Level.UNKNOWN and simulation.is_refused(partition, attempt, code, told.error_message):

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import NoReturn
 
 from horolog.broker.log.manager import DataFolderError
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL, PowerCut
+from horolog.protocol.errors import ErrorCode
 from tests.simulation.admin import ALWAYS, Administrator
 from tests.simulation.faults import SURVIVAL, Chaos
 from tests.simulation.model import Attempt, Level, Outcome, PartitionModel, TopicModel
 from tests.simulation.offsets import Committer, OffsetsModel
 from tests.simulation.producers import STORAGE_ERRORS, Actor, IdempotentProducer, PlainProducer
 from tests.simulation.reading import Reader, Unreadable
-from tests.simulation.themes import OFTEN, theme_of
+from tests.simulation.themes import OFTEN, Theme, theme_of
 from tests.simulation.transactions import TIMEOUT_MS, TransactionalProducer
 from tests.simulation.world import SimulationFailure, World, in_simulation
 
@@ -33,10 +35,10 @@ class Simulation:
 
     def __init__(self, seed: int, steps: int) -> None:
         self.seed = seed
-        self.theme = theme_of(seed)
+        self.theme = self.make_theme()
         self.steps = steps
         self.step_number = 0
-        self.world = World(seed)
+        self.world = self.make_world()
         self.topics: list[TopicModel] = []
         self.dead_ids: set[bytes] = set()
         self.outcomes: dict[str, Outcome] = {}
@@ -60,11 +62,41 @@ class Simulation:
             PlainProducer(self, "plain-2"),
             IdempotentProducer(self, "idempotent"),
             TransactionalProducer(self, "older", newer=False),
-            TransactionalProducer(self, "newer", newer=True),
+            self.newer_producer(),
             Committer(self, "alone", joins=False),
             self._member,
         ]
         self._operations = self._table()
+
+    # -- what a simulation of several workers has otherwise
+
+    ledger_partitions = 2
+    somebody_may_be_behind = False
+    """Whether a tool may be told of the cluster as it was a moment ago."""
+    produced_again: frozenset[ErrorCode] = frozenset()
+    """Answers to a Produce of a transaction after which it is sent again, and not given up."""
+
+    def make_theme(self) -> Theme:
+        return theme_of(self.seed)
+
+    def make_world(self) -> World:
+        return World(self.seed)
+
+    def simulated(self) -> AbstractContextManager[None]:
+        return in_simulation(self.world)
+
+    def newer_producer(self) -> Actor:
+        """One that gets a new epoch with every transaction, and adds no partitions itself."""
+        return TransactionalProducer(self, "newer", newer=True)
+
+    def was_acknowledged(self, partition: PartitionModel, attempt: Attempt) -> None:
+        """A producer was told where its records are."""
+
+    def was_made(self, topic: TopicModel) -> None:
+        """Somebody was told that a topic is there, with so many partitions."""
+
+    def was_deleted(self, topic: TopicModel) -> None:
+        """Somebody was told that a topic is gone."""
 
     def _table(self) -> tuple[list[Callable[[], None]], list[int]]:
         """What may happen in a step, and how often it does."""
@@ -126,21 +158,28 @@ class Simulation:
         return topic, self.world.chance.choice(topic.partitions)
 
     def real(self, partition: PartitionModel) -> Partition:
-        return self.world.broker.cluster.topics[partition.topic].find(partition.index)
+        found = self.world.find(partition.topic, partition.index)
+        if not isinstance(found, Partition):
+            raise LookupError(f"{partition} is led by nobody")
+        return found
 
     def may_fail(self, partition: PartitionModel | None) -> bool:
         """Whether the disk is a reason for an error."""
         if self._chaos.active:
             return True
         if partition is not None:
-            return not self.real(partition).condition.takes_appends
-        return any(not one.condition.takes_appends for one in self.world.broker.logs.partitions.values())
+            return not self.takes_appends(partition)
+        return any(not one.condition.takes_appends for one in self.world.partitions())
+
+    def takes_appends(self, partition: PartitionModel) -> bool:
+        found = self.world.find(partition.topic, partition.index)
+        return isinstance(found, Partition) and found.condition.takes_appends
 
     def is_refused(self, partition: PartitionModel, attempt: Attempt, code: int, message: str | None) -> bool:
         """Whether an error means that nothing of it is in the log: what fails to be written is rolled back."""
         if attempt in self._sent_again:
             return False
-        taken_back = (message or "").startswith("write ") and self.real(partition).condition.takes_appends
+        taken_back = (message or "").startswith("write ") and self.takes_appends(partition)
         return code not in STORAGE_ERRORS or taken_back
 
     @property
@@ -157,9 +196,9 @@ class Simulation:
     # -- running
 
     def run(self) -> None:
-        with in_simulation(self.world):
+        with self.simulated():
             self.world.start()
-            self._admin.create(LEDGER, 2, LEDGER_CONFIGS)
+            self._admin.create(LEDGER, self.ledger_partitions, LEDGER_CONFIGS)
             self._admin.create(configs=FIRST_CONFIGS, count=1)
             for number in range(self.steps):
                 self.step_number = number
@@ -180,12 +219,16 @@ class Simulation:
 
     def _look_and_perhaps_end(self) -> None:
         """While a sync has failed: what the disk may not have is looked at, and left to another process, more often than chance would."""
-        stopped = [one for one in self._all_partitions() if self.real(one).condition.stopped is not None]
+        stopped = [one for one in self._all_partitions() if self._is_stopped(one)]
         if stopped and self.world.chance.random() < LOOK_AT_STOPPED_CHANCE:
             self.world.note("looks at stopped", len(stopped))
             self._check(stopped)
         if stopped and self.world.chance.random() < END_STOPPED_CHANCE:
             self._start_again(power=self.world.chance.random() < 0.2, clean=False)
+
+    def _is_stopped(self, partition: PartitionModel) -> bool:
+        found = self.world.find(partition.topic, partition.index)
+        return isinstance(found, Partition) and found.condition.stopped is not None
 
     def _pass_time(self) -> None:
         by_ms = self.world.chance.choice((500, 500, 1000, 1000, 2000, 5000, 10_000))
@@ -270,7 +313,7 @@ class Simulation:
             raise PowerCut from fault
         if self.theme.waits_for_disk:
             self._wait_for_disk()
-        if self._chaos.active and any(one.condition.fault for one in self.world.broker.logs.partitions.values()):
+        if self._chaos.active and any(one.condition.fault for one in self.world.partitions()):
             raise PowerCut  # offline until the next start, and that is how it should be
         self.world.note("started", self.world.starts)
 
@@ -278,7 +321,7 @@ class Simulation:
         """An offline partition is opened again once its disk works; members of groups do not wait for that."""
         self._chaos.heal()
         for _ in range(MOST_REOPENINGS):
-            if any(one.condition.fault for one in self.world.broker.logs.partitions.values()):
+            if any(one.condition.fault for one in self.world.partitions()):
                 self.world.note("waits for disk")
                 self._member.step()
                 self.world.loop.advance(REOPENING_MS)
@@ -287,7 +330,7 @@ class Simulation:
 
     def _look_at_everything(self) -> None:
         offline = {
-            name: one.condition.fault for name, one in self.world.broker.logs.partitions.items() if one.condition.fault
+            (one.topic, one.index): one.condition.fault for one in self.world.partitions() if one.condition.fault
         }
         if offline:
             self.fail(f"offline after a start: {offline}")

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.produce import ProduceRequest
 from horolog.protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
@@ -18,7 +19,7 @@ from horolog.protocol.messages.transactions import (
     TxnOffsetCommitRequestTopic,
 )
 from horolog.protocol.wire import Message
-from tests.simulation.model import Attempt, Outcome, PartitionModel
+from tests.simulation.model import Attempt, Outcome, PartitionModel, TopicModel
 from tests.simulation.offsets import TRANSACTIONAL_GROUP, OffsetKey
 from tests.simulation.producers import Actor, note_answer, produce_request, transactional
 
@@ -129,23 +130,32 @@ class TransactionalProducer(Actor):
         if not self._newer and partition not in self._added:
             self._add(partition)
             return
-        records = self.make_records(with_times=True, with_headers=False, keyed=False)
-        sequence = self._sequences.get(partition, 0)
-        data = transactional(records, self._id, self._epoch, sequence)
-        attempt = Attempt(self.simulation.next_attempt(), self.name, records, self._transaction)
-        partition.attempt(attempt)
-        self._writes += 1
-        self.world.note("produce transactional", attempt.number, partition, self._transaction)
         version = 12 if self._newer else 11
-        request = produce_request(partition, data, -1, version, topic.id, self.name)
+        sequence = self._sequences.get(partition, 0)
+        attempt, request = self._batch(topic, partition, sequence, version)
+        records = attempt.records
 
         def answered(answer: Any) -> bool:
             code = note_answer(self.simulation, partition, attempt, -1, answer)
+            if code in self.simulation.produced_again:
+                return False
             self._sequences[partition] = sequence + len(records)
             self._doomed = self._doomed or code != ErrorCode.NONE
             return True
 
         self._ask(request, version, answered, partial(self.simulation.sent_again, attempt))
+
+    def _batch(
+        self, topic: TopicModel, partition: PartitionModel, sequence: int, version: int
+    ) -> tuple[Attempt, ProduceRequest]:
+        """Records that are about to be sent."""
+        records = self.make_records(with_times=True, with_headers=False, keyed=False)
+        data = transactional(records, self._id, self._epoch, sequence)
+        attempt = Attempt(self.simulation.next_attempt(), self.name, records, self._transaction)
+        partition.attempt(attempt)
+        self._writes += 1
+        self.world.note("produce transactional", attempt.number, partition, self._transaction)
+        return attempt, produce_request(partition, data, -1, version, topic.id, self.name)
 
     def _add(self, partition: PartitionModel) -> None:
         request = AddPartitionsToTxnRequest(

@@ -15,11 +15,12 @@ import struct
 import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 from unittest.mock import patch
 
 from horolog.broker.app import Broker
 from horolog.broker.clock import ManualClock
+from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.network.conversation import Conversation
 from horolog.broker.network.dispatch import Dispatcher
@@ -27,6 +28,7 @@ from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.settings import load
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode, encode
+from horolog.protocol.errors import ErrorCode
 from horolog.protocol.wire import Message
 from tests.simulation.loop import SimulatedLoop
 
@@ -73,17 +75,24 @@ class ErrorWatch(logging.Handler):
             self.found.append(f"{record.getMessage()}: {error!r}")
 
 
+class Host(Protocol):
+    """Where a broker runs."""
+
+    dispatcher: Dispatcher
+    limits: ConnectionLimits
+    clock: ManualClock
+
+
 class Client:
     """The client's end of a conversation; an answer is handed out when the world delivers it."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, host: Host) -> None:
         self._last_id = 0
         self._received = bytearray()
         self._waiting: deque[tuple[Message, int, Answered]] = deque()
         self._is_lost = False
         self._conversation = Conversation(
-            world.dispatcher.dispatch, world.limits, world.clock.monotonic, listener="PLAINTEXT"
+            host.dispatcher.dispatch, host.limits, host.clock.monotonic, listener="PLAINTEXT"
         )
 
     @property
@@ -99,14 +108,20 @@ class Client:
         body = header + encode(request, version)
         if answered is not None:
             self._waiting.append((request, version, answered))
-        self._conversation.receive(struct.pack(">i", len(body)) + body)
+        self._hand_over(struct.pack(">i", len(body)) + body)
 
-    def deliver(self) -> None:
-        """Hand out the answers that have come; whoever waits on a connection that is closed gets none."""
+    def _hand_over(self, data: bytes) -> None:
+        self._conversation.receive(data)
+
+    def _take(self) -> None:
         self._received += b"".join(self._conversation.take_output())
         while self._conversation.wants_turn:
             self._conversation.resume_if_allowed()
             self._received += b"".join(self._conversation.take_output())
+
+    def deliver(self) -> None:
+        """Hand out the answers that have come; whoever waits on a connection that is closed gets none."""
+        self._take()
         while len(self._received) >= 4:
             (size,) = struct.unpack_from(">i", self._received)
             frame = bytes(self._received[4 : 4 + size])
@@ -193,6 +208,19 @@ class World:
         clients, self._clients = self._clients, []
         for client in clients:
             client.lose()
+
+    # -- what runs in it
+
+    def partitions(self) -> list[Partition]:
+        """Every partition that is led."""
+        return list(self.broker.logs.partitions.values())
+
+    def find(self, topic: str, index: int) -> Partition | ErrorCode:
+        """A partition where it is led."""
+        return self.broker.cluster.topics[topic].find(index)
+
+    def each_broker(self, action: Callable[[Broker], None]) -> None:
+        action(self.broker)
 
     # -- clients
 
