@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import signal
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import hypothesis
 import pytest
 
 from tests.support import style
+from tests.support.broker_process import WORKERS_VARIABLE
 from tests.support.fixtures import broker, session_broker, start_broker
 from tools import compiled
 
@@ -30,6 +32,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Here other programs and the machine take part, with time limits of their own: a test that fails is run once more, and pytest
 # counts and names it. Our own code alone gets no second chance.
 WITH_OTHERS = {"container", "hostile", "interop", "performance", "pipeline", "soak"}
+
+PARTS = 3
+"""With --part-of this part of the tests runs, another one for another seed."""
 
 TOOL_OF_MARK = {"java": "java", "node": "node", "go": "go"}
 
@@ -57,8 +62,16 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--workers", type=int, help="broker processes have so many workers, unless the test says otherwise")
+    parser.addoption("--part-of", metavar="SEED", help="run a third of the tests, chosen by this seed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """A compiled module that is older than its source would be tested in its stead."""
+    workers = config.getoption("--workers")
+    if workers is not None:
+        os.environ[WORKERS_VARIABLE] = str(workers)
     stale = compiled.outdated()
     if stale:
         raise pytest.UsageError(
@@ -66,8 +79,17 @@ def pytest_configure() -> None:
         )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def is_chosen(seed: str, name: str) -> bool:
+    return zlib.crc32(f"{seed} {name}".encode()) % PARTS == 0
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A test whose toolchain is not there is skipped, and pytest says so."""
+    seed = config.getoption("--part-of")
+    if seed is not None:
+        chosen = [item for item in items if is_chosen(seed, item.nodeid)]
+        config.hook.pytest_deselected(items=[item for item in items if not is_chosen(seed, item.nodeid)])
+        items[:] = chosen
     for mark, tool in TOOL_OF_MARK.items():
         if shutil.which(tool) is None:
             for item in items:

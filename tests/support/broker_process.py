@@ -10,6 +10,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from benchmarks.process import children, is_alive
+
 PROJECT = Path(__file__).resolve().parents[2]
 READY_TIMEOUT_SECONDS = 30.0
 STOP_TIMEOUT_SECONDS = 30.0
@@ -22,6 +24,9 @@ TARGET_SETTINGS: dict[str, str] = {
     "log.retention.check.interval.ms": "1000",
 }
 """The configuration under which the real brokers' answers of `tests/wire` were recorded."""
+
+WORKERS, WORKERS_VARIABLE = "horolog.workers", "HOROLOG_TEST_WORKERS"
+"""How many workers brokers have that do not say so themselves: `pytest --workers` sets the variable."""
 
 
 class BrokerNotReadyError(Exception):
@@ -83,7 +88,9 @@ class BrokerProcess:
             "--listen",
             f"{self.host}:{self.port}",
         ]
-        for key, value in self.settings.items():
+        asked = os.environ.get(WORKERS_VARIABLE)
+        defaults = {WORKERS: asked} if asked else {}
+        for key, value in (defaults | self.settings).items():
             command += ["--set", f"{key}={value}"]
         return command
 
@@ -139,8 +146,14 @@ class BrokerProcess:
         return self._end(signal.SIGTERM, timeout_seconds)
 
     def kill(self) -> int:
-        """SIGKILL and wait, as after a loss of power of this one process."""
-        return self._end(signal.SIGKILL, 10.0)
+        """SIGKILL and wait, as after a loss of power of this one process; its workers, if it has any, end with it."""
+        workers = children(self.pid) if self.running else []
+        code = self._end(signal.SIGKILL, 10.0)
+        deadline = time.monotonic() + 10.0
+        while any(map(is_alive, workers)):
+            assert time.monotonic() < deadline, "the workers do not end with their supervisor"
+            time.sleep(0.005)
+        return code
 
     def freeze(self) -> None:
         """Stop every thread where it is; only `kill` goes on from here."""

@@ -1,0 +1,22 @@
+"""Tests on several workers: which of them run, and how many workers a broker gets."""
+
+from tests.conftest import is_chosen
+from tests.support.broker_process import WORKERS, WORKERS_VARIABLE, BrokerProcess
+
+NAMES = [f"tests/wire/test_prober.py::test_case[{number}]" for number in range(300)]
+
+
+def test_a_seed_chooses_a_third_of_the_tests_and_others_choose_others():
+    parts = [{name for name in NAMES if is_chosen(str(seed), name)} for seed in range(30)]
+    assert all(70 < len(part) < 130 for part in parts)
+    assert set().union(*parts) == set(NAMES)
+    assert parts[0] == {name for name in NAMES if is_chosen("0", name)}
+
+
+def test_brokers_have_as_many_workers_as_the_run_says_unless_a_test_says_how_many(monkeypatch, tmp_path):
+    monkeypatch.delenv(WORKERS_VARIABLE, raising=False)
+    assert not any(WORKERS in word for word in BrokerProcess(tmp_path).command())
+    monkeypatch.setenv(WORKERS_VARIABLE, "2")
+    assert f"{WORKERS}=2" in BrokerProcess(tmp_path).command()
+    command = BrokerProcess(tmp_path, {WORKERS: "3"}).command()
+    assert [word for word in command if WORKERS in word] == [f"{WORKERS}=3"]
