@@ -105,7 +105,9 @@ def targets(address: str, topic: str, case: Case) -> list[tuple[str, pump.Load]]
     for connection in range(case.connections):
         partition = connection % PARTITIONS
         frame = frames.produce(3, topic, records, acks=1, partition=partition)
-        expect = pump.Load([frame], [load.NO_ERROR], frames.produce_error_at(topic), frames.produce_reply_size(topic, 3))
+        expect = pump.Load(
+            [frame], [load.NO_ERROR], frames.produce_error_at(topic), frames.produce_reply_size(topic, 3)
+        )
         made.append((placed.addresses[leaders[partition]], expect))
     return made
 

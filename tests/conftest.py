@@ -63,7 +63,9 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--workers", type=int, help="broker processes have so many workers, unless the test says otherwise")
+    parser.addoption(
+        "--workers", type=int, help="broker processes have so many workers, unless the test says otherwise"
+    )
     parser.addoption("--part-of", metavar="SEED", help="run a third of the tests, chosen by this seed")
 
 

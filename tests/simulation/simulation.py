@@ -160,7 +160,7 @@ class Simulation:
     def real(self, partition: PartitionModel) -> Partition:
         found = self.world.find(partition.topic, partition.index)
         if not isinstance(found, Partition):
-            raise LookupError(f"{partition} is led by nobody")
+            self.fail(f"{partition} is led by nobody")
         return found
 
     def may_fail(self, partition: PartitionModel | None) -> bool:
