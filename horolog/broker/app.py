@@ -51,13 +51,16 @@ from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.transactions.coordinator import TransactionCoordinator
 from horolog.broker.upkeep import Upkeep
 from horolog.broker.waiting import Waiting
+from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.walk import IS_COMPILED
 from horolog.version import __version__
 
 if TYPE_CHECKING:
+    from horolog.broker.log.manager import Share
     from horolog.broker.observability.http import MetricsServer
     from horolog.broker.transactions.joining import Joining
     from horolog.broker.transactions.others import Others
+    from horolog.broker.workers.hand_over import HandOvers
     from horolog.broker.workers.link import Link
     from horolog.broker.workers.peers import Peers
     from horolog.broker.workers.worker_context import WorkerContext
@@ -117,19 +120,19 @@ class Broker:
         self.workers = ThreadPoolExecutor(DISK_WORKERS, thread_name_prefix="disk")
         if settings.horolog_read_only:
             storage = _only_read(storage, data_dirs)
-        self.logs = LogManager(data_dirs, storage, clock, self.settings)
+        share = None if worker is None else _share_of(worker)
+        self.logs = LogManager(data_dirs, storage, clock, self.settings, share)
         # A worker must not share descriptors with the loop: see RealStorage.
         own_storage = _of_workers(storage)
         file = ClusterFile(storage, data_dirs[0], lambda: [folder.path for folder in self.logs.folders.usable()])
-        self.cluster = Cluster(self.logs.cluster_id, settings, self.logs, file)
+        self._endpoints = AdvertisedEndpoints(_told_addresses(settings, worker))
+        self.cluster, self.placement = _cluster(settings, self.logs, file, self._endpoints, worker, link)
         self.cluster.on_settings_changed = self._settings_changed
         self.cluster.on_led, self.cluster.on_led_elsewhere = self._led, self._led_elsewhere
         self.waiting = Waiting(loop)
         safety = LocalSafety(loop, self.workers, self.metrics, clock.monotonic)
         self.committer = Committer(loop, safety, self.waiting.changed, self.metrics, clock.monotonic)
         expiry_clock = ExpiryClock(clock, lambda: self.settings.horolog_clock_jump_wait_ms)
-        self._endpoints = AdvertisedEndpoints(_told_addresses(settings, worker))
-        self.placement: Placement = SoleBroker(self.cluster, self._endpoints)
         others = None if self.peers is None else _others(self.cluster, self.placement, self.peers)
         self.transactions = TransactionCoordinator(
             self.cluster, self.committer, clock, self._offsets_ended, expiry_clock, others
@@ -142,6 +145,8 @@ class Broker:
         self.fetch_sessions = FetchSessions(
             settings.max_incremental_fetch_session_cache_slots, clock, settings.horolog_fetch_session_partitions_max
         )
+        self._loop = loop
+        self.hand_overs = None if self.peers is None or link is None else self._hand_overs(self.peers)
         self.turns = Turns()
         self.sent_back = None if others is None else SentBack(clock.monotonic)
         self.limits = ConnectionLimits.of(self.settings)
@@ -152,7 +157,6 @@ class Broker:
         self.phase = Phase.STARTING
         self.started_ms = clock.wall_ms()
         self.metrics_server: MetricsServer | None = None
-        self._loop = loop
         self.upkeep = Upkeep(self, expiry_clock, storage, own_storage, loop)
 
     def __repr__(self) -> str:
@@ -256,6 +260,15 @@ class Broker:
 
         return divided(settings, len(self.worker.nodes))
 
+    def _hand_overs(self, peers: Peers) -> HandOvers:
+        from horolog.broker.workers.hand_over import HandOvers
+        from horolog.broker.workers.worker_cluster import WorkerCluster
+        from horolog.broker.workers.worker_placement import WorkersPlacement
+
+        assert isinstance(self.cluster, WorkerCluster)
+        assert isinstance(self.placement, WorkersPlacement)
+        return HandOvers(self.cluster, self.placement, peers, self.committer, self.workers, self._loop)
+
     def _settings_changed(self, settings: Settings) -> None:
         settings = self.settings = self._own_part(settings)
         self.limits.admission.allow(settings)
@@ -290,6 +303,31 @@ class Broker:
         """The clock was set by hand: do now everything that is due by it."""
         self._group_timers.run_due()
         self.upkeep.run_once()
+
+
+def _share_of(worker: WorkerContext) -> Share:
+    from horolog.broker.workers.worker_folder_checkpoints import share_of
+
+    return share_of(worker.node, worker.nodes[0], is_first=worker.is_first)
+
+
+def _cluster(
+    settings: Settings,
+    logs: LogManager,
+    file: ClusterFile,
+    endpoints: AdvertisedEndpoints,
+    worker: WorkerContext | None,
+    link: Link | None,
+) -> tuple[Cluster, Placement]:
+    """The whole cluster of a broker alone, or the part of it that one of several workers leads."""
+    if worker is None or link is None:
+        alone = Cluster(logs.cluster_id, settings, logs, file)
+        return alone, SoleBroker(alone, endpoints)
+    from horolog.broker.workers.worker_cluster import WorkerCluster
+    from horolog.broker.workers.worker_placement import WorkersPlacement
+
+    cluster = WorkerCluster(logs.cluster_id, settings, logs, file, context=worker, link=link)
+    return cluster, WorkersPlacement(cluster, endpoints, worker, link)
 
 
 def _told_addresses(settings: Settings, worker: WorkerContext | None) -> dict[str, Address]:
@@ -331,6 +369,8 @@ def create_missing(cluster: Cluster, text: str) -> None:
         try:
             cluster.create_topic(topic.name, topic.partitions, policy)
         except ClusterError as error:
+            if error.code == ErrorCode.TOPIC_ALREADY_EXISTS:
+                continue  # another worker was first
             log.error("horolog.create.topics: topic %s could not be created: %s", topic.name, error)
 
 

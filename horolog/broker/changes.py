@@ -1,7 +1,7 @@
 """Changes of the cluster, one after the other: decide on the present state, have the entry kept, apply it, do what it asks of this broker.
 
 Where another broker's entry came first the decision is made again on the state that it left. What Kafka has its controller for
-is this loop, in any broker.
+is this loop, in any broker. Where there are others they are told (`Company`), and whoever waits for a change is answered once they have it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_state import ClusterState, Entry, Step, transitions
@@ -32,22 +32,42 @@ NO_FAILURES: Failures = {}
 NOT_WRITTEN = ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the cluster file could not be written")
 
 
+class Company(Protocol):
+    """The brokers that share a journal with this one."""
+
+    def journal_is_at(self, number: int, done: Callable[[], None]) -> None:
+        """Tell them; `done` is called when all of them have applied that entry, or after a while."""
+        ...
+
+    def follow(self, steps: Sequence[Step]) -> object:
+        """Do what an entry of theirs asks of this broker, as far as it can be done."""
+        ...
+
+
 class _Change(NamedTuple):
     """`is_so` is what the disk has already: it counts even where it could not be written."""
 
     decide: Decide
     done: Done
-    is_so: bool
+    is_so: bool = False
+    waits: bool = True
 
 
 class Changes:
     """The present state of the cluster and the way to change it."""
 
-    def __init__(self, journal: Journal, me: int, carry_out: Callable[[Sequence[Step]], Failures]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        me: int,
+        carry_out: Callable[[Sequence[Step]], Failures],
+        company: Company | None = None,
+    ) -> None:
         self.state = ClusterState()
         self._journal = journal
         self._me = me
         self._carry_out = carry_out
+        self._company = company
         self._waiting: deque[_Change] = deque()
         self._is_busy = False
 
@@ -60,13 +80,21 @@ class Changes:
         if is_news and not self._journal.keep(state):
             log.warning(BEHIND, self._journal)
 
-    def make(self, decide: Decide, done: Done) -> None:
-        """Change the cluster; `done` is told why not, or what of it could not be done here."""
-        self._queue(_Change(decide, done, is_so=False))
+    def make(self, decide: Decide, done: Done, *, waits: bool = True) -> None:
+        """Change the cluster; `done` is told why not, or what of it could not be done here. It `waits` until the others have it."""
+        self._queue(_Change(decide, done, waits=waits))
 
     def note(self, entry: Entry) -> None:
         """Keep an entry that holds already. If it cannot be written now, the next entry writes it, or the next start finds it."""
         self._queue(_Change(lambda _: entry, _nobody_waits, is_so=True))
+
+    def catch_up(self) -> None:
+        """Apply what others have changed. While a change of ours is under way it finds out by itself."""
+        if not self._is_busy:
+            self._is_busy = True
+            self._follow_others()
+            self._is_busy = False
+            self._go_on()
 
     def _queue(self, change: _Change) -> None:
         self._waiting.append(change)
@@ -87,20 +115,38 @@ class Changes:
 
     def _appended(self, change: _Change, entry: Entry, outcome: Appended) -> None:
         if outcome is Appended.TAKEN:
-            for other in self._journal.tail(self.state.number):
-                self._apply(other)
+            self._follow_others()
             self._try(change)
         elif outcome is Appended.WRITTEN:
-            self._end(change, self._apply(entry))
-        elif change.is_so:
+            self._written(change, self._apply(entry))
+        elif change.is_so and self._company is None:
             log.warning(BEHIND, self._journal)
             self._end(change, self._apply(entry))
         else:
             self._end(change, NOT_WRITTEN)
 
     def _apply(self, entry: Entry) -> Failures:
+        return self._carry_out(self._steps(entry))
+
+    def _steps(self, entry: Entry) -> list[Step]:
         before, self.state = self.state, self.state.apply(entry)
-        return self._carry_out(transitions(before, self.state, self._me))
+        return transitions(before, self.state, self._me)
+
+    def _follow_others(self) -> None:
+        for entry in self._journal.tail(self.state.number):
+            steps = self._steps(entry)
+            if self._company is not None:
+                self._company.follow(steps)
+            else:
+                self._carry_out(steps)
+
+    def _written(self, change: _Change, outcome: Failures) -> None:
+        """Others are told of the change; the next one begins meanwhile."""
+        is_over = self._company is None or not change.waits
+        if self._company is not None:
+            number = self.state.number
+            self._company.journal_is_at(number, _nothing if is_over else partial(change.done, outcome))
+        self._end(change if is_over else change._replace(done=_nobody_waits), outcome)
 
     def _end(self, change: _Change, outcome: Failures | ClusterError) -> None:
         """The next change begins on the state that whoever waited for this one has seen."""
@@ -111,3 +157,7 @@ class Changes:
 
 def _nobody_waits(_outcome: Failures | ClusterError) -> None:
     """For what nobody asked for."""
+
+
+def _nothing() -> None:
+    """For what nobody waits for."""

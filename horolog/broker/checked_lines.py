@@ -36,7 +36,7 @@ def read_lines(
         if not line:
             continue
         try:
-            content = _decode_line(line)
+            content = decode_line(line)
             if number == 1:
                 take_head(content)
             else:
@@ -46,7 +46,7 @@ def read_lines(
     return unreadable
 
 
-def _decode_line(line: bytes) -> dict[str, Any]:
+def decode_line(line: bytes) -> dict[str, Any]:
     """The object of a line. Raises ValueError."""
     checksum, _, text = line.partition(b" ")
     if len(checksum) != CHECKSUM_SIZE or checksum != b"%08x" % zlib.crc32(text):

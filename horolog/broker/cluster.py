@@ -9,49 +9,36 @@ Changes are told to `done`, which in a broker alone is called before the method 
 
 from __future__ import annotations
 
-import logging
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from horolog.broker.changes import Changes, Failures
-from horolog.broker.cluster_configs import ClusterConfigs
+from horolog.broker.changes import Changes, Company, Failures
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import ClusterFile, StoredTopic
-from horolog.broker.cluster_start import Start, identify, is_unread, record_of
+from horolog.broker.cluster_start import Start, identify, is_unread, merge_if_workers_were_here, record_of
 from horolog.broker.cluster_state import (
     PRODUCER_ID_BLOCK_SIZE,
     BrokerConfigsChanged,
-    Close,
     ClusterState,
-    Configure,
-    ConfigureBrokers,
-    Delete,
     Entry,
     FoldersRemoved,
-    Identify,
-    Make,
-    Open,
     PartitionsAdded,
     ProducerIdsReserved,
-    Step,
     TopicConfigsChanged,
     TopicsCreated,
     TopicsDeleted,
     TopicsFound,
     TopicsWithdrawn,
 )
-from horolog.broker.journal import WholeFile
+from horolog.broker.journal import Journal, WholeFile
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
-from horolog.broker.log.storage import StorageFault
 from horolog.broker.new_topics import UNSET, NewPartitions, NewTopic, Planner
+from horolog.broker.served_topics import ServedTopics
 from horolog.broker.settings import Settings
 from horolog.broker.topic import Topic
-from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.errors import ErrorCode
-
-log = logging.getLogger(__name__)
 
 Created = list[StoredTopic | ClusterError]
 """Every topic that was asked for, as it is or would be, or why it is not."""
@@ -61,7 +48,7 @@ def random_topic_id() -> bytes:
     return uuid.uuid4().bytes
 
 
-class Cluster:
+class Cluster(ServedTopics):
     """Topics, their configurations and the producer ids, as one broker serves them."""
 
     def __init__(
@@ -71,25 +58,19 @@ class Cluster:
         logs: LogManager,
         file: ClusterFile,
         new_topic_id: Callable[[], bytes] = random_topic_id,
+        *,
+        journal: Journal | None = None,
+        company: Company | None = None,
     ) -> None:
+        """`journal` and `company` are there where several brokers change the cluster (`workers.worker_cluster`)."""
+        super().__init__(settings, logs)
         self.cluster_id = cluster_id
-        self.nodes = (settings.node_id,)
+        self.nodes: tuple[int, ...] = (settings.node_id,)
         """The brokers of the cluster."""
-        self.settings = settings
-        self.topics: dict[str, Topic] = {}
-        self.by_id: dict[bytes, Topic] = {}
-        self.led: dict[tuple[str | bytes, int], Partition] = {}
-        """Partitions that requests have found, by their topic's name or id: every change of topics or leaders empties it."""
-        self.on_settings_changed: Callable[[Settings], None] = lambda _: None
-        self.on_led: Callable[[str, int], None] = lambda _, __: None
-        """Told a topic and a partition that this broker leads from now on; `on_led_elsewhere` one that it does not."""
-        self.on_led_elsewhere: Callable[[str, int], None] = lambda _, __: None
-        self._logs = logs
         self._file = file
         self._new_topic_id = new_topic_id
-        self._journal = WholeFile(file)
-        self.changes = Changes(self._journal, settings.node_id, self._carry_out)
-        self._configs = ClusterConfigs(settings)
+        self._journal = WholeFile(file) if journal is None else journal
+        self.changes = Changes(self._journal, settings.node_id, self._carry_out, company)
         self._foreign: set[str] = set()
         self._producer_ids = iter(range(0))
 
@@ -107,11 +88,12 @@ class Cluster:
 
     @property
     def change_count(self) -> int:
-        """How often the file was written since the start."""
+        """How often changes were written since the start."""
         return self._journal.written_count
 
     def open(self, now_ms: int) -> None:
         """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
+        merge_if_workers_were_here(self._logs)
         start = Start(self._logs, self._file, self._configs, self._new_topic_id)
         state = start.run(now_ms, self._take_settings)
         self.topics = start.topics
@@ -120,10 +102,6 @@ class Cluster:
         self._foreign = start.foreign
         self.changes.begin(state, is_news=start.is_news)
         start.remember()
-
-    def topic_config(self, overrides: Mapping[str, str]) -> TopicConfig:
-        """The configuration that overrides give; topics with equal ones share it. Raises ClusterError."""
-        return self._configs.topic(overrides)
 
     def reopened(self, partition: Partition) -> None:
         """A folder can be read again: a topic that waits for its id has the one that lies there.
@@ -144,6 +122,10 @@ class Cluster:
         identify(self._logs, others, record.id)
 
     # -- changes
+
+    def catch_up(self) -> None:
+        """Apply what other brokers have changed."""
+        self.changes.catch_up()
 
     def create_topic(
         self, name: str, partition_count: int = UNSET, overrides: Mapping[str, str | None] | None = None
@@ -189,10 +171,14 @@ class Cluster:
             if isinstance(outcome, ClusterError):
                 done(dict.fromkeys(doomed, outcome))
                 return
-            self.changes.note(FoldersRemoved(frozenset(one for one in removed if one[0] not in outcome)))
+            self._note_removed({one for one in removed if one[0] not in outcome})
             done({})
 
         self.changes.make(decide, made)
+
+    def _note_removed(self, topics: Collection[tuple[str, bytes]]) -> None:
+        """Deleted topics, by name and id, of which this broker has no folder any more."""
+        self.changes.note(FoldersRemoved(frozenset(topics)))
 
     def add_partitions(
         self, wanted: Sequence[NewPartitions], done: Callable[[Failures], None], *, validate_only: bool = False
@@ -242,13 +228,20 @@ class Cluster:
         self.changes.make(decide, lambda outcome: done(_error_of(outcome)))
 
     def check_broker_configs(self, node: str, configs: Mapping[str, str]) -> None:
-        """Whether a change may be made; `node` is this broker's number, or empty for all. Raises ClusterError."""
-        self._configs.check({**self.broker_configs, node: configs}, (topic.overrides for topic in self.topics.values()))
+        """Whether a change may be made; `node` is a broker's number, or empty for all. Raises ClusterError."""
+        overrides = (topic.overrides for topic in self.topics.values())
+        self._configs.check({**self.broker_configs, node: configs}, overrides, node)
+
+    def settings_of(self, node: str) -> Settings:
+        """The settings of a broker, which differ in nothing but what was changed while running."""
+        if node == str(self.settings.node_id):
+            return self.settings
+        return self._configs.with_dynamic(self.broker_configs, node)
 
     def alter_broker_configs(
         self, node: str, configs: Mapping[str, str], done: Callable[[ClusterError | None], None]
     ) -> None:
-        """Replace the dynamic configuration of this broker or of all; it takes effect at once."""
+        """Replace the dynamic configuration of a broker or of all; it takes effect at once."""
 
         def decide(_: ClusterState) -> Entry | ClusterError:
             try:
@@ -284,101 +277,7 @@ class Cluster:
             else:
                 self._producer_ids = iter(range(first, first + PRODUCER_ID_BLOCK_SIZE))
 
-        self.changes.make(decide, made)
-
-    # -- what changes ask of this broker
-
-    def _carry_out(self, steps: Sequence[Step]) -> Failures:
-        failures: dict[str, ClusterError] = {}
-        for step in steps:
-            try:
-                self._take(step)
-            except StorageFault as fault:
-                assert isinstance(step, Make | Delete)
-                failures[_topic_of(step)] = _told(step, fault)
-        return failures
-
-    def _take(self, step: Step) -> None:
-        """One step; raises StorageFault."""
-        self.led.clear()
-        self._logs.resources.changes.note()
-        match step:
-            case Make(record, indexes):
-                self._make(record, indexes)
-            case Delete(name, topic_id):
-                self._delete(name, topic_id)
-            case Identify(name, topic_id):
-                topic = self.topics[name]
-                del self.by_id[topic.id]
-                topic.id = topic_id
-                self.by_id[topic_id] = topic
-            case Configure(name, overrides):
-                self.topics[name].configure(overrides, self.topic_config(overrides))
-            case ConfigureBrokers(configs):
-                self._configure(self._configs.with_dynamic(configs))
-            case Open(name, index, epoch):
-                topic, partition = self.topics[name], self._logs.partitions[name, index]
-                partition.configure(topic.config)
-                partition.lead(epoch)
-                topic.put(index, partition)
-                self.on_led(name, index)
-            case Close(name, index):
-                self.topics[name].put(index, None)
-                self.on_led_elsewhere(name, index)
-
-    def _make(self, record: StoredTopic, indexes: Sequence[int]) -> None:
-        """The folders of a new topic, all of them or none; or those by which one grows, as many as can be made."""
-        config = self.topic_config(record.overrides)
-        places = {index: one for one, where in record.folders.items() for index in where}
-        known = self.topics.get(record.name)
-        topic = known or Topic(record.name, record.id, (), dict(record.overrides), config)
-        topic_id = None if record.name in self.state.unidentified else topic.id
-        first = topic.partition_count
-        try:
-            for index in range(first, record.partition_count):
-                is_mine = index in indexes
-                made = self._logs.create(topic.name, index, config, topic_id, places.get(index)) if is_mine else None
-                topic.put(index, made)
-        except StorageFault:
-            if known is None:
-                self._remove_folders(topic.led_here)
-            raise
-        self.topics[topic.name] = topic
-        self.by_id[topic.id] = topic
-        for index in range(first, record.partition_count):
-            if index not in indexes:
-                self.on_led_elsewhere(topic.name, index)
-
-    def _delete(self, name: str, topic_id: bytes) -> None:
-        """Raises StorageFault where a folder is left, which the next start removes."""
-        topic = self.by_id.pop(topic_id, None)
-        if topic is not None:
-            del self.topics[name]
-            places = ((name, index) for index in range(topic.partition_count))
-            fault = self._remove_folders(self._logs.partitions[one] for one in places if one in self._logs.partitions)
-            if fault is not None:
-                raise fault
-
-    def _remove_folders(self, partitions: Iterable[Partition]) -> StorageFault | None:
-        """The last fault of those folders that could not be removed."""
-        last = None
-        for partition in list(partitions):
-            try:
-                self._logs.delete(partition)
-            except StorageFault as fault:
-                log.error("%r: could not be removed: %s", partition, fault)
-                last = fault
-        return last
-
-    def _configure(self, settings: Settings) -> None:
-        self._configs.take(settings)
-        for topic in self.topics.values():
-            topic.configure(topic.overrides, self.topic_config(topic.overrides))
-        self._take_settings(settings)
-
-    def _take_settings(self, settings: Settings) -> None:
-        self.settings = settings
-        self.on_settings_changed(settings)
+        self.changes.make(decide, made, waits=False)
 
 
 def _outcome_of(topic: StoredTopic, outcome: Failures | ClusterError) -> StoredTopic | ClusterError:
@@ -387,17 +286,3 @@ def _outcome_of(topic: StoredTopic, outcome: Failures | ClusterError) -> StoredT
 
 def _error_of(outcome: Failures | ClusterError) -> ClusterError | None:
     return outcome if isinstance(outcome, ClusterError) else None
-
-
-def _topic_of(step: Make | Delete) -> str:
-    return step.topic.name if isinstance(step, Make) else step.name
-
-
-def _told(step: Make | Delete, fault: StorageFault) -> ClusterError:
-    """Log a fault of the disk; clients are told which files could not be made."""
-    if isinstance(step, Delete):
-        return ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "folders are still to be removed")
-    grows = bool(step.indexes) and step.indexes[0] > 0
-    log.error("topic %s: could not %s: %s", step.topic.name, "grow" if grows else "be created", fault)
-    what = "the partition's files" if grows else "the topic's files"
-    return ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, f"{what} could not be created")

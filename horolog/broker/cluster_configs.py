@@ -51,14 +51,27 @@ class ClusterConfigs:
             log.warning("topic %s: %s; it is left out", name, error)
         return kept
 
-    def with_dynamic(self, configs: DynamicConfigs) -> Settings:
-        """The settings that a change would give. Raises SettingsError."""
-        return self.settings.with_dynamic(configs.get("", {}), configs.get(str(self.settings.node_id), {}))
+    def with_dynamic(self, configs: DynamicConfigs, node: str = "") -> Settings:
+        """The settings that a change would give this broker, or another one of the same static settings. Raises SettingsError."""
+        return self.settings.with_dynamic(configs.get("", {}), configs.get(node or str(self.settings.node_id), {}))
 
-    def check(self, configs: DynamicConfigs, topics: Iterable[Mapping[str, str]]) -> Settings:
+    def take_usable(self, configs: DynamicConfigs) -> dict[str, dict[str, str]]:
+        """Take up what was changed while running; keys that this release does not take are left out."""
+        kept: dict[str, dict[str, str]] = {}
+        for node, overrides in configs.items():
+            for key, value in overrides.items():
+                changed = {**kept, node: {**kept.get(node, {}), key: value}}
+                try:
+                    self.settings = self.with_dynamic(changed)
+                    kept = changed
+                except SettingsError as error:
+                    log.warning("what was changed while running: %s; it is left out", error)
+        return kept
+
+    def check(self, configs: DynamicConfigs, topics: Iterable[Mapping[str, str]], node: str = "") -> Settings:
         """The settings that a change would give, if all topics can live with them. Raises ClusterError."""
         try:
-            settings = self.with_dynamic(configs)
+            settings = self.with_dynamic(configs, node)
             for overrides in {tuple(sorted(one.items())) for one in topics} | {()}:
                 resolve(dict(overrides), settings)
         except SettingsError as error:

@@ -9,6 +9,9 @@ and every further line is a topic:
 
     {"name": "<name>", "id": "<topic id>", "partitions": <count>, "configs": {"<key>": "<value>"}, "folders": {"<directory id>": [<partition>, ...]}}
 
+Where workers lead partitions that were moved, the head has `"leads": {"<topic id>": {"<partition>": [<node>, <leader epoch>]}}`, too. A
+broker alone leads everything: it does not write it again. `number` also says which `horolog-journal` goes on from here.
+
 `folders` is there where there are several data folders: it says in which of them each partition lies, so that a partition whose folder is
 away is not made anew elsewhere. Of several files the one with the highest `number` counts: a folder that was away has an older one.
 
@@ -34,10 +37,15 @@ from horolog.protocol.uuids import parse_uuid, show_uuid
 log = logging.getLogger(__name__)
 
 FILE_NAME = "horolog-cluster"
+JOURNAL = "horolog-journal"
+"""What several workers have changed since the file was written: see `workers.file_journal`."""
 DAMAGED_SUFFIX = ".damaged"
 VERSION = 1
 TOPIC_ID_SIZE_BYTES = 16
 MAX_REPORTED_DAMAGES = 10
+
+Place = tuple[bytes, int]
+"""A partition, by its topic's id."""
 
 
 class NewerClusterFile(DataFolderError):
@@ -58,8 +66,11 @@ class StoredTopic:
     line: str = field(default="", compare=False, repr=False)  # as the file has it
 
     def __post_init__(self) -> None:
-        if self.line:
-            return
+        if not self.line:
+            object.__setattr__(self, "line", encode_line(self.content()))
+
+    def content(self) -> dict[str, Any]:
+        """The topic as a line has it."""
         content = {
             "name": self.name,
             "id": show_uuid(self.id),
@@ -68,7 +79,7 @@ class StoredTopic:
         }
         if self.folders:
             content["folders"] = {one: list(indexes) for one, indexes in self.folders.items()}
-        object.__setattr__(self, "line", encode_line(content))
+        return content
 
 
 @dataclass(slots=True)
@@ -83,6 +94,8 @@ class StoredCluster:
     found: bool = False
     head_found: bool = False
     number: int = 0
+    leads: dict[Place, tuple[int, int]] = field(default_factory=dict)
+    """Node and leader epoch of the partitions that were moved."""
 
 
 class ClusterFile:
@@ -96,6 +109,11 @@ class ClusterFile:
 
     def __repr__(self) -> str:
         return f"ClusterFile({self._path!r})"
+
+    @property
+    def number(self) -> int:
+        """How often the file was written."""
+        return self._number
 
     def load(self) -> StoredCluster:
         """The newest of the files; an undamaged one where two are as new."""
@@ -131,6 +149,7 @@ class ClusterFile:
         broker_configs: Mapping[str, Mapping[str, str]],
         next_producer_id: int,
         deleting: Mapping[str, Iterable[bytes]],
+        leads: Mapping[Place, tuple[int, int]] | None = None,
     ) -> None:
         """Durable when it returns, in one folder at least; raises StorageFault if it is in none."""
         self._number += 1
@@ -143,6 +162,8 @@ class ClusterFile:
             "broker_configs": {node: dict(configs) for node, configs in broker_configs.items()},
             "deleting": {name: sorted(map(show_uuid, ids)) for name, ids in deleting.items()},
         }
+        if leads:
+            head["leads"] = show_places({place: list(lead) for place, lead in leads.items()})
         lines.insert(0, encode_line(head))
         data = "".join(lines).encode("ascii")
         data_dirs = self._usable()
@@ -168,7 +189,7 @@ def parse(data: bytes) -> StoredCluster:
         expected = _read_head(content, stored)
 
     def take_topic(content: Mapping[str, Any], line: str) -> None:
-        topic = _read_topic(content, line)
+        topic = read_topic(content, line)
         stored.topics[topic.name] = topic
 
     stored.damages += [f"line {one.number}: {one.reason}" for one in read_lines(data, take_head, take_topic)]
@@ -189,12 +210,28 @@ def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> int:
     stored.deleting = {name: set(map(parse_uuid, texts)) for name, texts in content["deleting"].items()}
     stored.broker_configs = {node: dict(configs) for node, configs in content["broker_configs"].items()}
     stored.number = int(content.get("number", 0))
+    leads: Mapping[Place, Sequence[int]] = parse_places(content.get("leads", {}))
+    stored.leads = {place: (int(node), int(epoch)) for place, (node, epoch) in leads.items()}
     stored.next_producer_id = int(content["next_producer_id"])
     stored.head_found = True
     return int(content["topics"])
 
 
-def _read_topic(content: Mapping[str, Any], line: str) -> StoredTopic:
+def show_places(by_place: Mapping[Place, Any]) -> dict[str, dict[str, Any]]:
+    """Statements about partitions, as JSON has it: by the topic's id, then by the partition's number."""
+    shown: dict[str, dict[str, Any]] = {}
+    for (topic_id, index), value in by_place.items():
+        shown.setdefault(show_uuid(topic_id), {})[str(index)] = value
+    return shown
+
+
+def parse_places(shown: Mapping[str, Mapping[str, Any]]) -> dict[Place, Any]:
+    """Raises ValueError."""
+    return {(parse_uuid(one), int(index)): value for one, each in shown.items() for index, value in each.items()}
+
+
+def read_topic(content: Mapping[str, Any], line: str = "") -> StoredTopic:
+    """The topic of a line's content. Raises KeyError, TypeError and ValueError."""
     return StoredTopic(
         name=str(content["name"]),
         id=parse_uuid(content["id"]),

@@ -14,12 +14,11 @@ from horolog.broker.adoption.folders import Renaming, count_and_foreign
 from horolog.broker.adoption.report import UNKNOWN_MEANS, summary
 from horolog.broker.adoption.takeover import Takeover
 from horolog.broker.cluster_configs import ClusterConfigs
-from horolog.broker.cluster_file import ClusterFile, StoredCluster, StoredTopic
+from horolog.broker.cluster_file import JOURNAL, ClusterFile, StoredCluster, StoredTopic
 from horolog.broker.cluster_state import ClusterState
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import Settings
 from horolog.broker.topic import Topic
 from horolog.broker.topic_settings import as_unknown
@@ -62,6 +61,15 @@ def record_of(logs: LogManager, topic: Topic) -> StoredTopic:
     """A topic as the file is to have it."""
     places = logs.places_of(topic.led_here)
     return StoredTopic(topic.name, topic.id, topic.partition_count, dict(topic.overrides), places)
+
+
+def merge_if_workers_were_here(logs: LogManager) -> None:
+    """Several workers leave changes and checkpoints beside the files that a broker alone reads."""
+    paths = [folder.path for folder in logs.folders.usable()]
+    if any(logs.resources.storage.exists(f"{path}/{JOURNAL}") for path in paths):
+        from horolog.broker.workers import settling  # a broker alone that follows another has no use for it
+
+        settling.merge(logs.resources.storage, paths)
 
 
 def is_unread(partition: Partition) -> bool:
@@ -120,7 +128,7 @@ class Start:
             self._new_topic_id,
         )
         self._rename_folders(taken.renamings)
-        self._take_broker_configs(taken.broker_configs)
+        self.broker_configs = self._configs.take_usable(taken.broker_configs)
         if self.broker_configs:
             settings_changed(self._configs.settings)
         overrides = {name: self._configs.usable(name, topic.overrides) for name, topic in taken.topics.items()}
@@ -170,17 +178,6 @@ class Start:
                 adopted_file.save(self._logs.resources.storage, folder.path, taken.kraft, taken.written)
         except StorageFault as fault:
             log.error("the metadata of the folder's Kafka could not be kept: %s", fault)
-
-    def _take_broker_configs(self, stored: Mapping[str, Mapping[str, str]]) -> None:
-        """Apply what was changed while running; a key that this release does not take is left out."""
-        for node, configs in stored.items():
-            for key, value in configs.items():
-                changed = {**self.broker_configs, node: {**self.broker_configs.get(node, {}), key: value}}
-                try:
-                    self._configs.settings = self._configs.with_dynamic(changed)
-                    self.broker_configs = changed
-                except SettingsError as error:
-                    log.warning("%r: %s; it is left out", self._file, error)
 
     def _finish_deletions(self, stored: StoredCluster, taken: Takeover) -> bool:
         """Remove the folders that a crash left of deleted topics."""

@@ -6,11 +6,11 @@ follows from the states before and after it: `transitions`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self, TypeVar
 
-from horolog.broker.cluster_file import StoredTopic
+from horolog.broker.cluster_file import Place, StoredTopic
 from horolog.broker.topic_names import collision_key
 
 PRODUCER_ID_BLOCK_SIZE = 1_000
@@ -24,18 +24,19 @@ class Lead(NamedTuple):
     epoch: int
 
 
-Place = tuple[bytes, int]
-"""A partition, by its topic's id."""
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
     """The cluster after `number` entries; `next_producer_id` is the lowest that was never reserved.
 
-    Who leads is not in the cluster file: a broker alone leads every partition, and `leads` has those that changed hands since.
+    A broker alone leads every partition, and `leads` has those that changed hands. With several `nodes`, which each process sets and
+    nobody stores, `workers.spread` says who leads, unless `leads` names one of them. `epochs` are those that leaders have told.
     """
 
     number: int = 0
+    nodes: tuple[int, ...] = ()
     topics: Mapping[str, StoredTopic] = field(default_factory=dict)
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     next_producer_id: int = 0
@@ -44,6 +45,7 @@ class ClusterState:
     unidentified: frozenset[str] = frozenset()
     """Topics whose id lies in folders that cannot be read yet: the one they have is for now, and never on record."""
     leads: Mapping[Place, Lead] = field(default_factory=dict)
+    epochs: Mapping[Place, int] = field(default_factory=dict)
     collision_keys: Mapping[str, str] = field(default_factory=dict)
     partition_count: int = 0
 
@@ -57,8 +59,25 @@ class ClusterState:
         return replace(entry.applied(self), number=self.number + 1)
 
     def leads_here(self, topic: StoredTopic, index: int, me: int) -> bool:
+        if len(self.nodes) > 1:
+            return self.leader(topic.id, index) == me
         lead = self.leads.get((topic.id, index))
         return lead is None or lead.node == me
+
+    def leader(self, topic_id: bytes, index: int) -> int:
+        """The one of several nodes that leads a partition, whether it lives or not."""
+        from horolog.broker.workers import spread  # a broker alone has no use for it
+
+        moved = self.leads.get((topic_id, index)) if self.leads else None
+        if moved is not None and moved.node in self.nodes:
+            return moved.node
+        return spread.leader(self.nodes, topic_id, index)
+
+    def epoch(self, topic_id: bytes, index: int) -> int:
+        """The newest leader epoch of a partition that anybody has told."""
+        place = topic_id, index
+        moved = self.leads.get(place)
+        return max(self.epochs.get(place, 0), 0 if moved is None else moved.epoch)
 
     def with_topics(self, topics: Iterable[StoredTopic]) -> Self:
         """With topics more, or others of the same names."""
@@ -84,10 +103,13 @@ class ClusterState:
             collision_keys={key: name for key, name in self.collision_keys.items() if name not in gone},
             partition_count=self.partition_count - sum(map(self._count_of, gone)),
             unidentified=self.unidentified - gone,
-            leads={place: lead for place, lead in self.leads.items() if place[0] not in ids}
-            if self.leads
-            else self.leads,
+            leads=_without(self.leads, ids),
+            epochs=_without(self.epochs, ids),
         )
+
+
+def _without(by_place: Mapping[Place, V], ids: Collection[bytes]) -> Mapping[Place, V]:
+    return {place: value for place, value in by_place.items() if place[0] not in ids} if by_place else by_place
 
 
 class Entry(Protocol):
@@ -210,6 +232,16 @@ class LeadsChanged:
         return replace(state, leads={**state.leads, **dict(self.leads)})
 
 
+@dataclass(frozen=True, slots=True)
+class EpochsTold:
+    """The leader epochs in which partitions are led: after a crash a leader goes on in a higher one."""
+
+    epochs: tuple[tuple[Place, int], ...]
+
+    def applied(self, state: ClusterState) -> ClusterState:
+        return replace(state, epochs={**state.epochs, **dict(self.epochs)})
+
+
 def _changed(state: ClusterState, topics: Iterable[StoredTopic]) -> Iterator[StoredTopic]:
     return (topic for topic in topics if topic.name in state.topics)
 
@@ -313,7 +345,8 @@ def _changes_of_leads(before: ClusterState, after: ClusterState, me: int) -> Ite
         name, was = names.get(topic_id), before.leads.get((topic_id, index))
         if name is None or was == lead or index >= before.topics[name].partition_count:
             continue
-        if lead.node == me:
+        topic = after.topics[name]
+        if after.leads_here(topic, index, me):
             yield Open(name, index, lead.epoch)
-        elif was is None or was.node == me:
+        elif before.leads_here(topic, index, me):
             yield Close(name, index)

@@ -1,6 +1,7 @@
 """Where the entries that change a cluster are kept: the journal decides which of two changes came first.
 
-`WholeFile` is the journal of a broker alone: nobody else writes, and with every entry the cluster file has the whole state.
+`WholeFile` is the journal of a broker alone: nobody else writes, and with every entry the cluster file has the whole state. The one
+that several brokers share is `workers.file_journal`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ class Appended(Enum):
 class Journal(Protocol):
     """A sequence of numbered entries, each durable before anybody acts on it."""
 
+    written_count: int
+    """How often it was written since the start."""
+
     def append(self, entry: Entry, becomes: ClusterState, done: Callable[[Appended], None]) -> None:
         """Have an entry kept under the number of the state that the cluster becomes by it."""
         ...
@@ -48,7 +52,6 @@ class WholeFile:
     def __init__(self, file: ClusterFile) -> None:
         self._file = file
         self.written_count = 0
-        """How often the file was written since the start."""
 
     def __repr__(self) -> str:
         return f"<WholeFile {self._file!r}>"

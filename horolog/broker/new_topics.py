@@ -54,6 +54,8 @@ class Planner:
     check_config: Callable[[Mapping[str, str]], object]
     new_topic_id: Callable[[], bytes]
     placing: Placing
+    is_leaving: Callable[[str], bool] = lambda _: False
+    """Whether a topic of this name is still being removed."""
 
     def topics(self, state: ClusterState, wanted: Iterable[NewTopic]) -> list[StoredTopic | ClusterError]:
         """Every topic as it would be, or why it may not be."""
@@ -81,6 +83,8 @@ class Planner:
             reason = f"{new.name} is too like the topic {other}: metric names turn dots into underscores"
             raise ClusterError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
         self._check_no_foreign_folders(new.name)
+        if self.is_leaving(new.name):
+            raise ClusterError(ErrorCode.REQUEST_TIMED_OUT, f"the topic {new.name} is still being deleted: ask again")
         count = partition_count_of(new, self.settings, self.nodes)
         check_room(count, already_planned=already_planned, existing=state.partition_count)
         overrides = required_values(new.overrides)

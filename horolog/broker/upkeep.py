@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 HOUSEKEEPING_MS = 1_000
 REVIVAL_MS = 250
 LEAST_BACKOFF_MS = 100
+CATCH_UP_MS = 500
+"""Where workers share a journal: they also tell each other."""
 
 
 class Kept(Protocol):
@@ -65,7 +67,9 @@ class Upkeep:
         self._expiry_clock = expiry_clock
         self._loop = loop
         resources = broker.logs.resources
-        self._compactor = Compactor(storage, own_storage, [folder.path for folder in broker.logs.folders])
+        folders = broker.logs.folders
+        cleaner_file = folders[0].checkpoints.cleaner_file
+        self._compactor = Compactor(storage, own_storage, [folder.path for folder in folders], cleaner_file)
         self._rescanner = Rescanner(resources.rescan_queue, own_storage, broker.logs.partition_in)
         self._presence = Presence()
         self._scrub = Scrub(resources.rescan_queue, resources.counters, own_storage, broker.clock.monotonic)
@@ -104,6 +108,8 @@ class Upkeep:
                 settings.transaction_remove_expired_transaction_cleanup_interval_ms,
             ),
         ]
+        if self._broker.logs.share is not None:
+            self._jobs.append(Periodic(loop, self._broker.cluster.catch_up, CATCH_UP_MS))
         if settings.log_cleaner_enable:
             self._compaction_job = Periodic(loop, self.compact, _compaction_interval_ms(settings))
             self._jobs.append(self._compaction_job)

@@ -1,12 +1,15 @@
 """Finds the partitions in a path: a data folder, one partition's folder, or a folder with copies of such, and opens them for reading."""
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
+from horolog.broker.cluster_file import JOURNAL
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import partition_of
 from horolog.broker.log.partition import Partition, Resources
 from horolog.broker.log.recovery import Circumstances, Place, open_partition
+from horolog.broker.log.storage import Storage
 from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import resolve
 from horolog.client.types import TopicPartition
@@ -47,17 +50,29 @@ def open_partitions(path: str, selection: Selection, resources: Resources) -> di
         for partition, folder in found.items()
         if selection.takes(partition) and not (selection.is_everything and partition.topic.startswith("__"))
     }
-    return {partition: _open(partition, folder, resources) for partition, folder in wanted.items()}
+    starts = {
+        parent: _starts(resources.storage, parent) for parent in {str(folder.parent) for folder in wanted.values()}
+    }
+    return {
+        partition: _open(partition, folder, resources, starts[str(folder.parent)].get(partition, 0))
+        for partition, folder in wanted.items()
+    }
+
+
+def _starts(storage: Storage, data_folder: str) -> Mapping[tuple[str, int], int]:
+    """Where logs start, also in a folder that several workers serve or have left: see `broker.workers.settling`."""
+    if storage.exists(f"{data_folder}/{JOURNAL}"):
+        from horolog.broker.workers.settling import merged_in_memory
+
+        storage = merged_in_memory(storage, [data_folder])
+    return checkpoints.load_offsets(storage, f"{data_folder}/{checkpoints.LOG_START_OFFSETS}").offsets
 
 
 def _listed(found: dict[TopicPartition, Path]) -> str:
     return ", ".join(sorted({partition.topic for partition in found})[:20])
 
 
-def _open(partition: TopicPartition, folder: Path, resources: Resources) -> Partition:
-    starts = checkpoints.load_offsets(resources.storage, f"{folder.parent}/{checkpoints.LOG_START_OFFSETS}")
-    known = Circumstances(
-        was_clean=True, log_start_offset=starts.offsets.get(partition, 0), now_ms=time.time_ns() // 1_000_000
-    )
+def _open(partition: TopicPartition, folder: Path, resources: Resources, start_offset: int) -> Partition:
+    known = Circumstances(was_clean=True, log_start_offset=start_offset, now_ms=time.time_ns() // 1_000_000)
     config = resolve({}, Settings())
     return open_partition(Place(*partition, str(folder)), config, resources, known)

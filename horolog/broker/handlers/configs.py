@@ -27,7 +27,6 @@ from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.coordination.turns import gather
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.new_topics import check_name, unknown_topic
-from horolog.broker.placement import Placement
 from horolog.broker.setting_types import ConfigEntry, ConfigSource, ConfigType
 from horolog.broker.topic import Topic
 from horolog.protocol.errors import ErrorCode
@@ -109,9 +108,9 @@ def _entries(broker: BrokerView, resource: DescribeConfigsResource) -> list[Conf
     keys = resource.configuration_keys or None
     if resource.resource_type == ResourceType.TOPIC:
         return topic_settings.describe(_topic(cluster, resource.resource_name).overrides, cluster.settings, keys)
-    node = _node(broker.placement, resource.resource_type, resource.resource_name)
+    node = _node(broker, resource.resource_type, resource.resource_name)
     if node != ALL_BROKERS:
-        return cluster.settings.describe(keys)
+        return cluster.settings_of(node).describe(keys)
     given = cluster.broker_configs.get(ALL_BROKERS, {})
     entries = cluster.settings.describe(key for key in given if keys is None or key in keys)
     return [_as_shared(entry, given[entry.name]) for entry in entries]
@@ -158,12 +157,12 @@ def _topic(cluster: Cluster, name: str) -> Topic:
     return topic
 
 
-def _node(placement: Placement, resource_type: int, name: str) -> str:
-    """The key of a broker's dynamic configuration; raises ClusterError for anything that is not this broker."""
+def _node(broker: BrokerView, resource_type: int, name: str) -> str:
+    """The key of a broker's dynamic configuration; raises ClusterError for anything that is no broker of the cluster."""
     if resource_type != ResourceType.BROKER:
         raise _bad_request(f"resources of type {resource_type} have no configuration here")
-    if name not in (ALL_BROKERS, str(placement.me)):
-        raise _bad_request(f"this is broker {placement.me}, not {name[:100]}")
+    if name != ALL_BROKERS and name not in map(str, broker.cluster.nodes):
+        raise _bad_request(f"this is broker {broker.placement.me}, not {name[:100]}")
     return name
 
 
@@ -305,7 +304,7 @@ def _current(broker: BrokerView, resource: Resource) -> Mapping[str, str]:
         if not resource.resource_name:
             raise _bad_request("all topics together have no configuration: name one")
         return _topic(broker.cluster, resource.resource_name).overrides
-    node = _node(broker.placement, resource.resource_type, resource.resource_name)
+    node = _node(broker, resource.resource_type, resource.resource_name)
     return broker.cluster.broker_configs.get(node, {})
 
 

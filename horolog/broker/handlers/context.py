@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from horolog.broker.transactions.coordinator import TransactionCoordinator
     from horolog.broker.transactions.joining import Joining
     from horolog.broker.waiting import Waiting
+    from horolog.broker.workers.hand_over import HandOvers
 
 
 class Meter(Protocol):
@@ -98,6 +99,7 @@ class BrokerView(Protocol):
     transactions: TransactionCoordinator
     joining: Joining
     placement: Placement
+    hand_overs: HandOvers | None
     turns: Turns
     sent_back: SentBack | None
 

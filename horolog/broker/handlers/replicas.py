@@ -1,15 +1,25 @@
-"""ListPartitionReassignments 0, AlterPartitionReassignments 0-1 and ElectLeaders 0-2, where one broker keeps and leads everything.
+"""ListPartitionReassignments 0, AlterPartitionReassignments 0-1 and ElectLeaders 0-2, where every partition has one replica, its leader.
 
-- Nothing is being moved, so nothing is listed, and cancelling a move is NO_REASSIGNMENT_IN_PROGRESS.
-- Moving a partition to where it is succeeds; anywhere else is INVALID_REPLICA_ASSIGNMENT.
-- No partition needs another leader: ELECTION_NOT_NEEDED, or nothing at all where all partitions are meant.
+- One broker alone keeps and leads everything. Nothing is being moved, so nothing is listed; moving a partition to where it is
+  succeeds, anywhere else is INVALID_REPLICA_ASSIGNMENT.
+- Of several workers on one folder another one leads a partition that is moved there (`workers.hand_over`): answered when it does. What
+  this worker is handing over just now is listed, and cannot be cancelled: it takes some milliseconds.
+- Cancelling where nothing is moved is NO_REASSIGNMENT_IN_PROGRESS.
+- No partition needs another leader: ELECTION_NOT_NEEDED, or nothing at all where all partitions are meant. While the worker that
+  leads one is away nobody else can: PREFERRED_LEADER_NOT_AVAILABLE, or for unclean elections ELIGIBLE_LEADERS_NOT_AVAILABLE.
 Not done: more than one replica.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from horolog.broker.cluster import Cluster
+from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.coordination.turns import gather
 from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.placement import NO_NODE
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -18,6 +28,8 @@ from horolog.protocol.messages.reassignments import (
     ElectLeadersResponse,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
     PartitionResult,
     ReassignablePartition,
     ReassignablePartitionResponse,
@@ -25,15 +37,34 @@ from horolog.protocol.messages.reassignments import (
     ReplicaElectionResult,
 )
 
-ELECTIONS = (0, 1)  # preferred, unclean
+PREFERRED, UNCLEAN = 0, 1
+ELECTIONS = (PREFERRED, UNCLEAN)
 
 
 def list_reassignments(
-    broker: BrokerView,  # noqa: ARG001
-    request: ListPartitionReassignmentsRequest,  # noqa: ARG001
+    broker: BrokerView,
+    request: ListPartitionReassignmentsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> ListPartitionReassignmentsResponse:
-    return ListPartitionReassignmentsResponse(error_code=ErrorCode.NONE, topics=[])
+    moves = {} if broker.hand_overs is None else broker.hand_overs.moves
+    asked = (
+        None
+        if request.topics is None
+        else {(one.name, index) for one in request.topics for index in one.partition_indexes}
+    )
+    topics: dict[str, list[OngoingPartitionReassignment]] = {}
+    for (name, index), node in moves.items():
+        if asked is None or (name, index) in asked:
+            me = broker.placement.me
+            topics.setdefault(name, []).append(
+                OngoingPartitionReassignment(
+                    partition_index=index, replicas=[node, me], adding_replicas=[node], removing_replicas=[me]
+                )
+            )
+    return ListPartitionReassignmentsResponse(
+        error_code=ErrorCode.NONE,
+        topics=[OngoingTopicReassignment(name=name, partitions=each) for name, each in topics.items()],
+    )
 
 
 def _exists(cluster: Cluster, name: str, index: int) -> bool:
@@ -42,32 +73,50 @@ def _exists(cluster: Cluster, name: str, index: int) -> bool:
 
 
 def alter_reassignments(
-    broker: BrokerView,
-    request: AlterPartitionReassignmentsRequest,
-    context: RequestContext,  # noqa: ARG001
-) -> AlterPartitionReassignmentsResponse:
-    return AlterPartitionReassignmentsResponse(
-        error_code=ErrorCode.NONE,
-        responses=[
-            ReassignableTopicResponse(
-                name=topic.name, partitions=[_reassign(broker, topic.name, each) for each in topic.partitions]
-            )
-            for topic in request.topics
-        ],
-    )
+    broker: BrokerView, request: AlterPartitionReassignmentsRequest, context: RequestContext
+) -> None:
+    """Whatever of it can be done is done, one partition after the other; answered when all of it has ended."""
+    answers = [
+        ReassignableTopicResponse(
+            name=topic.name, partitions=[_planned(broker, topic.name, each) for each in topic.partitions]
+        )
+        for topic in request.topics
+    ]
+    moves: list[Callable[[Callable[[ClusterError | None], None]], None]] = []
+    moved: list[ReassignablePartitionResponse] = []
+    for topic, answer in zip(request.topics, answers, strict=True):
+        for wanted, told in zip(topic.partitions, answer.partitions, strict=True):
+            if told.error_code == ErrorCode.NONE and broker.hand_overs is not None and wanted.replicas:
+                move = partial(broker.hand_overs.move, topic.name, wanted.partition_index, wanted.replicas[0])
+                moves.append(move)
+                moved.append(told)
+
+    def done(errors: list[ClusterError | None]) -> None:
+        for told, error in zip(moved, errors, strict=True):
+            if error is not None:
+                told.error_code, told.error_message = error.code, error.message
+        context.reply(AlterPartitionReassignmentsResponse(error_code=ErrorCode.NONE, responses=answers))
+
+    gather(moves, done)
 
 
-def _reassign(broker: BrokerView, name: str, wanted: ReassignablePartition) -> ReassignablePartitionResponse:
+def _planned(broker: BrokerView, name: str, wanted: ReassignablePartition) -> ReassignablePartitionResponse:
+    """Why a partition cannot be moved, as far as that is known before it is tried."""
     answer = ReassignablePartitionResponse(partition_index=wanted.partition_index, error_code=ErrorCode.NONE)
-    topic, placement = broker.cluster.topics.get(name), broker.placement
+    topic, nodes = broker.cluster.topics.get(name), broker.cluster.nodes
     if topic is None or not topic.has(wanted.partition_index):
         answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         answer.error_message = f"there is no partition {name}-{wanted.partition_index} here"
     elif wanted.replicas is None:
         answer.error_code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
-    elif wanted.replicas != [leader := placement.lead(topic.id, wanted.partition_index).node]:
+    elif broker.hand_overs is None:
+        leader = broker.placement.lead(topic.id, wanted.partition_index).node
+        if wanted.replicas != [leader]:
+            answer.error_code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+            answer.error_message = f"broker {leader} is the only one and keeps every partition"
+    elif len(wanted.replicas) != 1 or wanted.replicas[0] not in nodes:
         answer.error_code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
-        answer.error_message = f"broker {leader} is the only one and keeps every partition"
+        answer.error_message = f"one of the brokers {list(nodes)} keeps a partition"
     return answer
 
 
@@ -83,7 +132,7 @@ def elect_leaders(
             ReplicaElectionResult(
                 topic=each.topic,
                 partition_result=[
-                    _elect(broker.cluster, each.topic, index, known_type=known_type) for index in each.partitions
+                    _elect(broker, each.topic, index, request.election_type) for index in each.partitions
                 ],
             )
             for each in request.topic_partitions or ()
@@ -91,11 +140,17 @@ def elect_leaders(
     )
 
 
-def _elect(cluster: Cluster, name: str, index: int, *, known_type: bool) -> PartitionResult:
-    if not known_type:
+def _elect(broker: BrokerView, name: str, index: int, election_type: int) -> PartitionResult:
+    if election_type not in ELECTIONS:
         code, message = ErrorCode.INVALID_REQUEST, "there is no election of this type"
-    elif not _exists(cluster, name, index):
+    elif not _exists(broker.cluster, name, index):
         code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {name}-{index} here"
-    else:
+    elif len(broker.cluster.nodes) == 1:
         code, message = ErrorCode.ELECTION_NOT_NEEDED, "the only broker leads every partition"
+    elif broker.placement.lead(broker.cluster.topics[name].id, index).node != NO_NODE:
+        code, message = ErrorCode.ELECTION_NOT_NEEDED, "the one broker that may lead it does"
+    elif election_type == PREFERRED:
+        code, message = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "the worker that leads it is away"
+    else:
+        code, message = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "the worker that leads it is away"
     return PartitionResult(partition_id=index, error_code=code, error_message=message)

@@ -167,3 +167,73 @@ def test_a_start_goes_on_from_what_it_has_found(bench, is_news, caplog):
     assert bench.changes.state is found
     assert bench.journal.kept == [found] * is_news
     assert ("the next start sets it right" in caplog.text) is is_news
+
+
+class Company:
+    """The other brokers: told that the journal goes on, and they say when they have it."""
+
+    def __init__(self):
+        self.told = []
+        self.followed = []
+
+    def journal_is_at(self, number, done):
+        self.told.append((number, done))
+
+    def follow(self, steps):
+        self.followed += steps
+
+
+class TestInCompany:
+    @pytest.fixture
+    def company(self):
+        return Company()
+
+    @pytest.fixture
+    def bench(self, company):
+        bench = Bench()
+        bench.changes = Changes(bench.journal, 1, bench.carry_out, company)
+        return bench
+
+    def test_whoever_waits_is_told_when_the_others_have_it(self, bench, company):
+        bench.make(lambda _: TopicsCreated((T,)))
+        bench.make(lambda _: TopicsCreated((U,)))
+        bench.journal.answer()
+        assert (bench.changes.state.topics, bench.outcomes) == ({"t": T}, [])
+        bench.journal.answer()  # the next one does not wait
+        assert [number for number, _ in company.told] == [1, 2]
+        company.told[1][1]()
+        company.told[0][1]()
+        assert bench.outcomes == [{}, {}]
+
+    def test_what_concerns_nobody_else_is_told_at_once(self, bench, company):
+        bench.changes.make(lambda _: ProducerIdsReserved(0), bench.outcomes.append, waits=False)
+        bench.journal.answer()
+        assert bench.outcomes == [{}]
+        assert [number for number, _ in company.told] == [1]
+        company.told[0][1]()
+
+    def test_what_others_have_changed_is_followed(self, bench, company):
+        bench.journal.entries = [TopicsCreated((U,))]
+        bench.changes.catch_up()
+        assert (company.followed, bench.steps) == ([Make(U, (0,))], [])
+        bench.make(lambda _: TopicsCreated((T,)))
+        bench.journal.entries.append(TopicsDeleted(("u",)))
+        bench.changes.catch_up()  # a change is under way, which finds out by itself
+        assert len(company.followed) == 1
+        bench.journal.answer()
+        bench.journal.answer()
+        assert len(company.followed) == 2
+        assert bench.changes.state.topics == {"t": T}
+
+    def test_what_could_not_be_written_is_not_so(self, bench, company):
+        """Another one may have the number by now."""
+        bench.journal.fails = True
+        bench.changes.note(TopicsCreated((T,)))
+        bench.journal.answer()
+        assert (bench.changes.state.topics, company.told) == ({}, [])
+
+
+def test_a_broker_alone_may_look_for_changes(bench):
+    bench.journal.entries = [TopicsCreated((U,))]
+    bench.changes.catch_up()
+    assert bench.steps == [Make(U, (0,))]

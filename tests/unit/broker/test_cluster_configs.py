@@ -72,3 +72,18 @@ class TestSettingsThatChangeWhileRunning:
         with pytest.raises(ClusterError) as caught:
             configs.check(change, [{}, {"max.compaction.lag.ms": "1000"}])
         assert caught.value.code == ErrorCode.INVALID_REQUEST
+
+
+def test_settings_of_another_broker_follow_what_was_changed_for_it(configs):
+    changed = {"": {"log.retention.ms": "1"}, "8": {"log.retention.ms": "2"}}
+    assert configs.with_dynamic(changed).log_retention_ms == 1
+    assert configs.with_dynamic(changed, "8").log_retention_ms == 2
+    with pytest.raises(ClusterError):
+        configs.check({"8": {"log.retention.ms": "soon"}}, [], "8")
+
+
+def test_what_this_release_does_not_take_is_left_out(configs, caplog):
+    kept = configs.take_usable({"": {"log.retention.ms": "1", "no.such": "1"}, "7": {"node.id": "9"}})
+    assert kept == {"": {"log.retention.ms": "1"}}
+    assert configs.settings.log_retention_ms == 1
+    assert caplog.text.count("it is left out") == 2

@@ -55,6 +55,15 @@ def test_what_was_saved_is_loaded_even_after_a_power_cut(storage, file):
     assert not stored.damages
 
 
+def test_leads_are_kept_where_partitions_were_moved(file):
+    leads = {(TOPICS[0].id, 1): (2, 5), (TOPICS[0].id, 0): (3, 6), (TOPICS[1].id, 0): (2, 1)}
+    file.save(TOPICS, {}, 0, {}, leads)
+    assert file.load().leads == leads
+    assert file.number == 1
+    save(file)
+    assert file.load().leads == {}
+
+
 def test_a_missing_file_is_no_damage(file):
     stored = file.load()
     assert (stored.found, stored.damages, stored.topics, stored.next_producer_id) == (False, [], {}, None)

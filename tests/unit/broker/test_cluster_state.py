@@ -13,6 +13,7 @@ from horolog.broker.cluster_state import (
     Configure,
     ConfigureBrokers,
     Delete,
+    EpochsTold,
     FoldersRemoved,
     Identify,
     Lead,
@@ -123,6 +124,46 @@ def test_a_lead_goes_with_its_topic_and_nobody_leads_what_is_not_there():
     assert steps(CREATED, there) == [Close("t", 1)]
     left = after(there, TopicsDeleted(("t",)), state=CREATED)
     assert set(left.leads) == {(bytes(16), 0)}
+
+
+class TestSeveralBrokers:
+    NODES = (1, 2, 3)
+    ALONE = ClusterState(nodes=NODES)
+
+    def state(self, *entries):
+        return after(*entries, state=self.ALONE)
+
+    def test_partitions_are_made_where_they_are_led(self):
+        big = topic(count=6)
+        made = {node: transitions(self.state(), self.state(TopicsCreated((big,))), node) for node in self.NODES}
+        indexes = [step.indexes for (step,) in made.values()]
+        assert sorted(index for each in indexes for index in each) == [0, 1, 2, 3, 4, 5]
+        state = self.state(TopicsCreated((big,)))
+        for node, (step,) in made.items():
+            assert {state.leader(big.id, index) for index in step.indexes} == {node}
+            assert all(state.leads_here(big, index, node) for index in step.indexes)
+
+    def test_one_that_was_moved_is_led_there(self):
+        created = self.state(TopicsCreated((T,)))
+        was = created.leader(T.id, 0)
+        now, third = [node for node in self.NODES if node != was]
+        moved = created.apply(LeadsChanged((((T.id, 0), Lead(now, 4)),)))
+        assert moved.leader(T.id, 0) == now
+        assert transitions(created, moved, was) == [Close("t", 0)]
+        assert transitions(created, moved, now) == [Open("t", 0, 4)]
+        assert transitions(created, moved, third) == []
+        assert moved.epoch(T.id, 0) == 4
+
+    def test_a_lead_of_a_node_that_is_none_of_them_counts_as_not_moved(self):
+        created = self.state(TopicsCreated((T,)))
+        moved = created.apply(LeadsChanged((((T.id, 0), Lead(9, 4)),)))
+        assert moved.leader(T.id, 0) == created.leader(T.id, 0)
+
+    def test_epochs_are_told_and_go_with_the_topic(self):
+        told = self.state(TopicsCreated((T,)), EpochsTold((((T.id, 0), 3), ((T.id, 1), 1))))
+        assert (told.epoch(T.id, 0), told.epoch(T.id, 1), told.epoch(T.id, 2)) == (3, 1, 0)
+        assert transitions(told, told.apply(EpochsTold((((T.id, 0), 4),))), ME) == []
+        assert told.apply(TopicsDeleted(("t",))).epochs == {}
 
 
 def test_partitions_that_another_broker_leads_are_made_there():

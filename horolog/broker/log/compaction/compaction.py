@@ -6,6 +6,7 @@ over everything, nothing else. A partition that could not be cleaned because of 
 next start; one that failed for want of a disk is tried again.
 """
 
+import itertools
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable
@@ -39,10 +40,18 @@ class Pass:
 class Compactor:
     """The compaction of the partitions of all data folders."""
 
-    def __init__(self, storage: Storage, worker_storage: Storage, data_dirs: list[str]) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        worker_storage: Storage,
+        data_dirs: list[str],
+        file_name: str = checkpoints.CLEANER_OFFSETS,
+    ) -> None:
+        """Several processes on one folder write each a file of its own; what Kafka's says is what there was before."""
         self._storage = storage
         self._worker_storage = worker_storage
         self._data_dirs = data_dirs
+        self._file_name = file_name
         self._stopping = False
         self._refused: set[tuple[str, int]] = set()
         self._known: dict[tuple[str, int], tuple[bytes | None, int]] | None = None
@@ -65,9 +74,10 @@ class Compactor:
 
     def _load(self) -> dict[tuple[str, int], int]:
         offsets: dict[tuple[str, int], int] = {}
-        for data_dir in self._data_dirs:
+        names = dict.fromkeys((checkpoints.CLEANER_OFFSETS, self._file_name))
+        for data_dir, name in itertools.product(self._data_dirs, names):
             try:
-                loaded = checkpoints.load_offsets(self._storage, f"{data_dir}/{checkpoints.CLEANER_OFFSETS}")
+                loaded = checkpoints.load_offsets(self._storage, f"{data_dir}/{name}")
             except StorageFault as fault:
                 if len(self._data_dirs) == 1:
                     raise
@@ -179,7 +189,7 @@ class Compactor:
 
         def write() -> None:
             for data_dir, known in offsets.items():
-                checkpoints.save_offsets(self._storage, f"{data_dir}/{checkpoints.CLEANER_OFFSETS}", known)
+                checkpoints.save_offsets(self._storage, f"{data_dir}/{self._file_name}", known)
 
         return write
 

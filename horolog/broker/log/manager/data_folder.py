@@ -16,9 +16,9 @@ from functools import partial
 from typing import NamedTuple
 
 from horolog.broker.clock import Clock
-from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints, TopicPartition
 from horolog.broker.log.manager.identity import DataFolderError, FolderIdentity, FolderUnusable
+from horolog.broker.log.manager.share import HeldByAnother, Share
 from horolog.broker.log.partition import Partition, Resources, closing
 from horolog.broker.log.recovery import Circumstances, Place, create_partition, offline_partition, open_readable
 from horolog.broker.log.storage import NOT_WRITABLE, FolderInUse, Lock, Storage, StorageFault, parent_of
@@ -27,6 +27,7 @@ from horolog.broker.topic_settings import TopicConfig
 log = logging.getLogger(__name__)
 
 LOCK_FILE = ".lock"
+HELD = HeldByAnother()
 PROBE = ".horolog-probe"
 """Written and removed to find out whether a folder that has failed can be written again."""
 
@@ -48,12 +49,19 @@ class _DoomedFolder(NamedTuple):
 class DataFolder:
     """One data folder, locked from `claim` to `close` or `release`."""
 
-    def __init__(self, path: str, storage: Storage, clock: Clock, *, may_make: bool = True) -> None:
+    def __init__(
+        self, path: str, storage: Storage, clock: Clock, share: Share | None = None, *, may_make: bool = True
+    ) -> None:
         self.path = path
+        self._share = share
         self._may_make = may_make
         self.partitions: dict[TopicPartition, Partition] = {}
         self.identity = FolderIdentity(path, storage)
-        self.checkpoints = FolderCheckpoints(path, storage, self.partitions)
+        self.checkpoints = (
+            FolderCheckpoints(path, storage, self.partitions)
+            if share is None
+            else share.checkpoints(path, storage, self.partitions, share)
+        )
         self.fault: str | None = None
         """Why it cannot be used, at the start or since something of it could not be written."""
         self._storage = storage
@@ -78,7 +86,7 @@ class DataFolder:
         self._make()
         try:
             self._storage.check_writable(self.path)
-            self._lock = self._storage.lock(f"{self.path}/{LOCK_FILE}")
+            self._lock = HELD if self._share is not None else self._storage.lock(f"{self.path}/{LOCK_FILE}")
         except FolderInUse as error:
             raise DataFolderError(f"{self.path} is in use by another broker: {error}") from error
         except StorageFault as error:
@@ -140,10 +148,11 @@ class DataFolder:
         now_ms = self._clock.wall_ms()
         self._find_doomed(now_ms)
         for key in self.keys():
-            name = f"{key[0]}-{key[1]}"
+            if self._share is not None and self._share.find(*key) is None:
+                continue
             start_offset, recovery_point = starts.offsets.get(key, 0), points.offsets.get(key, 0)
             known = Circumstances(was_clean, start_offset, now_ms, recovery_point, may_be_unsynced=not was_clean)
-            self.partitions[key] = self._open_partition(key, name, config_of(key[0]), known, resources)
+            self.partitions[key] = self._open_partition(key, config_of(key[0]), known, resources)
         self._is_open = True
         if starts.fault is not None:
             self.checkpoints.correct_starts()
@@ -154,9 +163,21 @@ class DataFolder:
         found = [(name, key) for name in names if (key := partition_of(name)) is not None]
         return [key for name, key in found if self._storage.is_dir(f"{self.path}/{name}")]
 
-    def _open_partition(
-        self, key: TopicPartition, name: str, config: TopicConfig, known: Circumstances, resources: Resources
+    def take_over(
+        self, key: TopicPartition, config: TopicConfig, resources: Resources, *, was_clean: bool
     ) -> Partition:
+        """Open a partition whose folder lies here, as whoever led it until now has left it."""
+        starts = self.checkpoints.load_starts()
+        self.checkpoints.take_over(key)
+        start_offset, now_ms = starts.offsets.get(key, 0), self._clock.wall_ms()
+        known = Circumstances(was_clean, start_offset, now_ms, may_be_unsynced=not was_clean)
+        partition = self.partitions[key] = self._open_partition(key, config, known, resources)
+        return partition
+
+    def _open_partition(
+        self, key: TopicPartition, config: TopicConfig, known: Circumstances, resources: Resources
+    ) -> Partition:
+        name = f"{key[0]}-{key[1]}"
         place = Place(*key, f"{self.path}/{name}")
         try:
             return Partition(open_readable(place, config, resources, known))
@@ -177,6 +198,8 @@ class DataFolder:
         return any(not one.condition.takes_appends for one in self.partitions.values())
 
     def _find_doomed(self, now_ms: int) -> None:
+        if self._share is not None and not self._share.is_first:
+            return
         for name in self._storage.list_dir(self.path):
             if name.endswith(DELETED_FOLDER_SUFFIX) and self._storage.is_dir(f"{self.path}/{name}"):
                 self._doomed_folders.append(_DoomedFolder(name, now_ms, 0))
@@ -189,8 +212,9 @@ class DataFolder:
         """Find out whether the folder can be written: it is usable, or not, from then on. May run in a worker."""
         number, files = self.checkpoints.contents()
         try:
-            self._storage.write_atomically(f"{self.path}/{PROBE}", b"")
-            self._storage.remove(f"{self.path}/{PROBE}")
+            probe = PROBE if self._share is None else self._share.named(PROBE)
+            self._storage.write_atomically(f"{self.path}/{probe}", b"")
+            self._storage.remove(f"{self.path}/{probe}")
             for name, data in files.items():
                 self.checkpoints.write(name, data, number)
         except StorageFault as fault:
@@ -238,7 +262,7 @@ class DataFolder:
 
     def delete(self, partition: Partition) -> None:
         """The partition is gone for good when this returns; its files are removed after `file.delete.delay.ms`."""
-        name = f"{partition.topic}-{partition.index}.{uuid.uuid4().hex}{DELETED_FOLDER_SUFFIX}"
+        name = _name_of_doomed(f"{partition.topic}-{partition.index}")
         closing.delete(partition, f"{self.path}/{name}")
         self.partitions.pop((partition.topic, partition.index), None)
         if partition.config.compact:
@@ -266,7 +290,7 @@ class DataFolder:
         try:
             self.checkpoints.write_all()
             if cleanly:
-                checkpoints.mark_clean_shutdown(self._storage, self.path)
+                self.checkpoints.mark_clean_shutdown()
         except StorageFault as fault:
             log.error("%s: the stop is not on record as clean: %s", self.path, fault)
         self.release()
@@ -278,6 +302,17 @@ def partition_of(folder_name: str) -> TopicPartition | None:
     if match is None or match[1] in NOT_TOPICS or match[1] in {".", ".."}:
         return None
     return match[1], int(match[2])
+
+
+def _name_of_doomed(name: str) -> str:
+    return f"{name}.{uuid.uuid4().hex}{DELETED_FOLDER_SUFFIX}"
+
+
+def doom(storage: Storage, directory: str) -> None:
+    """Rename the folder of a partition that nobody has open, durably: it is gone, and a start removes its files. Raises StorageFault."""
+    folder, _, name = directory.rpartition("/")
+    storage.rename(directory, f"{folder}/{_name_of_doomed(name)}")
+    storage.sync_dir(folder)
 
 
 def remove_folder(storage: Storage, path: str) -> None:

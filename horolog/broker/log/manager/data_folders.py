@@ -11,6 +11,7 @@ from horolog.broker.log.manager.data_folder import DataFolder
 from horolog.broker.log.manager.folder_checkpoints import TopicPartition
 from horolog.broker.log.manager.identity import DataFolderError, FolderUnusable, new_id
 from horolog.broker.log.manager.placing import Placing
+from horolog.broker.log.manager.share import Share
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import Storage, StorageFault, parent_of
 
@@ -22,8 +23,18 @@ FOLDER_LOOK_S = 2.0
 class DataFolders:
     """In the order of `log.dirs`."""
 
-    def __init__(self, paths: Iterable[str], storage: Storage, clock: Clock, node_id: int, *, may_make: bool) -> None:
-        self._all = [DataFolder(path, storage, clock, may_make=may_make) for path in paths]
+    def __init__(
+        self,
+        paths: Iterable[str],
+        storage: Storage,
+        clock: Clock,
+        node_id: int,
+        share: Share | None = None,
+        *,
+        may_make: bool,
+    ) -> None:
+        """`node_id` is the one that the folders belong to."""
+        self._all = [DataFolder(path, storage, clock, share, may_make=may_make) for path in paths]
         self._clock = clock
         self._node_id = node_id
         self._next_look_s = clock.monotonic()

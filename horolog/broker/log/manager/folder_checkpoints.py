@@ -19,6 +19,8 @@ TopicPartition = tuple[str, int]
 class FolderCheckpoints:
     """Reads and writes them; `partitions` are those of the folder, as they come and go."""
 
+    cleaner_file = checkpoints.CLEANER_OFFSETS
+
     def __init__(self, path: str, storage: Storage, partitions: Mapping[TopicPartition, Partition]) -> None:
         self._path = path
         self._storage = storage
@@ -148,9 +150,19 @@ class FolderCheckpoints:
                 self._storage.write_atomically(f"{self._path}/{name}", data)
             self._written[name] = number, data
 
+    def hand_over(self, partition: Partition) -> None:
+        """Where workers share the folder: keep in the file the state of a partition that another one leads from now on."""
+
+    def take_over(self, key: TopicPartition) -> None:
+        """The other way round: it is led here from now on."""
+
+    def mark_clean_shutdown(self) -> None:
+        """Every partition was closed cleanly, and what the files say holds until the next start. Raises StorageFault."""
+        checkpoints.mark_clean_shutdown(self._storage, self._path)
+
     def forget_cleaned(self, partition: Partition) -> None:
         """How far it was compacted says nothing of the next partition of its name."""
-        path = f"{self._path}/{checkpoints.CLEANER_OFFSETS}"
+        path = f"{self._path}/{self.cleaner_file}"
         try:
             offsets = dict(checkpoints.load_offsets(self._storage, path).offsets)
             if offsets.pop((partition.topic, partition.index), None) is not None:

@@ -16,6 +16,7 @@ from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager.data_folder import DataFolder, partition_of
 from horolog.broker.log.manager.data_folders import DataFolders
 from horolog.broker.log.manager.folder_checkpoints import TopicPartition
+from horolog.broker.log.manager.share import Share
 from horolog.broker.log.partition import Partition, Resources, closing, log_start
 from horolog.broker.log.recovery import (
     Circumstances,
@@ -35,11 +36,15 @@ log = logging.getLogger(__name__)
 
 
 class LogManager:
-    """The data folders of one broker, locked while this object lives."""
+    """The data folders of one broker, locked while this object lives; or the `share` of them that one worker of several has."""
 
-    def __init__(self, data_dirs: list[str], storage: Storage, clock: Clock, settings: Settings) -> None:
+    def __init__(
+        self, data_dirs: list[str], storage: Storage, clock: Clock, settings: Settings, share: Share | None = None
+    ) -> None:
         may_make = not settings.horolog_read_only
-        self.folders = DataFolders(data_dirs, storage, clock, settings.node_id, may_make=may_make)
+        self.share = share
+        node_id = settings.node_id if share is None else share.owner
+        self.folders = DataFolders(data_dirs, storage, clock, node_id, share, may_make=may_make)
         self.partitions: dict[TopicPartition, Partition] = {}
         self._storage = storage
         self._clock = clock
@@ -171,11 +176,24 @@ class LogManager:
         self.partitions.pop(key, None)
 
     def forget(self, partition: Partition) -> None:
-        """Serve the partition no more; its files stay."""
+        """Serve the partition no more; its files stay. Where workers share them another one may open it."""
         key = partition.topic, partition.index
-        self.folders.of(partition).partitions.pop(key, None)
+        folder = self.folders.of(partition)
+        if folder.partitions.pop(key, None) is not None:
+            folder.checkpoints.hand_over(partition)
         self.partitions.pop(key, None)
         self._away.pop(key, None)
+
+    def take_over(
+        self, topic: str, index: int, config: TopicConfig, topic_id: bytes, place: str | None, *, was_clean: bool
+    ) -> Partition:
+        """Open a partition that another worker has led, or this one until now; one without a folder is made, or offline."""
+        folder = next((one for one in self.folders.usable() if one.holds((topic, index))), None)
+        if folder is None:
+            return self.create_or_offline(topic, index, config, topic_id, place)
+        partition = folder.take_over((topic, index), config, self.resources, was_clean=was_clean)
+        self.partitions[topic, index] = partition
+        return partition
 
     # -- work that comes again and again
 

@@ -129,6 +129,11 @@ class OverlayFile:
             self._below = None
 
 
+def _held_by_nobody_else(_storage: "OverlayStorage", _path: str) -> Lock:
+    """The changes that a memory keeps nobody else has."""
+    return NoLock()
+
+
 class OverlayStorage:
     """See the module's docstring. With `frees`, removals and renames are made below as well, where that is possible."""
 
@@ -275,6 +280,8 @@ class OverlayStorage:
         except StorageFault as fault:
             log.warning("the folder is read without a lock, nobody is kept from writing to it meanwhile: %s", fault)
             return NoLock()
+
+    lock_in_turn = _held_by_nobody_else
 
     # -- what has become of it
 

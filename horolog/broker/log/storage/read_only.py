@@ -138,6 +138,9 @@ class ReadOnlyStorage(DiskLooks):
     def lock(self, path: str) -> Lock:
         raise refused("lock", path)
 
+    def lock_in_turn(self, path: str) -> Lock:
+        raise refused("lock", path)
+
 
 def _end_of_data(descriptor: int, size_bytes: int) -> int:
     end = 0

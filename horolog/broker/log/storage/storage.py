@@ -59,6 +59,10 @@ CLOSED_TO_MAKE_ROOM = 8
 
 T = TypeVar("T")
 
+TURN_LOOKS = 2_000
+TURN_PAUSE_S = 0.001
+"""A lock that is taken in turn is looked at so often, and free again after one append: whoever holds it for longer hangs."""
+
 JOIN_BELOW_BYTES = 32 * 1024
 """Many small buffers are joined up to this size: one copy is cheaper than a long vector."""
 
@@ -130,6 +134,7 @@ class Storage(Protocol):
     def disk_space(self, path: str) -> tuple[int, int]: ...
     def check_writable(self, path: str) -> None: ...
     def lock(self, path: str) -> Lock: ...
+    def lock_in_turn(self, path: str) -> Lock: ...
 
 
 def parent_of(path: str) -> str:
@@ -640,3 +645,22 @@ class RealStorage(DiskLooks):
                 ) from error
             raise fault("lock", path, error) from error
         return _RealLock(descriptor)
+
+    def lock_in_turn(self, path: str) -> Lock:
+        """Hold a file that is there once nobody else does; each holds it for one short step. Raises FolderInUse if that takes too long."""
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            raise fault("lock", path, error) from error
+        for _ in range(TURN_LOOKS):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(TURN_PAUSE_S)
+            except OSError as error:
+                os.close(descriptor)
+                raise fault("lock", path, error) from error
+            else:
+                return _RealLock(descriptor)
+        os.close(descriptor)
+        raise FolderInUse(f"lock {path}: another process does not let it go", path=path, code=errno.EAGAIN)

@@ -9,6 +9,7 @@ from horolog.broker.log.producers import producers_file
 from horolog.broker.log.storage import aside_names
 
 CLUSTER = "horolog-cluster"
+JOURNAL = "horolog-journal"
 OFFSET_CHECKPOINTS = (
     checkpoints.RECOVERY_POINTS,
     checkpoints.HIGH_WATERMARKS,
@@ -26,7 +27,14 @@ BY_NAME = {
     LOG_STARTS: "log-starts",
     CLUSTER: "cluster",
     f"{CLUSTER}.damaged": "cluster",
+    JOURNAL: "journal",
 }
+OF_WORKERS = {
+    "horolog-checkpoint": "worker-checkpoint",
+    checkpoints.CLEANER_OFFSETS: "offset-checkpoint",
+    checkpoints.CLEAN_SHUTDOWN: "clean-shutdown",
+}
+"""Where several workers serve a folder each has a file of its own, with its number behind the name."""
 _BY_SUFFIX = {
     ".log": "log",
     ".index": "offset-index",
@@ -45,6 +53,9 @@ def kind_of(path: str) -> str | None:
     name = PurePath(path).name
     if name in BY_NAME:
         return BY_NAME[name]
+    whole, _, node = name.rpartition(".")
+    if node.isdigit() and whole in OF_WORKERS:
+        return OF_WORKERS[whole]
     if aside_names.parse_name(name) is not None:
         return "set-aside"
     return _BY_SUFFIX.get(PurePath(_PASSING_SUFFIX.sub("", name)).suffix)

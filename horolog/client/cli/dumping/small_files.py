@@ -97,6 +97,38 @@ def _seals(data: bytes, _: int) -> Iterator[Item]:
         }
 
 
+def _worker_checkpoint(data: bytes, _: int) -> Iterator[Item]:
+    from horolog.broker.workers import worker_checkpoints
+
+    found = worker_checkpoints.decode(data)
+    for (topic, partition), row in found.rows.items():
+        known = {**row._asdict(), "topic_id": show_uuid(row.topic_id)}
+        yield {"type": "entry", "topic": topic, "partition": partition, **known}
+    yield {"type": "state", "stopped": found.has_stopped}
+
+
+def _journal(data: bytes, _: int) -> Iterator[Item]:
+    from horolog.broker.checked_lines import decode_line
+    from horolog.broker.workers import file_journal
+    from horolog.broker.workers.entry_lines import NewerJournal
+
+    try:
+        found = file_journal.parse("", data)
+    except NewerJournal as newer:
+        yield {"type": "problem", "problem": str(newer)}
+        return
+    if found is None:
+        yield {"type": "problem", "problem": "the head cannot be read"}
+        return
+    for line in data[: found.read.end].split(b"\n")[:-1]:
+        try:
+            yield {"type": "entry", **decode_line(line)}
+        except ValueError:
+            continue  # told below
+    for damage in found.read.damages:
+        yield {"type": "problem", "problem": damage}
+
+
 def _cluster(data: bytes, _: int) -> Iterator[Item]:
     from horolog.broker import cluster_file
 
@@ -136,4 +168,6 @@ _READERS: dict[str, Callable[[bytes, int], Iterator[Item]]] = {
     "seals": _seals,
     "producers": _producers,
     "cluster": _cluster,
+    "journal": _journal,
+    "worker-checkpoint": _worker_checkpoint,
 }

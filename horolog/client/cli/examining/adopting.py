@@ -13,7 +13,7 @@ from horolog.broker.adoption.forecast import Expiring, expiring
 from horolog.broker.adoption.given import Given
 from horolog.broker.adoption.takeover import Takeover
 from horolog.broker.cluster import random_topic_id
-from horolog.broker.cluster_file import ClusterFile, StoredCluster
+from horolog.broker.cluster_file import JOURNAL, ClusterFile, StoredCluster
 from horolog.broker.cluster_start import next_producer_id_of
 from horolog.broker.log.files import CheckpointError, meta_properties
 from horolog.broker.log.manager import LOCK_FILE
@@ -23,7 +23,7 @@ from horolog.broker.log.storage import OverlayStorage, ReadOnlyStorage, RealStor
 from horolog.broker.setting_types import ConfigType
 from horolog.broker.settings import SPECS, Settings
 from horolog.broker.topic_settings import describe, is_unknown, resolve, usable
-from horolog.client.cli.examining.rehearsal import circumstances, listening
+from horolog.client.cli.examining.rehearsal import circumstances, listening, merge_what_workers_left
 from horolog.protocol.uuids import show_uuid
 
 _SHOWN = ("cleanup.policy", "retention.ms", "retention.bytes")
@@ -55,6 +55,10 @@ def plan(
     storage: Storage, data_dirs: Sequence[str], given: Mapping[str, Given], settings: Settings
 ) -> tuple[StoredCluster, Takeover]:
     """The record, and the settings that follow from it. Raises RefusedSettings, StorageFault."""
+    if any(storage.exists(f"{one}/{JOURNAL}") for one in data_dirs):
+        from horolog.broker.workers.settling import merged_in_memory
+
+        storage = merged_in_memory(storage, data_dirs)
     stored = ClusterFile(storage, data_dirs[0], lambda: data_dirs).load()
     taken = takeover.plan(storage, data_dirs, stored, settings, random_topic_id)
     if given:
@@ -117,13 +121,14 @@ def carry_out(data_dirs: Sequence[str], given: Mapping[str, Given], settings: Se
     with ExitStack() as locks:
         for data_dir in data_dirs:
             locks.callback(storage.lock(f"{data_dir}/{LOCK_FILE}").release)
+        merge_what_workers_left(storage, data_dirs)
         stored, taken = plan(storage, data_dirs, given, settings)
         for renaming in taken.renamings:
             renaming.carry_out(storage)
         next_id = next_producer_id_of(stored, random_topic_id, has_topics=bool(taken.topics))
         file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
         file.load()  # the file written now is newer than this
-        file.save(taken.topics.values(), taken.broker_configs, next_id, stored.deleting)
+        file.save(taken.topics.values(), taken.broker_configs, next_id, stored.deleting, stored.leads)
         if taken.is_news and taken.kraft is not None:
             for data_dir in data_dirs:
                 adopted_file.save(storage, data_dir, taken.kraft, taken.written)

@@ -4,7 +4,7 @@ Segments in which the check has found something are not to be vouched for by the
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -27,13 +27,30 @@ from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import TopicConfig, resolve
 from horolog.client.cli.common.errors import CommandError
 from horolog.client.cli.dumping.items import Item
-from horolog.client.cli.dumping.kinds import BY_NAME, kind_of
+from horolog.client.cli.dumping.kinds import BY_NAME, JOURNAL, kind_of
 from horolog.client.cli.examining.folder_check import PartitionReport, check_small_files
 
 ASIDE = ".aside"
 """The copies that `--repair` makes before recovery removes a file: <name>.<time of the repair>.aside"""
 _LEFTOVERS = (".deleted", ".cleaned", ".swap", ".tmp")
 _INDEXES = (".index", ".timeindex")
+
+
+def as_left(storage: Storage, data_folder: str) -> Storage:
+    """The folder with what several workers have left beside the files of a broker alone, merged in memory."""
+    if not storage.exists(f"{data_folder}/{JOURNAL}"):
+        return storage
+    from horolog.broker.workers.settling import merged_in_memory
+
+    return merged_in_memory(storage, [data_folder])
+
+
+def merge_what_workers_left(storage: Storage, data_folders: Sequence[str]) -> None:
+    """Before anything is changed in folders that several workers have left. Raises StorageFault."""
+    if any(storage.exists(f"{one}/{JOURNAL}") for one in data_folders):
+        from horolog.broker.workers.settling import merge
+
+        merge(storage, data_folders)
 
 
 def configurations(storage: Storage, data_folder: str) -> Callable[[str], TopicConfig]:
@@ -44,6 +61,7 @@ def configurations(storage: Storage, data_folder: str) -> Callable[[str], TopicC
     settings = Settings()
     path = f"{data_folder}/{FILE_NAME}"
     try:
+        storage = as_left(storage, data_folder)
         topics = parse(storage.read_all(path)).topics if storage.exists(path) else {}
     except NewerClusterFile as newer:
         raise CommandError(f"{data_folder}: {newer}") from newer
@@ -59,6 +77,7 @@ def configurations(storage: Storage, data_folder: str) -> Callable[[str], TopicC
 
 def circumstances(storage: Storage, data_folder: str) -> Callable[[str, int], Circumstances]:
     """The offsets of every partition in the checkpoints."""
+    storage = as_left(storage, data_folder)
     starts = log_starts.load(storage, data_folder).offsets
     ends = checkpoints.load_offsets(storage, f"{data_folder}/{checkpoints.RECOVERY_POINTS}").offsets
     was_clean = storage.exists(f"{data_folder}/{checkpoints.CLEAN_SHUTDOWN}")
@@ -154,9 +173,10 @@ def _log_action(path: str, content: Changed) -> Item | None:
 def repair(data_folder: str, reports: list[PartitionReport], others: list[Item], stamp: str) -> None:
     """Let recovery work on the disk, on damaged partitions and nothing else. Raises FolderInUse or StorageFault."""
     storage = RealStorage()
-    config_of, known = configurations(storage, data_folder), circumstances(storage, data_folder)
     lock = storage.lock(f"{data_folder}/{LOCK_FILE}")
     try:
+        merge_what_workers_left(storage, [data_folder])
+        config_of, known = configurations(storage, data_folder), circumstances(storage, data_folder)
         _forget_clean_stop(storage, data_folder)
         for report in reports:
             if report.is_damaged:

@@ -35,6 +35,7 @@ class StandIn:
         self.logs = self.machine.logs
         endpoints = SimpleNamespace(advertised=lambda listener: (f"{listener.lower()}.example", 9099))
         self.placement = SoleBroker(self.cluster, endpoints)
+        self.hand_overs = None
 
     @property
     def settings(self):

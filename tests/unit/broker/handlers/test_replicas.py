@@ -2,6 +2,9 @@
 
 import pytest
 
+from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.cluster_state import Lead
+from horolog.broker.placement import NOBODY
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.reassignments import (
@@ -64,3 +67,61 @@ def test_there_are_two_elections(broker):
     for number, code in ((0, 0), (1, 0), (2, ErrorCode.INVALID_REQUEST), (-1, ErrorCode.INVALID_REQUEST)):
         wanted = [TopicPartitions(topic="t", partitions=[0])]
         assert broker.ask(ApiKey.ELECT_LEADERS, 2, election_type=number, topic_partitions=wanted).error_code == code
+
+
+class HandOvers:
+    """Moves are asked for, and end as the test says."""
+
+    def __init__(self):
+        self.moves = {}
+        self.asked = []
+
+    def move(self, name, index, node, done):
+        self.asked.append((name, index, node))
+        done(ClusterError(ErrorCode.LEADER_NOT_AVAILABLE, "it is away") if index == 1 else None)
+
+
+class TestWorkers:
+    @pytest.fixture
+    def broker(self):
+        broker = StandIn()
+        broker.cluster.create_topic("t", 3)
+        broker.cluster.nodes = (1, 2)
+        broker.hand_overs = HandOvers()
+        return broker
+
+    def test_a_partition_goes_to_another_worker(self, broker):
+        wanted = {0: [2], 1: [2], 2: [3], 3: [1]}
+        partitions = [ReassignablePartition(partition_index=index, replicas=nodes) for index, nodes in wanted.items()]
+        partitions += [ReassignablePartition(partition_index=2, replicas=None)]
+        topics = [ReassignableTopic(name="t", partitions=partitions)]
+        (answer,) = broker.ask(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 1, topics=topics).responses
+        told = [(one.error_code, one.error_message) for one in answer.partitions]
+        assert told == [
+            (ErrorCode.NONE, None),
+            (ErrorCode.LEADER_NOT_AVAILABLE, "it is away"),
+            (ErrorCode.INVALID_REPLICA_ASSIGNMENT, "one of the brokers [1, 2] keeps a partition"),
+            (UNKNOWN, "there is no partition t-3 here"),
+            (ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None),
+        ]
+        assert broker.hand_overs.asked == [("t", 0, 2), ("t", 1, 2)]
+
+    def test_what_is_under_way_is_listed(self, broker):
+        broker.hand_overs.moves = {("t", 0): 2, ("t", 1): 2}
+        (topic,) = broker.ask(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, topics=None).topics
+        assert [one.partition_index for one in topic.partitions] == [0, 1]
+        assert topic.partitions[0].replicas == [2, 1]
+        wanted = [ListPartitionReassignmentsTopics(name="t", partition_indexes=[1, 2])]
+        (topic,) = broker.ask(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, topics=wanted).topics
+        assert [one.partition_index for one in topic.partitions] == [1]
+
+    @pytest.mark.parametrize(
+        ("kind", "code"),
+        [(0, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE), (1, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)],
+    )
+    def test_nobody_else_leads_what_a_worker_that_is_away_does(self, broker, kind, code):
+        broker.placement.lead = lambda _id, index: NOBODY if index == 1 else Lead(2, 0)
+        wanted = [TopicPartitions(topic="t", partitions=[0, 1])]
+        answer = broker.ask(ApiKey.ELECT_LEADERS, 2, topic_partitions=wanted, election_type=kind)
+        codes = [one.error_code for one in answer.replica_election_results[0].partition_result]
+        assert codes == [ErrorCode.ELECTION_NOT_NEEDED, code]

@@ -259,6 +259,12 @@ class TestTheDiskBelow:
             overlay.lock("/d/.lock")
         lock.release()
 
+    def test_nobody_else_has_what_is_kept_in_memory(self, below):
+        overlay = OverlayStorage(below)
+        first, second = overlay.lock_in_turn("/d/a"), overlay.lock_in_turn("/d/a")
+        first.release()
+        second.release()
+
     def test_where_nothing_can_be_locked_nobody_is_kept_out(self, below, caplog):
         below.unwritable["/d/"] = errno.EROFS
         overlay = OverlayStorage(below)

@@ -34,6 +34,7 @@ def test_whatever_would_change_something_is_refused(folder):
         lambda: storage.set_mtime_ms(path, 0),
         lambda: storage.check_writable(path),
         lambda: storage.lock(path),
+        lambda: storage.lock_in_turn(path),
     ):
         with pytest.raises(StorageFault, match="only read"):
             change()

@@ -145,6 +145,29 @@ def test_times_of_files_are_set_and_told(place):
     assert storage.stat(f"{folder}/a")[1] // 1_000_000 == 1_600_000_000_123
 
 
+def test_a_file_is_held_in_turn(place, monkeypatch):
+    monkeypatch.setattr(storage_module, "TURN_LOOKS", 3)
+    storage, folder = place
+    with pytest.raises(FileMissing):
+        storage.lock_in_turn(f"{folder}/journal")
+    storage.write_atomically(f"{folder}/journal", b"")
+    lock = storage.lock_in_turn(f"{folder}/journal")
+    with pytest.raises(FolderInUse):
+        storage.lock_in_turn(f"{folder}/journal")
+    lock.release()
+    storage.lock_in_turn(f"{folder}/journal").release()
+
+
+def test_a_file_that_the_system_does_not_lock_is_a_fault(monkeypatch, tmp_path):
+    def fails(*_):
+        raise OSError(errno.ENOLCK, "no locks")
+
+    RealStorage().write_atomically(f"{tmp_path}/journal", b"")
+    monkeypatch.setattr(storage_module.fcntl, "flock", fails)
+    with pytest.raises(StorageFault, match="lock"):
+        RealStorage().lock_in_turn(f"{tmp_path}/journal")
+
+
 def test_a_folder_is_locked_once(place):
     storage, folder = place
     lock = storage.lock(f"{folder}/.lock")

@@ -1,0 +1,151 @@
+"""Entries of `horolog-journal` as lines with a checksum each (`checked_lines`), in the forms that `horolog-cluster` has.
+
+The first line is the head, which says behind which version of `horolog-cluster` the journal goes on, and whose it is:
+
+    {"version": 1, "base": <number of horolog-cluster>, "nodes": [<node>, ...]}
+
+and every further line is an entry, numbered from 1, with its kind and what that kind says:
+
+    {"number": 7, "kind": "TopicsCreated", "topics": [{"name": ..., "id": ..., "partitions": ..., "configs": {...}}]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from horolog.broker.checked_lines import decode_line, encode_line
+from horolog.broker.cluster_file import StoredTopic, parse_places, read_topic, show_places
+from horolog.broker.cluster_state import (
+    BrokerConfigsChanged,
+    ClusterState,
+    Entry,
+    EpochsTold,
+    FoldersRemoved,
+    Lead,
+    LeadsChanged,
+    PartitionsAdded,
+    ProducerIdsReserved,
+    TopicConfigsChanged,
+    TopicsCreated,
+    TopicsDeleted,
+    TopicsFound,
+    TopicsWithdrawn,
+)
+from horolog.broker.log.manager import DataFolderError
+from horolog.protocol.uuids import parse_uuid, show_uuid
+
+VERSION = 1
+
+Content = Mapping[str, Any]
+
+
+class NewerJournal(DataFolderError):
+    """The journal was begun by a later release: nobody guesses what it means."""
+
+
+class Head(NamedTuple):
+    """The first line of a journal."""
+
+    base: int
+    """Which version of `horolog-cluster` it goes on from."""
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Illegible:
+    """An entry that was damaged at rest: it has its number, and changes nothing."""
+
+    def applied(self, state: ClusterState) -> ClusterState:
+        return state
+
+
+def encode_head(head: Head) -> bytes:
+    return encode_line({"version": VERSION, "base": head.base, "nodes": list(head.nodes)}).encode("ascii")
+
+
+def decode_head(line: bytes) -> Head:
+    """Raises ValueError, KeyError and TypeError for damage, and NewerJournal."""
+    content = decode_line(line)
+    if int(content["version"]) > VERSION:
+        raise NewerJournal(
+            f"the journal of the workers has version {content['version']}, this release knows versions up to {VERSION}:"
+            " start the release that wrote it, or a newer one"
+        )
+    return Head(int(content["base"]), tuple(int(node) for node in content["nodes"]))
+
+
+def encode_entry(number: int, entry: Entry) -> bytes:
+    kind = type(entry).__name__
+    return encode_line({"number": number, "kind": kind, **_FORMS[kind].show(entry)}).encode("ascii")
+
+
+def decode_entry(line: bytes) -> tuple[int, Entry]:
+    """An entry with its number; raises ValueError, KeyError, TypeError and AttributeError for damage."""
+    content = decode_line(line)
+    return int(content["number"]), _FORMS[content["kind"]].read(content)
+
+
+def _shown_topics(entry: Any) -> dict[str, Any]:
+    return {"topics": [topic.content() for topic in entry.topics]}
+
+
+def _read_topics(content: Content) -> tuple[StoredTopic, ...]:
+    return tuple(map(read_topic, content["topics"]))
+
+
+def _configs(content: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    return {str(name): dict(configs) for name, configs in content.items()}
+
+
+class _Form(NamedTuple):
+    """How a kind of entry is written, and read again."""
+
+    show: Callable[[Any], Mapping[str, Any]]
+    read: Callable[[Content], Entry]
+
+
+_FORMS: dict[str, _Form] = {
+    "TopicsCreated": _Form(_shown_topics, lambda content: TopicsCreated(_read_topics(content))),
+    "PartitionsAdded": _Form(_shown_topics, lambda content: PartitionsAdded(_read_topics(content))),
+    "TopicsFound": _Form(_shown_topics, lambda content: TopicsFound(_read_topics(content))),
+    "TopicsDeleted": _Form(
+        lambda entry: {"names": list(entry.names)}, lambda content: TopicsDeleted(tuple(map(str, content["names"])))
+    ),
+    "TopicsWithdrawn": _Form(
+        lambda entry: {"names": sorted(entry.names)},
+        lambda content: TopicsWithdrawn(frozenset(map(str, content["names"]))),
+    ),
+    "FoldersRemoved": _Form(
+        lambda entry: {"topics": sorted([name, show_uuid(topic_id)] for name, topic_id in entry.topics)},
+        lambda content: FoldersRemoved(
+            frozenset((str(name), parse_uuid(topic_id)) for name, topic_id in content["topics"])
+        ),
+    ),
+    "TopicConfigsChanged": _Form(
+        lambda entry: {"configs": _configs(entry.overrides)},
+        lambda content: TopicConfigsChanged(_configs(content["configs"])),
+    ),
+    "BrokerConfigsChanged": _Form(
+        lambda entry: {"node": entry.node, "configs": dict(entry.configs)},
+        lambda content: BrokerConfigsChanged(str(content["node"]), dict(content["configs"])),
+    ),
+    "ProducerIdsReserved": _Form(
+        lambda entry: {"first": entry.first}, lambda content: ProducerIdsReserved(int(content["first"]))
+    ),
+    "LeadsChanged": _Form(
+        lambda entry: {"leads": show_places({place: list(lead) for place, lead in entry.leads})},
+        lambda content: LeadsChanged(
+            tuple(
+                (place, Lead(int(node), int(epoch))) for place, (node, epoch) in parse_places(content["leads"]).items()
+            )
+        ),
+    ),
+    "EpochsTold": _Form(
+        lambda entry: {"epochs": show_places(dict(entry.epochs))},
+        lambda content: EpochsTold(
+            tuple((place, int(epoch)) for place, epoch in parse_places(content["epochs"]).items())
+        ),
+    ),
+}

@@ -1,0 +1,338 @@
+"""What workers leave in the data folders becomes what a broker alone reads, and what workers begin with is made of that.
+
+`merge` writes their checkpoints under Kafka's names, and their journal into `horolog-cluster`; if all of them have ended well
+the folder says so. It is called when they have stopped, and by whoever starts on the folder after a crash: a broker alone, or
+
+`settle`, in the first of new workers before anybody opens a log: it merges, decides which topics there are as any start does
+(`cluster_start`, over folders whose logs stay closed), leaves each worker a mark if the stop was clean, and begins a new journal.
+
+Each step can be repeated, and none relies on the one before having been finished: what was read is removed when what was made of it is
+on the disk. The checkpoints come first: once the journal is in `horolog-cluster`, Kafka's names are believed for all topics that are there.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import NamedTuple, cast
+
+from horolog.broker.clock import Clock
+from horolog.broker.cluster_configs import ClusterConfigs
+from horolog.broker.cluster_file import JOURNAL, ClusterFile, StoredCluster, StoredTopic
+from horolog.broker.cluster_start import Start, next_producer_id_of
+from horolog.broker.cluster_state import ClusterState, Lead
+from horolog.broker.log.files import CheckpointError, checkpoints, log_starts
+from horolog.broker.log.manager import DataFolders, LogManager, doom, partition_of
+from horolog.broker.log.storage import OverlayStorage, Storage, StorageFault
+from horolog.broker.settings import Settings
+from horolog.broker.topic_settings import TopicConfig, as_unknown
+from horolog.broker.workers import file_journal, worker_checkpoints
+from horolog.broker.workers.entry_lines import Head
+from horolog.broker.workers.file_journal import Found
+from horolog.broker.workers.worker_checkpoints import UNKNOWN
+from horolog.broker.workers.worker_folder_checkpoints import share_of
+
+log = logging.getLogger(__name__)
+
+Key = tuple[str, int]
+
+
+def random_id() -> bytes:
+    return uuid.uuid4().bytes
+
+
+# -- the journal
+
+
+def state_of(stored: StoredCluster, nodes: tuple[int, ...] = ()) -> ClusterState:
+    """The cluster as `horolog-cluster` has it. Without its head the settings that topics share are gone: nothing of them may be deleted."""
+    topics: Iterable[StoredTopic] = stored.topics.values()
+    if stored.found and not stored.head_found:
+        topics = [replace(topic, overrides=as_unknown(topic.overrides), line="") for topic in topics]
+    return ClusterState.of(
+        topics,
+        nodes=nodes,
+        broker_configs=stored.broker_configs,
+        next_producer_id=next_producer_id_of(stored, random_id, has_topics=bool(stored.topics)),
+        deleting={name: frozenset(ids) for name, ids in stored.deleting.items()},
+        leads={place: Lead(*lead) for place, lead in stored.leads.items()},
+    )
+
+
+def goes_on(found: Found | None, stored: StoredCluster) -> bool:
+    """Whether a journal's changes are missing in `horolog-cluster`, which may also be an older copy or gone."""
+    return found is not None and found.head.base >= stored.number
+
+
+def replayed(state: ClusterState, found: Found | None, stored: StoredCluster) -> ClusterState:
+    """The cluster after the changes of a journal."""
+    if found is not None and goes_on(found, stored):
+        for entry in found.read.entries:
+            state = state.apply(entry)
+    return state
+
+
+# -- merging
+
+
+class _Folder(NamedTuple):
+    """One data folder as workers have left it."""
+
+    path: str
+    keys: frozenset[Key]
+    loaded: worker_checkpoints.Loaded
+    was_clean: bool
+
+
+def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
+    """Whether every worker has ended well, and the folders say so. Raises StorageFault."""
+    found = file_journal.find(storage, data_dirs)
+    file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
+    stored = file.load()
+    state = replayed(state_of(stored), found, stored)
+    _report(found, stored)
+    folders = [_look(storage, path, found, is_current=goes_on(found, stored)) for path in data_dirs]
+    for folder in folders:
+        _merge_checkpoints(storage, folder, state, stored)
+    if found is not None and goes_on(found, stored) and found.read.entries:
+        file.save(
+            state.topics.values(), state.broker_configs, state.next_producer_id, state.deleting, plain_leads(state)
+        )
+    for folder in folders:
+        if folder.was_clean and not storage.exists(f"{folder.path}/{checkpoints.CLEAN_SHUTDOWN}"):
+            checkpoints.mark_clean_shutdown(storage, folder.path)
+        _remove_files_of_workers(storage, folder.path)
+    for path in data_dirs:
+        file_journal.remove(storage, path)
+    return all(folder.was_clean for folder in folders)
+
+
+def merged_in_memory(storage: Storage, data_dirs: Sequence[str]) -> Storage:
+    """The folders as a merge would leave them, for whoever only looks at them; workers may be at work there."""
+    if not any(storage.exists(f"{path}/{JOURNAL}") for path in data_dirs):
+        return storage
+    overlay = OverlayStorage(storage)
+    merge(overlay, data_dirs)
+    return overlay
+
+
+def plain_leads(state: ClusterState) -> dict[tuple[bytes, int], tuple[int, int]]:
+    return {place: (lead.node, lead.epoch) for place, lead in state.leads.items()}
+
+
+def _report(found: Found | None, stored: StoredCluster) -> None:
+    if found is None:
+        return
+    for damage in found.read.damages:
+        log.error("%s is damaged %s", found.path, damage)
+    if found.head.base > stored.number:
+        log.error("horolog-cluster is older than %s, which goes on from a later one", found.path)
+    elif found.read.entries and goes_on(found, stored):
+        log.info("%s changes of workers are taken up from %s", len(found.read.entries), found.path)
+
+
+def _look(storage: Storage, path: str, found: Found | None, *, is_current: bool) -> _Folder:
+    names = storage.list_dir(path)
+    keys = frozenset(key for name in names if (key := partition_of(name)) is not None)
+    loaded = worker_checkpoints.load_all(storage, path)
+    for fault in loaded.faults:
+        log.warning("%s; what it says is left out", fault)
+    was_clean = checkpoints.CLEAN_SHUTDOWN in names
+    if found is not None and is_current and not was_clean:
+        files = [loaded.found.get(node) for node in found.head.nodes]
+        was_clean = bool(files) and all(one is not None and one.has_stopped for one in files)
+    return _Folder(path, keys, loaded, was_clean)
+
+
+def _merge_checkpoints(storage: Storage, folder: _Folder, state: ClusterState, stored: StoredCluster) -> None:
+    """Write Kafka's files, as what they have said so far goes on from there: they are believed for what was not made since."""
+
+    def is_old(name: str) -> bool:
+        now, then = state.topics.get(name), stored.topics.get(name)
+        return now is None or (then is not None and then.id == now.id)
+
+    def id_of(key: Key) -> bytes | None:
+        topic = state.topics.get(key[0])
+        return topic.id if topic is not None and key in folder.keys else None
+
+    if not folder.loaded.found and all(map(is_old, state.topics)):
+        return
+    rows = worker_checkpoints.united(folder.loaded.found.values(), id_of)
+    kafkas = log_starts.load(storage, folder.path)
+    if kafkas.fault is not None:
+        log.warning("%s; %s partitions start inside of their first segment", kafkas.fault, len(kafkas.offsets))
+    starts = _believed(kafkas.offsets, folder, is_old)
+    for key, row in rows.items():
+        if row.log_start > starts.get(key, 0):
+            starts[key] = row.log_start
+    points = {key: row.recovery_point for key, row in rows.items() if row.recovery_point != UNKNOWN}
+    ends = {key: row.high_watermark for key, row in rows.items() if row.recovery_point != UNKNOWN}
+    files = {
+        checkpoints.RECOVERY_POINTS: _united(storage, folder, checkpoints.RECOVERY_POINTS, points, is_old),
+        checkpoints.HIGH_WATERMARKS: _united(storage, folder, checkpoints.HIGH_WATERMARKS, ends, is_old),
+        checkpoints.CLEANER_OFFSETS: _united(
+            storage, folder, checkpoints.CLEANER_OFFSETS, _cleaned(storage, folder), is_old
+        ),
+        checkpoints.LOG_START_OFFSETS: starts,
+    }
+    storage.write_atomically(f"{folder.path}/{log_starts.LOG_STARTS}", log_starts.encode(starts))
+    for name, offsets in files.items():
+        path = f"{folder.path}/{name}"
+        if offsets or storage.exists(path):
+            checkpoints.save_offsets(storage, path, offsets)
+
+
+def _united(
+    storage: Storage, folder: _Folder, name: str, newer: Mapping[Key, int], is_old: Callable[[str], bool]
+) -> dict[Key, int]:
+    """What a file of Kafka's has said, and what workers know better."""
+    loaded = checkpoints.load_offsets(storage, f"{folder.path}/{name}")
+    if loaded.fault is not None:
+        log.warning("%s", loaded.fault)
+    return {**_believed(loaded.offsets, folder, is_old), **newer}
+
+
+def _believed(offsets: Mapping[Key, int], folder: _Folder, is_old: Callable[[str], bool]) -> dict[Key, int]:
+    return {key: offset for key, offset in offsets.items() if key in folder.keys and is_old(key[0])}
+
+
+def _cleaned(storage: Storage, folder: _Folder) -> dict[Key, int]:
+    """How far workers have compacted."""
+    offsets: dict[Key, int] = {}
+    for node in folder.loaded.found:
+        loaded = checkpoints.load_offsets(storage, f"{folder.path}/{checkpoints.CLEANER_OFFSETS}.{node}")
+        for key, offset in loaded.offsets.items():
+            if key in folder.keys:
+                offsets[key] = max(offset, offsets.get(key, 0))
+    return offsets
+
+
+def _remove_files_of_workers(storage: Storage, path: str) -> None:
+    kinds = (worker_checkpoints.NAME, checkpoints.CLEANER_OFFSETS, checkpoints.CLEAN_SHUTDOWN)
+    doomed = [name for name in storage.list_dir(path) if _is_of_a_worker(name, kinds)]
+    for name in doomed:
+        storage.remove(f"{path}/{name}")
+    if doomed:
+        storage.sync_dir(path)
+
+
+def _is_of_a_worker(name: str, kinds: Iterable[str]) -> bool:
+    kind, _, node = name.rpartition(".")
+    return kind in kinds and node.isdigit()
+
+
+# -- settling
+
+
+def settle(
+    storage: Storage,
+    data_dirs: Sequence[str],
+    clock: Clock,
+    settings: Settings,
+    nodes: tuple[int, ...],
+    new_topic_id: Callable[[], bytes] = random_id,
+) -> None:
+    """Have the folders ready for these workers; `settings` are those of the first. Raises DataFolderError and StorageFault."""
+    share = share_of(settings.node_id, settings.node_id, is_first=True)
+    folders = DataFolders(data_dirs, storage, clock, settings.node_id, share, may_make=True)
+    folders.claim()
+    paths = [folder.path for folder in folders.usable()]
+    merge(storage, paths)
+    file = ClusterFile(storage, paths[0], lambda: paths)
+    leads = file.load().leads
+    logs = ClosedLogs(folders, storage)
+    start = Start(cast("LogManager", logs), file, ClusterConfigs(settings), new_topic_id)
+    state = start.run(clock.wall_ms(), lambda _: None)
+    if start.is_news:
+        file.save(state.topics.values(), state.broker_configs, state.next_producer_id, state.deleting, leads)
+    start.remember()
+    for path in paths:
+        if checkpoints.take_clean_shutdown(storage, path):
+            for node in nodes:
+                storage.create(f"{path}/{checkpoints.CLEAN_SHUTDOWN}.{node}").close()
+    file_journal.begin(storage, paths[0], Head(file.number, nodes))
+
+
+@dataclass(slots=True)
+class ClosedLog:
+    """A partition's folder; `place` is the id of the data folder that it lies in, or is to be made in."""
+
+    topic: str
+    index: int
+    directory: str
+    topic_id: bytes | None
+    place: str | None
+    condition: SimpleNamespace
+    config: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(delete=False))
+    log_start_offset: int = 0
+    """Nothing is foretold of what retention will delete: that needs the log."""
+
+
+class ClosedLogs:
+    """The folders of partitions, in the place of a LogManager, for a start that opens no log."""
+
+    def __init__(self, folders: DataFolders, storage: Storage) -> None:
+        self.folders = folders
+        self.resources = SimpleNamespace(storage=storage)
+        self.partitions: dict[Key, ClosedLog] = {}
+        self._storage = storage
+
+    def __repr__(self) -> str:
+        return f"<ClosedLogs of {self.folders}>"
+
+    def open(self, config_of: Callable[[str], TopicConfig]) -> None:  # noqa: ARG002
+        for folder in self.folders.usable():
+            keys = folder.keys()
+            for key in keys:
+                directory = f"{folder.path}/{key[0]}-{key[1]}"
+                topic_id, fault = self._topic_id_of(directory)
+                condition = SimpleNamespace(fault=fault)
+                self.partitions[key] = ClosedLog(*key, directory, topic_id, folder.identity.directory_id, condition)
+
+    def _topic_id_of(self, directory: str) -> tuple[bytes | None, str | None]:
+        try:
+            return checkpoints.load_topic_id(self._storage, directory), None
+        except CheckpointError as damage:
+            log.warning("%s: %s", directory, damage)
+            return None, None
+        except StorageFault as fault:
+            return None, str(fault)
+
+    def create_or_offline(
+        self,
+        topic: str,
+        index: int,
+        config: TopicConfig,  # noqa: ARG002
+        topic_id: bytes | None,
+        place: str | None = None,
+    ) -> ClosedLog:
+        """Whoever leads it makes its folder; here it is decided where."""
+        is_away = self.folders.may_lack([] if place is None else [place]) and not self.folders.has(place)
+        if not is_away:
+            place = self.folders.for_new(place).identity.directory_id
+        made = ClosedLog(topic, index, "", topic_id, place, SimpleNamespace(fault="it has no folder yet"))
+        self.partitions[topic, index] = made
+        return made
+
+    def places_of(self, partitions: Iterable[ClosedLog]) -> dict[str, list[int]]:
+        places: dict[str, list[int]] = {}
+        is_told = len(self.folders) > 1
+        for one in partitions:
+            if one.place is not None and (is_told or not self.folders.has(one.place)):
+                places.setdefault(one.place, []).append(one.index)
+        return places
+
+    def identify(self, partition: ClosedLog, topic_id: bytes) -> None:
+        checkpoints.save_topic_id(self._storage, partition.directory, topic_id)
+        partition.topic_id = topic_id
+
+    def delete(self, partition: ClosedLog) -> None:
+        """The first worker removes its files later on."""
+        doom(self._storage, partition.directory)
+        self.forget(partition)
+
+    def forget(self, partition: ClosedLog) -> None:
+        self.partitions.pop((partition.topic, partition.index), None)

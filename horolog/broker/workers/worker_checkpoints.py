@@ -1,0 +1,141 @@
+"""What one worker of several knows of the partitions that it serves: `horolog-checkpoint.<node>`, one per worker and data folder.
+
+Kafka's checkpoints have one writer each. While several processes serve a folder each of them writes a file of its own, and when they
+have stopped, or at the next start, these are merged under Kafka's names (`united`). Text, lines ended by a newline, fields
+parted by a space; the number of the recovery point is -1 where it is not known:
+
+    horolog-checkpoint 1 <stopped | running>
+    <topic> <partition> <topic id> <recovery point> <high watermark> <log start>
+    checksum <crc32c of everything before this line, 8 hex digits>
+
+**Which line counts.** A topic may have been deleted and made anew under its name: a line counts for the topic whose id it has. Of several
+(a partition was handed over) the highest start of the log and high watermark count, and the lowest recovery point.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from horolog.broker.log.files import CheckpointError, checkpoints
+from horolog.broker.log.storage import FileMissing, Storage, StorageFault
+from horolog.protocol.uuids import parse_uuid, show_uuid
+
+NAME = "horolog-checkpoint"
+UNKNOWN = -1
+NO_ID = bytes(16)
+"""Of a partition whose folder cannot say whose it is: the line counts for any topic of its name."""
+
+TopicPartition = tuple[str, int]
+
+_HEAD = "horolog-checkpoint 1"
+_STOPPED, _RUNNING = "stopped", "running"
+_CHECKSUM = "checksum "
+_FILE = re.compile(rf"{NAME}\.(\d+)")
+
+
+class Row(NamedTuple):
+    """The knowledge of one partition."""
+
+    topic_id: bytes
+    recovery_point: int
+    high_watermark: int
+    log_start: int
+
+
+class WorkerCheckpoint(NamedTuple):
+    """One worker's file. `has_stopped`: every partition of this folder was closed cleanly, and nothing has been written since."""
+
+    rows: Mapping[TopicPartition, Row]
+    has_stopped: bool
+
+
+def name_of(node: int) -> str:
+    return f"{NAME}.{node}"
+
+
+def encode(found: WorkerCheckpoint) -> bytes:
+    lines = [f"{_HEAD} {_STOPPED if found.has_stopped else _RUNNING}"]
+    for (topic, index), row in found.rows.items():
+        assert checkpoints.is_possible(topic, index, row.log_start), f"{topic}-{index} from {row.log_start}"
+        lines.append(
+            f"{topic} {index} {show_uuid(row.topic_id)} {row.recovery_point} {row.high_watermark} {row.log_start}"
+        )
+    body = "".join(f"{line}\n" for line in lines).encode()
+    return body + f"{_CHECKSUM}{crc32c(body):08x}\n".encode()
+
+
+def decode(data: bytes) -> WorkerCheckpoint:
+    """Raises CheckpointError."""
+    end = data.rfind(b"\n", 0, -1) + 1
+    if data[end:] != f"{_CHECKSUM}{crc32c(data[:end]):08x}\n".encode():
+        raise CheckpointError("the checksum does not match")
+    head, *lines = data[:end].decode().split("\n")[:-1] or [""]
+    if head not in (f"{_HEAD} {_STOPPED}", f"{_HEAD} {_RUNNING}"):
+        raise CheckpointError(f"{head!r} is not {_HEAD!r}")
+    rows: dict[TopicPartition, Row] = {}
+    for line in lines:
+        topic, index, topic_id, *numbers = line.split(" ")
+        rows[topic, int(index)] = Row(parse_uuid(topic_id), *map(int, numbers))
+    return WorkerCheckpoint(rows, head.endswith(_STOPPED))
+
+
+def load(storage: Storage, path: str) -> WorkerCheckpoint | None:
+    """None where there is no such file. Raises CheckpointError and StorageFault."""
+    try:
+        return decode(storage.read_all(path))
+    except FileMissing:
+        return None
+
+
+class Loaded(NamedTuple):
+    """The files of a folder, by node, and why some of them say nothing."""
+
+    found: dict[int, WorkerCheckpoint]
+    faults: list[str]
+
+
+def load_all(storage: Storage, data_dir: str) -> Loaded:
+    """Raises StorageFault where the folder cannot be listed."""
+    loaded = Loaded({}, [])
+    for node in nodes_in(storage, data_dir):
+        path = f"{data_dir}/{name_of(node)}"
+        try:
+            checkpoint = load(storage, path)
+        except (CheckpointError, StorageFault) as fault:
+            loaded.faults.append(f"{path}: {fault}")
+        else:
+            if checkpoint is not None:
+                loaded.found[node] = checkpoint
+    return loaded
+
+
+def nodes_in(storage: Storage, data_dir: str) -> list[int]:
+    """The workers of which there are files. Raises StorageFault."""
+    return sorted(int(match[1]) for name in storage.list_dir(data_dir) if (match := _FILE.fullmatch(name)))
+
+
+def united(
+    files: Iterable[WorkerCheckpoint], id_of: Callable[[TopicPartition], bytes | None]
+) -> dict[TopicPartition, Row]:
+    """What several files say together of the partitions that there are; `id_of` has None for those that there are not."""
+    rows: dict[TopicPartition, Row] = {}
+    for each in files:
+        for key, row in each.rows.items():
+            topic_id = id_of(key)
+            if topic_id is None or row.topic_id not in (topic_id, NO_ID):
+                continue
+            known = rows.get(key)
+            rows[key] = row if known is None else _both(known, row)
+    return rows
+
+
+def _both(one: Row, other: Row) -> Row:
+    points = [row.recovery_point for row in (one, other) if row.recovery_point != UNKNOWN]
+    return Row(
+        one.topic_id,
+        min(points, default=UNKNOWN),
+        max(one.high_watermark, other.high_watermark),
+        max(one.log_start, other.log_start),
+    )

@@ -1,0 +1,54 @@
+"""Who leads what among workers: as `spread` and the changes of leaders say, as long as that worker lives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from horolog.broker.cluster_state import Lead
+from horolog.broker.placement import NO_NODE, NOBODY, Endpoint, Endpoints
+from horolog.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from horolog.broker.cluster import Cluster
+    from horolog.broker.workers.link import Link
+    from horolog.broker.workers.worker_context import WorkerContext
+
+
+class WorkersPlacement:
+    """The placement of one worker among several: it knows who leads, and for its own partitions in which epoch."""
+
+    def __init__(self, cluster: Cluster, endpoints: Endpoints, context: WorkerContext, link: Link) -> None:
+        self._cluster = cluster
+        self._endpoints = endpoints
+        self._context = context
+        self._link = link
+
+    def __repr__(self) -> str:
+        return f"<WorkersPlacement of {self.me}, live are {sorted(self.live())}>"
+
+    @property
+    def me(self) -> int:
+        return self._context.node
+
+    def live(self) -> frozenset[int]:
+        """All who are ready; whoever is asked serves, though the supervisor may not know that yet."""
+        return self._link.live | {self._context.node}
+
+    def lead(self, topic_id: bytes, index: int) -> Lead:
+        topic, state = self._cluster.by_id.get(topic_id), self._cluster.state
+        if topic is None or not topic.has(index):
+            return NOBODY
+        node = state.leader(topic_id, index)
+        if node == self._context.node:
+            partition = topic.find(index)
+            return NOBODY if isinstance(partition, ErrorCode) else Lead(node, partition.leader_epoch)
+        return Lead(node if node in self._link.live else NO_NODE, state.epoch(topic_id, index))
+
+    def brokers(self, listener: str) -> Sequence[Endpoint]:
+        host, _ = self._endpoints.advertised(listener)
+        ports, rack = self._context.ports[listener], self._cluster.settings.broker_rack
+        return tuple(Endpoint(node, host, ports[node], rack) for node in sorted(self.live()))
+
+    def controller(self) -> int:
+        return min(self.live())

@@ -1,0 +1,227 @@
+"""The journal that workers share: whoever is first has the number, and the others read what he has written."""
+
+import pytest
+
+from horolog.broker.cluster_state import ClusterState, ProducerIdsReserved, TopicsDeleted
+from horolog.broker.journal import Appended
+from horolog.broker.log.storage import FolderInUse, MemoryStorage, RealStorage, StorageFault
+from horolog.broker.log.storage.memory_disk import PowerCut
+from horolog.broker.workers import file_journal
+from horolog.broker.workers.entry_lines import Head, Illegible, encode_entry, encode_head
+from horolog.broker.workers.file_journal import FileJournal, find, parse, read_entries
+
+HEAD = Head(3, (1, 2))
+ONE, TWO, THREE = ProducerIdsReserved(0), TopicsDeleted(("t",)), ProducerIdsReserved(2000)
+
+
+@pytest.fixture(params=["real", "memory"])
+def place(request, tmp_path):
+    if request.param == "real":
+        storage, folder = RealStorage(), str(tmp_path)
+    else:
+        storage, folder = MemoryStorage(), "/data"
+        storage.make_dir(folder)
+        storage.sync_dir("/")
+    file_journal.begin(storage, folder, HEAD)
+    return storage, folder
+
+
+def opened(place):
+    storage, folder = place
+    return FileJournal(storage, find(storage, [folder]))
+
+
+def append(journal, entry, number):
+    told = []
+    journal.append(entry, ClusterState(number=number), told.append)
+    (outcome,) = told
+    return outcome
+
+
+def path(place):
+    return f"{place[1]}/horolog-journal"
+
+
+def test_a_journal_begins_with_its_head_alone(place):
+    found = find(place[0], [place[1]])
+    assert (found.head, found.read.entries, found.read.damages) == (HEAD, [], [])
+    assert place[0].read_all(path(place)) == encode_head(HEAD)
+
+
+def test_what_one_has_written_the_other_reads(place):
+    one, other = opened(place), opened(place)
+    assert append(one, ONE, 1) is Appended.WRITTEN
+    assert append(one, TWO, 2) is Appended.WRITTEN
+    assert list(other.tail(0)) == [ONE, TWO]
+    assert list(other.tail(2)) == []
+    assert list(one.tail(2)) == []
+    assert find(place[0], [place[1]]).read.entries == [ONE, TWO]
+    assert (one.written_count, other.written_count) == (2, 0)
+    assert repr(other).endswith("horolog-journal at 2>")
+
+
+def test_whoever_comes_second_is_told_and_reads(place):
+    one, other = opened(place), opened(place)
+    append(one, ONE, 1)
+    assert append(other, TWO, 1) is Appended.TAKEN
+    assert list(other.tail(0)) == [ONE]
+    assert append(other, TWO, 2) is Appended.WRITTEN
+    assert list(one.tail(1)) == [TWO]
+
+
+def test_a_successor_goes_on_where_the_journal_ends(place):
+    append(opened(place), ONE, 1)
+    assert append(opened(place), TWO, 2) is Appended.WRITTEN
+    assert find(place[0], [place[1]]).read.entries == [ONE, TWO]
+
+
+@pytest.mark.parametrize("cut", [1, 10, 25])
+def test_a_tail_that_was_not_written_whole_is_cut_by_the_next_writer(place, cut, caplog):
+    storage, _ = place
+    one, other = opened(place), opened(place)
+    append(one, ONE, 1)
+    file = storage.open(path(place))
+    size = file.size()
+    file.pwritev([encode_entry(2, THREE)[:-cut]], size)
+    assert list(other.tail(0)) == [ONE]
+    assert find(storage, [place[1]]).read.entries == [ONE]
+    assert append(other, TWO, 2) is Appended.WRITTEN
+    assert "was not written whole" in caplog.text
+    assert list(one.tail(1)) == [TWO]
+    assert storage.read_all(path(place)) == encode_head(HEAD) + encode_entry(1, ONE) + encode_entry(2, TWO)
+
+
+def test_a_line_that_is_damaged_between_others_is_told_and_passed_over():
+    lines = [encode_entry(1, ONE), encode_entry(2, TWO), encode_entry(3, THREE)]
+    damaged = lines[1].replace(b"names", b"nemas")
+    read = read_entries(lines[0] + damaged + lines[2], 0)
+    assert read.entries == [ONE, Illegible(), THREE]
+    assert read.damages == ["behind entry 1: wrong checksum"]
+    assert read.end == sum(map(len, lines))
+    torn = read_entries(lines[0] + damaged, 0)
+    assert (torn.entries, torn.damages, torn.end) == ([ONE], [], len(lines[0]))
+
+
+def test_a_line_that_stands_there_twice_counts_once():
+    line = encode_entry(1, ONE)
+    assert read_entries(line + line + encode_entry(2, TWO), 0).entries == [ONE, TWO]
+
+
+def test_damage_at_rest_is_logged_by_who_reads_on(place, caplog):
+    storage, _ = place
+    one, other = opened(place), opened(place)
+    for number, entry in enumerate((ONE, TWO, THREE), 1):
+        append(one, entry, number)
+    size = len(encode_head(HEAD) + encode_entry(1, ONE))
+    storage.open(path(place)).pwritev([b"00000000"], size)
+    assert list(other.tail(0)) == [ONE, Illegible(), THREE]
+    assert "is damaged behind entry 1" in caplog.text
+
+
+@pytest.mark.parametrize("data", [b"", b"nonsense", b"\n\n", encode_head(HEAD)[3:]])
+def test_a_journal_without_a_head_was_never_begun(data):
+    assert parse("/data/horolog-journal", data) is None
+
+
+def test_of_several_folders_the_newest_counts():
+    storage = MemoryStorage()
+    for number, folder in enumerate(("/a", "/b", "/c", "/d")):
+        storage.make_dir(folder)
+        if number < 3:
+            file_journal.begin(storage, folder, Head((4, 9, 9)[number], (1,)))
+    found = find(storage, ["/a", "/b", "/c", "/d"])
+    assert (found.path, found.head.base) == ("/b/horolog-journal", 9)
+    file_journal.remove(storage, "/d")
+    for folder in ("/a", "/b", "/c"):
+        file_journal.remove(storage, folder)
+    assert find(storage, ["/a", "/b", "/c", "/d"]) is None
+
+
+class TestFaults:
+    @pytest.fixture
+    def storage(self):
+        storage = MemoryStorage()
+        storage.make_dir("/data")
+        storage.sync_dir("/")
+        file_journal.begin(storage, "/data", HEAD)
+        return storage
+
+    @pytest.mark.parametrize("operation", ["write", "sync"])
+    def test_what_the_disk_does_not_take_has_not_happened(self, storage, operation):
+        one, other = opened((storage, "/data")), opened((storage, "/data"))
+        storage.fail(operation, "journal", torn_bytes=20)
+        assert append(one, ONE, 1) is Appended.FAILED
+        assert list(other.tail(0)) == []
+        assert storage.read_all("/data/horolog-journal") == encode_head(HEAD)
+        assert append(other, TWO, 1) is Appended.WRITTEN
+        assert append(one, ONE, 1) is Appended.TAKEN
+
+    def test_a_journal_that_another_holds_for_too_long_is_not_written(self, storage, caplog):
+        journal = opened((storage, "/data"))
+        held = storage.lock("/data/horolog-journal")
+        assert append(journal, ONE, 1) is Appended.FAILED
+        assert "could not write" in caplog.text
+        held.release()
+        assert append(journal, ONE, 1) is Appended.WRITTEN
+
+    def test_who_cannot_read_tries_again(self, storage, caplog):
+        one, other = opened((storage, "/data")), opened((storage, "/data"))
+        append(one, ONE, 1)
+        storage.fail("read", "journal")
+        assert list(other.tail(0)) == []
+        assert "could not read" in caplog.text
+        assert list(other.tail(0)) == [ONE]
+
+    def test_who_reads_has_it_on_the_disk(self, storage):
+        """A writer that was killed before its sync has left a whole line."""
+        reader = opened((storage, "/data"))
+        file = storage.open("/data/horolog-journal")
+        file.pwritev([encode_entry(1, ONE)], file.size())
+        assert list(reader.tail(0)) == [ONE]
+        storage.crash()
+        assert find(storage, ["/data"]).read.entries == [ONE]
+
+    def test_nobody_keeps_whole_states_here(self, storage):
+        assert not opened((storage, "/data")).keep(ClusterState())
+
+    @pytest.mark.parametrize("last_bytes", [None, 0, 17])
+    def test_after_a_power_cut_an_entry_is_there_or_not(self, storage, last_bytes):
+        """What was told as written is there at every point at which the power can go."""
+        changes = 0
+        while True:
+            changes += 1
+            storage = MemoryStorage()
+            storage.make_dir("/data")
+            storage.sync_dir("/")
+            file_journal.begin(storage, "/data", HEAD)
+            written = []
+            storage.power_off_after(changes, last_write_bytes=last_bytes)
+            try:
+                journal = opened((storage, "/data"))
+                for number, entry in enumerate((ONE, TWO, THREE), 1):
+                    if append(journal, entry, number) is Appended.WRITTEN:
+                        written.append(entry)
+            except PowerCut:
+                pass
+            storage.crash()
+            found = find(storage, ["/data"]).read.entries
+            assert found[: len(written)] == written
+            assert len(found) <= len(written) + 1
+            journal = opened((storage, "/data"))
+            assert append(journal, TWO, len(found) + 1) is Appended.WRITTEN
+            assert find(storage, ["/data"]).read.entries == [*found, TWO]
+            if len(written) == 3:
+                break
+        assert changes > 5
+
+
+def test_a_lock_in_turn_is_waited_for_and_given_up(place, monkeypatch):
+    storage, _ = place
+    monkeypatch.setattr("horolog.broker.log.storage.storage.TURN_LOOKS", 3)
+    lock = storage.lock_in_turn(path(place))
+    with pytest.raises(FolderInUse):
+        storage.lock_in_turn(path(place))
+    lock.release()
+    storage.lock_in_turn(path(place)).release()
+    with pytest.raises(StorageFault):
+        storage.lock_in_turn(path(place) + "-that-is-not-there")

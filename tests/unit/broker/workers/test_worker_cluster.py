@@ -1,0 +1,308 @@
+"""A cluster that several workers serve: each opens what it leads, and what one changes all have."""
+
+import pytest
+
+from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.cluster_file import ClusterFile
+from horolog.broker.cluster_state import Lead, LeadsChanged
+from horolog.broker.log.files import checkpoints
+from horolog.broker.log.manager import DataFolderError, LogManager
+from horolog.broker.new_topics import NewPartitions, NewTopic
+from horolog.broker.workers.worker_cluster import WorkerCluster
+from horolog.broker.workers.worker_folder_checkpoints import share_of
+from horolog.protocol.errors import ErrorCode
+from tests.support.at_once import at_once, delete_topic
+from tests.support.crew import Crew, Tie, context_of
+from tests.support.log_model import NEW, NOW_MS, encode, read_all
+
+
+@pytest.fixture
+def crew():
+    return Crew((1, 2)).start()
+
+
+def append(partition, value=b"v"):
+    partition.append(encode(2, 0, [NOW_MS], [value]), NOW_MS, produce_version=NEW)
+    partition.flush()
+    partition.sync()
+
+
+def led(crew, name):
+    """By worker, the partitions that it leads."""
+    return {node: [one.index for one in cluster.topics[name].led_here] for node, cluster in crew.clusters.items()}
+
+
+def led_by_all(crew, name):
+    return [index for indexes in led(crew, name).values() for index in indexes]
+
+
+def create(crew, name, count=4, node=1, **overrides):
+    return at_once(crew.clusters[node].create_topics, [NewTopic(name, count, overrides=overrides)])
+
+
+def test_what_one_creates_all_have_and_each_leads_a_part(crew):
+    create(crew, "t", 4, node=2)
+    assert sorted(led_by_all(crew, "t")) == [0, 1, 2, 3]
+    assert {len(indexes) for indexes in led(crew, "t").values()} == {2}
+    for cluster in crew.clusters.values():
+        topic = cluster.topics["t"]
+        assert topic.partition_count == 4
+        assert cluster.by_id[topic.id] is topic
+        elsewhere = next(index for index in range(4) if index not in led(crew, "t")[cluster.settings.node_id])
+        assert topic.find(elsewhere) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_every_worker_comes_to_the_same_state(crew):
+    create(crew, "t", 2)
+    at_once(crew.clusters[2].alter_topic_configs, {"t": {"retention.ms": "5"}})
+    at_once(crew.clusters[1].alter_broker_configs, "2", {"log.retention.ms": "7"})
+    at_once(crew.clusters[2].add_partitions, [NewPartitions("t", 5)])
+    one, other = crew.clusters[1].state, crew.clusters[2].state
+    assert (one.topics, one.broker_configs, one.number) == (other.topics, other.broker_configs, other.number)
+    assert all(partition.config.retention_ms == 5 for partition in crew.clusters[1].topics["t"].led_here)
+    assert sorted(led_by_all(crew, "t")) == [0, 1, 2, 3, 4]
+    assert crew.clusters[2].settings.log_retention_ms == 7
+    assert crew.clusters[1].settings.log_retention_ms != 7
+    assert crew.clusters[1].settings_of("2").log_retention_ms == 7
+    assert crew.clusters[1].settings_of("1") is crew.clusters[1].settings
+
+
+def test_settings_of_any_worker_are_checked(crew):
+    with pytest.raises(ClusterError):
+        crew.clusters[1].check_broker_configs("2", {"log.retention.ms": "soon"})
+
+
+def test_a_change_is_told_when_the_others_have_it(crew):
+    crew.at_once = False
+    told = []
+    crew.clusters[1].create_topics([NewTopic("t", 2)], told.extend)
+    assert "t" in crew.clusters[1].topics
+    assert (told, "t" in crew.clusters[2].topics) == ([], False)
+    crew.deliver()
+    assert [one.name for one in told] == ["t"]
+    assert "t" in crew.clusters[2].topics
+
+
+def test_a_topic_that_was_made_meanwhile_is_there(crew):
+    crew.at_once = False
+    told = []
+    crew.clusters[1].create_topics([NewTopic("t", 2)], lambda _: None)
+    crew.clusters[2].create_topics([NewTopic("t", 3)], told.extend)
+    assert [one.code for one in told] == [ErrorCode.TOPIC_ALREADY_EXISTS]
+    assert crew.clusters[2].topics["t"].partition_count == 2
+
+
+def test_producer_ids_are_given_out_once_and_without_waiting(crew):
+    crew.at_once = False
+    first = [crew.clusters[node].next_producer_id() for node in (1, 2, 1, 2)]
+    assert len(set(first)) == 4
+    assert abs(first[0] - first[1]) == 1000
+
+
+def test_who_was_not_told_reads_on_by_itself(crew):
+    crew.at_once = False
+    crew.clusters[1].create_topics([NewTopic("t", 2)], lambda _: None)
+    crew.clusters[2].catch_up()
+    assert "t" in crew.clusters[2].topics
+    assert crew.ties[2].applied_up_to == crew.clusters[2].state.number
+
+
+class TestDeletion:
+    def test_every_worker_removes_its_folders_and_then_nothing_is_left_to_be_removed(self, crew):
+        create(crew, "t")
+        delete_topic(crew.clusters[1], "t")
+        assert all("t" not in cluster.topics for cluster in crew.clusters.values())
+        assert not [name for name in crew.storage.list_dir("/data") if name.startswith("t-") and "." not in name]
+        assert [cluster.state.deleting for cluster in crew.clusters.values()] == [{}, {}]
+
+    def test_while_one_has_folders_left_no_topic_of_that_name_is_made(self, crew):
+        create(crew, "t")
+        crew.at_once = False
+        crew.clusters[1].delete_topics(["t"], lambda _: None)
+        told = []
+        crew.clusters[1].create_topics([NewTopic("t", 4)], told.extend)
+        assert [one.code for one in told] == [ErrorCode.REQUEST_TIMED_OUT]
+        crew.at_once = True
+        crew.deliver()
+        create(crew, "t")
+        assert sorted(led_by_all(crew, "t")) == [0, 1, 2, 3]
+
+    def test_a_worker_that_was_away_removes_its_folders_when_it_comes_back(self, crew):
+        create(crew, "t")
+        topic_id = crew.clusters[1].topics["t"].id
+        crew.kill(2)
+        delete_topic(crew.clusters[1], "t")
+        assert crew.clusters[1].state.deleting == {"t": {topic_id}}
+        with pytest.raises(ClusterError, match="still being deleted"):
+            crew.clusters[1].create_topic("t")
+        crew.begin(2)
+        create(crew, "t")
+        assert sorted(led_by_all(crew, "t")) == [0, 1, 2, 3]
+
+    def test_a_folder_that_cannot_be_removed_is_told(self, crew, caplog):
+        create(crew, "t")
+        crew.kill(2)
+        delete_topic(crew.clusters[1], "t")
+        crew.storage.fail("rename", "t-", times=2)
+        crew.begin(2)
+        assert "is deleted and cannot be removed" in caplog.text
+
+
+class TestFaults:
+    def test_a_topic_that_cannot_be_made_where_it_is_asked_for_is_withdrawn_everywhere(self, crew):
+        index = 0 if crew.clusters[1].state.leader((1).to_bytes(16), 0) == 1 else 1
+        crew.storage.fail("make", f"t-{index}", times=10)
+        with pytest.raises(ClusterError):
+            crew.clusters[1].create_topic("t", 2)
+        assert all("t" not in cluster.topics for cluster in crew.clusters.values())
+
+    def test_a_partition_that_cannot_be_made_elsewhere_is_offline_there(self, crew):
+        told = []
+        crew.at_once = False
+        crew.clusters[1].create_topics([NewTopic("t", 2)], told.extend)
+        crew.storage.fail("make", "t-", times=1)
+        crew.deliver()
+        (other,) = crew.clusters[2].topics["t"].led_here
+        assert other.condition.fault is not None
+        assert [one.name for one in told] == ["t"]
+
+    def test_a_topic_grows_although_a_folder_cannot_be_made(self, crew):
+        create(crew, "t", 1)
+        crew.storage.fail("make", "t-", times=4)
+        assert at_once(crew.clusters[1].add_partitions, [NewPartitions("t", 5)]) == {}
+        assert (
+            sum(one.condition.fault is not None for c in crew.clusters.values() for one in c.topics["t"].led_here) == 4
+        )
+
+    def test_what_could_not_be_written_has_not_happened(self, crew):
+        crew.storage.fail("sync", "horolog-journal")
+        with pytest.raises(ClusterError):
+            crew.clusters[1].create_topic("t")
+        assert "t" not in crew.clusters[1].topics
+        create(crew, "t", 2)
+        assert crew.clusters[1].state.number == crew.clusters[2].state.number
+
+    def test_nobody_serves_a_folder_that_was_not_settled(self):
+        crew = Crew((1,)).start()
+        crew.stop()
+        crew.merge()
+        logs = LogManager(["/data"], crew.storage, crew.clock, crew.settings_of(1), share_of(1, 1, is_first=True))
+        file = ClusterFile(crew.storage, "/data")
+        with pytest.raises(DataFolderError, match="settled"):
+            WorkerCluster("c", crew.settings_of(1), logs, file, context=context_of(1, (1,)), link=Tie(crew, 1))
+
+
+class TestStarts:
+    def test_a_successor_has_everything_that_was_changed(self, crew):
+        create(crew, "t", 4, **{"retention.ms": "5"})
+        at_once(crew.clusters[1].alter_broker_configs, "", {"log.retention.ms": "7"})
+        before = led(crew, "t")
+        crew.kill(2)
+        create(crew, "u", 2)
+        crew.begin(2)
+        assert led(crew, "t") == before
+        assert crew.clusters[2].topics["t"].overrides == {"retention.ms": "5"}
+        assert crew.clusters[2].settings.log_retention_ms == 7
+        assert crew.clusters[2].topics["u"].partition_count == 2
+        assert crew.ties[2].applied_up_to == crew.clusters[2].state.number
+
+    def test_a_partition_of_another_number_of_folders_is_left_alone(self, crew):
+        create(crew, "t", 1)
+        crew.storage.make_dir("/data/t-9000")
+        crew.kill(2)
+        crew.begin(2)
+        refused = at_once(crew.clusters[2].add_partitions, [NewPartitions("t", 2)])
+        assert "folders that are named like partitions" in refused["t"].message
+
+    def test_a_partition_without_a_folder_starts_empty(self, crew):
+        create(crew, "t", 2)
+        (index,) = led(crew, "t")[2]
+        crew.kill(2)
+        for name in crew.storage.list_dir(f"/data/t-{index}"):
+            crew.storage.remove(f"/data/t-{index}/{name}")
+        crew.storage.remove_dir(f"/data/t-{index}")
+        crew.begin(2)
+        assert crew.partition("t", index).log_end_offset == 0
+        assert checkpoints.load_topic_id(crew.storage, f"/data/t-{index}") == crew.clusters[2].topics["t"].id
+
+    def test_one_that_can_be_read_again_tells_its_epoch(self, crew):
+        create(crew, "t", 2)
+        (index,) = led(crew, "t")[2]
+        partition = crew.partition("t", index)
+        partition.leader_epoch = 3
+        crew.clusters[2].reopened(partition)
+        assert crew.clusters[1].state.epoch(crew.clusters[1].topics["t"].id, index) == 3
+
+
+class TestLeads:
+    def move(self, crew, index, node, by=1):
+        topic_id = crew.clusters[1].topics["t"].id
+        epoch = crew.clusters[by].state.epoch(topic_id, index) + 1
+        change = LeadsChanged((((topic_id, index), Lead(node, epoch)),))
+        assert at_once(crew.clusters[by].changes.make, lambda _: change) == {}
+
+    def test_a_partition_is_opened_where_it_is_led_from_now_on(self, crew):
+        create(crew, "t", 2)
+        (index,) = led(crew, "t")[2]
+        append(crew.partition("t", index), b"before")
+        told = []
+        for node, cluster in crew.clusters.items():
+            cluster.on_led = lambda *place, node=node: told.append((node, "led", *place))
+            cluster.on_led_elsewhere = lambda *place, node=node: told.append((node, "lost", *place))
+        self.move(crew, index, 1)
+        partition = crew.partition("t", index)
+        assert led(crew, "t") == {1: [0, 1], 2: []}
+        assert [value for _, _, value in read_all(partition)] == [b"before"]
+        assert partition.leader_epoch == 1
+        assert sorted(told) == [(1, "led", "t", index), (2, "lost", "t", index)]
+        append(partition, b"after")
+        self.move(crew, index, 2)
+        assert [value for _, _, value in read_all(crew.partition("t", index))] == [b"before", b"after"]
+        assert crew.partition("t", index).leader_epoch == 2
+
+    def test_one_that_was_not_closed_before_is_told(self, crew, caplog):
+        create(crew, "t", 2)
+        (index,) = led(crew, "t")[2]
+        was = crew.partition("t", index)
+        self.move(crew, index, 1)
+        assert "was not closed" in caplog.text
+        assert was.condition.fault == "another worker leads it"
+
+    def test_a_lead_that_stays_goes_up_by_an_epoch(self, crew):
+        create(crew, "t", 2)
+        (index,) = led(crew, "t")[2]
+        was = crew.partition("t", index)
+        self.move(crew, index, 2)
+        assert crew.partition("t", index) is was
+        assert was.leader_epoch == 1
+
+    def test_a_node_that_is_none_of_the_workers_leads_nothing(self, crew):
+        create(crew, "t", 2)
+        before = led(crew, "t")
+        self.move(crew, 0, 9)
+        assert led(crew, "t") == before
+
+    def test_it_is_led_there_after_a_start_as_well(self, crew):
+        create(crew, "t", 2)
+        (index,) = led(crew, "t")[2]
+        self.move(crew, index, 1)
+        crew.kill()
+        crew.start()
+        assert led(crew, "t") == {1: [0, 1], 2: []}
+
+    def test_whoever_withdraws_it_leads_it_again_or_removes_it(self, crew):
+        create(crew, "t", 2)
+        (index,) = led(crew, "t")[2]
+        cluster = crew.clusters[2]
+        append(crew.partition("t", index))
+        partition = cluster.withdraw("t", index)
+        assert cluster.withdraw("t", index) is None
+        assert ("t", index) not in crew.logs[2].partitions
+        cluster.lead_again(cluster.topics["t"].id, index, was_clean=False)
+        assert cluster.topics["t"].find(index).leader_epoch == 1
+        assert partition.directory == cluster.topics["t"].find(index).directory
+        again = cluster.withdraw("t", index)
+        delete_topic(crew.clusters[1], "t")
+        assert crew.storage.is_dir(again.directory)
+        cluster.remove_withdrawn(again)
+        assert not crew.storage.is_dir(again.directory)

@@ -1,0 +1,52 @@
+"""What workers leave in a folder is shown like the other small files."""
+
+import pytest
+
+from horolog.broker.checked_lines import encode_line
+from horolog.broker.cluster_state import ProducerIdsReserved, TopicsDeleted
+from horolog.broker.workers import worker_checkpoints
+from horolog.broker.workers.entry_lines import Head, encode_entry, encode_head
+from horolog.broker.workers.worker_checkpoints import Row, WorkerCheckpoint
+from horolog.client.cli.dumping.small_files import dump_small
+
+ENTRIES = [encode_entry(1, ProducerIdsReserved(0)), encode_entry(2, TopicsDeleted(("t",)))]
+
+
+def test_a_journal_is_shown_from_its_head_to_its_last_whole_line():
+    data = encode_head(Head(3, (1, 2))) + b"".join(ENTRIES) + ENTRIES[0][:10]
+    head, one, two, summary = dump_small("journal", data, None)
+    assert head == {"type": "entry", "version": 1, "base": 3, "nodes": [1, 2]}
+    assert one == {"type": "entry", "number": 1, "kind": "ProducerIdsReserved", "first": 0}
+    assert two["names"] == ["t"]
+    assert summary == {"type": "summary", "entries": 3}
+
+
+def test_damage_of_a_journal_is_a_problem():
+    data = encode_head(Head(3, (1, 2))) + ENTRIES[0].replace(b"first", b"fisrt") + ENTRIES[1]
+    items = list(dump_small("journal", data, None))
+    assert [item["type"] for item in items] == ["entry", "entry", "problem", "summary"]
+    assert items[2]["problem"] == "behind entry 0: wrong checksum"
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"nonsense", "the head cannot be read"),
+        (encode_line({"version": 2, "base": 0, "nodes": []}).encode(), "version 2"),
+    ],
+)
+def test_a_journal_without_a_head_is_a_problem(data, problem):
+    item, _ = dump_small("journal", data, None)
+    assert problem in item["problem"]
+
+
+def test_what_a_worker_knows_is_shown():
+    checkpoint = WorkerCheckpoint({("t", 1): Row(bytes(16), 5, 9, 2)}, has_stopped=True)
+    entry, state, _ = dump_small("worker-checkpoint", worker_checkpoints.encode(checkpoint), None)
+    assert entry == {
+        "type": "entry", "topic": "t", "partition": 1, "topic_id": "A" * 22,
+        "recovery_point": 5, "high_watermark": 9, "log_start": 2,
+    }  # fmt: skip
+    assert state == {"type": "state", "stopped": True}
+    (problem,) = dump_small("worker-checkpoint", b"nonsense", None)
+    assert "checksum" in problem["problem"]
