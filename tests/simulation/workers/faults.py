@@ -1,0 +1,188 @@
+"""What goes wrong between workers: one ends at any step, one hangs, connections are lost or slow, and leaders change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from horolog.broker.log.storage.memory_disk import ALL
+from horolog.broker.topic_names import INTERNAL_TOPICS, TRANSACTION_STATE
+from horolog.protocol.messages.reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ElectLeadersRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+    TopicPartitions,
+)
+from tests.simulation.workers.network import DELAYS_MS, SLOW_MS
+from tests.simulation.workers.world import SimulatedWorker, WorkersWorld
+
+if TYPE_CHECKING:
+    from tests.simulation.workers.simulation import WorkersSimulation
+
+CHANGES_UNTIL_THE_END = (1, 2, 3, 5, 8, 13, 21, 40, 80)
+MESSAGES_UNTIL_THE_END = (1, 1, 2, 3, 5, 8, 13)
+HANGS_MS = (50, 300, 1000, 3000, 9000, 20_000)
+SLOW_FOR_MS = (500, 2000, 8000)
+JOURNAL = "horolog-journal"
+JOURNAL_FAULTS = ("write", "torn write", "sync", "read", "truncate")
+PREFERRED = 0
+
+
+class WorkerChaos:
+    """Does it, one thing at a time."""
+
+    def __init__(self, simulation: WorkersSimulation) -> None:
+        self._simulation = simulation
+        self._world: WorkersWorld = simulation.workers_world
+        self._chance = simulation.world.chance
+
+    def _any_process(self) -> SimulatedWorker | None:
+        there = self._world.processes
+        return self._chance.choice(there) if there else None
+
+    # -- ends
+
+    def end_worker(self) -> None:
+        process = self._any_process()
+        if process is not None:
+            self._world.note("worker is killed", process.node)
+            process.end()
+
+    def end_worker_at_a_change(self) -> None:
+        """It ends at its n-th change of the disk from now."""
+        process = self._any_process()
+        if process is not None:
+            changes = self._chance.choice(CHANGES_UNTIL_THE_END)
+            self._world.note("end of worker is set", process.node, changes)
+            process.storage.power_off_after(changes)
+
+    def end_worker_at_a_message(self) -> None:
+        """It ends when it is about to send its n-th message to another worker or to the supervisor, or has just sent it."""
+        process = self._any_process()
+        if process is None:
+            return
+        number, has_left = self._chance.choice(MESSAGES_UNTIL_THE_END), self._chance.random() < 0.5
+        self._world.note("end of worker at message", process.node, number, has_left)
+        self._world.network.end_at_message(process.loop, number, process.end, has_left=has_left)
+
+    def end_supervisor(self) -> None:
+        """And all workers with it."""
+        self._world.note("supervisor ended")
+        self._simulation.end_all(power=False)
+
+    # -- hangs, and what lies between workers
+
+    def hang(self) -> None:
+        process = self._any_process()
+        if process is None or process.hangs:
+            return
+        duration_ms = self._chance.choice(HANGS_MS)
+        self._world.note("worker hangs", process.node, duration_ms)
+        process.hangs = True
+        self._world.network.loop.call_later(duration_ms / 1000, self._go_on, process)
+
+    def _go_on(self, process: SimulatedWorker) -> None:
+        if process.hangs and not process.has_ended:
+            process.hangs = False
+            process.woke_s = self._world.clock.monotonic()
+            self._world.note("worker goes on", process.node)
+
+    def cut(self) -> None:
+        ends = self._world.network.between_processes()
+        if ends:
+            end = self._chance.choice(ends)
+            self._world.note("connection cut")
+            end.cut()
+
+    def slow_down(self) -> None:
+        """Messages take long for a while."""
+        network = self._world.network
+        if network.delays_ms is SLOW_MS:
+            return
+        duration_ms = self._chance.choice(SLOW_FOR_MS)
+        self._world.note("messages are slow", duration_ms)
+        network.delays_ms = SLOW_MS
+        network.loop.call_later(duration_ms / 1000, self._speed_up)
+
+    def _speed_up(self) -> None:
+        if self._world.network.delays_ms is not DELAYS_MS:
+            self._world.network.delays_ms = DELAYS_MS
+            self._world.note("messages are fast")
+
+    def fail_journal(self) -> None:
+        """The disk does not take, or does not give, a part of what workers have decided."""
+        kind = self._chance.choice(JOURNAL_FAULTS)
+        self._world.note("fault", "journal", kind)
+        self._world.counts[f"journal fault: {kind}"] += 1
+        self._simulation.disk_is_failing()
+        torn_bytes = self._chance.choice((1, 30, 100)) if kind == "torn write" else 0
+        operation = "write" if kind == "torn write" else kind
+        self._world.storage.fail(operation, JOURNAL, times=self._chance.choice((1, 1, 2)), torn_bytes=torn_bytes)
+
+    def calm_down(self) -> None:
+        """Nothing more goes wrong."""
+        self._speed_up()
+        for process in self._world.processes:
+            self._go_on(process)
+            if process.storage.ends_at_a_change:
+                process.storage.power_off_after(ALL)
+        self._world.network.forget_ends()
+
+    # -- who leads
+
+    def hand_over(self) -> None:
+        """Some tool moves a partition to some worker; any worker takes the request."""
+        self._move(*self._any_place())
+
+    def hand_over_coordinator(self) -> None:
+        """Of transactions."""
+        self._move(TRANSACTION_STATE, self._chance.randrange(3))
+
+    def _move(self, name: str, index: int) -> None:
+        node = self._world.any_node()
+        if node is None:
+            return
+        target = self._chance.choice(self._world.nodes)
+        self._world.note("hand over", name, index, target, "asked of", node)
+        moved = ReassignablePartition(partition_index=index, replicas=[target])
+        request = AlterPartitionReassignmentsRequest(topics=[ReassignableTopic(name=name, partitions=[moved])])
+
+        def answered(answer: Any) -> None:
+            codes = None if answer is None else [one.error_code for each in answer.responses for one in each.partitions]
+            self._world.note("handed over", name, index, target, codes)
+            if codes == [0]:
+                self._world.counts["hand-overs done"] += 1
+
+        self._send(node, request, 0, answered)
+
+    def elect(self) -> None:
+        """Some tool has a partition go back where it belongs."""
+        node = self._world.any_node()
+        if node is None:
+            return
+        name, index = self._any_place()
+        self._world.note("elect", name, index, "asked of", node)
+        request = ElectLeadersRequest(
+            election_type=PREFERRED, topic_partitions=[TopicPartitions(topic=name, partitions=[index])]
+        )
+
+        def answered(answer: Any) -> None:
+            results = [] if answer is None else answer.replica_election_results
+            codes = [one.error_code for each in results for one in each.partition_result]
+            self._world.note("elected", name, index, codes)
+
+        self._send(node, request, 2, answered)
+
+    def _send(self, node: int, request: Any, version: int, answered: Any) -> None:
+        client = self._world.connect_to(node)
+        if client is not None:
+            client.send(request, version, answered)
+
+    def _any_place(self) -> tuple[str, int]:
+        """A partition of a topic that is there, internal ones among them."""
+        if self._chance.random() < 0.3:
+            return self._chance.choice(sorted(INTERNAL_TOPICS)), self._chance.randrange(3)
+        topic = self._simulation.any_topic()
+        if topic is None or not topic.partitions:
+            return "nothing", 0
+        return topic.name, self._chance.choice(topic.partitions).index

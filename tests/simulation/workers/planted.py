@@ -1,0 +1,154 @@
+"""Bugs of several workers that are planted one at a time: the simulation with two or three of them must find every one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from horolog.broker.changes import Changes
+from horolog.broker.cluster_state import ClusterState
+from horolog.broker.committer import Appended
+from horolog.broker.coordination.turns import Turns
+from horolog.broker.journal import Appended as Outcome
+from horolog.broker.log.partition import closing
+from horolog.broker.log.producers import producer_state
+from horolog.broker.transactions.others import Others
+from horolog.broker.workers import hand_over, worker_checkpoints
+from horolog.broker.workers.entry_lines import encode_entry
+from horolog.broker.workers.file_journal import FileJournal
+from horolog.broker.workers.link import WorkerLink
+from horolog.broker.workers.worker_checkpoints import Row
+from tests.simulation.planted import Planting, nothing
+from tests.simulation.workers.disk import ProcessStorage
+
+
+class NoLock:
+    def release(self) -> None:
+        """There was none."""
+
+
+def appends_without_the_lock() -> contextlib.AbstractContextManager[Any]:
+    return patch.object(ProcessStorage, "lock_in_turn", lambda *_: NoLock())
+
+
+def appends_whatever_others_have_appended() -> contextlib.AbstractContextManager[Any]:
+    """A decision is not made again on the state that others have left."""
+
+    def append(journal: FileJournal, entry: Any, _: int) -> Outcome:
+        lock = journal._storage.lock_in_turn(journal._path)
+        try:
+            journal._catch_up()
+            number = journal._number + 1
+            journal._write(encode_entry(number, entry))
+        finally:
+            lock.release()
+        journal._number = number
+        return Outcome.WRITTEN
+
+    return patch.object(FileJournal, "_append", append)
+
+
+def answers_before_others_have_applied() -> contextlib.AbstractContextManager[Any]:
+    def journal_is_at(link: WorkerLink, number: int, done: Callable[[], None]) -> None:
+        link._say("journal", number)
+        done()
+
+    return patch.object(WorkerLink, "journal_is_at", journal_is_at)
+
+
+def tells_nobody() -> contextlib.AbstractContextManager[Any]:
+    """Of changes; others find out when they look by themselves."""
+
+    def journal_is_at(_: WorkerLink, __: int, done: Callable[[], None]) -> None:
+        done()
+
+    return patch.object(WorkerLink, "journal_is_at", journal_is_at)
+
+
+def believes_the_lowest_start() -> contextlib.AbstractContextManager[Any]:
+    """And so what was deleted before a partition was handed over comes back."""
+    original = worker_checkpoints._both
+
+    def both(one: Row, other: Row) -> Row:
+        return original(one, other)._replace(log_start=min(one.log_start, other.log_start))
+
+    return patch.object(worker_checkpoints, "_both", both)
+
+
+def takes_markers_of_old_coordinators() -> contextlib.AbstractContextManager[Any]:
+    return patch.object(producer_state, "_check_coordinator", nothing)
+
+
+def lets_later_work_begin_at_once() -> contextlib.AbstractContextManager[Any]:
+    return patch.object(Turns, "take", lambda _, __, work: work(nothing))
+
+
+def completes_before_others_have_marked() -> contextlib.AbstractContextManager[Any]:
+    original = Others.write_markers
+
+    def write_markers(others: Others, transaction: Any, places: Any, epoch: int, done: Callable[[Any], None]) -> None:
+        original(others, transaction, places, epoch, nothing)
+        done(frozenset())
+
+    return patch.object(Others, "write_markers", write_markers)
+
+
+def leads_what_was_moved_away() -> contextlib.AbstractContextManager[Any]:
+    """A start opens partitions by where they belong, whoever leads them now."""
+    original = ClusterState.leads_here
+
+    def leads_here(state: ClusterState, topic: Any, index: int, me: int) -> bool:
+        return original(state, topic, index, me) or original(_unmoved(state), topic, index, me)
+
+    return patch.object(ClusterState, "leads_here", leads_here)
+
+
+def _unmoved(state: ClusterState) -> ClusterState:
+    return replace(state, leads={})
+
+
+@contextlib.contextmanager
+def hands_over_without_sync() -> Iterator[None]:
+    """What the old leader has only written is taken for safe by the new one."""
+    written_only = SimpleNamespace(complete=lambda partition: partition.flush(), settle=nothing, let_go=closing.let_go)
+    written_only.close_files = closing.close_files
+
+    def appended(partitions: Any, done: Any, *, durable: bool) -> Appended:
+        return Appended(partitions, done, durable=False)
+
+    with patch.object(hand_over, "closing", written_only), patch.object(hand_over, "Appended", appended):
+        yield
+
+
+@contextlib.contextmanager
+def forgets_entries_of_others() -> Iterator[None]:
+    """While one of its own is under way."""
+    with patch.object(Changes, "_follow_others", nothing):
+        yield
+
+
+PLANTED: dict[str, Planting] = {
+    planting.__name__.replace("_", " "): planting
+    for planting in (
+        appends_without_the_lock,
+        appends_whatever_others_have_appended,
+        answers_before_others_have_applied,
+        tells_nobody,
+        believes_the_lowest_start,
+        takes_markers_of_old_coordinators,
+        lets_later_work_begin_at_once,
+        completes_before_others_have_marked,
+        leads_what_was_moved_away,
+        hands_over_without_sync,
+        forgets_entries_of_others,
+    )
+}
+
+
+def plant(name: str) -> contextlib.AbstractContextManager[Any]:
+    """The workers with this bug in them, for as long as the context lasts."""
+    return PLANTED[name]()

@@ -1,0 +1,70 @@
+"""What the cluster is after each entry of the workers' journal: the same wherever and whenever somebody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from horolog.broker.cluster_file import ClusterFile
+from horolog.broker.cluster_state import ClusterState
+from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.workers import file_journal, settling
+
+
+def shown(state: ClusterState) -> str:
+    """All that a state says, in an order of its own."""
+    topics = [
+        (one.name, one.id.hex(), one.partition_count, _sorted(one.overrides), _sorted(one.folders))
+        for _, one in sorted(state.topics.items())
+    ]
+    parts = {
+        "topics": topics,
+        "configs": {node: _sorted(configs) for node, configs in sorted(state.broker_configs.items())},
+        "producer ids": state.next_producer_id,
+        "deleting": {name: sorted(one.hex() for one in ids) for name, ids in sorted(state.deleting.items())},
+        "leads": _places(state.leads),
+        "epochs": _places(state.epochs),
+    }
+    return repr(parts)
+
+
+def _sorted(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return sorted((key, value) for key, value in values.items())
+
+
+def _places(values: Mapping[tuple[bytes, int], Any]) -> list[tuple[str, int, Any]]:
+    return sorted((topic_id.hex(), index, value) for (topic_id, index), value in values.items())
+
+
+class States:
+    """The states of one journal by their numbers, as they were seen first."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, str] = {}
+        self._looked_at: dict[int, int] = {}
+
+    def look(self, node: int, state: ClusterState) -> Iterator[str]:
+        """The faults of what a worker takes the cluster for."""
+        if self._looked_at.get(node) == state.number:
+            return
+        self._looked_at[node] = state.number
+        yield from self._compare(state, f"worker {node}")
+
+    def replay(self, disk: MemoryStorage, data_dir: str, nodes: tuple[int, ...]) -> Iterator[str]:
+        """The faults of what a start would make of the journal as it lies on the disk, entry by entry."""
+        found = file_journal.find(disk, [data_dir])
+        stored = ClusterFile(disk, data_dir, lambda: [data_dir]).load()
+        if found is None or not settling.goes_on(found, stored):
+            return
+        state = settling.state_of(stored, nodes)
+        for entry in found.read.entries:
+            state = state.apply(entry)
+            yield from self._compare(state, "a replay")
+        if self._seen and max(self._seen) > state.number:
+            yield f"the journal ends at {state.number}, and {max(self._seen)} was applied"
+
+    def _compare(self, state: ClusterState, whose: str) -> Iterator[str]:
+        now = shown(state)
+        seen = self._seen.setdefault(state.number, now)
+        if seen != now:
+            yield f"after entry {state.number} the cluster is one thing to {whose}, and was another:\n{now}\n{seen}"
