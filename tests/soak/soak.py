@@ -53,11 +53,11 @@ def run(folder: Path, seconds: float, seed: int) -> tuple[Soak, Vitals, list[str
         for thread in threads:
             thread.join(WAIT_SECONDS)
         alive = [f"{thread.name}: did not end" for thread in threads if thread.is_alive()]
-        times = read_all(broker.address)
+        times = read_all(broker.address, soak.partitions)
         final = {place: [(offset, value) for offset, _, value in rows] for place, rows in times.items()}
         problems = [*alive, *soak.failures, *soak.history.problems(final)]
         problems += wrong_times(times, soak.times)
-        problems += commits_gone_back(broker.address, soak.commits, final)
+        problems += commits_gone_back(broker.address, soak, final)
         problems += vitals.problems()
     finally:
         watched.set()
@@ -65,11 +65,11 @@ def run(folder: Path, seconds: float, seed: int) -> tuple[Soak, Vitals, list[str
     return soak, vitals, problems
 
 
-def create_topics(address: str) -> None:
+def create_topics(address: str, partitions: int = PARTITIONS) -> None:
     admin = AdminClient({"bootstrap.servers": address})
     stamped = {"message.timestamp.type": "LogAppendTime"}
     wanted = [
-        NewTopic(name, PARTITIONS, 1, config={"retention.ms": "-1"} | (stamped if name == STAMPED else {}))
+        NewTopic(name, partitions, 1, config={"retention.ms": "-1"} | (stamped if name == STAMPED else {}))
         for name in TOPICS
     ]
     for future in admin.create_topics(wanted).values():
@@ -108,7 +108,7 @@ def lives(chance: random.Random, seconds: float) -> Iterator[float]:
         yield half
 
 
-def read_all(address: str) -> Times:
+def read_all(address: str, partitions: int = PARTITIONS) -> Times:
     """What a reader of committed records finds at the end."""
     consumer = Consumer(
         {
@@ -119,7 +119,7 @@ def read_all(address: str) -> Times:
             "enable.partition.eof": True,
         }
     )
-    places = [(topic, partition) for topic in TOPICS for partition in range(PARTITIONS)]
+    places = [(topic, partition) for topic in TOPICS for partition in range(partitions)]
     consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in places])
     found: Times = {place: [] for place in places}
     ended: set[Place] = set()
@@ -155,14 +155,14 @@ def wrong_times(times: Times, given: Mapping[bytes, int]) -> list[str]:
     return problems
 
 
-def commits_gone_back(address: str, commits: Mapping[Place, int], final: Mapping[Place, list[Row]]) -> list[str]:
+def commits_gone_back(address: str, soak: Soak, final: Mapping[Place, list[Row]]) -> list[str]:
     """The group's offsets are those of the last commits, or of later ones whose answers were lost."""
     consumer = Consumer({"bootstrap.servers": address, "group.id": GROUP})
-    asked = [TopicPartition(topic, partition) for topic in (PLAIN, COMMITTED) for partition in range(PARTITIONS)]
+    asked = [TopicPartition(topic, partition) for topic in (PLAIN, COMMITTED) for partition in range(soak.partitions)]
     problems = []
     for one in consumer.committed(asked, WAIT_SECONDS):
-        acknowledged = commits.get((one.topic, one.partition), -1)
-        if one.offset < acknowledged:
+        acknowledged = soak.commits.get((one.topic, one.partition))
+        if acknowledged is not None and one.offset < acknowledged:
             problems.append(f"commit lost: {one.topic}-{one.partition} is at {one.offset}, not {acknowledged}")
         rows = final[one.topic, one.partition]
         if rows and one.offset > rows[-1][0] + 1 + len(rows):

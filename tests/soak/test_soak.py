@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import subprocess
@@ -14,12 +15,14 @@ import psutil
 import pytest
 
 from tests.soak import vitals as judge
+from tests.soak import workers
 from tests.soak.soak import run, wrong_times
 from tests.soak.vitals import Sample, Start, Vitals
 from tests.soak.workload import PLAIN, STAMPED
 
 SECONDS = float(os.environ.get("HOROLOG_SOAK_SECONDS", "60"))
 LEAST_KILLS = 5
+WORKER_KILLS = int(os.environ.get("HOROLOG_KILLS", "30"))
 
 
 @pytest.mark.slow
@@ -35,6 +38,23 @@ def test_nothing_is_lost_doubled_changed_or_seen_too_early(tmp_path: Path) -> No
     for what in ("acknowledged", "transactions", "commits", "polled", "aiokafka: acknowledged", "aiokafka: polled"):
         assert soak.counts.get(what), f"nothing was {what}: {soak.counts}"
     assert soak.counts["kills"] >= min(LEAST_KILLS, SECONDS // 10)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_nothing_is_lost_or_doubled_while_workers_are_killed(tmp_path: Path) -> None:
+    """Transactions over four partitions on two workers are carried through exactly once."""
+    seed = int(os.environ.get("HOROLOG_SOAK_SEED", random.randrange(2**32)))
+    print(f"seed {seed}")
+    soak, problems = workers.run(tmp_path, WORKER_KILLS, seed)
+    gc.collect()  # what clients have left unclosed is said here, and not at some later test
+    assert not problems, f"seed {seed}"
+    for what in ("acknowledged", "transactions", "commits", "polled", "aiokafka: acknowledged", "aiokafka: polled"):
+        assert soak.counts.get(what), f"nothing was {what}: {soak.counts}"
+    assert soak.counts["kills"] >= WORKER_KILLS // 2
 
 
 def test_a_changed_time_and_one_that_goes_back_are_found() -> None:

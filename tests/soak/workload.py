@@ -8,6 +8,7 @@ Rates are bounded: the sought faults are found by many ends, not by much load, a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import threading
 import time
@@ -45,6 +46,8 @@ class Soak:
 
     address: str
     seed: int
+    partitions: int = PARTITIONS
+    """Of each topic."""
     stop: threading.Event = field(default_factory=threading.Event)
     history: History = field(default_factory=History)
     times: dict[bytes, int] = field(default_factory=dict)
@@ -123,7 +126,7 @@ def idempotent_producer(soak: Soak, name: str, topic: str) -> None:
 
 def _burst(soak: Soak, producer: Producer, name: str, topic: str, chance: random.Random) -> None:
     """Several batches of a partition are on their way at once, as many as the client allows."""
-    partition = chance.randrange(PARTITIONS)
+    partition = chance.randrange(soak.partitions)
     for _ in range(BURST if len(producer) < MAX_IN_QUEUE else 0):
         value, time_ms = soak.attempt(name, (topic, partition))
         try:
@@ -138,7 +141,7 @@ def _burst(soak: Soak, producer: Producer, name: str, topic: str, chance: random
 
 
 def transactional_producer(soak: Soak, name: str) -> None:
-    """Transactions over both partitions, some of them aborted; where its client gives up, a new one takes over."""
+    """Transactions over all partitions, some of them aborted; where its client gives up, a new one takes over."""
     chance = soak.chance(name)
     while not soak.stop.is_set():
         producer = Producer(
@@ -167,7 +170,7 @@ def _transact(soak: Soak, producer: Producer, name: str, chance: random.Random) 
     transaction = f"{name} {soak.next(f'{name} transactions')}"
     producer.begin_transaction()
     for _ in range(chance.randint(1, 8)):
-        partition = chance.randrange(PARTITIONS)
+        partition = chance.randrange(soak.partitions)
         value, time_ms = soak.attempt(name, (COMMITTED, partition), transaction)
         producer.produce(COMMITTED, value, partition=partition, timestamp=time_ms, on_delivery=delivered(soak, value))
     commit = chance.random() < 0.7
@@ -264,7 +267,7 @@ async def aiokafka_producer(soak: Soak, name: str) -> None:
         await _started(producer.start)
         try:
             while not soak.stop.is_set():
-                await _send_with_aiokafka(soak, producer, name, chance.randrange(PARTITIONS))
+                await _send_with_aiokafka(soak, producer, name, chance.randrange(soak.partitions))
                 await asyncio.sleep(AIO_PAUSE_SECONDS)
         except AIO_FATAL as error:
             soak.harmed(name, repr(error))
@@ -294,7 +297,7 @@ async def aiokafka_reader(soak: Soak, name: str) -> None:
         request_timeout_ms=5000,
     )
     await _started(consumer.start)
-    consumer.assign([AioPlace(OTHER, number) for number in range(PARTITIONS)])
+    consumer.assign([AioPlace(OTHER, number) for number in range(soak.partitions)])
     while not soak.stop.is_set():
         try:
             found = await consumer.getmany(timeout_ms=200)
@@ -305,7 +308,8 @@ async def aiokafka_reader(soak: Soak, name: str) -> None:
             rows = [(one.offset, one.value or b"") for one in records]
             soak.history.poll(name, (place.topic, place.partition), rows)
             soak.count("aiokafka: polled")
-    await consumer.stop()
+    with contextlib.suppress(asyncio.CancelledError):  # of a fetch that it cancels itself
+        await consumer.stop()
 
 
 async def _started(start: Callable[[], Awaitable[None]]) -> None:
