@@ -1,0 +1,107 @@
+"""Golden folders under two workers: the Java consumer's records are read from whoever leads, and times find the same ones.
+
+A third of the cases, another one in every run: `HOROLOG_SEED` repeats it.
+"""
+
+import os
+import random
+import shutil
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+
+from benchmarks.peer import Peer
+from tests.golden.test_lookups import linear_scan, targets
+from tests.golden.test_reading import STAGES, UNFINISHED
+from tests.support.broker_process import WORKERS, BrokerProcess
+from tests.support.golden import Case
+
+PARTS = 3
+STARTS = "log-start-offset-checkpoint"
+WAIT_S = 30.0
+
+
+def chosen(seed: str) -> list[tuple[str, str]]:
+    """A third of the cases, each in one of its stages."""
+    stages: dict[str, list[str]] = {}
+    for name, stage in STAGES:
+        if stage not in UNFINISHED:
+            stages.setdefault(name, []).append(stage)
+    names = [name for name in stages if zlib.crc32(f"{seed} {name}".encode()) % PARTS == 0]
+    return [(name, random.Random(f"{seed} {name}").choice(stages[name])) for name in names]
+
+
+def put_together(cases: Iterable[tuple[Case, str]], data: Path, aside: Path) -> None:
+    """One data folder with a topic for each case, as if a broker had ended without warning."""
+    data.mkdir()
+    starts: list[str] = []
+    for case, stage in cases:
+        case.copy(stage, aside / case.name, case.name)
+        shutil.move(aside / case.name / f"{case.name}-0", data)
+        checkpoint = aside / case.name / STARTS
+        starts += checkpoint.read_text().splitlines()[2:] if checkpoint.exists() else []
+    (data / STARTS).write_text("".join(f"{line}\n" for line in ["0", str(len(starts)), *starts]))
+
+
+def consumer_of(address: str) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "golden",
+            "enable.auto.commit": False,
+            "isolation.level": "read_uncommitted",
+            "enable.partition.eof": True,
+        }
+    )
+
+
+def read(consumer: Consumer, topic: str) -> list[tuple[int, bytes | None, bytes | None]]:
+    """Offset, key and value of every record."""
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    found = []
+    while True:
+        message = consumer.poll(WAIT_S)
+        assert message is not None, f"{topic} is not read to its end"
+        error = message.error()
+        if error is not None:
+            assert error.code() == KafkaError._PARTITION_EOF, error
+            return found
+        found.append((message.offset(), message.key(), message.value()))
+
+
+def check(consumer: Consumer, leader: Peer, case: Case) -> None:
+    records = case.records()
+    assert read(consumer, case.name) == [(one.offset, one.key, one.value) for one in records], case.name
+    for target in targets(case, records):
+        assert leader.offset_at(case.name, target) == linear_scan(records, target)[0], f"{case.name}: target {target}"
+
+
+def test_two_workers_serve_what_the_java_consumer_read(golden_root: Path, tmp_path: Path) -> None:
+    seed = os.environ.get("HOROLOG_SEED", str(random.randrange(2**32)))
+    print(f"seed {seed}")
+    cases = [(Case(name, golden_root), stage) for name, stage in chosen(seed)]
+    put_together(cases, tmp_path / "data", tmp_path / "aside")
+    broker = BrokerProcess(tmp_path / "data", {WORKERS: "2"}).start()
+    try:
+        with Peer(broker.address) as peer:
+            placed = peer.placement([case.name for case, _ in cases])
+        assert {led[0] for led in placed.leaders.values()} == {1, 2}
+        consumer = consumer_of(broker.address)
+        peers = {node: Peer(address) for node, address in placed.addresses.items()}
+        for case, _ in cases:
+            check(consumer, peers[placed.leaders[case.name][0]], case)
+        consumer.close()
+        for leader in peers.values():
+            leader.socket.close()
+        assert broker.stop() == 0, broker.log()[-2000:]
+    finally:
+        broker.kill()
+
+
+def test_every_seed_has_its_third() -> None:
+    cases = {name for name, stage in STAGES if stage not in UNFINISHED}
+    parts = [{name for name, _ in chosen(str(seed))} for seed in range(20)]
+    assert set().union(*parts) == cases
+    assert all(len(cases) / 6 < len(part) < len(cases) / 2 for part in parts)
