@@ -99,11 +99,14 @@ class Unclaimed:
         """Ask about the suspects that are left."""
         if not self._rounds or self._is_asking:
             return
-        still_open = set(self._open())
-        self._rounds = {suspect: rounds for suspect, rounds in self._rounds.items() if suspect in still_open}
+        self._forget_ended()
         if self._rounds and not self._here.is_loading:
             self._is_asking = True
             self._others.transactions_of({one.producer.id for one in self._rounds}, self._told)
+
+    def _forget_ended(self) -> None:
+        still_open = set(self._open())
+        self._rounds = {suspect: rounds for suspect, rounds in self._rounds.items() if suspect in still_open}
 
     def _open(self) -> Iterator[Suspect]:
         for producer, partition in self._marking.open_places():
@@ -115,6 +118,7 @@ class Unclaimed:
         self._is_asking = False
         if elsewhere is None or self._here.is_loading:
             return
+        self._forget_ended()  # what has ended meanwhile is on no record any more
         claims: dict[int, list[tuple[int, Transaction]]] = {}
         for node, transaction in (*elsewhere, *((self._others.me, one) for one in self._here)):
             claims.setdefault(transaction.producer_id, []).append((node, transaction))

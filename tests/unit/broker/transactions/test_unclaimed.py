@@ -185,6 +185,17 @@ def test_what_ends_meanwhile_is_no_suspect_any_more_and_the_next_one_is_another(
     assert (len(world.questions), world.aborted) == (1, [])
 
 
+def test_what_ends_while_others_are_asked_joins_no_transaction(world):
+    """Its coordinator has had the marker written, and says that the transaction is complete."""
+    told = []
+    world.transactions_of = lambda _, done: told.append(done)
+    world.rounds()
+    world.end(7)
+    told[0]([(OTHER, transaction(State.COMPLETE_COMMIT))])
+    assert (world.added, world.aborted) == ([], [])
+    assert repr(world.unclaimed) == "<Unclaimed: 0 suspects>"
+
+
 def test_what_began_after_the_look_is_no_suspect(world):
     world.begin(8)
     world.rounds()
