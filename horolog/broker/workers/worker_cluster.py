@@ -59,6 +59,7 @@ class WorkerCluster(Cluster):
         self._found = found
         self._link = link
         self._is_following = False
+        self._told_applied = -1
         self._settled: dict[str, tuple[bytes, int]] = {}
         """Topics that Kafka's checkpoints may speak of: id and number of partitions."""
         logs.share.find = self._mine
@@ -83,7 +84,6 @@ class WorkerCluster(Cluster):
         self._tell_epochs(self._logs.partitions.values())
         self._link.on_journal = lambda _: self.catch_up()
         self.catch_up()
-        self._link.applied(self.state.number)
 
     def _mine(self, name: str, index: int) -> Mine | None:
         record = self.state.topics.get(name)
@@ -141,10 +141,14 @@ class WorkerCluster(Cluster):
 
     def catch_up(self) -> None:
         """Apply what others have changed: when they say so, and now and then."""
-        before = self.state.number
         self.changes.catch_up()
-        if self.state.number != before:
-            self._link.applied(self.state.number)
+        self._tell_applied()
+
+    def _tell_applied(self) -> None:
+        """Whoever waits for this worker is told, also where it has caught up on the way to a change of its own."""
+        if self.state.number > self._told_applied:
+            self._told_applied = self.state.number
+            self._link.applied(self._told_applied)
 
     def journal_is_at(self, number: int, done: Callable[[], None]) -> None:
         self._link.journal_is_at(number, done)

@@ -67,13 +67,20 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
         return None if mine is None else mine.topic_id
 
     def take_clean_shutdown(self) -> bool:
-        """Settling left a mark for each worker; one that was ended by itself and comes back has its own file."""
+        """Settling left a mark for each worker; one that was ended by itself and comes back has its own file.
+
+        That stays, for it says where logs start. What it says of partitions that were handed over stays in the next ones, too.
+        """
         mark = f"{self._path}/{self._share.named(checkpoints.CLEAN_SHUTDOWN)}"
         try:
             own = worker_checkpoints.load(self._storage, f"{self._path}/{self._name}")
-            was_clean = own is not None and own.has_stopped
-            if was_clean:
-                self._storage.remove(f"{self._path}/{self._name}")
+            was_clean = False
+            if own is not None:
+                was_clean = own.has_stopped
+                self._handed_over = {key: row for key, row in own.rows.items() if self._share.find(*key) is None}
+                if was_clean:
+                    running = worker_checkpoints.encode(own._replace(has_stopped=False))
+                    self._storage.write_atomically(f"{self._path}/{self._name}", running)
             if self._storage.exists(mark):
                 self._storage.remove(mark)
                 was_clean = True

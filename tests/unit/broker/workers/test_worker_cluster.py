@@ -107,6 +107,16 @@ def test_who_was_not_told_reads_on_by_itself(crew):
     assert crew.ties[2].applied_up_to == crew.clusters[2].state.number
 
 
+def test_others_are_told_of_what_was_applied_on_the_way_to_a_change_of_its_own(crew):
+    """Else whoever made the change before waits for nothing until its time is up."""
+    crew.at_once = False
+    for node, name in ((1, "t"), (2, "u")):
+        crew.clusters[node].create_topics([NewTopic(name, 2)], lambda _: None)
+    crew.deliver()
+    assert crew.clusters[2].state.topics.keys() == {"t", "u"}
+    assert crew.ties[2].applied_up_to == crew.clusters[2].state.number
+
+
 class TestDeletion:
     def test_every_worker_removes_its_folders_and_then_nothing_is_left_to_be_removed(self, crew):
         create(crew, "t")

@@ -67,7 +67,7 @@ def test_each_worker_opens_its_own_partitions_and_writes_its_own_file(storage):
     again = Worker(storage, 1, mine(0)).open()
     assert set(again.logs.partitions) == {("t", 0)}
     assert again.logs.partitions["t", 0].leader_epoch == 0
-    assert again.written() is None
+    assert not again.written().has_stopped
     again.logs.abandon()
     crashed = Worker(storage, 1, mine(0)).open()
     assert crashed.logs.partitions["t", 0].leader_epoch == 1
@@ -82,6 +82,33 @@ def test_deleted_records_stay_deleted(storage):
     worker.logs.abandon()
     assert Worker(storage, 1, mine(0)).open().logs.partitions["t", 0].log_start_offset == 2
     assert Worker(storage, 1, mine(0, topic_id=b"x" * 16)).open().logs.partitions["t", 0].log_start_offset == 0
+
+
+def test_deleted_records_stay_deleted_where_one_worker_has_stopped_by_itself(storage):
+    worker = Worker(storage, 1, mine(0)).open()
+    partition = worker.logs.create("t", 0, small_config(), T)
+    append(partition)
+    log_start.delete_records_before(partition, 2)
+    worker.logs.close()
+    for _ in range(2):
+        again = Worker(storage, 1, mine(0)).open()
+        assert again.logs.partitions["t", 0].log_start_offset == 2
+        again.logs.abandon()
+
+
+def test_a_successor_goes_on_saying_what_was_handed_over(storage):
+    one, two = Worker(storage, 1, mine(0)).open(), Worker(storage, 2, mine(0)).open()
+    partition = one.logs.create("t", 0, small_config(), T)
+    append(partition)
+    log_start.delete_records_before(partition, 2)
+    assert one.logs.write_log_starts() == set()
+    one.logs.forget(partition)
+    one.logs.abandon()
+    assert two.logs.take_over("t", 0, small_config(), T, None, was_clean=True).log_start_offset == 2
+    successor = Worker(storage, 1, {}).open()
+    successor.logs.checkpoint_job()()
+    two.logs.abandon()
+    assert Worker(storage, 2, mine(0)).open().logs.partitions["t", 0].log_start_offset == 2
 
 
 @pytest.mark.parametrize("is_settled", [False, True])
