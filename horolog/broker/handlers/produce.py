@@ -14,8 +14,7 @@ types below stand for them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from horolog.broker.handlers import transactional_produce
@@ -84,6 +83,23 @@ class Produced:
                     answers[place] = _refusal(index, code, log_start)
 
 
+class _Verdicts(dict[Partition, ErrorCode]):
+    """Why partitions refuse their records. One that the coordinator was not asked about refuses them, too: it has come here meanwhile."""
+
+    def __init__(self, asked: Collection[Partition], refused: Mapping[Partition, ErrorCode]) -> None:
+        super().__init__(refused)
+        self._asked = asked
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __contains__(self, partition: object) -> bool:
+        return super().__contains__(partition) or partition not in self._asked
+
+    def __missing__(self, partition: Partition) -> ErrorCode:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext) -> None:
     transactional_id, acks, _, topics = request
     if not -1 <= acks <= 1:
@@ -102,7 +118,11 @@ def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext)
         _serve(broker, topics, acks, context, NONE_REFUSED)
     else:
         found = _partitions_to_verify(broker, topics, context.version)
-        serve = partial(_serve, broker, topics, acks, context)
+        asked = frozenset(partition for partition, _ in found)
+
+        def serve(refused: Mapping[Partition, ErrorCode]) -> None:
+            _serve(broker, topics, acks, context, _Verdicts(asked, refused))
+
         transactional_produce.verify(broker, transactional_id, found, context.version, serve)
 
 

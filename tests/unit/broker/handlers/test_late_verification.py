@@ -92,6 +92,27 @@ async def test_a_produce_waits_for_its_verification_and_later_ones_wait_behind_i
     assert [one.responses[0].partition_responses[0].base_offset for one in answers] == [0, 1, 2]
 
 
+@pytest.mark.parametrize("comes_back", [False, True])
+async def test_a_partition_that_has_come_here_while_the_coordinator_was_asked_takes_nothing(memory, comes_back):
+    """Nobody has made it part of the transaction, or its own refusal was meant for what it was before."""
+    topic, (producer, late) = memory.topic(partitions=2), await begin(memory)
+    cluster, moved, wire = memory.broker.cluster, topic.find(1), memory.connect()
+    if not comes_back:
+        topic.put(1, None)
+    wire.send(request(producer, (0, 0), (1, 0)), 12)
+    assert late.places() == [[("t", 0)], [("t", 1)]][: 1 + comes_back]
+    if comes_back:
+        late.refuse(FENCED, 1)
+        known = cluster._logs
+        known.forget(moved)
+        moved = known.take_over("t", 1, topic.config, topic.id, None, was_clean=True)
+    topic.put(1, moved)
+    cluster.led.clear()
+    late.answer()
+    assert codes(await wire.take(request(producer, (0, 0)), 12)) == [NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER]
+    assert (topic.find(0).log_end_offset, moved.log_end_offset) == (1, 0)
+
+
 async def test_other_partitions_and_other_producers_do_not_wait(memory):
     topic, (producer, late) = memory.topic(partitions=2), await begin(memory)
     first, second, third = (memory.connect() for _ in range(3))
