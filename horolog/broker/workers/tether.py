@@ -38,6 +38,8 @@ class Tether(asyncio.Protocol):
         self._lines = Lines()
         self._transport: asyncio.WriteTransport | None = None
         self._unanswered = 0
+        self._unsaid: list[bytes] | None = []
+        """Until it has begun: the others may be ready before this one has heard its orders."""
 
     def __repr__(self) -> str:
         return f"<Tether of {self._hears!r}, {self._unanswered} unanswered>"
@@ -48,7 +50,10 @@ class Tether(asyncio.Protocol):
     # -- what the supervisor says
 
     def begin(self, orders: Mapping[str, Any]) -> None:
+        unsaid, self._unsaid = self._unsaid or [], None
         self._say("begin", orders)
+        if self._transport is not None:
+            self._transport.writelines(unsaid)
 
     def go(self) -> None:
         self._say("go")
@@ -71,7 +76,9 @@ class Tether(asyncio.Protocol):
         return False
 
     def _say(self, word: str, *values: object) -> None:
-        if self._transport is not None:
+        if self._unsaid is not None:
+            self._unsaid.append(encode(word, *values))
+        elif self._transport is not None:
             self._transport.write(encode(word, *values))
 
     # -- what the worker says

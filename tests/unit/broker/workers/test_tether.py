@@ -58,6 +58,18 @@ async def test_what_the_supervisor_says_arrives(ends):
     assert lines == [["begin", {"a": 1}], ["go"], ["live", [2, 3]], ["journal", 7], ["applied", 3, 7]]
 
 
+async def test_nothing_is_said_before_the_orders(ends):
+    """The first worker may have settled the folder while the link of the second is being made."""
+    tether, _, reader, _ = ends
+    tether.go()
+    tether.live(frozenset({1}))
+    tether.begin({"a": 1})
+    tether.journal(1)
+    async with asyncio.timeout(5):
+        lines = [json.loads(await reader.readline()) for _ in range(4)]
+    assert lines == [["begin", {"a": 1}], ["go"], ["live", [1]], ["journal", 1]]
+
+
 async def test_silence_is_counted_in_questions(ends):
     tether, _, _, writer = ends
     for _ in range(MOST_UNANSWERED):
