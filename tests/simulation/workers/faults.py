@@ -65,6 +65,14 @@ class WorkerChaos:
         self._world.note("end of worker at message", process.node, number, has_left)
         self._world.network.end_at_message(process.loop, number, process.end, has_left=has_left)
 
+    def stop_worker(self) -> None:
+        """Somebody tells one of them to stop, and not the supervisor."""
+        process = self._any_process()
+        if process is not None and not process.is_stopping:
+            self._world.note("worker stops", process.node)
+            process.is_stopping = True
+            self._world.stop_one(process)
+
     def end_supervisor(self) -> None:
         """And all workers with it."""
         self._world.note("supervisor ended")

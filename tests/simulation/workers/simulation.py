@@ -76,6 +76,7 @@ class WorkersSimulation(Simulation):
             (chaos.end_worker, 3),
             (chaos.end_worker_at_a_change, 4),
             (chaos.end_worker_at_a_message, 4),
+            (chaos.stop_worker, 1),
             (chaos.end_supervisor, 1),
             (chaos.hang, 2),
             (chaos.cut, 3),

@@ -19,7 +19,7 @@ STEPS = 100
 PARTS = 4
 SEEDS_FOR_A_PLANTED_BUG = 300
 EXERCISED = (
-    "worker ended", "worker is killed", "end of worker is set", "end of worker at message", "supervisor ended", "worker hangs",
+    "worker ended", "worker is killed", "end of worker is set", "end of worker at message", "supervisor ended", "worker stops", "worker hangs",
     "worker goes on", "worker is silent", "connection cut", "messages are slow", "hand over", "handed over", "hand-overs done", "elected",
     "nobody has answered", "known everywhere", "workers", "stopped", "commit", "abort", "offset committed", "idempotent retry",
 )  # fmt: skip

@@ -26,7 +26,7 @@ CHANGES = Theme(
     faults=FAULTS, damage_chance=0.0, often=("create", "delete", "grow", "configure", "end_worker_at_a_message")
 )
 LINKS = Theme(faults=FAULTS, damage_chance=0.0, often=("cut", "slow_down", "hang"))
-STARTS = Theme(faults=FAULTS, damage_chance=0.0, often=("hand_over", "delete_records", "end_worker"))
+STARTS = Theme(faults=FAULTS, damage_chance=0.0, often=("hand_over", "delete_records", "end_worker", "stop_worker"))
 COORDINATORS = Theme(
     faults=FAULTS, damage_chance=0.0, often=("hand_over_coordinator", "_transact", "slow_down", "hang")
 )

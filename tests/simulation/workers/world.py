@@ -49,6 +49,7 @@ TROUBLES = frozenset(
     {
         "worker ended",
         "worker serves",
+        "worker stops",
         "worker hangs",
         "worker goes on",
         "connection cut",
@@ -82,6 +83,7 @@ class SimulatedWorker(Process):
     """A process in which a broker runs; clients may connect once it is ready."""
 
     node = -1
+    is_stopping = False
     woke_s = float("-inf")
     """When it went on after it had hung."""
     broker: Broker | None = None
@@ -243,6 +245,10 @@ class WorkersWorld(World):
             except StorageFault as fault:
                 self.note("not merged", fault)  # which is left to the next start
         self.note("stopped", len(stopped), "of", self.count)
+
+    def stop_one(self, process: SimulatedWorker) -> None:
+        """A clean stop of one worker, which has a successor."""
+        process.run(self._begin_to_stop, process, [])
 
     def _begin_to_stop(self, process: SimulatedWorker, stopped: list[SimulatedWorker]) -> None:
         process.loop.create_task(self._stop_broker(process, stopped))
