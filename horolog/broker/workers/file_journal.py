@@ -85,6 +85,23 @@ def find(storage: Storage, data_dirs: Iterable[str]) -> Found | None:
     return newest
 
 
+def take_up(storage: Storage, data_dirs: Iterable[str]) -> Found | None:
+    """The same for a worker that goes on from there: whoever appends is through, and what was read stays. Raises as `find` does."""
+    found = find(storage, data_dirs)
+    if found is None:
+        return None
+    lock = storage.lock_in_turn(found.path)
+    try:
+        file = storage.open_apart(found.path)
+        try:
+            file.datasync()
+        finally:
+            file.close()
+        return parse(found.path, storage.read_all(found.path))
+    finally:
+        lock.release()
+
+
 def begin(storage: Storage, data_dir: str, head: Head) -> None:
     """An empty journal in the place of whatever there is. Raises StorageFault."""
     storage.write_atomically(f"{data_dir}/{JOURNAL}", encode_head(head))

@@ -49,7 +49,7 @@ class WorkerCluster(Cluster):
     ) -> None:
         assert logs.share is not None
         paths = [folder.path for folder in logs.folders.usable()]
-        found = file_journal.find(logs.resources.storage, paths)
+        found = file_journal.take_up(logs.resources.storage, paths)
         if found is None:
             raise DataFolderError(f"{', '.join(paths)}: no worker has settled what lies there")
         journal = FileJournal(logs.resources.storage, found)

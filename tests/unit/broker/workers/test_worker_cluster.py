@@ -4,10 +4,12 @@ import pytest
 
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import ClusterFile
-from horolog.broker.cluster_state import Lead, LeadsChanged
+from horolog.broker.cluster_state import Lead, LeadsChanged, ProducerIdsReserved
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import DataFolderError, LogManager
 from horolog.broker.new_topics import NewPartitions, NewTopic
+from horolog.broker.workers import file_journal
+from horolog.broker.workers.entry_lines import encode_entry
 from horolog.broker.workers.worker_cluster import WorkerCluster
 from horolog.broker.workers.worker_folder_checkpoints import share_of
 from horolog.protocol.errors import ErrorCode
@@ -203,6 +205,16 @@ class TestFaults:
 
 
 class TestStarts:
+    def test_what_a_successor_goes_on_from_survives_a_power_cut(self, crew):
+        """Whoever wrote an entry may have been killed before it was synced."""
+        crew.kill(2)
+        found = file_journal.find(crew.storage, crew.folders)
+        line = encode_entry(len(found.read.entries) + 1, ProducerIdsReserved(5000))
+        crew.storage.open_apart(found.path).pwritev([line], found.read.end)
+        number = crew.begin(2).state.number
+        crew.storage.crash()
+        assert len(file_journal.find(crew.storage, crew.folders).read.entries) == number
+
     def test_a_successor_has_everything_that_was_changed(self, crew):
         create(crew, "t", 4, **{"retention.ms": "5"})
         at_once(crew.clusters[1].alter_broker_configs, "", {"log.retention.ms": "7"})
