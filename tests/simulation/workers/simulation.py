@@ -26,7 +26,7 @@ from tests.simulation.workers.world import CALM_MS, Unanswered, WorkersWorld, in
 from tests.simulation.world import DATA, World
 
 METADATA_VERSION = 12
-KNOWN_EVERYWHERE_MS = 2000
+KNOWN_EVERYWHERE_MS, MOST_LOOKS = 2000, 20
 STEP_MS = (0, 0, 0, 1, 2, 5, 20, 100)
 """A step takes a while: messages arrive, syncs end."""
 OTHER_COUNT_CHANCE = 0.25
@@ -161,10 +161,12 @@ class WorkersSimulation(Simulation):
     def _find_out(self) -> None:
         """Whether what nobody has answered was done: what a worker that has ended left in the journal is known to all soon."""
         self._chaos.heal()
-        for _ in range(3):
+        for _ in range(MOST_LOOKS):
             self.world.loop.advance(KNOWN_EVERYWHERE_MS)
             if self.workers_world.has_lost_power:
                 raise PowerCut
+            if not self.workers_world.awake:
+                continue
             try:
                 self._admin.reconcile()
             except Unanswered:

@@ -334,10 +334,14 @@ class WorkersWorld(World):
 
     def any_node(self) -> int | None:
         """Somebody who seems to be there, and not somebody who still knows what was before it hung."""
-        now_s = self.clock.monotonic()
-        awake = [one for one in self.processes if not one.hangs and now_s - one.woke_s > REST_S]
-        asked = awake or self.processes
+        asked = self.awake or self.processes
         return self.chance.choice(asked).node if asked else None
+
+    @property
+    def awake(self) -> list[SimulatedWorker]:
+        """Workers that know by now of what others have changed while they hung."""
+        now_s = self.clock.monotonic()
+        return [one for one in self.processes if not one.hangs and now_s - one.woke_s > REST_S]
 
     def connect(self) -> Client:
         routed: Any = RoutedClient(self)
