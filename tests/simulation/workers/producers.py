@@ -7,7 +7,7 @@ from typing import Any
 
 from horolog.protocol.errors import ErrorCode
 from tests.simulation.model import Attempt, PartitionModel
-from tests.simulation.producers import note_answer
+from tests.simulation.producers import STORAGE_ERRORS, note_answer
 from tests.simulation.transactions import TransactionalProducer
 
 MOST_AT_ONCE = 3
@@ -17,6 +17,10 @@ VERSION = 12
 
 class PipeliningProducer(TransactionalProducer):
     """Batches go over one connection, so none may overtake another: a later one is not refused for its place behind one that was taken."""
+
+    def _begin_anew(self) -> None:
+        self._refused_by_disk: set[Attempt] = set()
+        super()._begin_anew()
 
     def _write(self) -> None:
         if self.chance.random() >= PIPELINE_CHANCE:
@@ -56,7 +60,10 @@ class PipeliningProducer(TransactionalProducer):
         self, partition: PartitionModel, attempts: list[Attempt], codes: dict[int, int], next_sequence: int
     ) -> None:
         told = [codes[place] for place in range(len(attempts))]
+        self._refused_by_disk.update(one for one, code in zip(attempts, told, strict=True) if code in STORAGE_ERRORS)
         for place, code in enumerate(told):
+            if not self._refused_by_disk.isdisjoint(attempts[: place + 1]):
+                break  # what came behind may have been taken as the first of its producer
             if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not any(told[:place]):
                 self.simulation.fail(f"{attempts[place]} of {partition} was overtaken: {told}")
         again = self.simulation.produced_again
