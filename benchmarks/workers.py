@@ -141,14 +141,15 @@ def measure(broker: Broker, case: Case, plan: Plan) -> dict[str, Any]:
             asker.delete_topics([topic])
 
 
-def compare(started: Sequence[Broker], plan: Plan) -> dict[str, dict[str, list[dict[str, Any]]]]:
+def compare(
+    started: Sequence[Broker], plan: Plan, filling: ready_memory.Filling
+) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Every case on every broker in turn, the order reversed in every second round."""
     results: dict[str, dict[str, list[dict[str, Any]]]] = {case.name: {} for case in CASES}
     for number in range(plan.rounds):
         for case in CASES:
             for broker in started if number % 2 == 0 else reversed(started):
-                if case.records > 1:
-                    ready_memory.touch()
+                filling.again()
                 results[case.name].setdefault(broker.name, []).append(measure(broker, case, plan))
     return results
 
@@ -186,7 +187,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         started = start(root, chosen.workers, chosen.kafka)
         try:
-            results = compare(started, plan)
+            with ready_memory.filled(root) as filling:
+                results = compare(started, plan, filling)
         finally:
             stop(started)
     except (BrokerError, pump.RefusedError, process.StartError, OSError) as fault:
