@@ -143,6 +143,7 @@ class Supervisor:
         worker.wire, theirs = self._network.pair(self._network.loop, self._network.loop)
         worker.tether = worker.wire.protocol = Tether(worker)
         worker.tether.connection_made(worker.wire)
+        worker.tether.begin({})
         settles = worker.node == self.nodes[0] and not self.is_settled
         process = worker.process = self._start_process(worker, settles, theirs)
         process.on_end = lambda _: self._ended(worker)
@@ -177,10 +178,18 @@ class Supervisor:
         self._network.loop.call_later(ASK_EVERY_S, self._look)
 
 
+class _Link(WorkerLink):
+    """Orders are heard before there is a link; here the process has them already."""
+
+    def _hear(self, word: str, values: list[Any]) -> None:
+        if word != "begin":
+            super()._hear(word, values)
+
+
 def link_of(process: Process, node: int, wire: End) -> WorkerLink:
     """The worker's side of its link."""
     loop: Any = process.loop
-    link = WorkerLink(node, loop)
+    link = _Link(node, loop)
     wire.loop = process.loop
     wire.protocol = link
     process.run(link.connection_made, wire)
