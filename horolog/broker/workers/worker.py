@@ -32,7 +32,7 @@ from horolog.broker.workers.link import WorkerLink, receive_orders
 from horolog.broker.workers.worker_context import WorkerContext
 from horolog.protocol.records.walk import IS_COMPILED
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("horolog.broker.workers.worker")  # also where this runs as a program
 
 PR_SET_PDEATHSIG = 1
 
