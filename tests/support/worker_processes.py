@@ -30,7 +30,10 @@ def workers_of(broker: BrokerProcess) -> dict[int, int]:
     children = Path(f"/proc/{broker.pid}/task/{broker.pid}/children").read_text().split()
     found = {}
     for child in children:
-        words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+        try:
+            words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+        except FileNotFoundError:  # it has ended meanwhile
+            continue
         if b"horolog.broker.workers.worker" in words:
             found[int(words[words.index(b"horolog.broker.workers.worker") + 1])] = int(child)
     return found

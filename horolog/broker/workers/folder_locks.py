@@ -10,11 +10,9 @@ import logging
 from collections.abc import Iterable
 from typing import Protocol
 
-from horolog.broker.log.storage import NOT_WRITABLE, FolderInUse, RealStorage, StorageFault, parent_of
+from horolog.broker.log.storage import FolderInUse, RealStorage, StorageFault, lock_folder, make_folder
 
 log = logging.getLogger(__name__)
-
-LOCK_FILE = ".lock"
 
 
 class _Held(Protocol):
@@ -36,7 +34,8 @@ class FolderLocks:
         faults: list[StorageFault] = []
         for path in paths:
             try:
-                self._locks.append(self._lock(path))
+                make_folder(self._storage, path)
+                self._locks.append(lock_folder(self._storage, path, self._storage.lock))
                 self.paths.append(path)
             except FolderInUse:
                 self.release()
@@ -59,25 +58,3 @@ class FolderLocks:
         for lock in self._locks:
             lock.release()
         self._locks.clear()
-
-    def _lock(self, path: str) -> _Held:
-        """Make the folder if it is missing, and lock it, with the words of one process where that fails."""
-        try:
-            self._make(path)
-        except StorageFault as error:
-            raise StorageFault(f"the data folder cannot be made: {error}", path=path, code=error.code) from error
-        try:
-            self._storage.check_writable(path)
-            return self._storage.lock(f"{path}/{LOCK_FILE}")
-        except FolderInUse as error:
-            raise FolderInUse(f"{path} is in use by another broker: {error}", path=path, code=error.code) from error
-        except StorageFault as error:
-            advice = "; horolog.read.only=true serves its partitions" if error.code in NOT_WRITABLE else ""
-            raise StorageFault(f"{path} cannot be used: {error}{advice}", path=path, code=error.code) from error
-
-    def _make(self, path: str) -> None:
-        """A folder that is missing, with those above it, durably."""
-        if not self._storage.is_dir(path):
-            self._make(parent_of(path))
-            self._storage.make_dir(path)
-            self._storage.sync_dir(parent_of(path))

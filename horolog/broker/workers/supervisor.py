@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from horolog.broker import interrupts
@@ -279,7 +278,8 @@ class Supervisor:
 
 def merge(paths: Sequence[str]) -> None:
     """Leave the folders as one process does; if not all workers have ended well they say that, too."""
-    settling = import_module("horolog.broker.workers.settling")
+    from horolog.broker.workers import settling  # it knows logs: only now
+
     try:
         settling.merge(RealStorage(), paths)
     except StorageFault as fault:

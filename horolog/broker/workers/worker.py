@@ -16,7 +16,6 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 from horolog.broker import app
@@ -108,7 +107,8 @@ async def _serve(orders: Orders, link: WorkerLink, logs: LogSetup) -> None:
     link.on_lost = stopped.set
     storage, clock = RealStorage(), SystemClock()
     if context.is_first:
-        settling = import_module("horolog.broker.workers.settling")
+        from horolog.broker.workers import settling
+
         settling.settle(storage, orders.data_dirs, clock, orders.settings, context.nodes)
         link.settled()
     await link.go()

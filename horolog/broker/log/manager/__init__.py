@@ -1,6 +1,6 @@
 """All partitions of a broker: the data folders, which partition lies where, and who opens and deletes it."""
 
-from horolog.broker.log.manager.data_folder import LOCK_FILE, DataFolder, doom, partition_of
+from horolog.broker.log.manager.data_folder import DataFolder, doom, partition_of
 from horolog.broker.log.manager.data_folders import DataFolders
 from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints
 from horolog.broker.log.manager.identity import DataFolderError
@@ -9,7 +9,6 @@ from horolog.broker.log.manager.placing import Placing
 from horolog.broker.log.manager.share import Mine, Share
 
 __all__ = [
-    "LOCK_FILE",
     "DataFolder",
     "DataFolderError",
     "DataFolders",

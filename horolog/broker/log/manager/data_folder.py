@@ -21,12 +21,11 @@ from horolog.broker.log.manager.identity import DataFolderError, FolderIdentity,
 from horolog.broker.log.manager.share import HeldByAnother, Share
 from horolog.broker.log.partition import Partition, Resources, closing
 from horolog.broker.log.recovery import Circumstances, Place, create_partition, offline_partition, open_readable
-from horolog.broker.log.storage import NOT_WRITABLE, FolderInUse, Lock, Storage, StorageFault, parent_of
+from horolog.broker.log.storage import FolderInUse, Lock, Storage, StorageFault, lock_folder, make_folder
 from horolog.broker.topic_settings import TopicConfig
 
 log = logging.getLogger(__name__)
 
-LOCK_FILE = ".lock"
 HELD = HeldByAnother()
 PROBE = ".horolog-probe"
 """Written and removed to find out whether a folder that has failed can be written again."""
@@ -83,15 +82,15 @@ class DataFolder:
 
     def claim(self, node_id: int) -> None:
         """Make the folder if it is missing, lock it, read whose it is. Raises DataFolderError, or FolderUnusable for its disk."""
-        self._make()
+        if not self._may_make and not self._storage.is_dir(self.path):
+            raise FolderUnusable(f"{self.path} is not there, and with horolog.read.only no folder is made")
         try:
-            self._storage.check_writable(self.path)
-            self._lock = HELD if self._share is not None else self._storage.lock(f"{self.path}/{LOCK_FILE}")
+            make_folder(self._storage, self.path)
+            self._lock = lock_folder(self._storage, self.path, self._own_lock)
         except FolderInUse as error:
-            raise DataFolderError(f"{self.path} is in use by another broker: {error}") from error
+            raise DataFolderError(str(error)) from error
         except StorageFault as error:
-            advice = "; horolog.read.only=true serves its partitions" if error.code in NOT_WRITABLE else ""
-            raise FolderUnusable(f"{self.path} cannot be used: {error}{advice}") from error
+            raise FolderUnusable(str(error)) from error
         try:
             self.identity.load(node_id)
         except StorageFault as error:
@@ -115,21 +114,9 @@ class DataFolder:
         self.partitions.clear()
         self.release()
 
-    def _make(self) -> None:
-        """Make the data folder, with those above it, durably."""
-        missing = []
-        path = self.path
-        while not self._storage.is_dir(path):
-            missing.append(path)
-            path = parent_of(path)
-        if missing and not self._may_make:
-            raise FolderUnusable(f"{self.path} is not there, and with horolog.read.only no folder is made")
-        try:
-            for path in reversed(missing):
-                self._storage.make_dir(path)
-                self._storage.sync_dir(parent_of(path))
-        except StorageFault as error:
-            raise FolderUnusable(f"the data folder cannot be made: {error}") from error
+    def _own_lock(self, path: str) -> Lock:
+        """None where workers share the folder: whoever has started them holds it."""
+        return self._storage.lock(path) if self._share is None else HELD
 
     # -- opening
 

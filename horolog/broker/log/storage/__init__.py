@@ -6,6 +6,7 @@ and import-linter keep so.
 
 from horolog.broker.log.storage import aside_names
 from horolog.broker.log.storage.aside_names import DAMAGED, TORN, SetAside, parse_name
+from horolog.broker.log.storage.folder_lock import LOCK_FILE, lock_folder, make_folder
 from horolog.broker.log.storage.memory_storage import MemoryStorage
 from horolog.broker.log.storage.overlay import Changed, OverlayStorage
 from horolog.broker.log.storage.read_only import ReadOnlyStorage
@@ -32,6 +33,7 @@ __all__ = [
     "CANNOT_WRITE",
     "DAMAGED",
     "JOIN_BELOW_BYTES",
+    "LOCK_FILE",
     "NOT_WRITABLE",
     "NO_DESCRIPTORS",
     "TORN",
@@ -52,6 +54,8 @@ __all__ = [
     "aside_names",
     "default_max_open_files",
     "fault",
+    "lock_folder",
+    "make_folder",
     "parent_of",
     "parse_name",
 ]

@@ -16,10 +16,9 @@ from horolog.broker.cluster import random_topic_id
 from horolog.broker.cluster_file import JOURNAL, ClusterFile, StoredCluster
 from horolog.broker.cluster_start import next_producer_id_of
 from horolog.broker.log.files import CheckpointError, meta_properties
-from horolog.broker.log.manager import LOCK_FILE
 from horolog.broker.log.partition import Partition, Resources, closing
 from horolog.broker.log.recovery import Place, open_partition
-from horolog.broker.log.storage import OverlayStorage, ReadOnlyStorage, RealStorage, Storage, StorageFault
+from horolog.broker.log.storage import LOCK_FILE, OverlayStorage, ReadOnlyStorage, RealStorage, Storage, StorageFault
 from horolog.broker.setting_types import ConfigType
 from horolog.broker.settings import SPECS, Settings
 from horolog.broker.topic_settings import describe, is_unknown, resolve, usable

@@ -11,10 +11,10 @@ from dataclasses import replace
 from horolog.broker.clock import SystemClock
 from horolog.broker.log.files import LeaderEpochs, checkpoints, log_starts
 from horolog.broker.log.integrity import SEALS, SealsDamaged, seals
-from horolog.broker.log.manager import LOCK_FILE
 from horolog.broker.log.partition import Resources, closing
 from horolog.broker.log.recovery import Circumstances, Place, open_partition
 from horolog.broker.log.storage import (
+    LOCK_FILE,
     Changed,
     OverlayStorage,
     ReadOnlyStorage,

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from horolog.broker.clock import SystemClock
-from horolog.broker.log.manager import LOCK_FILE, DataFolder, DataFolderError
-from horolog.broker.log.storage import FolderInUse, RealStorage, StorageFault
-from horolog.broker.workers import folder_locks
+from horolog.broker.log.manager import DataFolder, DataFolderError
+from horolog.broker.log.storage import LOCK_FILE, FolderInUse, RealStorage, StorageFault
 from horolog.broker.workers.folder_locks import FolderLocks
 
 
@@ -19,7 +18,6 @@ def test_folders_are_made_and_locked(tmp_path):
     assert locks.paths == paths
     assert all(Path(path, LOCK_FILE).exists() for path in paths)
     assert repr(locks) == "<FolderLocks: 2 held>"
-    assert folder_locks.LOCK_FILE == LOCK_FILE
     locks.release()
     FolderLocks(paths).release()
 

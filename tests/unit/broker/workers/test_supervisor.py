@@ -7,14 +7,13 @@ import signal
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from horolog.broker.log.storage import FolderInUse, RealStorage, StorageFault
 from horolog.broker.observability.phase import Phase
 from horolog.broker.settings import load
-from horolog.broker.workers import ends, ports, supervisor, tether, worker_process
+from horolog.broker.workers import ends, ports, settling, supervisor, tether, worker_process
 from horolog.broker.workers.folder_locks import FolderLocks
 from horolog.broker.workers.supervisor import Plan, Supervisor, static_of
 from horolog.broker.workers.worker_context import WorkerContext
@@ -361,7 +360,7 @@ def test_a_merge_that_fails_is_left_to_the_next_start(monkeypatch, caplog):
         asked.append((type(storage), paths))
         raise StorageFault("no space")
 
-    monkeypatch.setattr(supervisor, "import_module", lambda name: SimpleNamespace(merge=settle))
+    monkeypatch.setattr(settling, "merge", settle)
     supervisor.merge(["/d"])
     assert asked == [(RealStorage, ["/d"])]
     assert "no space" in caplog.text

@@ -1,0 +1,37 @@
+"""A data folder taken by whoever is to own it: made, looked at, locked. What keeps it from that is told in words for the owner."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from horolog.broker.log.storage.storage import NOT_WRITABLE, FolderInUse, Storage, StorageFault, parent_of
+
+LOCK_FILE = ".lock"
+
+Held = TypeVar("Held")
+
+
+def make_folder(storage: Storage, path: str) -> None:
+    """Make a folder that is missing, with those above it, durably. Raises StorageFault."""
+    missing = []
+    above = path
+    while not storage.is_dir(above):
+        missing.append(above)
+        above = parent_of(above)
+    try:
+        for one in reversed(missing):
+            storage.make_dir(one)
+            storage.sync_dir(parent_of(one))
+    except StorageFault as error:
+        raise StorageFault(f"the data folder cannot be made: {error}", path=path, code=error.code) from error
+
+
+def lock_folder(storage: Storage, path: str, lock: Callable[[str], Held]) -> Held:
+    """The lock that `lock` takes on a folder that can be written. Raises FolderInUse, or StorageFault for its disk."""
+    try:
+        storage.check_writable(path)
+        return lock(f"{path}/{LOCK_FILE}")
+    except FolderInUse as error:
+        raise FolderInUse(f"{path} is in use by another broker: {error}", path=path, code=error.code) from error
+    except StorageFault as error:
+        advice = "; horolog.read.only=true serves its partitions" if error.code in NOT_WRITABLE else ""
+        raise StorageFault(f"{path} cannot be used: {error}{advice}", path=path, code=error.code) from error
