@@ -34,7 +34,7 @@ from horolog.broker.cluster_state import (
 from horolog.broker.journal import Journal, WholeFile
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
-from horolog.broker.new_topics import UNSET, NewPartitions, NewTopic, Planner
+from horolog.broker.new_topics import UNSET, NewPartitions, NewTopic, Planner, leads_of_grown, leads_of_new
 from horolog.broker.served_topics import ServedTopics
 from horolog.broker.settings import Settings
 from horolog.broker.topic import Topic
@@ -149,7 +149,8 @@ class Cluster(ServedTopics):
         def decide(state: ClusterState) -> Entry | None:
             results[:] = self._planner().topics(state, wanted)
             planned = tuple(one for one in results if isinstance(one, StoredTopic))
-            return TopicsCreated(planned) if planned and not validate_only else None
+            leads = leads_of_new(wanted, results) if len(self.nodes) > 1 else ()
+            return TopicsCreated(planned, leads) if planned and not validate_only else None
 
         def made(outcome: Failures | ClusterError) -> None:
             if not isinstance(outcome, ClusterError) and outcome:
@@ -191,7 +192,8 @@ class Cluster(ServedTopics):
             grown[:], failures = self._planner().growth(state, wanted)
             refused.clear()
             refused.update(failures)
-            return PartitionsAdded(tuple(grown)) if grown and not validate_only else None
+            leads = leads_of_grown(wanted, grown) if len(self.nodes) > 1 else ()
+            return PartitionsAdded(tuple(grown), leads) if grown and not validate_only else None
 
         def made(outcome: Failures | ClusterError) -> None:
             if isinstance(outcome, ClusterError):

@@ -24,6 +24,9 @@ class Lead(NamedTuple):
     epoch: int
 
 
+Leads = tuple[tuple[Place, Lead], ...]
+"""Who leads partitions that `workers.spread` would give to others."""
+
 V = TypeVar("V")
 
 
@@ -120,12 +123,14 @@ class Entry(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TopicsCreated:
-    """Topics that are new."""
+    """Topics that are new, and the leaders that were asked for."""
 
     topics: tuple[StoredTopic, ...]
+    leads: Leads = ()
 
     def applied(self, state: ClusterState) -> ClusterState:
-        return state.with_topics(topic for topic in self.topics if topic.name not in state.topics)
+        new = [topic for topic in self.topics if topic.name not in state.topics]
+        return _with_leads(state.with_topics(new), self.leads, new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +172,14 @@ class FoldersRemoved:
 
 @dataclass(frozen=True, slots=True)
 class PartitionsAdded:
-    """Topics with more partitions than before."""
+    """Topics with more partitions than before, and the leaders that were asked for."""
 
     topics: tuple[StoredTopic, ...]
+    leads: Leads = ()
 
     def applied(self, state: ClusterState) -> ClusterState:
-        return state.with_topics(_changed(state, self.topics))
+        grown = list(_changed(state, self.topics))
+        return _with_leads(state.with_topics(grown), self.leads, grown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +233,7 @@ class ProducerIdsReserved:
 class LeadsChanged:
     """Partitions that another broker leads from now on, each in a new epoch."""
 
-    leads: tuple[tuple[Place, Lead], ...]
+    leads: Leads
 
     def applied(self, state: ClusterState) -> ClusterState:
         return replace(state, leads={**state.leads, **dict(self.leads)})
@@ -240,6 +247,16 @@ class EpochsTold:
 
     def applied(self, state: ClusterState) -> ClusterState:
         return replace(state, epochs={**state.epochs, **dict(self.epochs)})
+
+
+def _with_leads(state: ClusterState, leads: Leads, topics: Iterable[StoredTopic]) -> ClusterState:
+    """With the leaders of these topics' partitions."""
+    ids = {topic.id for topic in topics} if leads else ()
+    return (
+        replace(state, leads={**state.leads, **{place: lead for place, lead in leads if place[0] in ids}})
+        if ids
+        else state
+    )
 
 
 def _changed(state: ClusterState, topics: Iterable[StoredTopic]) -> Iterator[StoredTopic]:

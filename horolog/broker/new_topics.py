@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import StoredTopic
-from horolog.broker.cluster_state import ClusterState
+from horolog.broker.cluster_state import ClusterState, Lead, Leads
 from horolog.broker.log.manager import Placing
 from horolog.broker.settings import Settings
 from horolog.broker.topic_names import KRAFT_METADATA, collision_key, wrong_with
@@ -127,6 +127,27 @@ class Planner:
         for one, indexes in self.placing.place(range(topic.partition_count, wanted.total_count)).items():
             folders.setdefault(one, []).extend(indexes)
         return StoredTopic(topic.name, topic.id, wanted.total_count, topic.overrides, folders), added
+
+
+def leads_of_new(wanted: Iterable[NewTopic], planned: Iterable[StoredTopic | ClusterError]) -> Leads:
+    """Who leads the partitions of new topics for which brokers were assigned."""
+    return tuple(
+        ((topic.id, index), Lead(brokers[0], 0))
+        for new, topic in zip(wanted, planned, strict=True)
+        if isinstance(topic, StoredTopic)
+        for index, brokers in new.assignments.items()
+    )
+
+
+def leads_of_grown(wanted: Iterable[NewPartitions], grown: Iterable[StoredTopic]) -> Leads:
+    """Who leads the partitions by which topics grow, as far as brokers were assigned."""
+    by_name = {topic.name: topic for topic in grown}
+    return tuple(
+        ((by_name[each.name].id, index), Lead(brokers[0], 0))
+        for each in wanted
+        if each.assignments is not None and each.name in by_name
+        for index, brokers in enumerate(each.assignments, each.total_count - len(each.assignments))
+    )
 
 
 def unknown_topic(name: str) -> ClusterError:

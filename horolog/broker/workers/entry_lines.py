@@ -7,6 +7,8 @@ The first line is the head, which says behind which version of `horolog-cluster`
 and every further line is an entry, numbered from 1, with its kind and what that kind says:
 
     {"number": 7, "kind": "TopicsCreated", "topics": [{"name": ..., "id": ..., "partitions": ..., "configs": {...}}]}
+
+Topics that are made or grow have `leads`, in the form of `LeadsChanged`, where leaders were asked for.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from horolog.broker.cluster_state import (
     EpochsTold,
     FoldersRemoved,
     Lead,
+    Leads,
     LeadsChanged,
     PartitionsAdded,
     ProducerIdsReserved,
@@ -95,6 +98,19 @@ def _read_topics(content: Content) -> tuple[StoredTopic, ...]:
     return tuple(map(read_topic, content["topics"]))
 
 
+def _shown_leads(entry: Any) -> dict[str, Any]:
+    return {"leads": show_places({place: list(lead) for place, lead in entry.leads})}
+
+
+def _read_leads(content: Content) -> Leads:
+    found = parse_places(content.get("leads", {}))
+    return tuple((place, Lead(int(node), int(epoch))) for place, (node, epoch) in found.items())
+
+
+def _shown_new(entry: Any) -> dict[str, Any]:
+    return {**_shown_topics(entry), **(_shown_leads(entry) if entry.leads else {})}
+
+
 def _configs(content: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
     return {str(name): dict(configs) for name, configs in content.items()}
 
@@ -107,8 +123,8 @@ class _Form(NamedTuple):
 
 
 _FORMS: dict[str, _Form] = {
-    "TopicsCreated": _Form(_shown_topics, lambda content: TopicsCreated(_read_topics(content))),
-    "PartitionsAdded": _Form(_shown_topics, lambda content: PartitionsAdded(_read_topics(content))),
+    "TopicsCreated": _Form(_shown_new, lambda content: TopicsCreated(_read_topics(content), _read_leads(content))),
+    "PartitionsAdded": _Form(_shown_new, lambda content: PartitionsAdded(_read_topics(content), _read_leads(content))),
     "TopicsFound": _Form(_shown_topics, lambda content: TopicsFound(_read_topics(content))),
     "TopicsDeleted": _Form(
         lambda entry: {"names": list(entry.names)}, lambda content: TopicsDeleted(tuple(map(str, content["names"])))
@@ -134,14 +150,7 @@ _FORMS: dict[str, _Form] = {
     "ProducerIdsReserved": _Form(
         lambda entry: {"first": entry.first}, lambda content: ProducerIdsReserved(int(content["first"]))
     ),
-    "LeadsChanged": _Form(
-        lambda entry: {"leads": show_places({place: list(lead) for place, lead in entry.leads})},
-        lambda content: LeadsChanged(
-            tuple(
-                (place, Lead(int(node), int(epoch))) for place, (node, epoch) in parse_places(content["leads"]).items()
-            )
-        ),
-    ),
+    "LeadsChanged": _Form(_shown_leads, lambda content: LeadsChanged(_read_leads(content))),
     "EpochsTold": _Form(
         lambda entry: {"epochs": show_places(dict(entry.epochs))},
         lambda content: EpochsTold(

@@ -13,6 +13,9 @@ _uniq_lock = threading.Lock()
 _uniq = [0]
 
 
+COORDINATED = {"G": 0, "X": 1}  # names of groups and of transactions, and which coordinator they have
+
+
 class Skip(Exception):
     pass
 
@@ -47,6 +50,7 @@ class Target:
     def __init__(self, host, port):
         self.host, self.port = host, port
         self.ranges, self.nodes = {}, []
+        self.asked = None  # the one of several brokers that is asked
         self.run = "%x" % (int(time.time() * 1000) & 0xFFFFFFFF)
         self.coord_ready = set()
         self.lock = threading.Lock()
@@ -75,9 +79,17 @@ class Target:
             c = Conn(host, port)
             r = c.call("Metadata", 1, {"topics": []})
             self.nodes = [b["node_id"] for b in r["brokers"]]
+            if len(self.nodes) > 1:
+                self.ask_first(r["brokers"])
             c.close()
         except (Closed, NoReply, Short) as e:
             print("warning: Metadata v1 failed:", e)
+
+    def ask_first(self, brokers):
+        """Of several brokers the first is asked; what it has to answer for is led by it"""
+        first = min(brokers, key=lambda b: b["node_id"])
+        self.nodes = sorted(self.nodes)
+        self.asked, self.host, self.port = first["node_id"], first["host"], first["port"]
 
     def has(self, name, ver):
         k = SPEC[name][0]
@@ -126,16 +138,34 @@ class Ctx:
     def name(self, kind="T", tail=""):
         i = self.counts.get(kind, 0)
         self.counts[kind] = i + 1
-        n = "w%s-%s-%d-%s%d%s" % (
-            self.t.run,
-            hashlib.sha1(self.case.name.encode()).hexdigest()[:6],
-            self.n,
-            kind.lower(),
-            i,
-            tail,
-        )
+        case = hashlib.sha1(self.case.name.encode()).hexdigest()[:6]
+        n = "w%s-%s-%d-%s%d%s" % (self.t.run, case, self.n, kind.lower(), i, tail)
+        if self.t.asked is not None and kind in COORDINATED:
+            n = self.coordinated_here(n, COORDINATED[kind])
         self.labels[n] = "%s%d%s" % (kind, i, tail)
         return n
+
+    def coordinated_here(self, n, kind):
+        """Of several brokers: a name that the asked one is the coordinator of"""
+        c = self.conn()
+        names = (n if i == 0 else "%s-%d" % (n, i) for i in range(1000))
+        asked = ({"key": name, "key_type": kind} for name in names)
+        end = time.time() + 30
+        for one in asked:
+            while time.time() < end:
+                r = c.call("FindCoordinator", 2, one)
+                if r["error_code"] == 0:
+                    break
+                time.sleep(0.05)
+            if r["node_id"] == self.t.asked:
+                c.close()
+                return one["key"]
+        raise Setup("no name for this coordinator")
+
+    def lead_here(self, c, n, parts):
+        """Of several brokers: have the asked one lead a topic"""
+        moved = [{"partition_index": i, "replicas": [self.t.asked]} for i in range(parts)]
+        c.call("AlterPartitionReassignments", 0, {"topics": [{"name": n, "partitions": moved}]})
 
     def need(self, name, ver):
         if not self.t.has(name, ver):
@@ -146,6 +176,9 @@ class Ctx:
             raise Setup("CreateTopics not offered")
         v = ver if ver is not None else (1 if self.t.has("CreateTopics", 1) else 2)
         cfg = [{"name": k, "value": str(x)} for k, x in (configs or {}).items()]
+        if self.t.asked is not None and assignments is None and parts > 0 and rf in (1, -1):
+            assignments = [{"partition_index": i, "broker_ids": [self.t.asked]} for i in range(parts)]
+            parts = rf = -1
         c = self.conn(30)
         r = c.call(
             "CreateTopics",
@@ -193,6 +226,9 @@ class Ctx:
                 and len(ps) == parts
                 and all(p["leader_id"] >= 0 and p["error_code"] == 0 for p in ps)
             ):
+                if self.t.asked is not None and any(p["leader_id"] != self.t.asked for p in ps):
+                    self.lead_here(c, n, parts)
+                    continue
                 lr = c.call(
                     "ListOffsets",
                     1,
@@ -310,7 +346,8 @@ class Ctx:
             ]:
                 return False
             if kind == 1:
-                asked = {"transactional_id": key + "-warm", "transaction_timeout_ms": 5000}
+                warm = key + "-warm" if self.t.asked is None else self.coordinated_here(key + "-warm", 1)
+                asked = {"transactional_id": warm, "transaction_timeout_ms": 5000}
                 q = c.call("InitProducerId", self.t.best("InitProducerId", 1), asked)
             else:
                 c.call("OffsetFetch", 1, {"group_id": key, "topics": []})

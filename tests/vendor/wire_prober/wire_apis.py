@@ -309,3 +309,10 @@ api(
     " replica_nodes:[i32] isr_nodes:[i32] eligible_leader_replicas:?[i32] last_known_elr:?[i32] offline_replicas:[i32]] topic_authorized_operations:i32]"
     " next_cursor:?{topic_name:str partition_index:i32}",
 )
+api(
+    45,
+    "AlterPartitionReassignments",
+    0,
+    "timeout_ms:i32=60000 topics:[name:str partitions:[partition_index:i32 replicas:[i32]]]",
+    "throttle_time_ms:i32 error_code:i16 error_message:str responses:[name:str partitions:[partition_index:i32 error_code:i16 error_message:str]]",
+)
