@@ -38,6 +38,10 @@ class Placement(Protocol):
         """The leader of a partition; NOBODY where there is none, or no such partition."""
         ...
 
+    def keeper(self, topic_id: bytes, index: int) -> int:
+        """The broker that keeps a partition, whether it lives or not; NO_NODE where there is no such partition."""
+        ...
+
     def brokers(self, listener: str) -> Sequence[Endpoint]:
         """Every live broker, in the order of numbers."""
         ...
@@ -74,6 +78,9 @@ class SoleBroker:
         topic = self._cluster.by_id.get(topic_id)
         partition = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.find(index)
         return NOBODY if isinstance(partition, ErrorCode) else Lead(self.me, partition.leader_epoch)
+
+    def keeper(self, topic_id: bytes, index: int) -> int:
+        return self.lead(topic_id, index).node
 
     def brokers(self, listener: str) -> Sequence[Endpoint]:
         host, port = self._endpoints.advertised(listener)

@@ -39,9 +39,10 @@ class Leadership(NamedTuple):
 
 
 def leadership(placement: Placement, topic: Topic, index: int) -> Leadership:
-    """Who leads a partition; nobody while its files have failed here."""
+    """Who leads a partition; nobody while its files have failed here, or its broker is away."""
     node, epoch = placement.lead(topic.id, index)
-    replicas = [] if node == NO_NODE else [node]
+    keeper = placement.keeper(topic.id, index) if node == NO_NODE else node
+    replicas = [] if keeper == NO_NODE else [keeper]
     here = topic.find(index)
     has_failed = not isinstance(here, ErrorCode) and here.condition.fault is not None
     if node == NO_NODE or (node == placement.me and has_failed):

@@ -45,6 +45,10 @@ class WorkersPlacement:
             return NOBODY if isinstance(partition, ErrorCode) else Lead(node, partition.leader_epoch)
         return Lead(node if node in self._link.live else NO_NODE, state.epoch(topic_id, index))
 
+    def keeper(self, topic_id: bytes, index: int) -> int:
+        topic = self._cluster.by_id.get(topic_id)
+        return NO_NODE if topic is None or not topic.has(index) else self._cluster.state.leader(topic_id, index)
+
     def brokers(self, listener: str) -> Sequence[Endpoint]:
         host, _ = self._endpoints.advertised(listener)
         ports, rack = self._context.ports[listener], self._cluster.settings.broker_rack

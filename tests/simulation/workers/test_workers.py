@@ -11,9 +11,10 @@ from collections.abc import Iterable
 import pytest
 
 from tests.simulation.runs import run_seed
-from tests.simulation.workers.planted import PLANTED, plant
+from tests.simulation.workers.planted import PLANTED, RARE, plant
 from tools import compiled
 
+RUN = ["-q", "-n", "0", "-p", "no:cacheprovider"]
 SEEDS = 16
 STEPS = 100
 PARTS = 4
@@ -75,6 +76,16 @@ def found_at(name: str, seeds: Iterable[int], workers: int) -> int | None:
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_bugs_are_found(name: str) -> None:
     assert found_at(name, range(SEEDS_FOR_A_PLANTED_BUG), 2) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(bool(compiled.extensions()), reason="no bug can be planted into compiled modules")
+@pytest.mark.parametrize("name", RARE)
+def test_planted_bugs_that_are_rare_are_found_by_the_tests_of_their_modules(name: str) -> None:
+    code = f"import pytest; from tests.simulation.workers.planted import plant; plant({name!r}).__enter__(); pytest.main({RUN + [RARE[name][1]]})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=200)
+    assert " failed" in done.stdout.splitlines()[-1], done.stdout[-3000:]
 
 
 @pytest.mark.parametrize("name", PLANTED)

@@ -43,4 +43,5 @@ def test_a_partition_that_was_given_to_another_broker_is_led_there(cluster):
     topic, placement = cluster.create_topic("t", 2), SoleBroker(cluster, Endpoints())
     at_once(cluster.changes.make, lambda _: LeadsChanged((((topic.id, 1), Lead(8, 5)),)))
     assert [placement.lead(topic.id, index) for index in range(2)] == [Lead(7, 0), Lead(8, 5)]
+    assert [placement.keeper(topic.id, index) for index in range(3)] == [7, 8, -1]
     assert repr(placement).startswith("<SoleBroker 7 of <Cluster")

@@ -35,16 +35,19 @@ from tests.support.at_once import at_once, delete_topic
 from tests.support.memory_broker import NOW_MS, MemoryBroker
 from tests.unit.broker.handlers.stand_ins import StandIn
 
-ME, OTHER = 1, 2
+ME, OTHER, AWAY = 1, 2, 3
 
 
 class TwoBrokers:
-    """A placement: this broker leads partitions with even numbers, the other one those with odd ones, nobody the fifth."""
+    """A placement: this broker leads partitions with even numbers, the other one those with odd ones, nobody the fifth, which a third keeps."""
 
     me = ME
 
     def lead(self, _topic_id, index):
         return NOBODY if index == 5 else Lead(OTHER, 4) if index % 2 else Lead(ME, 3)
+
+    def keeper(self, _topic_id, _index):
+        return AWAY
 
     def brokers(self, listener):
         return Endpoint(ME, "one." + listener, 9001, "a"), Endpoint(OTHER, "two." + listener, 9002, "b")
@@ -72,6 +75,7 @@ def test_metadata_names_both_brokers_and_each_leader(broker):
     assert [(one.leader_id, one.leader_epoch) for one in partitions[:2]] == [(ME, 3), (OTHER, 4)]
     assert partitions[1].replica_nodes == partitions[1].isr_nodes == [OTHER]
     assert (partitions[5].error_code, partitions[5].leader_id) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
+    assert partitions[5].replica_nodes == partitions[5].offline_replicas == [AWAY]
 
 
 def test_topics_are_described_with_their_leaders(broker):

@@ -37,7 +37,9 @@ U = StoredTopic("ü.u", bytes(16), 1, {})
 
 ENTRIES = [
     TopicsCreated((T, U)),
+    TopicsCreated((T, U), (((ID, 1), Lead(2, 0)), ((bytes(16), 0), Lead(1, 0)))),
     PartitionsAdded((T,)),
+    PartitionsAdded((T,), (((ID, 2), Lead(1, 0)),)),
     TopicsFound((U,)),
     TopicsDeleted(("t", "u")),
     TopicsWithdrawn(frozenset(["t", "u"])),

@@ -31,7 +31,11 @@ from horolog.protocol.messages.reassignments import (
     ReassignableTopic,
 )
 from horolog.protocol.messages.topics import (
+    CreatableReplicaAssignment,
     CreatableTopic,
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
     CreateTopicsRequest,
     DeleteTopicsRequest,
     DeleteTopicState,
@@ -148,6 +152,25 @@ async def test_both_say_the_same_of_the_cluster(pair):
         answer = await pair.wires[node].ask(DescribeClusterRequest(), 0)
         assert answer.controller_id == 1
         assert [(one.broker_id, one.port) for one in answer.brokers] == [(1, 9001), (2, 9002)]
+
+
+@pytest.mark.parametrize("asked", NODES)
+async def test_assigned_brokers_lead(pair, asked):
+    """As in Kafka: whoever names the brokers of a new partition has them."""
+    assigned = [CreatableReplicaAssignment(partition_index=index, broker_ids=[2]) for index in range(3)]
+    topic = CreatableTopic(name="t", num_partitions=-1, replication_factor=-1, assignments=assigned, configs=[])
+    answer = await pair.wires[asked].ask(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 5)
+    assert answer.topics[0].error_code == ErrorCode.NONE
+    more = [CreatePartitionsAssignment(broker_ids=[node]) for node in (1, 2)]
+    grown = CreatePartitionsTopic(name="t", count=5, assignments=more)
+    answer = await pair.wires[asked].ask(CreatePartitionsRequest(topics=[grown], timeout_ms=1000), 3)
+    assert answer.results[0].error_code == ErrorCode.NONE
+    for node in NODES:
+        assert await pair.leads(node) == [(2, 0), (2, 0), (2, 0), (1, 0), (2, 0)]
+        assert set(pair.brokers[node].cluster.topics["t"].led_here) == {
+            one for one in pair.brokers[node].logs.partitions.values() if one.topic == "t"
+        }
+    assert len(pair.brokers[2].cluster.topics["t"].led_here) == 4
 
 
 async def test_each_has_its_own_partitions_in_the_folder(pair):

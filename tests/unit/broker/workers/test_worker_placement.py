@@ -49,13 +49,16 @@ def test_nobody_leads_while_a_worker_is_away(crew):
     crew.kill(3)
     for index in range(6):
         assert (placement(crew, 1).lead(topic.id, index).node == NO_NODE) is (index in lost)
+        assert (placement(crew, 1).keeper(topic.id, index) == 3) is (index in lost)
     assert [one.node for one in placement(crew, 1).brokers("PLAINTEXT")] == [1, 2]
 
 
 @pytest.mark.parametrize("index", [-1, 6])
 def test_nobody_leads_what_is_not_there(crew, index):
-    assert placement(crew, 1).lead(crew.clusters[1].topics["t"].id, index) == NOBODY
+    topic_id = crew.clusters[1].topics["t"].id
+    assert placement(crew, 1).lead(topic_id, index) == NOBODY
     assert placement(crew, 1).lead(bytes(16), 0) == NOBODY
+    assert placement(crew, 1).keeper(bytes(16), 0) == placement(crew, 1).keeper(topic_id, index) == NO_NODE
 
 
 def test_nobody_leads_what_is_handed_over_just_now(crew):
