@@ -83,7 +83,7 @@ def test_planted_bugs_are_found(name: str) -> None:
 @pytest.mark.skipif(bool(compiled.extensions()), reason="no bug can be planted into compiled modules")
 @pytest.mark.parametrize("name", RARE)
 def test_planted_bugs_that_are_rare_are_found_by_the_tests_of_their_modules(name: str) -> None:
-    code = f"import pytest; from tests.simulation.workers.planted import plant; plant({name!r}).__enter__(); pytest.main({RUN + [RARE[name][1]]})"
+    code = f"import pytest; from tests.simulation.workers.planted import plant; plant({name!r}).__enter__(); pytest.main({[*RUN, RARE[name][1]]})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=200)
     assert " failed" in done.stdout.splitlines()[-1], done.stdout[-3000:]
 
