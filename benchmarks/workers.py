@@ -14,6 +14,7 @@ import argparse
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ from benchmarks.brokers import HOROLOG, WORKERS, Running
 from benchmarks.peer import BrokerError, Peer, fresh_name
 
 PARTITIONS = 8
+SERVED_WITHIN_S = 10.0
+LOOK_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,20 @@ def targets(address: str, topic: str, case: Case) -> list[tuple[str, pump.Load]]
     return made
 
 
+def wait_until_served(over: Sequence[tuple[str, pump.Load]]) -> None:
+    """A Kafka refuses new partitions for a moment after it has named their leaders."""
+    until_s = time.monotonic() + SERVED_WITHIN_S
+    while True:
+        try:
+            pump.run_over(over, 1, LOOK_S)
+        except pump.RefusedError:
+            if time.monotonic() > until_s:
+                raise
+            time.sleep(LOOK_S)
+        else:
+            return
+
+
 def measure(broker: Broker, case: Case, plan: Plan) -> dict[str, Any]:
     """One load on one broker."""
     topic = fresh_name(case.name)
@@ -120,6 +137,7 @@ def measure(broker: Broker, case: Case, plan: Plan) -> dict[str, Any]:
         asker.create_topics([topic], PARTITIONS, {})
     try:
         over = targets(address, topic, case)
+        wait_until_served(over)
         if plan.warm_seconds:
             pump.run_over(over, case.in_flight, plan.warm_seconds)
         meter, before = load.Meter(0), broker.cpu_seconds()
