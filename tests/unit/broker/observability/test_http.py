@@ -33,6 +33,11 @@ async def test_health_ready_and_index():
         assert {"/metrics", "/health", "/ready"} <= set(body.split())
 
 
+async def test_there_is_nothing_else():
+    async with running() as broker:
+        assert (await get(broker.metrics_server.port, "/nothing"))[0] == 404
+
+
 async def test_not_ready_says_why():
     async with running() as broker:
         broker.phase = Phase.STOPPING

@@ -6,7 +6,7 @@ from horolog.broker.clock import ManualClock
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import DataFolderError, LogManager
 from horolog.broker.log.manager.data_folders import FOLDER_LOOK_S
-from horolog.broker.log.partition import log_start
+from horolog.broker.log.partition import closing, log_start
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.settings import load
@@ -83,6 +83,28 @@ class TestPlaces:
         partition = logs.create("t", 0, CONFIG, None)
         logs.identify(partition, TOPIC_ID)
         assert checkpoints.load_topic_id(machine.storage, partition.directory) == partition.topic_id == TOPIC_ID
+
+
+class TestAPartitionThatGoesFromHandToHand:
+    """As among workers that share the folders."""
+
+    def test_is_opened_again_as_it_was_left(self, machine):
+        logs = machine.start()
+        partition = logs.create("t", 0, CONFIG, TOPIC_ID, id_of(logs, 1))
+        append(partition)
+        logs.forget(partition)
+        closing.close_files(partition)
+        assert logs.partitions == {}
+        taken = logs.take_over("t", 0, CONFIG, TOPIC_ID, None, was_clean=True)
+        assert taken is not partition
+        assert taken is logs.partitions["t", 0]
+        assert (taken.log_end_offset, taken.directory) == (1, f"{B}/t-0")
+
+    def test_is_made_where_there_is_no_folder(self, machine):
+        logs = machine.start()
+        made = logs.take_over("t", 0, CONFIG, TOPIC_ID, id_of(logs, 1), was_clean=True)
+        assert made is logs.partitions["t", 0]
+        assert (made.log_end_offset, made.directory) == (0, f"{B}/t-0")
 
 
 class TestAPartitionWithoutAFolder:
