@@ -12,6 +12,7 @@ import pytest
 
 from tests.simulation.runs import run_seed
 from tests.simulation.workers.planted import PLANTED, RARE, plant
+from tests.simulation.workers.themes import HAND_OVERS, seeds_of
 from tools import compiled
 
 RUN = ["-q", "-n", "0", "-p", "no:cacheprovider"]
@@ -19,6 +20,8 @@ SEEDS = 16
 STEPS = 100
 PARTS = 4
 SEEDS_FOR_A_PLANTED_BUG = 300
+OF_ONE_THEME = {"hands over without sync": HAND_OVERS}
+"""Bugs that are looked for in histories of one theme: in others they are rare."""
 EXERCISED = (
     "worker ended", "worker is killed", "end of worker is set", "end of worker at message", "supervisor ended", "worker stops", "worker hangs",
     "worker goes on", "worker is silent", "connection cut", "messages are slow", "hand over", "handed over", "hand-overs done", "elected",
@@ -75,7 +78,12 @@ def found_at(name: str, seeds: Iterable[int], workers: int) -> int | None:
 )
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_bugs_are_found(name: str) -> None:
-    assert found_at(name, range(SEEDS_FOR_A_PLANTED_BUG), 2) is not None
+    seeds = (
+        seeds_of(OF_ONE_THEME[name], SEEDS_FOR_A_PLANTED_BUG)
+        if name in OF_ONE_THEME
+        else range(SEEDS_FOR_A_PLANTED_BUG)
+    )
+    assert found_at(name, seeds, 2) is not None
 
 
 @pytest.mark.slow
