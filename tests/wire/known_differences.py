@@ -40,7 +40,10 @@ GROUPS_IN_3_9: dict[str, str] = {
 
 NO_NAME = "the coordinator of an empty name is any of the workers, and not always the one that is asked"
 
+TWO_BROKERS = "there are two brokers, and no recorded one had a second"
+
 OF_SEVERAL_WORKERS: dict[str, str] = {
+    **dict.fromkeys(("e.md.all_v1", "e.md.all_v9", "e.md.none_v1", "e.md.none_v9", "e.md.broker_list"), TWO_BROKERS),
     "b.t.find_coordinator": NO_NAME,
     "f.find.empty_key": NO_NAME,
     "f.oc.fetch_unknown": NO_NAME,
