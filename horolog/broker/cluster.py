@@ -25,6 +25,7 @@ from horolog.broker.cluster_state import (
     FoldersRemoved,
     PartitionsAdded,
     ProducerIdsReserved,
+    RulesChanged,
     TopicConfigsChanged,
     TopicsCreated,
     TopicsDeleted,
@@ -37,6 +38,7 @@ from horolog.broker.log.partition import Partition
 from horolog.broker.new_topics import UNSET, NewPartitions, NewTopic, Planner, leads_of_grown, leads_of_new
 from horolog.broker.served_topics import ServedTopics
 from horolog.broker.settings import Settings
+from horolog.broker.stored_rules import Rules, StoredRule
 from horolog.broker.topic import Topic
 from horolog.protocol.errors import ErrorCode
 
@@ -101,6 +103,7 @@ class Cluster(ServedTopics):
         self.led.clear()
         self._foreign = start.foreign
         self.changes.begin(state, is_news=start.is_news)
+        self._tell_rules(state.rules)
         start.remember()
 
     def reopened(self, partition: Partition) -> None:
@@ -253,6 +256,18 @@ class Cluster(ServedTopics):
             return BrokerConfigsChanged(node, configs)
 
         self.changes.make(decide, lambda outcome: done(_error_of(outcome)))
+
+    def rules(self, kind: str) -> dict[str, StoredRule]:
+        """The rules of a kind, by their keys."""
+        return {rule.key: rule for rule in self.state.rules.values() if rule.kind == kind}
+
+    def change_rules(
+        self,
+        decide: Callable[[Rules], RulesChanged | ClusterError | None],
+        done: Callable[[ClusterError | None], None],
+    ) -> None:
+        """Change rules with one entry; they take effect at once. `decide` may be asked again, about others' changes."""
+        self.changes.make(lambda state: decide(state.rules), lambda outcome: done(_error_of(outcome)))
 
     def next_producer_id(self) -> int:
         """An id that was never given out before; raises ClusterError while no more can be reserved."""

@@ -9,6 +9,13 @@ and every further line is a topic:
 
     {"name": "<name>", "id": "<topic id>", "partitions": <count>, "configs": {"<key>": "<value>"}, "folders": {"<directory id>": [<partition>, ...]}}
 
+A user, an access list or a quota has a line of its own behind those (`stored_rules`):
+
+    {"rule": "<kind>", "key": "<key>", "content": {...}}
+
+The head then has version 2, which older releases do not open, for they would serve without the rules; `"rules": <number of these lines>`,
+and `"lost_rules": <number>` of those that could not be read and that nobody has accepted as lost (`horolog.lost.rules.accept`).
+
 Where workers lead partitions that were moved, the head has `"leads": {"<topic id>": {"<partition>": [<node>, <leader epoch>]}}`, too. A
 broker alone leads everything: it does not write it again. `number` also says which `horolog-journal` goes on from here.
 
@@ -27,11 +34,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from horolog.broker.checked_lines import encode_line, read_lines
 from horolog.broker.log.manager import DataFolderError
 from horolog.broker.log.storage import FileMissing, Storage, StorageFault
+from horolog.broker.stored_rules import RuleId, StoredRule, read_rule
 from horolog.protocol.uuids import parse_uuid, show_uuid
 
 log = logging.getLogger(__name__)
@@ -40,7 +48,8 @@ FILE_NAME = "horolog-cluster"
 JOURNAL = "horolog-journal"
 """What several workers have changed since the file was written: see `workers.file_journal`."""
 DAMAGED_SUFFIX = ".damaged"
-VERSION = 1
+VERSION = 2
+VERSION_WITHOUT_RULES = 1
 TOPIC_ID_SIZE_BYTES = 16
 MAX_REPORTED_DAMAGES = 10
 
@@ -96,6 +105,9 @@ class StoredCluster:
     number: int = 0
     leads: dict[Place, tuple[int, int]] = field(default_factory=dict)
     """Node and leader epoch of the partitions that were moved."""
+    rules: dict[RuleId, StoredRule] = field(default_factory=dict)
+    lost_rules: int = 0
+    """How many at least were there and cannot be read."""
 
 
 class ClusterFile:
@@ -150,12 +162,17 @@ class ClusterFile:
         next_producer_id: int,
         deleting: Mapping[str, Iterable[bytes]],
         leads: Mapping[Place, tuple[int, int]] | None = None,
+        *,
+        rules: Iterable[StoredRule] = (),
+        lost_rules: int = 0,
     ) -> None:
         """Durable when it returns, in one folder at least; raises StorageFault if it is in none."""
         self._number += 1
         lines = [topic.line for topic in topics]
+        rule_lines = [rule.line for rule in rules]
+        has_rules = bool(rule_lines or lost_rules)
         head = {
-            "version": VERSION,
+            "version": VERSION if has_rules else VERSION_WITHOUT_RULES,
             "number": self._number,
             "topics": len(lines),
             "next_producer_id": next_producer_id,
@@ -164,8 +181,9 @@ class ClusterFile:
         }
         if leads:
             head["leads"] = show_places({place: list(lead) for place, lead in leads.items()})
-        lines.insert(0, encode_line(head))
-        data = "".join(lines).encode("ascii")
+        if has_rules:
+            head |= {"rules": len(rule_lines), "lost_rules": lost_rules}
+        data = "".join([encode_line(head), *lines, *rule_lines]).encode("ascii")
         data_dirs = self._usable()
         faults: list[StorageFault] = []
         for data_dir in data_dirs:
@@ -182,26 +200,42 @@ class ClusterFile:
 def parse(data: bytes) -> StoredCluster:
     """Everything of the file that can be trusted, and what could not."""
     stored = StoredCluster(found=True)
-    expected: int | None = None
+    expected: _Counts | None = None
 
     def take_head(content: Mapping[str, Any]) -> None:
         nonlocal expected
         expected = _read_head(content, stored)
 
-    def take_topic(content: Mapping[str, Any], line: str) -> None:
+    def take_other(content: Mapping[str, Any], line: str) -> None:
+        if "rule" in content:
+            rule = read_rule(content, line)
+            stored.rules[rule.id] = rule
+            return
         topic = read_topic(content, line)
         stored.topics[topic.name] = topic
 
-    stored.damages += [f"line {one.number}: {one.reason}" for one in read_lines(data, take_head, take_topic)]
+    stored.damages += [f"line {one.number}: {one.reason}" for one in read_lines(data, take_head, take_other)]
     if expected is None:
         stored.damages.append("the head is missing")
-    elif len(stored.topics) != expected:
-        stored.damages.append(f"{len(stored.topics)} of {expected} topics are readable")
+        stored.lost_rules = int(bool(stored.rules))  # nobody knows of more
+    else:
+        if len(stored.topics) != expected.topics:
+            stored.damages.append(f"{len(stored.topics)} of {expected.topics} topics are readable")
+        if len(stored.rules) != expected.rules:
+            stored.damages.append(f"{len(stored.rules)} of {expected.rules} rules are readable")
+            stored.lost_rules += abs(expected.rules - len(stored.rules))
     del stored.damages[MAX_REPORTED_DAMAGES:]
     return stored
 
 
-def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> int:
+class _Counts(NamedTuple):
+    """What a head says of the lines behind it."""
+
+    topics: int
+    rules: int
+
+
+def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> _Counts:
     if int(content["version"]) > VERSION:
         advice = "start the release that wrote it, or a newer one"
         raise NewerClusterFile(
@@ -213,8 +247,9 @@ def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> int:
     leads: Mapping[Place, Sequence[int]] = parse_places(content.get("leads", {}))
     stored.leads = {place: (int(node), int(epoch)) for place, (node, epoch) in leads.items()}
     stored.next_producer_id = int(content["next_producer_id"])
+    stored.lost_rules = int(content.get("lost_rules", 0))
     stored.head_found = True
-    return int(content["topics"])
+    return _Counts(int(content["topics"]), int(content.get("rules", 0)))
 
 
 def show_places(by_place: Mapping[Place, Any]) -> dict[str, dict[str, Any]]:

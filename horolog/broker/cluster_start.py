@@ -14,9 +14,9 @@ from horolog.broker.adoption.folders import Renaming, count_and_foreign
 from horolog.broker.adoption.report import UNKNOWN_MEANS, summary
 from horolog.broker.adoption.takeover import Takeover
 from horolog.broker.cluster_configs import ClusterConfigs
-from horolog.broker.cluster_file import JOURNAL, ClusterFile, StoredCluster, StoredTopic
+from horolog.broker.cluster_file import FILE_NAME, JOURNAL, ClusterFile, StoredCluster, StoredTopic
 from horolog.broker.cluster_state import ClusterState
-from horolog.broker.log.manager import LogManager
+from horolog.broker.log.manager import DataFolderError, LogManager
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.settings import Settings
@@ -93,6 +93,18 @@ def identify(logs: LogManager, partitions: Iterable[Partition], topic_id: bytes)
             log.error("%r: the topic's id could not be written into its folder: %s", partition, fault)
 
 
+def refuse_lost_rules(stored: StoredCluster, settings: Settings) -> None:
+    """Without a rule that forbids, somebody may do what he should not. Raises DataFolderError."""
+    if not stored.lost_rules:
+        return
+    lost = f"{FILE_NAME}: {stored.lost_rules} or more rules (users, access lists, quotas) cannot be read"
+    if not settings.horolog_lost_rules_accept:
+        raise DataFolderError(
+            f"{lost}: put back a copy of the file, or start with horolog.lost.rules.accept=true and go by the others"
+        )
+    log.warning("%s: the others count (horolog.lost.rules.accept)", lost)
+
+
 class Start:
     """One start: `run`, and what it has found."""
 
@@ -120,6 +132,7 @@ class Start:
     def run(self, now_ms: int, settings_changed: Callable[[Settings], None]) -> ClusterState:
         """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
         stored = self._file.load()
+        refuse_lost_rules(stored, self._configs.settings)
         taken = takeover.plan(
             self._logs.resources.storage,
             [one.path for one in self._logs.folders.usable()],
@@ -142,9 +155,11 @@ class Start:
             next_producer_id=next_producer_id_of(stored, self._new_topic_id, has_topics=bool(self.topics)),
             deleting={name: frozenset(ids) for name, ids in stored.deleting.items()} if away else {},
             unidentified=frozenset(self.unidentified),
+            rules=stored.rules,
         )
         self._report(stored, taken, now_ms)
-        self.is_news = changed or bool(stored.damages) or self.broker_configs != stored.broker_configs
+        has_lost = bool(stored.damages or stored.lost_rules)
+        self.is_news = changed or has_lost or self.broker_configs != stored.broker_configs
         self._taken = taken
         return state
 

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, Self, TypeVar
 
-from horolog.broker.cluster_file import Place, StoredTopic
+from horolog.broker.cluster_file import ClusterFile, Place, StoredTopic
+from horolog.broker.stored_rules import RuleId, Rules, StoredRule
 from horolog.broker.topic_names import collision_key
 
 PRODUCER_ID_BLOCK_SIZE = 1_000
@@ -49,6 +50,9 @@ class ClusterState:
     """Topics whose id lies in folders that cannot be read yet: the one they have is for now, and never on record."""
     leads: Mapping[Place, Lead] = field(default_factory=dict)
     epochs: Mapping[Place, int] = field(default_factory=dict)
+    rules: Rules = field(default_factory=dict)
+    lost_rules: int = 0
+    """Rules that were there and cannot be read: until somebody accepts that, no start serves without them."""
     collision_keys: Mapping[str, str] = field(default_factory=dict)
     partition_count: int = 0
 
@@ -60,6 +64,19 @@ class ClusterState:
     def apply(self, entry: Entry) -> ClusterState:
         """The state after an entry. What an entry names and is not there is left out."""
         return replace(entry.applied(self), number=self.number + 1)
+
+    def save(self, file: ClusterFile, leads: Mapping[Place, tuple[int, int]] | None = None) -> None:
+        """Durable when it returns; raises StorageFault. Topics whose id is for now only are not on record."""
+        known = [topic for name, topic in self.topics.items() if name not in self.unidentified]
+        file.save(
+            known,
+            self.broker_configs,
+            self.next_producer_id,
+            self.deleting,
+            leads,
+            rules=self.rules.values(),
+            lost_rules=self.lost_rules,
+        )
 
     def leads_here(self, topic: StoredTopic, index: int, me: int) -> bool:
         if len(self.nodes) > 1:
@@ -220,6 +237,18 @@ class BrokerConfigsChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class RulesChanged:
+    """Rules that are new or others than before, and those that are gone."""
+
+    put: tuple[StoredRule, ...] = ()
+    removed: frozenset[RuleId] = frozenset()
+
+    def applied(self, state: ClusterState) -> ClusterState:
+        left = {one: rule for one, rule in state.rules.items() if one not in self.removed}
+        return replace(state, rules={**left, **{rule.id: rule for rule in self.put}})
+
+
+@dataclass(frozen=True, slots=True)
 class ProducerIdsReserved:
     """A block of producer ids that nobody else gives out."""
 
@@ -300,6 +329,12 @@ class ConfigureBrokers(NamedTuple):
     configs: Mapping[str, Mapping[str, str]]
 
 
+class TakeRules(NamedTuple):
+    """Go by these rules."""
+
+    rules: Rules
+
+
 class Open(NamedTuple):
     """Lead a partition, in this epoch."""
 
@@ -315,7 +350,7 @@ class Close(NamedTuple):
     partition: int
 
 
-Step = Make | Delete | Identify | Configure | ConfigureBrokers | Open | Close
+Step = Make | Delete | Identify | Configure | ConfigureBrokers | TakeRules | Open | Close
 
 
 def transitions(before: ClusterState, after: ClusterState, me: int) -> list[Step]:
@@ -331,6 +366,8 @@ def transitions(before: ClusterState, after: ClusterState, me: int) -> list[Step
         steps += _changes_of_leads(before, after, me)
     if before.broker_configs is not after.broker_configs:
         steps.append(ConfigureBrokers(after.broker_configs))
+    if before.rules is not after.rules:
+        steps.append(TakeRules(after.rules))
     return steps
 
 

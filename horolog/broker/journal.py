@@ -65,9 +65,8 @@ class WholeFile:
 
     def keep(self, state: ClusterState) -> bool:
         """Have the whole state on the disk; False if the disk does not take it."""
-        known = [one for one in state.topics.values() if one.name not in state.unidentified]
         try:
-            self._file.save(known, state.broker_configs, state.next_producer_id, state.deleting)
+            state.save(self._file)
         except StorageFault as fault:
             log.error("%r: could not write: %s", self._file, fault)
             return False

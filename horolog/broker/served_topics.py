@@ -20,11 +20,13 @@ from horolog.broker.cluster_state import (
     Make,
     Open,
     Step,
+    TakeRules,
 )
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.settings import Settings
+from horolog.broker.stored_rules import Rules
 from horolog.broker.topic import Topic
 from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.errors import ErrorCode
@@ -45,6 +47,8 @@ class ServedTopics(ABC):
         self.on_led: Callable[[str, int], None] = lambda _, __: None
         """Told a topic and a partition that this broker leads from now on; `on_led_elsewhere` one that it does not."""
         self.on_led_elsewhere: Callable[[str, int], None] = lambda _, __: None
+        self.rule_watchers: list[Callable[[Rules], None]] = []
+        """Told the rules that count from now on: once at the start, and after each change of them."""
         self._logs = logs
         self._configs = ClusterConfigs(settings)
 
@@ -85,10 +89,16 @@ class ServedTopics(ABC):
                 self.topics[name].configure(overrides, self.topic_config(overrides))
             case ConfigureBrokers(configs):
                 self._configure(self._configs.with_dynamic(configs))
+            case TakeRules(rules):
+                self._tell_rules(rules)
             case Open(name, index, epoch):
                 self._open(name, index, epoch)
             case Close(name, index):
                 self._close(name, index)
+
+    def _tell_rules(self, rules: Rules) -> None:
+        for watcher in self.rule_watchers:
+            watcher(rules)
 
     def _open(self, name: str, index: int, epoch: int) -> None:
         topic, partition = self.topics[name], self._logs.partitions[name, index]

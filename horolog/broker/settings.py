@@ -170,6 +170,10 @@ class Settings:
         "Serve the data folder and write nothing there: for read-only mounts, copies and backups. Whatever would change"
         " something is refused, groups live in memory and cannot commit, nothing is deleted for its age.",
     )
+    horolog_lost_rules_accept: bool = boolean(
+        False,
+        "Start though users, access lists or quotas of horolog-cluster cannot be read any more, and go by those that are left.",
+    )
     horolog_scrub_interval_ms: int = long(
         86_400_000,
         "Time from the start, and from the begin of one round, to the next in which all logs are read and held against"

@@ -14,7 +14,7 @@ Topics that are made or grow have `leads`, in the form of `LeadsChanged`, where 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from horolog.broker.checked_lines import decode_line, encode_line
@@ -30,6 +30,7 @@ from horolog.broker.cluster_state import (
     LeadsChanged,
     PartitionsAdded,
     ProducerIdsReserved,
+    RulesChanged,
     TopicConfigsChanged,
     TopicsCreated,
     TopicsDeleted,
@@ -37,6 +38,7 @@ from horolog.broker.cluster_state import (
     TopicsWithdrawn,
 )
 from horolog.broker.log.manager import DataFolderError
+from horolog.broker.stored_rules import read_rule
 from horolog.protocol.uuids import parse_uuid, show_uuid
 
 VERSION = 1
@@ -58,10 +60,11 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Illegible:
-    """An entry that was damaged at rest: it has its number, and changes nothing."""
+    """An entry that was damaged at rest: it has its number, and changes no topics."""
 
     def applied(self, state: ClusterState) -> ClusterState:
-        return state
+        """It may have been about rules."""
+        return replace(state, lost_rules=state.lost_rules + 1) if state.rules else state
 
 
 def encode_head(head: Head) -> bytes:
@@ -146,6 +149,13 @@ _FORMS: dict[str, _Form] = {
     "BrokerConfigsChanged": _Form(
         lambda entry: {"node": entry.node, "configs": dict(entry.configs)},
         lambda content: BrokerConfigsChanged(str(content["node"]), dict(content["configs"])),
+    ),
+    "RulesChanged": _Form(
+        lambda entry: {"rules": [rule.as_json() for rule in entry.put], "removed": sorted(map(list, entry.removed))},
+        lambda content: RulesChanged(
+            tuple(map(read_rule, content["rules"])),
+            frozenset((str(kind), str(key)) for kind, key in content["removed"]),
+        ),
     ),
     "ProducerIdsReserved": _Form(
         lambda entry: {"first": entry.first}, lambda content: ProducerIdsReserved(int(content["first"]))

@@ -59,6 +59,8 @@ def state_of(stored: StoredCluster, nodes: tuple[int, ...] = ()) -> ClusterState
         next_producer_id=next_producer_id_of(stored, random_id, has_topics=bool(stored.topics)),
         deleting={name: frozenset(ids) for name, ids in stored.deleting.items()},
         leads={place: Lead(*lead) for place, lead in stored.leads.items()},
+        rules=stored.rules,
+        lost_rules=stored.lost_rules,
     )
 
 
@@ -98,9 +100,7 @@ def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     for folder in folders:
         _merge_checkpoints(storage, folder, state, stored)
     if found is not None and goes_on(found, stored) and found.read.entries:
-        file.save(
-            state.topics.values(), state.broker_configs, state.next_producer_id, state.deleting, plain_leads(state)
-        )
+        state.save(file, plain_leads(state))
     for folder in folders:
         if folder.was_clean and not storage.exists(f"{folder.path}/{checkpoints.CLEAN_SHUTDOWN}"):
             checkpoints.mark_clean_shutdown(storage, folder.path)
@@ -247,7 +247,8 @@ def settle(
     start = Start(cast("LogManager", logs), file, ClusterConfigs(settings), new_topic_id)
     state = start.run(clock.wall_ms(), lambda _: None)
     if start.is_news:
-        file.save(state.topics.values(), state.broker_configs, state.next_producer_id, state.deleting, leads)
+        # Workers know of a topic by the file alone, also of one whose id is for now.
+        replace(state, unidentified=frozenset()).save(file, leads)
     start.remember()
     for path in paths:
         if checkpoints.take_clean_shutdown(storage, path):

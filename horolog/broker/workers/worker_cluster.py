@@ -75,6 +75,7 @@ class WorkerCluster(Cluster):
         if state.broker_configs:
             self._take_settings(self._configs.settings)
         self.changes.begin(state, is_news=False)
+        self._tell_rules(state.rules)
         self._look_at_folders(state)
         overrides = {name: self._configs.usable(name, topic.overrides) for name, topic in state.topics.items()}
         self._logs.open(lambda name: self._configs.topic(overrides.get(name, NOT_TAKEN)))

@@ -24,6 +24,7 @@ def shown(state: ClusterState) -> str:
         "deleting": {name: sorted(one.hex() for one in ids) for name, ids in sorted(state.deleting.items())},
         "leads": _places(state.leads),
         "epochs": _places(state.epochs),
+        "rules": sorted(rule.line for rule in state.rules.values()),
     }
     return repr(parts)
 

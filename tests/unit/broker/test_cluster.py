@@ -6,9 +6,11 @@ import pytest
 
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import FILE_NAME, StoredTopic
-from horolog.broker.cluster_state import PRODUCER_ID_BLOCK_SIZE, Lead, LeadsChanged
+from horolog.broker.cluster_state import PRODUCER_ID_BLOCK_SIZE, Lead, LeadsChanged, RulesChanged
+from horolog.broker.log.manager import DataFolderError
 from horolog.broker.log.partition import SERVING
 from horolog.broker.new_topics import MAX_PARTITIONS_PER_REQUEST, NewPartitions, NewTopic
+from horolog.broker.stored_rules import StoredRule
 from horolog.broker.topic_names import KRAFT_METADATA
 from horolog.broker.topic_settings import SETTINGS_UNKNOWN
 from horolog.protocol.errors import ErrorCode
@@ -325,6 +327,48 @@ class TestConfiguring:
         cluster = machine.start()
         a, b = (cluster.create_topic(name, overrides={"segment.ms": "5", "retention.ms": "7"}) for name in "ab")
         assert a.config is b.config
+
+
+BOB, LIST = StoredRule("user", "bob", {"salt": "c2FsdA"}), StoredRule("acl", "a", {"host": "*"})
+
+
+class TestRules:
+    def test_a_change_is_durable_and_told(self, machine):
+        cluster, told = machine.start(), []
+        cluster.rule_watchers.append(told.append)
+        at_once(cluster.change_rules, lambda rules: RulesChanged((BOB, LIST)) if not rules else None)
+        assert told == [{BOB.id: BOB, LIST.id: LIST}]
+        assert cluster.rules("user") == {"bob": BOB}
+        again = machine.start()
+        assert again.state.rules == told[0]
+        at_once(again.change_rules, lambda _: RulesChanged(removed=frozenset([BOB.id])))
+        assert (again.rules("user"), again.rules("acl")) == ({}, {"a": LIST})
+        assert machine.start().rules("user") == {}
+
+    def test_a_refusal_and_a_failed_write_change_nothing(self, machine):
+        cluster, told = machine.start(), []
+        cluster.rule_watchers.append(told.append)
+        refusal = ClusterError(ErrorCode.INVALID_REQUEST, "no")
+        with pytest.raises(ClusterError, match="no"):
+            at_once(cluster.change_rules, lambda _: refusal)
+        machine.storage.fail("sync", FILE_NAME)
+        with pytest.raises(ClusterError) as caught:
+            at_once(cluster.change_rules, lambda _: RulesChanged((BOB,)))
+        assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert (told, cluster.state.rules) == ([], {})
+
+    def test_no_start_goes_on_without_rules_that_were_there_unless_told_to(self, machine):
+        cluster = machine.start()
+        at_once(cluster.change_rules, lambda _: RulesChanged((BOB, LIST)))
+        path = f"/data/{FILE_NAME}"
+        machine.storage.write_atomically(path, machine.storage.read_all(path).replace(b"c2FsdA", b"c2FsdB"))
+        for _ in range(2):
+            with pytest.raises(DataFolderError, match=r"horolog\.lost\.rules\.accept"):
+                machine.start()
+        usual, machine.settings = machine.settings, Machine(horolog_lost_rules_accept="true").settings
+        assert list(machine.start().state.rules) == [LIST.id]
+        machine.settings = usual
+        assert list(machine.start().state.rules) == [LIST.id]
 
 
 class TestAdopting:

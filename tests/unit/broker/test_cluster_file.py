@@ -16,6 +16,7 @@ from horolog.broker.cluster_file import (
 )
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
+from horolog.broker.stored_rules import StoredRule
 from horolog.protocol.uuids import parse_uuid, show_uuid
 
 PATH = f"/data/{FILE_NAME}"
@@ -62,6 +63,39 @@ def test_leads_are_kept_where_partitions_were_moved(file):
     assert file.number == 1
     save(file)
     assert file.load().leads == {}
+
+
+RULES = [StoredRule("user", "SCRAM-SHA-256/bob", {"salt": "c2FsdA"}), StoredRule("acl", "a", {"host": "*"})]
+
+
+def test_rules_have_their_lines_and_a_version_that_older_releases_refuse(storage, file):
+    save(file)
+    assert b'"version": 1,' in storage.read_all(PATH)
+    file.save(TOPICS, {}, 0, {}, rules=RULES)
+    assert b'"version": 2,' in storage.read_all(PATH)
+    stored = file.load()
+    assert stored.rules == {rule.id: rule for rule in RULES}
+    assert [rule.line for rule in stored.rules.values()] == [rule.line for rule in RULES]
+    assert (list(stored.topics.values()), stored.lost_rules, stored.damages) == (TOPICS, 0, [])
+
+
+def test_a_rule_that_cannot_be_read_is_counted_until_somebody_accepts_that(storage, file):
+    file.save(TOPICS, {}, 0, {}, rules=RULES)
+    storage.write_atomically(PATH, storage.read_all(PATH).replace(b"c2FsdA", b"c2FsdB"))
+    stored = file.load()
+    assert (list(stored.rules), stored.lost_rules) == ([RULES[1].id], 1)
+    assert "1 of 2 rules are readable" in stored.damages
+    file.save(TOPICS, {}, 0, {}, rules=stored.rules.values(), lost_rules=stored.lost_rules)
+    assert (file.load().lost_rules, file.load().damages) == (1, [])
+    file.save(TOPICS, {}, 0, {}, lost_rules=1)
+    assert file.load().lost_rules == 1
+
+
+@pytest.mark.parametrize("kept", [RULES, []])
+def test_without_the_head_nobody_knows_of_lost_rules_unless_there_are_others(storage, file, kept):
+    file.save(TOPICS, {}, 0, {}, rules=kept)
+    data = storage.read_all(PATH)
+    assert parse(data[data.index(b"\n") + 1 :]).lost_rules == bool(kept)
 
 
 def test_a_missing_file_is_no_damage(file):
@@ -132,9 +166,9 @@ def test_a_line_with_a_right_checksum_and_wrong_content_is_damage_too(storage, f
 
 
 def test_the_file_of_a_later_release_is_not_touched(storage, file):
-    line = encode_line({"version": 2, "topics": 0, "next_producer_id": 0, "broker_configs": {}, "deleting": {}})
+    line = encode_line({"version": 3, "topics": 0, "next_producer_id": 0, "broker_configs": {}, "deleting": {}})
     storage.write_atomically(PATH, line.encode())
-    with pytest.raises(NewerClusterFile, match="version 2"):
+    with pytest.raises(NewerClusterFile, match="version 3"):
         file.load()
 
 

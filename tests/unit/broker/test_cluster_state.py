@@ -22,6 +22,8 @@ from horolog.broker.cluster_state import (
     Open,
     PartitionsAdded,
     ProducerIdsReserved,
+    RulesChanged,
+    TakeRules,
     TopicConfigsChanged,
     TopicsCreated,
     TopicsDeleted,
@@ -29,6 +31,7 @@ from horolog.broker.cluster_state import (
     TopicsWithdrawn,
     transitions,
 )
+from horolog.broker.stored_rules import StoredRule
 from horolog.broker.topic_names import collision_key
 
 ME, OTHER = 1, 2
@@ -98,6 +101,16 @@ def test_settings_of_topics_and_brokers():
     assert steps(CREATED, TopicConfigsChanged(changed)) == [Configure("t", {"retention.ms": "5"})]
     assert '"retention.ms": "5"' in after(TopicConfigsChanged(changed), state=CREATED).topics["t"].line
     assert steps(CREATED, BrokerConfigsChanged("", {"a": "b"})) == [ConfigureBrokers({"": {"a": "b"}})]
+
+
+def test_rules_are_put_replaced_and_removed():
+    first, other = StoredRule("acl", "a", {"host": "*"}), StoredRule("acl", "a", {"host": "::1"})
+    bob = StoredRule("user", "bob", {})
+    state = after(RulesChanged((first, bob)))
+    assert state.rules == {("acl", "a"): first, ("user", "bob"): bob}
+    left = after(RulesChanged((other,), frozenset([bob.id, ("user", "nobody")])), state=state)
+    assert left.rules == {("acl", "a"): other}
+    assert steps(state, RulesChanged((other,), frozenset([bob.id]))) == [TakeRules(left.rules)]
 
 
 def test_producer_ids_are_never_reserved_twice():

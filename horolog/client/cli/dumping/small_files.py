@@ -130,7 +130,9 @@ def _journal(data: bytes, _: int) -> Iterator[Item]:
 
 
 def _cluster(data: bytes, _: int) -> Iterator[Item]:
+    """Users are named only: what proves that it is them is a secret."""
     from horolog.broker import cluster_file
+    from horolog.broker.stored_rules import USER
 
     try:
         stored = cluster_file.parse(data)
@@ -152,6 +154,8 @@ def _cluster(data: bytes, _: int) -> Iterator[Item]:
             "partitions": topic.partition_count,
             "configs": configs,
         }
+    for rule in stored.rules.values():
+        yield {"type": "entry", "rule": rule.kind, "key": rule.key, **({} if rule.kind == USER else rule.content)}
     for damage in stored.damages:
         yield {"type": "problem", "problem": damage}
 

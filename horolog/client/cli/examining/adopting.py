@@ -127,7 +127,15 @@ def carry_out(data_dirs: Sequence[str], given: Mapping[str, Given], settings: Se
         next_id = next_producer_id_of(stored, random_topic_id, has_topics=bool(taken.topics))
         file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
         file.load()  # the file written now is newer than this
-        file.save(taken.topics.values(), taken.broker_configs, next_id, stored.deleting, stored.leads)
+        file.save(
+            taken.topics.values(),
+            taken.broker_configs,
+            next_id,
+            stored.deleting,
+            stored.leads,
+            rules=stored.rules.values(),
+            lost_rules=stored.lost_rules,
+        )
         if taken.is_news and taken.kraft is not None:
             for data_dir in data_dirs:
                 adopted_file.save(storage, data_dir, taken.kraft, taken.written)

@@ -15,12 +15,14 @@ from horolog.broker.cluster_state import (
     LeadsChanged,
     PartitionsAdded,
     ProducerIdsReserved,
+    RulesChanged,
     TopicConfigsChanged,
     TopicsCreated,
     TopicsDeleted,
     TopicsFound,
     TopicsWithdrawn,
 )
+from horolog.broker.stored_rules import StoredRule
 from horolog.broker.workers.entry_lines import (
     Head,
     Illegible,
@@ -46,6 +48,7 @@ ENTRIES = [
     FoldersRemoved(frozenset([("t", ID), ("u", bytes(16))])),
     TopicConfigsChanged({"t": {"a": "b"}, "u": {}}),
     BrokerConfigsChanged("", {"log.retention.ms": "5"}),
+    RulesChanged((StoredRule("acl", "ü", {"host": "*"}),), frozenset([("user", "a"), ("acl", "b")])),
     ProducerIdsReserved(7000),
     LeadsChanged((((ID, 0), Lead(2, 5)), ((ID, 1), Lead(1, 6)), ((bytes(16), 0), Lead(3, 1)))),
     EpochsTold((((ID, 2), 4),)),
@@ -77,6 +80,12 @@ def test_damage_is_seen(entry):
 def test_an_entry_of_an_unknown_kind_is_none():
     with pytest.raises(KeyError):
         decode_entry(encode_line({"number": 1, "kind": "Guessed"}).encode()[:-1])
+
+
+def test_a_damaged_entry_may_have_been_about_rules():
+    rules = {rule.id: rule for rule in (StoredRule("acl", "a", {}),)}
+    assert ClusterState(rules=rules).apply(Illegible()).lost_rules == 1
+    assert ClusterState().apply(Illegible()).lost_rules == 0
 
 
 def test_the_head_says_where_the_journal_goes_on_from_and_whose_it_is():

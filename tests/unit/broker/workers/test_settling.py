@@ -6,13 +6,14 @@ import pytest
 
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_file import ClusterFile
-from horolog.broker.cluster_state import Lead, LeadsChanged
+from horolog.broker.cluster_state import Lead, LeadsChanged, RulesChanged
 from horolog.broker.log.files import checkpoints, log_starts
-from horolog.broker.log.manager import LogManager
+from horolog.broker.log.manager import DataFolderError, LogManager
 from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.new_topics import NewTopic
+from horolog.broker.stored_rules import StoredRule
 from horolog.broker.workers import file_journal, settling, worker_checkpoints
 from horolog.broker.workers.entry_lines import Head, encode_entry
 from tests.support.at_once import at_once, delete_topic
@@ -244,6 +245,32 @@ class TestJournals:
         alone = Alone(crew)
         assert alone.cluster.state.leads == {}
         assert len(alone.cluster.topics["b"].led_here) == 1
+
+    def test_rules_are_those_of_all_and_go_on_with_a_broker_alone(self, crew):
+        filled(crew)
+        rule = StoredRule("acl", "a", {"host": "*"})
+        at_once(crew.clusters[2].change_rules, lambda _: RulesChanged((rule,)))
+        assert [cluster.rules("acl") for cluster in crew.clusters.values()] == [{"a": rule}] * 2
+        crew.kill()
+        crew.start()
+        assert [cluster.rules("acl") for cluster in crew.clusters.values()] == [{"a": rule}] * 2
+        crew.stop()
+        assert crew.merge()
+        assert Alone(crew).cluster.rules("acl") == {"a": rule}
+
+    def test_a_rule_that_is_lost_before_a_merge_is_missed_after_it(self, crew):
+        filled(crew)
+        at_once(crew.clusters[1].change_rules, lambda _: RulesChanged((StoredRule("acl", "a", {}),)))
+        crew.stop()
+        assert crew.merge()
+        crew.start()
+        at_once(crew.clusters[1].create_topics, [NewTopic("c", 1)])
+        crew.kill()
+        path = "/data/horolog-cluster"
+        crew.storage.write_atomically(path, crew.storage.read_all(path).replace(b'"acl"', b'"acL"'))
+        crew.merge()
+        with pytest.raises(DataFolderError, match="cannot be read"):
+            Alone(crew)
 
     def test_a_journal_that_is_in_the_file_already_counts_no_more(self, crew):
         filled(crew)
