@@ -8,7 +8,6 @@ back to those. Unlike Kafka 0.10, a host that is advertised without a port gets 
 import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import Settings
@@ -150,25 +149,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-class Opened(Protocol):
-    """An address that is listened on, or will be."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def host(self) -> str: ...
-    @property
-    def port(self) -> int: ...
-
-
-def open_to_others(listeners: Iterable[Opened]) -> str | None:
-    """The warning where others than this machine reach a listener, for nobody is asked who he is."""
-    reached = [f"{one.name} {one.host or '*'}:{one.port}" for one in listeners if not is_loopback(one.host)]
-    if not reached:
-        return None
-    return f"whoever reaches {', '.join(reached)} may read, change and delete everything: there is no authentication"
 
 
 def is_wildcard(host: str) -> bool:

@@ -22,11 +22,9 @@ _KINDS: Final = (
 )
 _ASKS_NOTHING: Final = {
     "allow.everyone.if.no.acl.found": {"true"},
-    "connections.max.reauth.ms": {"0"},
     "quota.consumer.default": {str(2**63 - 1)},
     "quota.producer.default": {str(2**63 - 1)},
     "security.inter.broker.protocol": {"PLAINTEXT"},
-    "ssl.client.auth": {"none"},
     "ssl.endpoint.identification.algorithm": {"https", "HTTPS"},  # what this side asks of others
 }
 

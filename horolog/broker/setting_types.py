@@ -91,6 +91,8 @@ class Spec:
     nullable: bool = False
     also: int | None = None  # one more number that is allowed, outside the range: -1 for "none"
     check: Callable[[str], str | None] | None = None  # the fault of the text, if it has one
+    per_listener: bool = False  # it may be given for one listener: broker.listener_keys
+    per_mechanism: bool = False  # and for one SASL mechanism of a listener
 
     def parse(self, text: str) -> Value:
         """The value that a text stands for; raises SettingsError."""
@@ -105,7 +107,8 @@ class Spec:
         return value
 
     def refuse(self, text: str, reason: str) -> NoReturn:
-        raise SettingsError(self.name, text, reason)
+        """A password is not shown, not even one that is refused."""
+        raise SettingsError(self.name, None if self.type is ConfigType.PASSWORD else text, reason)
 
     def allowed(self) -> str:
         """The allowed values, in words."""
@@ -229,6 +232,11 @@ def real(default: float, sentence: str, **more: Any) -> Any:
 
 def string(default: str | None, sentence: str, **more: Any) -> Any:
     return _row(ConfigType.STRING, default, sentence, more)
+
+
+def password(sentence: str, **more: Any) -> Any:
+    """What nobody is shown: neither DescribeConfigs nor the log has it."""
+    return _row(ConfigType.PASSWORD, None, sentence, {"nullable": True, **more})
 
 
 def words(default: tuple[str, ...], sentence: str, **more: Any) -> Any:

@@ -2,13 +2,16 @@
 
 The class body of `Settings` is the table: the attribute `log_segment_bytes` is the key `log.segment.bytes`. Reading, checks,
 defaults, DescribeConfigs, `explain` and `config/server.properties` all come from it. Keys of our own begin with `horolog.`.
+The rows about security are in `broker.security_settings`.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
+from horolog.broker import listener_keys
 from horolog.broker.first_topics import wrong_with_topics
+from horolog.broker.security_settings import SecuritySettings
 from horolog.broker.setting_types import (
     INT32_MAX,
     INT64_MAX,
@@ -44,7 +47,7 @@ def _wrong_log_level(text: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Layers:
     """The texts that were given, by where they were given; other keys have their defaults."""
 
@@ -61,7 +64,7 @@ class Layers:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Settings:
+class Settings(SecuritySettings):
     # Who and where
     node_id: int = integer(1, "The number of this broker in its cluster; broker.id means the same.", low=0)
     broker_id: int = integer(1, "The older name of node.id.", low=-1)
@@ -449,14 +452,28 @@ class Settings:
 
     def __repr__(self) -> str:
         given = ", ".join(
-            f"{key}={value.value}" for key, value in ((k, self.entry(k)) for k in SPECS) if not value.is_default
+            f"{key}={value.value}"
+            for key, value in ((one.name, one) for one in self.describe())
+            if not value.is_default
         )
         return f"Settings({given})"
 
     def value(self, key: str) -> Value:
-        """The value of a key of the table."""
+        """The value of a key of the table, or of one for a listener, which has the table's value until it is given one."""
+        if key not in SPECS:
+            text = next((layer[key] for _, layer in self.layers.by_rank() if key in layer), None)
+            return self.value(listener_keys.plain(key)) if text is None else spec_of(key).parse(text)
         value: Value = getattr(self, key.replace(".", "_"))
         return value
+
+    def of_listener(self, listener: str, key: str, mechanism: str = "") -> Value:
+        """The value of a key for one listener, and one SASL mechanism of it."""
+        names = listener_keys.names(listener, key, mechanism)
+        return self.value(next((name for name in names if self.is_set(name)), key))
+
+    def listener_keys(self) -> tuple[str, ...]:
+        """The keys for one listener that were given."""
+        return tuple(dict.fromkeys(key for _, layer in self.layers.by_rank() for key in layer if key not in SPECS))
 
     def is_set(self, key: str) -> bool:
         """Whether someone gave this key a value, be it the default's."""
@@ -468,7 +485,7 @@ class Settings:
 
     def synonyms(self, key: str) -> tuple[Synonym, ...]:
         """Every value that this key could have, the one that counts first."""
-        spec = SPECS[key]
+        spec = spec_of(key)
         given = [Synonym(key, layer[key], source) for source, layer in self.layers.by_rank() if key in layer]
         if spec.default is not None:
             given.append(Synonym(key, render(spec.default), ConfigSource.DEFAULT))
@@ -476,7 +493,7 @@ class Settings:
 
     def entry(self, key: str) -> ConfigEntry:
         """One key as DescribeConfigs answers it."""
-        spec = SPECS[key]
+        spec = spec_of(key)
         sensitive = spec.type is ConfigType.PASSWORD
         value = self.value(key)
         return ConfigEntry(
@@ -492,7 +509,8 @@ class Settings:
 
     def describe(self, keys: Iterable[str] | None = None) -> list[ConfigEntry]:
         """The keys asked for, or all; a key nobody knows is left out, as Kafka does."""
-        return [self.entry(key) for key in (SPECS if keys is None else keys) if key in SPECS]
+        every = (*SPECS, *self.listener_keys())
+        return [self.entry(key) for key in (every if keys is None else keys) if listener_keys.find(key, SPECS)]
 
     def explain(self, key: str) -> str:
         """A few lines for people: what the key is for, what it may be, what it is and why."""
@@ -520,8 +538,9 @@ class Settings:
     def with_dynamic(self, cluster: Mapping[str, str], broker: Mapping[str, str]) -> "Settings":
         """These settings with other values changed while running; raises SettingsError for a key that may not change."""
         for key, text in (*cluster.items(), *broker.items()):
-            if not spec_of(key).dynamic:
-                raise SettingsError(key, text, "is read at the start only and may not change while running")
+            spec = spec_of(key)
+            if not spec.dynamic:
+                spec.refuse(text, "is read at the start only and may not change while running")
         return from_layers(Layers(self.layers.static, dict(cluster), dict(broker)))
 
 
@@ -545,7 +564,8 @@ def magic_of_release(text: str) -> int | None:
 
 def _table() -> dict[str, Spec]:
     specs = {}
-    for each in fields(Settings):
+    security = {each.name for each in fields(SecuritySettings)}
+    for each in sorted(fields(Settings), key=lambda one: one.name in security):
         if each.name != "layers":
             kind, default, sentence, more = each.metadata["row"]
             key = each.name.replace("_", ".")
@@ -558,7 +578,7 @@ SPECS: dict[str, Spec] = _table()
 
 def spec_of(key: str) -> Spec:
     """The row of a key; raises SettingsError with the nearest known name."""
-    spec = SPECS.get(key)
+    spec = listener_keys.find(key, SPECS)
     if spec is None:
         near = nearest(key, SPECS)
         raise SettingsError(key, None, "is not a known setting" + (f"; did you mean {near}?" if near else ""))
@@ -570,7 +590,8 @@ def from_layers(layers: Layers) -> Settings:
     given: dict[str, str] = {}
     for _, layer in reversed(layers.by_rank()):
         given.update(layer)
-    values = {key.replace(".", "_"): spec_of(key).parse(text) for key, text in given.items()}
+    parsed = {key: spec_of(key).parse(text) for key, text in given.items()}
+    values = {key.replace(".", "_"): value for key, value in parsed.items() if key in SPECS}
     values.update(_one_number(given, values))
     return replace(Settings(layers=layers), **values)  # type: ignore[arg-type]
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from horolog.broker import properties_file, protection
-from horolog.broker.setting_types import SettingsError, Spec, nearest
+from horolog.broker import listener_keys, properties_file, protection
+from horolog.broker.setting_types import SettingsError, Spec, nearest, render
 
 # The environment variables of Kafka's scripts and images, and those that container platforms set for a service named kafka.
 _NOT_SETTINGS = re.compile(
@@ -32,10 +32,12 @@ def gather(
     variables, strangers = from_environment(environ, specs)
     for given in (read_file(file) if file is not None else {}, variables, flags):
         for key, value in given.items():
-            if key in specs:
-                found[key] = value
-            elif (asked := protection.asked_by(key, value)) is not None:
+            spec = listener_keys.find(key, specs)
+            is_default = spec is not None and value.strip() == render(spec.default)
+            if not is_default and (asked := protection.asked_by(key, value)) is not None:
                 raise SettingsError(key, None, protection.refusal(asked))  # the value may be a secret
+            if spec is not None:
+                found[key] = value
             elif is_kafka_key(key):
                 unused[key] = None
             else:

@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Iterable, Iterator
 
-from horolog.broker.listeners import controller_listeners, listen_addresses, open_to_others, warnings_about_old_names
+from horolog.broker.listeners import controller_listeners, listen_addresses, warnings_about_old_names
+from horolog.broker.security.listener_protection import open_to_others
 from horolog.broker.settings import Settings
 
 
@@ -13,6 +14,6 @@ def notes(settings: Settings, warnings: Iterable[str]) -> Iterator[tuple[int, st
         yield logging.WARNING, warning
     for listener in controller_listeners(settings):
         yield logging.INFO, f"listener {listener} is not opened: there is no controller here"
-    openness = open_to_others(listen_addresses(settings))
+    openness = open_to_others(settings, listen_addresses(settings))
     if openness is not None:
         yield logging.WARNING, openness

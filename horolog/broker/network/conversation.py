@@ -75,6 +75,10 @@ class Handshake(Protocol):
     def serve(self, frame: memoryview, conversation: Conversation) -> RequestContext: ...
 
 
+HandshakeFactory = Callable[[], Handshake]
+"""Makes the handshake of a new connection; a listener without one asks nobody who he is."""
+
+
 class HandshakeRefused(ProtocolError):
     """The peer may not come in; `answer` tells it why before the connection ends."""
 

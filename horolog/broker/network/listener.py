@@ -13,6 +13,7 @@ from horolog.broker.network.transport import SocketTransport
 
 if TYPE_CHECKING:
     from horolog.broker.clock import Clock
+    from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.network.dispatch import Dispatcher
     from horolog.broker.network.limits import ConnectionLimits
 
@@ -34,7 +35,15 @@ class Listener:
     """One bound address and the connections that came in through it."""
 
     def __init__(
-        self, name: str, host: str, port: int, dispatcher: Dispatcher, clock: Clock, limits: ConnectionLimits
+        self,
+        name: str,
+        host: str,
+        port: int,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        limits: ConnectionLimits,
+        *,
+        new_handshake: HandshakeFactory | None = None,
     ) -> None:
         self.name = name
         self.host = host
@@ -42,6 +51,7 @@ class Listener:
         self._dispatcher = dispatcher
         self._clock = clock
         self._limits = limits
+        self._new_handshake = new_handshake
         self._server: asyncio.Server | None = None
         self._is_stopping = False
         self._connections: dict[SocketTransport, float] = {}  # when each was last seen active, in seconds
@@ -74,9 +84,11 @@ class Listener:
 
     def _connect(self) -> SocketTransport:
         """Turns are measured by the machine's clock, whatever clock the broker goes by."""
-        return SocketTransport(
-            self, Conversation(self._dispatcher.dispatch, self._limits, _MACHINE.monotonic, listener=self.name)
+        handshake = None if self._new_handshake is None else self._new_handshake()
+        conversation = Conversation(
+            self._dispatcher.dispatch, self._limits, _MACHINE.monotonic, listener=self.name, handshake=handshake
         )
+        return SocketTransport(self, conversation)
 
     async def stop_accepting(self) -> None:
         self._is_stopping = True

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 from horolog.broker.adoption.report import UNKNOWN_MEANS
-from horolog.broker.listeners import open_to_others
 from horolog.broker.observability.phase import Phase
 from horolog.broker.observability.watched import Watched
+from horolog.broker.security.listener_protection import open_to_others
 
 MAX_NAMED_PARTITIONS = 100  # in one answer; the rest is counted
 
@@ -26,7 +26,7 @@ def readiness(broker: Watched) -> Readiness:
         return Readiness(False, broker.phase.value, [f"the broker is {broker.phase.value}"])
     reasons: list[str] = []
     warnings = ["nothing is written (horolog.read.only)"] if broker.settings.horolog_read_only else []
-    openness = open_to_others(broker.listeners)
+    openness = open_to_others(broker.settings, broker.listeners)
     if openness is not None:
         warnings.append(openness)
     loading = len(broker.groups.registry.loading)

@@ -10,6 +10,7 @@ from horolog.broker.network.listener import Listener
 if TYPE_CHECKING:
     from horolog.broker.clock import Clock
     from horolog.broker.listeners import Address
+    from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.network.dispatch import Dispatcher
     from horolog.broker.network.limits import ConnectionLimits
     from horolog.broker.workers.worker_context import WorkerContext
@@ -25,8 +26,11 @@ class SharedListener(Listener):
         dispatcher: Dispatcher,
         clock: Clock,
         limits: ConnectionLimits,
+        *,
+        new_handshake: HandshakeFactory | None = None,
     ) -> None:
-        super().__init__(address.name, address.host, worker.own_ports[address.name], dispatcher, clock, limits)
+        own_port = worker.own_ports[address.name]
+        super().__init__(address.name, address.host, own_port, dispatcher, clock, limits, new_handshake=new_handshake)
         self._shared_port = worker.shared_ports[address.name]
         self._shared: asyncio.Server | None = None
 

@@ -6,7 +6,6 @@ from horolog.broker.listeners import (
     Address,
     advertised_addresses,
     listen_addresses,
-    open_to_others,
     warnings_about_old_names,
 )
 from horolog.broker.setting_types import SettingsError
@@ -155,24 +154,3 @@ def test_a_port_of_a_container_platform_is_none():
     assert listen_addresses(load(None, environ | {"KAFKA_PORT": "9093"}, {})[0])[0].port == 9093
     with pytest.raises(SettingsError, match="port"):
         load(None, {"KAFKA_PORT": "http"}, {})
-
-
-@pytest.mark.parametrize(
-    ("listeners", "reached"),
-    [
-        ("PLAINTEXT://127.0.0.1:9092", None),
-        ("PLAINTEXT://localhost:9092,PLAINTEXT://[::1]:9093", None),
-        ("PLAINTEXT://127.8.0.1:9092", None),
-        ("PLAINTEXT://0.0.0.0:9092", "PLAINTEXT 0.0.0.0:9092"),
-        ("PLAINTEXT://:9092", "PLAINTEXT *:9092"),
-        ("INSIDE://127.0.0.1:1,OUTSIDE://[::]:2,THIRD://broker.example:3", "OUTSIDE :::2, THIRD broker.example:3"),
-        ("PLAINTEXT://10.0.0.1:9092", "PLAINTEXT 10.0.0.1:9092"),
-    ],
-)
-def test_listeners_that_others_reach_are_told_of(listeners, reached):
-    names = {one.partition(":")[0] for one in listeners.split(",")}
-    protocols = ",".join(f"{name}:PLAINTEXT" for name in names)
-    given = listeners.replace("PLAINTEXT://[", "SECOND://[")
-    flags = {"listeners": given, "listener.security.protocol.map": f"{protocols},SECOND:PLAINTEXT"}
-    told = open_to_others(listen_addresses(load(None, {}, flags)[0]))
-    assert (told and told.removeprefix("whoever reaches ").partition(" may read")[0]) == reached

@@ -25,10 +25,8 @@ ASKING = [
 ]
 NOT_ASKING = [
     ("authorizer.class.name", ""),
-    ("ssl.client.auth", "none"),
     ("ssl.endpoint.identification.algorithm", ""),
     ("security.inter.broker.protocol", " PLAINTEXT "),
-    ("connections.max.reauth.ms", "0"),
     ("quota.consumer.default", "9223372036854775807"),
     ("zookeeper.ssl.client.enable", "true"),
     ("password.encoder.secret", "secret"),
@@ -51,6 +49,13 @@ def test_a_broker_that_is_to_be_closed_does_not_start_open(key, value, protectio
 def test_what_asks_for_nothing_is_passed_over(key, value):
     assert asked_by(key, value) is None
     assert len(load(None, {}, {key: value})[1]) == 1
+
+
+@pytest.mark.parametrize("key", ["ssl.client.auth", "listener.name.outside.ssl.client.auth"])
+def test_a_default_asks_for_nothing(key):
+    assert load(None, {}, {key: "none"})[1] == []
+    with pytest.raises(SettingsError, match="asks for encryption"):
+        load(None, {}, {key: "required"})
 
 
 def test_no_secret_is_shown():

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from horolog.broker.clock import ManualClock
+from horolog.broker.network.conversation import Conversation, HandshakeFactory
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.network.listener import Listener
+from horolog.broker.principal import Principal
 from tests.support.conversations import Service, finish, framed, limits
 
 SOON_S = 5.0
@@ -22,13 +24,15 @@ SOON_S = 5.0
 class Place:
     """A listener that is open, and what it serves with."""
 
-    def __init__(self, shared: ConnectionLimits) -> None:
+    def __init__(self, shared: ConnectionLimits, new_handshake: HandshakeFactory | None = None) -> None:
         self.service = Service()
         self.clock = ManualClock()
         self._writers: list[asyncio.StreamWriter] = []
         self.limits = shared
         dispatcher: Any = SimpleNamespace(dispatch=self.service.serve)
-        self.listener = Listener("PLAINTEXT", "127.0.0.1", 0, dispatcher, self.clock, shared)
+        self.listener = Listener(
+            "PLAINTEXT", "127.0.0.1", 0, dispatcher, self.clock, shared, new_handshake=new_handshake
+        )
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.listener.port)
@@ -43,8 +47,8 @@ class Place:
 
 
 @contextlib.asynccontextmanager
-async def opened(**chosen: Any) -> AsyncIterator[Place]:
-    place = Place(limits(**chosen))
+async def opened(*, new_handshake: HandshakeFactory | None = None, **chosen: Any) -> AsyncIterator[Place]:
+    place = Place(limits(**chosen), new_handshake)
     await place.listener.start()
     try:
         yield place
@@ -79,6 +83,36 @@ async def test_a_peer_is_answered_and_counted_until_it_leaves() -> None:
         writer.close()
         await until(lambda: not place.listener.connection_count)
         assert place.limits.admission.count == 0
+
+
+class Password:
+    """A handshake in which one word is the right one."""
+
+    max_unfinished_bytes = 100
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def serve(self, frame: memoryview, conversation: Conversation) -> Any:
+        if bytes(frame) == b"open":
+            conversation.serve_as(Principal("User", "alice"))
+        return self._service.serve(frame, conversation)
+
+
+async def test_every_connection_has_a_handshake_of_its_own() -> None:
+    made: list[Password] = []
+
+    def new_handshake() -> Password:
+        made.append(Password(place.service))
+        return made[-1]
+
+    async with opened(new_handshake=new_handshake) as place:
+        for _ in range(2):
+            reader, writer = await place.connect()
+            writer.write(framed(b"open") + framed(b"hello"))
+            assert await reader.readexactly(9) == b"openhello"
+        await place.connect()
+        await until(lambda: len(made) == 3)
 
 
 async def test_who_is_one_too_many_is_sent_away() -> None:

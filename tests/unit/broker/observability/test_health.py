@@ -2,11 +2,12 @@
 
 import pytest
 
-from horolog.broker.listeners import Address, open_to_others
+from horolog.broker.listeners import Address
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.observability import health
 from horolog.broker.observability.health import readiness
 from horolog.broker.observability.phase import Phase
+from horolog.broker.security.listener_protection import open_to_others
 from tests.support.memory_broker import MemoryBroker
 
 
@@ -56,7 +57,9 @@ async def test_a_broker_that_others_reach_says_that_it_is_open(monkeypatch):
     async with MemoryBroker() as memory:
         with monkeypatch.context() as patch:
             patch.setattr(memory.broker, "listeners", [Address("OUTSIDE", "PLAINTEXT", "0.0.0.0", 9092)])
-            assert readiness(memory.broker).warnings == [open_to_others(memory.broker.listeners)]
+            assert readiness(memory.broker).warnings == [
+                open_to_others(memory.broker.settings, memory.broker.listeners)
+            ]
 
 
 async def test_a_topic_whose_settings_are_not_known_is_a_warning():

@@ -1,0 +1,1 @@
+"""Who may come in: what a listener asks of its peers, and how that is checked."""

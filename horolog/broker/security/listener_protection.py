@@ -1,0 +1,150 @@
+"""What each listener asks of its peers, read out of the settings: TLS, SASL, both or neither."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from horolog.broker.listener_keys import names
+from horolog.broker.listeners import Address, is_loopback, listen_addresses
+from horolog.broker.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Where certificates are: in a file, or as PEM text in the settings themselves. Truststores have no key."""
+
+    type: str
+    location: str | None
+    password: str | None = field(repr=False)
+    certificates: str | None = field(repr=False)
+    key: str | None = field(default=None, repr=False)
+    key_password: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSettings:
+    """How TLS is spoken."""
+
+    keystore: StoreSettings
+    truststore: StoreSettings
+    client_auth: str
+    """none, requested or required."""
+    enabled_protocols: tuple[str, ...]
+    cipher_suites: tuple[str, ...]
+    principal_mapping_rules: str
+
+
+@dataclass(frozen=True, slots=True)
+class MechanismSettings:
+    """What one SASL mechanism of a listener is told."""
+
+    jaas_config: str | None = field(repr=False)
+    max_reauth_ms: int
+    max_receive_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaslSettings:
+    """By which mechanisms peers may authenticate."""
+
+    enabled_mechanisms: tuple[str, ...]
+    mechanisms: Mapping[str, MechanismSettings]
+    """By name, as it is enabled."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerProtection:
+    """What a listener asks; neither means that everybody comes in as ANONYMOUS."""
+
+    name: str
+    tls: TlsSettings | None
+    sasl: SaslSettings | None
+
+    @property
+    def asks_who(self) -> bool:
+        """Whether nobody comes in without saying who he is, and showing it."""
+        return self.sasl is not None or (self.tls is not None and self.tls.client_auth == "required")
+
+
+def of(settings: Settings, address: Address) -> ListenerProtection:
+    """The protection of the listener at an address."""
+    protocol = address.protocol
+    return ListenerProtection(
+        address.name,
+        _tls(settings, address) if protocol in {"SSL", "SASL_SSL"} else None,
+        _sasl(settings, address.name) if protocol in {"SASL_PLAINTEXT", "SASL_SSL"} else None,
+    )
+
+
+class Opened(Protocol):
+    """An address that is listened on, or will be."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+
+
+def open_to_others(settings: Settings, listeners: Iterable[Opened]) -> str | None:
+    """The warning where others than this machine reach a listener at which nobody is asked who he is."""
+    closed = {address.name for address in listen_addresses(settings) if of(settings, address).asks_who}
+    reached = [
+        f"{one.name} {one.host or '*'}:{one.port}"
+        for one in listeners
+        if one.name not in closed and not is_loopback(one.host)
+    ]
+    if not reached:
+        return None
+    return f"whoever reaches {', '.join(reached)} may read, change and delete everything: there is no authentication"
+
+
+def _tls(settings: Settings, address: Address) -> TlsSettings:
+    def value(key: str) -> Any:
+        return settings.of_listener(address.name, key)
+
+    return TlsSettings(
+        keystore=StoreSettings(
+            value("ssl.keystore.type"),
+            value("ssl.keystore.location"),
+            value("ssl.keystore.password"),
+            value("ssl.keystore.certificate.chain"),
+            value("ssl.keystore.key"),
+            value("ssl.key.password"),
+        ),
+        truststore=StoreSettings(
+            value("ssl.truststore.type"),
+            value("ssl.truststore.location"),
+            value("ssl.truststore.password"),
+            value("ssl.truststore.certificates"),
+        ),
+        client_auth=_client_auth(settings, address),
+        enabled_protocols=value("ssl.enabled.protocols"),
+        cipher_suites=value("ssl.cipher.suites"),
+        principal_mapping_rules=value("ssl.principal.mapping.rules"),
+    )
+
+
+def _client_auth(settings: Settings, address: Address) -> str:
+    """Beside SASL a certificate is asked for only by the listener's own key, as in Kafka."""
+    key = "ssl.client.auth"
+    if address.protocol == "SASL_SSL" and not settings.is_set(names(address.name, key)[0]):
+        return "none"
+    return str(settings.of_listener(address.name, key))
+
+
+def _sasl(settings: Settings, listener: str) -> SaslSettings:
+    enabled: Any = settings.of_listener(listener, "sasl.enabled.mechanisms")
+    return SaslSettings(enabled, {mechanism: _mechanism(settings, listener, mechanism) for mechanism in enabled})
+
+
+def _mechanism(settings: Settings, listener: str, mechanism: str) -> MechanismSettings:
+    def value(key: str) -> Any:
+        return settings.of_listener(listener, key, mechanism)
+
+    return MechanismSettings(
+        value("sasl.jaas.config"), value("connections.max.reauth.ms"), value("sasl.server.max.receive.size")
+    )

@@ -1,0 +1,85 @@
+"""The part of the settings table that says who may come in, with Kafka's names and defaults. `broker.settings` has the rest.
+
+A row with `per_listener` can be given for one listener as `listener.name.<name>.KEY`, one with `per_mechanism` for one SASL mechanism
+of it as well.
+"""
+
+from dataclasses import dataclass
+
+from horolog.broker.setting_types import integer, long, password, string, words
+
+TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
+STORE_TYPES = ("JKS", "PKCS12", "PEM")
+CLIENT_AUTH = ("none", "requested", "required")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SecuritySettings:
+    # TLS
+    ssl_keystore_type: str = string(
+        "JKS",
+        "The form of the broker's certificate and key; JKS reads PKCS12 files, as Java does, and no others.",
+        choices=STORE_TYPES,
+        per_listener=True,
+    )
+    ssl_keystore_location: str | None = string(
+        None, "The file with the broker's certificate chain and key.", nullable=True, per_listener=True
+    )
+    ssl_keystore_password: str | None = password("The password of that file.", per_listener=True)
+    ssl_keystore_certificate_chain: str | None = password(
+        "The certificate chain as PEM text, the broker's own first, in place of a file.", per_listener=True
+    )
+    ssl_keystore_key: str | None = password("Its private key as PEM text, in place of a file.", per_listener=True)
+    ssl_key_password: str | None = password("The password of the private key, where it has one.", per_listener=True)
+    ssl_truststore_type: str = string(
+        "JKS",
+        "The form of the authorities that sign clients' certificates.",
+        choices=STORE_TYPES,
+        per_listener=True,
+    )
+    ssl_truststore_location: str | None = string(
+        None, "The file with these authorities.", nullable=True, per_listener=True
+    )
+    ssl_truststore_password: str | None = password("The password of that file.", per_listener=True)
+    ssl_truststore_certificates: str | None = password(
+        "The authorities as PEM text, in place of a file.", per_listener=True
+    )
+    ssl_client_auth: str = string(
+        "none",
+        "Whether clients show a certificate; a SASL_SSL listener asks for one only where the key is its own.",
+        choices=CLIENT_AUTH,
+        per_listener=True,
+    )
+    ssl_protocol: str = string(
+        "TLSv1.3",
+        "The newest version that Java would use by itself; ssl.enabled.protocols decides.",
+        choices=("TLS", *TLS_VERSIONS),
+        per_listener=True,
+    )
+    ssl_enabled_protocols: tuple[str, ...] = words(
+        TLS_VERSIONS, "The versions of TLS that are spoken.", choices=TLS_VERSIONS, per_listener=True
+    )
+    ssl_cipher_suites: tuple[str, ...] = words(
+        (), "The cipher suites that are used, by Java's or OpenSSL's names; none: the library's own.", per_listener=True
+    )
+    ssl_principal_mapping_rules: str = string(
+        "DEFAULT",
+        "How the name in a client's certificate becomes its principal: RULE:PATTERN/REPLACEMENT/[LU] and DEFAULT, with commas between.",
+        per_listener=True,
+    )
+
+    # SASL
+    sasl_enabled_mechanisms: tuple[str, ...] = words(
+        ("GSSAPI",), "The mechanisms by which clients may authenticate.", per_listener=True
+    )
+    sasl_jaas_config: str | None = password(
+        "The users of a mechanism, or where they are, in Kafka's form; it is given for one mechanism of one listener.",
+        per_listener=True,
+        per_mechanism=True,
+    )
+    sasl_server_max_receive_size: int = integer(
+        512 * 1024, "The largest request of a client that has not authenticated.", per_listener=True, per_mechanism=True
+    )
+    connections_max_reauth_ms: int = long(
+        0, "Time after which a client has to authenticate anew; 0: never.", per_listener=True, per_mechanism=True
+    )
