@@ -22,7 +22,7 @@ RuleId = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class StoredRule:
-    """One rule; its content is JSON, and no part of what is shown of it, for it may be a secret."""
+    """One rule; its content is JSON, and is never shown, for it may be a secret."""
 
     kind: str
     key: str
