@@ -1,0 +1,53 @@
+"""What SASL needs at one listener, made once at the start: the mechanisms with all that they ask, bounds, and counters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from horolog.broker.clock import Clock
+from horolog.broker.metrics import Described, Kind, Metrics
+from horolog.broker.security.sasl.outcome import Mechanism
+
+AUTHENTICATIONS: Final = Described(
+    "authentications_total",
+    Kind.COUNTER,
+    "Logins by SASL, and renewals of logins, by whether they succeeded.",
+    ("listener", "mechanism", "kind", "outcome"),
+)
+ENDED_SESSIONS: Final = Described(
+    "ended_sessions_total",
+    Kind.COUNTER,
+    "Connections that were closed because they went on after their login had ended.",
+    ("listener",),
+)
+FAMILIES: Final = (AUTHENTICATIONS, ENDED_SESSIONS)
+NO_MECHANISM: Final = "(none)"
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+Later = Callable[[float, Callable[[], None]], Timer]
+"""Calls a function after so many seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaslDoor:
+    """`mechanisms` are those that are enabled, in the order in which peers are told of them."""
+
+    listener: str
+    mechanisms: Mapping[str, Callable[[], Mechanism]]
+    max_reauth_ms: Mapping[str, int]
+    max_receive_bytes: int
+    delay_ms: Callable[[], int]
+    """How long a peer that failed waits for its answer."""
+    clock: Clock
+    metrics: Metrics
+    later: Later
+
+    def count(self, mechanism: str, *, anew: bool, succeeded: bool) -> None:
+        kind, outcome = "renewal" if anew else "login", "success" if succeeded else "failure"
+        self.metrics.counter(AUTHENTICATIONS, self.listener, mechanism, kind, outcome).value += 1

@@ -1,0 +1,214 @@
+"""What one connection has said and proved of itself, step by step: which request may come next, and who the peer is.
+
+    begin -> versions told -> mechanism chosen -> known        failed: from anywhere, and for good
+                                   ^                |
+                                   +-- anew --------+          where logins end by themselves
+
+A peer that is known stays so until its login ends. It may prove itself anew by then, as the same principal and by the same mechanism.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from horolog.broker.principal import Principal
+from horolog.broker.security.sasl.door import ENDED_SESSIONS, NO_MECHANISM, SaslDoor
+from horolog.broker.security.sasl.outcome import Challenge, Done, Failed, Mechanism
+from horolog.protocol.apis import ApiKey
+
+log = logging.getLogger(__name__)
+
+LEAST_BETWEEN_RENEWALS_S: Final = 1.0
+FIRST_VERSION_WITH_HEADERS: Final = 1
+"""Of SaslHandshake: after an older one tokens follow without any request around them."""
+
+MAX_SHOWN: Final = 100
+"""Characters of a name that the log shows."""
+
+
+class Stage(Enum):
+    """How far a login is."""
+
+    BEGIN = "begin"
+    VERSIONS_TOLD = "versions told"
+    CHOSEN = "mechanism chosen"
+    KNOWN = "known"
+    FAILED = "failed"
+
+
+_MAY_COME: Final = {
+    Stage.BEGIN: (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE),
+    Stage.VERSIONS_TOLD: (ApiKey.SASL_HANDSHAKE,),
+    Stage.CHOSEN: (ApiKey.SASL_AUTHENTICATE,),
+    Stage.KNOWN: (),
+    Stage.FAILED: (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The token goes back to the peer; how long the login lasts, 0: for ever, or it is not over yet."""
+
+    token: bytes
+    lifetime_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What the peer is told, once it has waited."""
+
+    told: str
+
+
+class Login:
+    """See the module's docstring."""
+
+    __slots__ = (
+        "_anew",
+        "_began_s",
+        "_door",
+        "_ends_s",
+        "_mechanism",
+        "_name",
+        "headers",
+        "peer_host",
+        "principal",
+        "stage",
+    )
+
+    def __init__(self, door: SaslDoor, peer_host: str = "") -> None:
+        self._door = door
+        self._mechanism: Mechanism | None = None
+        self._name = ""
+        self._anew = False
+        self._began_s: float | None = None  # the newest renewal
+        self._ends_s: float | None = None
+        self.peer_host = peer_host
+        self.headers = True
+        self.principal: Principal | None = None
+        self.stage = Stage.BEGIN
+
+    def __repr__(self) -> str:
+        return f"<Login of {self.principal} at {self.peer_host}: {self.stage.value}>"
+
+    @property
+    def door(self) -> SaslDoor:
+        return self._door
+
+    @property
+    def takes_raw_tokens(self) -> bool:
+        return self.stage is Stage.CHOSEN and not self.headers
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends by itself some time."""
+        return self._ends_s is not None
+
+    def may_come(self, api_key: int) -> bool:
+        return api_key in _MAY_COME[self.stage]
+
+    def versions_told(self) -> None:
+        self.stage = Stage.VERSIONS_TOLD
+
+    # -- the way in
+
+    def choose(self, mechanism: str, version: int) -> bool:
+        """Begin with a mechanism; False where it is not enabled."""
+        self.headers = version >= FIRST_VERSION_WITH_HEADERS
+        make = self._door.mechanisms.get(mechanism)
+        if make is None:
+            self._fail(Failed(f"the mechanism {mechanism[:MAX_SHOWN]!r} is not enabled"), NO_MECHANISM)
+            return False
+        if self._anew and mechanism != self._name:
+            self._mechanism = _Never(
+                f"SASL mechanism '{mechanism}' requested by client is not supported for re-authentication"
+                f" of mechanism '{self._name}'"
+            )
+        else:
+            self._name = mechanism
+            self._mechanism = make()
+        self.stage = Stage.CHOSEN
+        return True
+
+    def prove(self, token: bytes) -> Accepted | Refused:
+        """Take the next token of the mechanism that was chosen."""
+        assert self._mechanism is not None, "no mechanism was chosen"
+        outcome = self._mechanism.step(token)
+        if isinstance(outcome, Challenge):
+            return Accepted(outcome.token)
+        self._mechanism = None
+        if isinstance(outcome, Done):
+            if not self._anew or self.principal == outcome.principal:
+                return self._succeed(outcome)
+            outcome = self._other_principal(outcome.principal)
+        return self._fail(outcome, self._name)
+
+    def _other_principal(self, now: Principal) -> Failed:
+        was = self.principal
+        assert was is not None, "it was known"
+        reason = f"Cannot change principals during re-authentication from {was.type}.{was.name}: {now.type}.{now.name}"
+        return Failed(reason, now.name, reason)
+
+    def _succeed(self, done: Done) -> Accepted:
+        self.principal = done.principal
+        self.stage = Stage.KNOWN
+        self._door.count(self._name, anew=self._anew, succeeded=True)
+        log.debug("%s at %s on %s, by %s", done.principal, self.peer_host, self._door.listener, self._name)
+        self._anew = False
+        lifetimes_ms = []
+        if done.ends_ms is not None:
+            lifetimes_ms.append(max(done.ends_ms - self._door.clock.wall_ms(), 0))
+        if self._door.max_reauth_ms.get(self._name, 0) > 0:
+            lifetimes_ms.append(self._door.max_reauth_ms[self._name])
+        if not lifetimes_ms:
+            self._ends_s = None
+            return Accepted(done.token)
+        self._ends_s = self._door.clock.monotonic() + min(lifetimes_ms) / 1000
+        return Accepted(done.token, min(lifetimes_ms))
+
+    def _fail(self, failed: Failed, mechanism: str) -> Refused:
+        self.stage = Stage.FAILED
+        self._door.count(mechanism, anew=self._anew, succeeded=False)
+        log.warning(
+            "%s on %s was not let in as %r by %s: %s",
+            self.peer_host or "a client",
+            self._door.listener,
+            failed.user[:MAX_SHOWN],
+            mechanism,
+            failed.reason,
+        )
+        during = "re-authentication" if self._anew else "authentication"
+        unspecific = f"Authentication failed during {during} due to invalid credentials with SASL mechanism {mechanism}"
+        return Refused(failed.told or unspecific)
+
+    # -- once it is known
+
+    def begins_anew(self) -> bool:
+        """Whether the peer may prove itself anew now; then it has begun to."""
+        now_s = self._door.clock.monotonic()
+        if not self.ends or (self._began_s is not None and now_s - self._began_s < LEAST_BETWEEN_RENEWALS_S):
+            return False
+        self._began_s = now_s
+        self._anew = True
+        self.stage = Stage.VERSIONS_TOLD
+        return True
+
+    def has_ended(self) -> bool:
+        """Whether a request comes too late; it is counted then."""
+        if self._ends_s is None or self._door.clock.monotonic() <= self._ends_s:
+            return False
+        self._door.metrics.counter(ENDED_SESSIONS, self._door.listener).value += 1
+        return True
+
+
+class _Never:
+    """A mechanism that nobody gets in by; a `Mechanism`."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def step(self, token: bytes) -> Failed:  # noqa: ARG002 - whatever it says
+        return Failed(self._why, told=self._why)

@@ -1,0 +1,50 @@
+"""What a step of a SASL mechanism can give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from horolog.broker.principal import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """The peer has to answer this."""
+
+    token: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The peer is known. Its credentials may end by themselves at a time of the wall clock."""
+
+    principal: Principal
+    token: bytes = field(default=b"", repr=False)
+    ends_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The peer is not let in. The reason is for the log, and holds no secret; the peer is told `told`, or nothing in particular."""
+
+    reason: str
+    user: str = ""
+    told: str | None = None
+
+
+Outcome = Challenge | Done | Failed
+
+
+class Mechanism(Protocol):
+    """One authentication of one peer. After Done or Failed there is no further step."""
+
+    def step(self, token: bytes) -> Outcome: ...
+
+
+def same(reason: str, user: str = "") -> Failed:
+    """A refusal whose reason the peer may hear."""
+    return Failed(reason, user, reason)
+
+
+OTHER_AUTHORIZATION_ID = "Authentication failed: Client requested an authorization id that is different from username"

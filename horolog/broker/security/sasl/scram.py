@@ -1,0 +1,127 @@
+"""SASL/SCRAM (RFC 5802 and 7677) in the form that Kafka speaks: no channel binding, names and nonces in ASCII, `tokenauth` refused.
+
+The peer proves that it knows the password and nobody says it. A name without a user takes the same way as a wrong password:
+it is given a salt that is always the same for it, and refused at the end.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import re
+import secrets
+from collections.abc import Callable
+from typing import Final
+
+from horolog.broker.principal import USER, Principal
+from horolog.broker.security.sasl import scram_keys
+from horolog.broker.security.sasl.outcome import OTHER_AUTHORIZATION_ID, Challenge, Done, Failed, Outcome, same
+from horolog.broker.security.sasl.scram_keys import ScramKeys, ScramKind
+
+_SAFE_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+_PRINTABLE: Final = r"[\x21-\x2b\x2d-\x7e]+"
+_EXTENSIONS: Final = r"(?:,[A-Za-z]+=[\x01-\x2b\x2d-\x7f]+)*"
+_BASE64: Final = r"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
+_FIRST: Final = re.compile(
+    rf"(?P<gs2>n,(?:a=(?P<authzid>{_SAFE_NAME}))?,)(?P<bare>n=(?P<name>{_SAFE_NAME}),r=(?P<nonce>{_PRINTABLE})(?P<extensions>{_EXTENSIONS}))"
+)
+_FINAL: Final = re.compile(
+    rf"(?P<unproved>c=(?P<binding>{_BASE64}),r=(?P<nonce>{_PRINTABLE}){_EXTENSIONS}),p=(?P<proof>{_BASE64})"
+)
+_NO_BINDING: Final = "n,,"
+"""Kafka's own client binds to this even where it names an authorization id."""
+
+MAX_NONCE_LENGTH: Final = 1024
+NONCE_BYTES: Final = 24
+
+KeysOf = Callable[[str], ScramKeys | None]
+"""The credential of a user; None where there is no such user."""
+
+
+def name_of(escaped: str) -> str:
+    return escaped.replace("=2C", ",").replace("=3D", "=")
+
+
+class Scram:
+    """One login by SCRAM; a `Mechanism`."""
+
+    __slots__ = (
+        "_bare",
+        "_gs2",
+        "_is_known",
+        "_keys",
+        "_keys_of",
+        "_kind",
+        "_name",
+        "_nonce",
+        "_secret",
+        "_server_first",
+    )
+
+    def __init__(self, kind: ScramKind, keys_of: KeysOf, secret: bytes) -> None:
+        """`secret` is the cluster's: salts for names without a user follow from it."""
+        self._kind = kind
+        self._keys_of = keys_of
+        self._secret = secret
+        self._keys = scram_keys.of_nobody(kind, "", secret)
+        self._is_known = False
+        self._name = ""
+        self._gs2 = self._bare = self._nonce = self._server_first = ""
+
+    def step(self, token: bytes) -> Outcome:
+        try:
+            text = token.decode("ascii")
+        except UnicodeDecodeError:
+            return Failed("the message is not ASCII", self._name)
+        return self._last(text) if self._server_first else self._first(text)
+
+    def _first(self, text: str) -> Outcome:
+        said = _FIRST.fullmatch(text)
+        if said is None:
+            return Failed("the first message has not the form of SCRAM without channel binding")
+        self._name = name = name_of(said["name"])
+        if "tokenauth" in (one.partition("=")[0] for one in said["extensions"].split(",")):
+            return Failed("delegation tokens (tokenauth) are not served", name)
+        if len(said["nonce"]) > MAX_NONCE_LENGTH:
+            return Failed("the nonce is too long", name)
+        if name_of(said["authzid"] or "") not in {"", name}:
+            return same(OTHER_AUTHORIZATION_ID, name)
+        known, nobody = self._keys_of(name), scram_keys.of_nobody(self._kind, name, self._secret)
+        self._is_known = known is not None
+        self._keys = shown = nobody if known is None else known
+        self._gs2, self._bare = said["gs2"], said["bare"]
+        self._nonce = said["nonce"] + secrets.token_urlsafe(NONCE_BYTES)
+        salt = base64.b64encode(shown.salt).decode("ascii")
+        self._server_first = f"r={self._nonce},s={salt},i={shown.iterations}"
+        return Challenge(self._server_first.encode("ascii"))
+
+    def _last(self, text: str) -> Outcome:
+        name = self._name
+        said = _FINAL.fullmatch(text)
+        if said is None:
+            return Failed("the final message has not the form of SCRAM", name)
+        if not hmac.compare_digest(said["nonce"], self._nonce):
+            return Failed("the nonce is not the one of this login", name)
+        if _decoded(said["binding"]) not in {self._gs2.encode("ascii"), _NO_BINDING.encode("ascii")}:
+            return Failed("the channel binding is not the one of the first message", name)
+        keys = self._keys
+        signed = f"{self._bare},{self._server_first},{said['unproved']}".encode("ascii")
+        if not (self._is_proved(keys, signed, _decoded(said["proof"])) and self._is_known):
+            return Failed("wrong password" if self._is_known else "no such user", name)
+        signature = base64.b64encode(self._kind.hmac(keys.server_key, signed))
+        return Done(Principal(USER, name), b"v=" + signature)
+
+    def _is_proved(self, keys: ScramKeys, signed: bytes, proof: bytes) -> bool:
+        signature = self._kind.hmac(keys.stored_key, signed)
+        if len(proof) != len(signature):
+            proof = bytes(len(signature))
+        client_key = bytes(one ^ other for one, other in zip(proof, signature, strict=True))
+        return hmac.compare_digest(self._kind.digest(client_key), keys.stored_key)
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        return b""

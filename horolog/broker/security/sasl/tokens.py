@@ -1,0 +1,76 @@
+"""Checks tokens that say who somebody is: signed JWTs (RFC 7519), by the keys of a JWKS. One that is not signed is never believed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from horolog.broker.security.sasl.jwks import Jwks
+from horolog.broker.security.sasl.oauthbearer import Token, TokenRefused
+
+ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+"""Those with a public key: who checks a signature cannot make one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a token has to say."""
+
+    audience: tuple[str, ...] = ()
+    issuer: str | None = None
+    scope_claim: str = "scope"
+    subject_claim: str = "sub"
+    skew_s: int = 30
+
+
+class TokenReader:
+    """Reads tokens; a `oauthbearer.ReadToken`."""
+
+    def __init__(self, keys: Jwks, expected: Expected) -> None:
+        self._keys = keys
+        self._expected = expected
+
+    def __call__(self, text: str) -> Token:
+        import jwt
+
+        try:
+            claims = self._claims(text)
+        except (jwt.PyJWTError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise TokenRefused(f"{type(error).__name__}: {error}"[:200]) from None
+        expected = self._expected
+        subject = claims.get(expected.subject_claim)
+        if not isinstance(subject, str) or not subject.strip():
+            raise TokenRefused(f"the claim {expected.subject_claim} names nobody")
+        ends_s = claims["exp"]
+        return Token(subject.strip(), int(float(ends_s) * 1000), _scopes(claims.get(expected.scope_claim)))
+
+    def _claims(self, text: str) -> Mapping[str, Any]:
+        import jwt
+
+        header = jwt.get_unverified_header(text)
+        algorithm = header.get("alg")
+        if algorithm not in ALGORITHMS:
+            raise TokenRefused("it is not signed by an algorithm with a public key")
+        found = self._keys.find(header.get("kid"))
+        if found is None:
+            raise TokenRefused("its key is not in the key set")
+        if found.algorithm not in {None, algorithm}:
+            raise TokenRefused("its key is for another algorithm")
+        expected = self._expected
+        claims: Mapping[str, Any] = jwt.decode(
+            text,
+            found.key,
+            algorithms=[algorithm],
+            audience=list(expected.audience) or None,
+            issuer=expected.issuer,
+            leeway=expected.skew_s,
+            options={"require": ["exp", "iat"], "verify_sub": False, "verify_jti": False},
+        )
+        return claims
+
+
+def _scopes(claim: object) -> frozenset[str]:
+    if isinstance(claim, str):
+        return frozenset(claim.split())
+    return frozenset(one for one in claim if isinstance(one, str)) if isinstance(claim, list) else frozenset()
