@@ -13,8 +13,7 @@ from horolog.broker.handlers import HANDLERS
 from horolog.protocol.apis import API
 
 NOT_SERVED = {
-    "no security yet: nobody authenticates, so there are no users and no tokens": (
-        "AlterUserScramCredentials",
+    "no delegation tokens": (
         "CreateDelegationToken",
         "RenewDelegationToken",
         "ExpireDelegationToken",

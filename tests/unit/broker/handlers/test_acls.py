@@ -1,11 +1,10 @@
-"""Access lists and users, where there are none."""
+"""Access lists, where there are none."""
 
 import pytest
 
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.acls import AclCreation, DeleteAclsFilter
-from horolog.protocol.messages.scram import UserName
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 ANY = {
@@ -30,14 +29,3 @@ def test_without_an_authoriser_security_is_disabled(version):
     codes = [described, *created.results, *deleted.filter_results]
     assert [one.error_code for one in codes] == [ErrorCode.SECURITY_DISABLED] * 4
     assert all(one.error_message for one in codes)
-
-
-def test_there_are_no_users():
-    broker = StandIn()
-    assert broker.ask(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, users=None).results == []
-    users = [UserName(name=name) for name in ("bob", "ann", "bob")]
-    answer = broker.ask(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, users=users)
-    assert {(one.user, one.error_code) for one in answer.results} == {
-        ("bob", ErrorCode.DUPLICATE_RESOURCE),
-        ("ann", ErrorCode.RESOURCE_NOT_FOUND),
-    }

@@ -1,0 +1,106 @@
+"""The users that prove themselves by SCRAM: which rules of the cluster they are, and how these change.
+
+The rule of a user has the kind `user`, the key `<mechanism>/<name>` and the content of `sasl.scram_keys.ScramKeys`. One more rule of this
+kind is no user: salts for names without a user follow from its secret, so that nobody can tell such a name by a salt that changes.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import secrets
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from horolog.broker.security.sasl.scram_keys import KINDS, ScramKeys, ScramKind
+from horolog.broker.stored_rules import USER, RuleId, Rules, StoredRule
+
+log = logging.getLogger(__name__)
+
+NAMES_WITHOUT_USER = "names-without-user"
+SECRET_BYTES = 32
+
+
+class UserId(NamedTuple):
+    """A user has a password for each kind of SCRAM, which may differ."""
+
+    kind: ScramKind
+    name: str
+
+    @property
+    def rule_id(self) -> RuleId:
+        return USER, f"{self.kind.name}/{self.name}"
+
+
+def id_of(key: str) -> UserId | None:
+    """The user that the key of a rule names; None where it names none."""
+    mechanism, separator, name = key.partition("/")
+    kind = KINDS.get(mechanism)
+    return UserId(kind, name) if kind and separator and name else None
+
+
+def rule_of(user: UserId, keys: ScramKeys) -> StoredRule:
+    return StoredRule(*user.rule_id, keys.content())
+
+
+def stored_users(rules: Rules) -> Iterator[tuple[UserId, ScramKeys]]:
+    """The users among the rules. One that cannot be read is told, and cannot come in."""
+    for (kind, key), rule in rules.items():
+        user = id_of(key) if kind == USER else None
+        if user is None:
+            continue
+        try:
+            yield user, ScramKeys.of_content(rule.content)
+        except (KeyError, TypeError, ValueError):
+            log.error(
+                "the credential of user %r for %s cannot be read: the user cannot come in", user.name, user.kind.name
+            )
+
+
+def with_secret(rules: Rules, put: Iterable[StoredRule]) -> tuple[StoredRule, ...]:
+    """The rules to put, and with the first user the secret."""
+    put = tuple(put)
+    if not put or (USER, NAMES_WITHOUT_USER) in rules:
+        return put
+    secret = base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode("ascii")
+    return (StoredRule(USER, NAMES_WITHOUT_USER, {"secret": secret}), *put)
+
+
+class ScramUsers:
+    """The users that may come in now; `take` is a watcher of the cluster's rules."""
+
+    __slots__ = ("_by_kind", "_own_secret", "_seen", "secret")
+
+    def __init__(self) -> None:
+        self._by_kind: dict[str, dict[str, ScramKeys]] = {name: {} for name in KINDS}
+        self._own_secret = secrets.token_bytes(SECRET_BYTES)
+        self.secret = self._own_secret
+        self._seen: tuple[StoredRule, ...] = ()
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(users)} of {name}" for name, users in self._by_kind.items())
+        return f"<ScramUsers {counts}>"
+
+    def take(self, rules: Rules) -> None:
+        """These rules count from now on."""
+        seen = tuple(rule for (kind, _), rule in rules.items() if kind == USER)
+        if seen == self._seen:
+            return  # access lists change more often
+        self._seen = seen
+        by_kind: dict[str, dict[str, ScramKeys]] = {name: {} for name in KINDS}
+        for user, keys in stored_users(rules):
+            by_kind[user.kind.name][user.name] = keys
+        self._by_kind = by_kind
+        self.secret = _secret(rules) or self._own_secret
+
+    def find(self, kind: ScramKind, name: str) -> ScramKeys | None:
+        """The credential of a user; None where there is no such user."""
+        return self._by_kind[kind.name].get(name)
+
+
+def _secret(rules: Rules) -> bytes | None:
+    rule = rules.get((USER, NAMES_WITHOUT_USER))
+    try:
+        return None if rule is None else base64.b64decode(rule.content["secret"], validate=True)
+    except (KeyError, TypeError, ValueError):
+        return None
