@@ -45,6 +45,7 @@ from horolog.broker.observability.notify import READY, STOPPING, notify
 from horolog.broker.observability.phase import Phase
 from horolog.broker.placement import Placement, SoleBroker
 from horolog.broker.safety import LocalSafety
+from horolog.broker.security.listener_protection import refuse_what_closes_nothing, sasl_listeners
 from horolog.broker.settings import Settings
 from horolog.broker.start_notes import notes
 from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
@@ -57,7 +58,10 @@ from horolog.version import __version__
 
 if TYPE_CHECKING:
     from horolog.broker.log.manager import Share
+    from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.observability.http import MetricsServer
+    from horolog.broker.security.sasl.door import SaslDoor
+    from horolog.broker.security.sasl.doors import SaslDoors
     from horolog.broker.transactions.joining import Joining
     from horolog.broker.transactions.others import Others
     from horolog.broker.workers.hand_over import HandOvers
@@ -150,6 +154,9 @@ class Broker:
         self.turns = Turns()
         self.sent_back = None if others is None else SentBack(clock.monotonic)
         self.limits = ConnectionLimits.of(self.settings)
+        self.doors = _doors(self.settings, clock, self.metrics, loop)
+        if self.doors is not None:
+            self.cluster.rule_watchers.append(self.doors.users.take)
         self.listeners: list[Listener] = []
         self._peer_listeners: list[Listener] = []
         self._is_asked_by_socket = worker is not None and peers is None
@@ -176,6 +183,8 @@ class Broker:
             self.listeners.append(listener)
         if self.worker is not None and self._is_asked_by_socket:
             await self._listen_to_peers(self.worker, dispatcher)
+        if self.doors is not None:
+            self.doors.start()
         self.upkeep.start()
         self.phase = Phase.READY
 
@@ -192,11 +201,15 @@ class Broker:
                 await self.metrics_server.start_unix(self.worker.http_socket)
 
     def _listener(self, address: Address, dispatcher: Dispatcher) -> Listener:
+        door = None if self.doors is None else self.doors.of(address.name)
+        asks = None if door is None else _asking(door, dispatcher)
+        clock, limits = self.clock, self.limits
         if self.worker is None:
-            return Listener(address.name, address.host, address.port, dispatcher, self.clock, self.limits)
+            name, host, port = address.name, address.host, address.port
+            return Listener(name, host, port, dispatcher, clock, limits, new_handshake=asks)
         from horolog.broker.workers.shared_listener import SharedListener
 
-        return SharedListener(address, self.worker, dispatcher, self.clock, self.limits)
+        return SharedListener(address, self.worker, dispatcher, clock, limits, new_handshake=asks)
 
     async def _listen_to_peers(self, worker: WorkerContext, dispatcher: Dispatcher) -> None:
         from horolog.broker.network.peer_listener import PeerListener
@@ -208,6 +221,8 @@ class Broker:
 
     async def stop(self) -> None:
         self.phase = Phase.STOPPING
+        if self.doors is not None:
+            self.doors.stop()
         self.upkeep.stop()
         self._group_timers.close()
         await self._part_from_peers()
@@ -303,6 +318,24 @@ class Broker:
         """The clock was set by hand: do now everything that is due by it."""
         self._group_timers.run_due()
         self.upkeep.run_once()
+
+
+def _doors(settings: Settings, clock: Clock, metrics: Metrics, loop: asyncio.AbstractEventLoop) -> SaslDoors | None:
+    """What the listeners ask of those who come in by SASL; None where nobody does. Raises SettingsError."""
+    refuse_what_closes_nothing(settings)
+    if not sasl_listeners(settings):
+        return None
+    from horolog.broker.network.background import in_thread
+    from horolog.broker.security.sasl.doors import SaslDoors, Surroundings
+
+    around = Surroundings(clock, metrics, loop.call_later, lambda work, done: in_thread(loop, work, done))
+    return SaslDoors(settings, around)
+
+
+def _asking(door: SaslDoor, dispatcher: Dispatcher) -> HandshakeFactory:
+    from horolog.broker.network.sasl_handshake import SaslHandshake
+
+    return lambda: SaslHandshake(door, dispatcher.dispatch)
 
 
 def _share_of(worker: WorkerContext) -> Share:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import Settings
 
-SERVED_PROTOCOLS = ("PLAINTEXT",)
+SERVED_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
 OLD_NAME, OLD_PORT = "PLAINTEXT", 9092
 """The listener of Kafka 0.10's `host.name` and `port`, and the port where that is not given."""
 

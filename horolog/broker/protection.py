@@ -11,12 +11,12 @@ from typing import Final
 _LISTENER: Final = r"(?:listener\.name\.[^.]+\.)?"
 _KINDS: Final = (
     (_LISTENER + r"ssl\..+", "encryption"),
-    (_LISTENER + r"(?:[^.]+\.)?sasl\..+|connections\.max\.reauth\.ms", "authentication"),
-    (
-        _LISTENER + r"(?:principal\.builder\.class|security\.(?:providers|inter\.broker\.protocol))",
-        "authentication",
-    ),
-    (r"delegation\.token\.(?:master|secret)\.key", "authentication"),
+    (_LISTENER + r"(?:[^.]+\.)?sasl\.kerberos\..+", "GSSAPI"),
+    (r"(?:[^.]+\.)?sasl\.jaas\.config", "users of no listener"),
+    (_LISTENER + r"sasl\.jaas\.config", "users of no mechanism"),
+    (_LISTENER + r"(?:[^.]+\.)?sasl\.oauthbearer\.jwt\.validator\.class", "a check of tokens of its own"),
+    (_LISTENER + r"(?:principal\.builder\.class|security\.providers)", "authentication"),
+    (r"delegation\.token\.(?:master|secret)\.key", "delegation tokens"),
     (r"authorizer\.class\.name|super\.users|allow\.everyone\.if\.no\.acl\.found", "access lists"),
     (r"quota\.(?:producer|consumer)\.default|client\.quota\.callback\.class", "quotas"),
 )
@@ -24,7 +24,6 @@ _ASKS_NOTHING: Final = {
     "allow.everyone.if.no.acl.found": {"true"},
     "quota.consumer.default": {str(2**63 - 1)},
     "quota.producer.default": {str(2**63 - 1)},
-    "security.inter.broker.protocol": {"PLAINTEXT"},
     "ssl.endpoint.identification.algorithm": {"https", "HTTPS"},  # what this side asks of others
 }
 

@@ -11,6 +11,14 @@ from horolog.broker.setting_types import integer, long, password, string, words
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 STORE_TYPES = ("JKS", "PKCS12", "PEM")
 CLIENT_AUTH = ("none", "requested", "required")
+_VALIDATORS = tuple(
+    f"org.apache.kafka.common.security.oauthbearer.{name}"
+    for name in ("OAuthBearerValidatorCallbackHandler", "secured.OAuthBearerValidatorCallbackHandler")
+)
+
+
+def _wrong_validator(text: str) -> str | None:
+    return None if text in _VALIDATORS else f"{_VALIDATORS[0]} is allowed: signed tokens, of OAUTHBEARER"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -78,8 +86,61 @@ class SecuritySettings:
         per_mechanism=True,
     )
     sasl_server_max_receive_size: int = integer(
-        512 * 1024, "The largest request of a client that has not authenticated.", per_listener=True, per_mechanism=True
+        512 * 1024, "The largest request of a client that has not authenticated.", low=1, per_listener=True
     )
     connections_max_reauth_ms: int = long(
-        0, "Time after which a client has to authenticate anew; 0: never.", per_listener=True, per_mechanism=True
+        0,
+        "Time after which a client has to authenticate anew; 0: never.",
+        low=0,
+        per_listener=True,
+        per_mechanism=True,
+    )
+    connection_failed_authentication_delay_ms: int = integer(
+        100, "Time after which a client is told that it was not let in, and its connection closed.", low=0
+    )
+    sasl_server_callback_handler_class: str | None = string(
+        None,
+        "Kafka's class that checks tokens: it is checked here as that does, and no other may be given.",
+        nullable=True,
+        check=_wrong_validator,
+        per_listener=True,
+        per_mechanism=True,
+    )
+    sasl_oauthbearer_jwks_endpoint_url: str | None = string(
+        None,
+        "Where the keys are by which tokens are signed: a URL of https, http or file.",
+        nullable=True,
+        per_listener=True,
+        per_mechanism=True,
+    )
+    sasl_oauthbearer_jwks_endpoint_refresh_ms: int = long(
+        3_600_000, "Time between two looks at these keys.", low=1, per_listener=True, per_mechanism=True
+    )
+    sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int = long(
+        100, "Time before the next look where one failed; it doubles.", low=1, per_listener=True, per_mechanism=True
+    )
+    sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = long(
+        10_000, "The longest that this becomes.", low=1, per_listener=True, per_mechanism=True
+    )
+    sasl_oauthbearer_expected_audience: tuple[str, ...] = words(
+        (),
+        "Of these a token names one at least as its audience; none: a token that names any is refused.",
+        per_listener=True,
+        per_mechanism=True,
+    )
+    sasl_oauthbearer_expected_issuer: str | None = string(
+        None, "The issuer that a token names; none: any.", nullable=True, per_listener=True, per_mechanism=True
+    )
+    sasl_oauthbearer_scope_claim_name: str = string(
+        "scope", "The claim of a token that has its scopes.", per_listener=True, per_mechanism=True
+    )
+    sasl_oauthbearer_sub_claim_name: str = string(
+        "sub", "The claim of a token that has the name of the user.", per_listener=True, per_mechanism=True
+    )
+    sasl_oauthbearer_clock_skew_seconds: int = integer(
+        30,
+        "By so much the clocks of the broker and of who signs tokens may differ.",
+        low=0,
+        per_listener=True,
+        per_mechanism=True,
     )

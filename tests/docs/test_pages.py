@@ -31,6 +31,7 @@ OF_A_KAFKA = "needs the folder of a Kafka, and its tools: tests/interop/test_ado
 SHAPE = "no program: a shape, a layout or a picture"
 PICTURES = frozenset({"mermaid"})
 READ_AS_SETTINGS = "settings, read by tests/unit/docs/test_operations.py"
+MADE_OF_SETTINGS = "settings, read by tests/unit/docs/test_security.py"
 
 NOT_RUN: dict[tuple[str, str], str] = {
     ("README.md", "make run     # builds its environment, serves on 127.0.0.1:9092, keeps data under ./data"): MAKES,
@@ -57,6 +58,8 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/operations.md", "listeners=INSIDE://0.0.0.0:19092,OUTSIDE://0.0.0.0:9092"): READ_AS_SETTINGS,
     ("docs/operations.md", "docker compose up --build -d"): DOCKER,
     ("docs/operations.md", "ports:"): DOCKER,
+    ("docs/security.md", "listeners=LOCAL://127.0.0.1:9092,CLIENTS://0.0.0.0:9094"): MADE_OF_SETTINGS,
+    ("docs/security.md", "listener.name.clients.sasl.enabled.mechanisms=PLAIN,OAUTHBEARER"): MADE_OF_SETTINGS,
     ("docs/pipeline.md", "pip install ..."): INSTALLS,
     ("docs/pipeline.md", "pip wheel ..."): INSTALLS,
     ("docs/pipeline.md", "python -m venv ..."): INSTALLS,

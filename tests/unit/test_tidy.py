@@ -208,8 +208,8 @@ def test_every_file_of_data_configuration_and_docs_is_named(files):
 
 
 LONE = {
-    "broker/cluster.py: change_rules": "users, access lists and quotas will be changed by it",
     "broker/coordination/timers.py: next_due": "a loop of somebody else's asks: the simulation's, a test's",
+    "broker/security/sasl/scram_keys.py: of_password": "users that are made from a password, as tests make them",
     "broker/log/storage/storage.py: open_files": "tests hold the bound on descriptors against it",
     "client/consumer.py: seek_to_end": "the consumer's public interface",
     "pipeline/source.py: pushFilters": "Spark calls it",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from horolog.broker.metrics import Metrics
     from horolog.broker.placement import Placement
     from horolog.broker.principal import Principal
+    from horolog.broker.security.sasl.login import Login
     from horolog.broker.settings import Settings
     from horolog.broker.transactions.coordinator import TransactionCoordinator
     from horolog.broker.transactions.joining import Joining
@@ -74,6 +75,8 @@ class Peer(Protocol):
     def peer_host(self) -> str: ...
     @property
     def principal(self) -> Principal: ...
+    @property
+    def login(self) -> Login | None: ...
     @property
     def room_for_answer_bytes(self) -> int: ...
     @property

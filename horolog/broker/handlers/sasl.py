@@ -1,12 +1,15 @@
-"""SaslHandshake 0-1 and SaslAuthenticate 0-2, on listeners without authentication: ILLEGAL_SASL_STATE, and no mechanism to choose.
+"""SaslHandshake 0-1 and SaslAuthenticate 0-2: the way in on SASL listeners.
 
-The connection goes on as before, as on real brokers.
-Not done: authentication.
+- Which of them may come is decided before (`security.sasl.login`); here are the answers.
+- A login that fails is answered after `connection.failed.authentication.delay.ms`, and its connection closed.
+- Where nobody is asked, or the peer is known: ILLEGAL_SASL_STATE, no mechanism to choose; the connection goes on, as on real brokers.
+Not done: GSSAPI and delegation tokens.
 """
 
 from __future__ import annotations
 
 from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.security.sasl.login import Login, Refused, Stage
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.sasl import (
     SaslAuthenticateRequest,
@@ -16,15 +19,59 @@ from horolog.protocol.messages.sasl import (
 )
 
 NOT_HERE = "this listener asks nobody to authenticate"
+KNOWN = "SaslAuthenticate request received after successful authentication"
 
 
-def handshake(broker: BrokerView, request: SaslHandshakeRequest, context: RequestContext) -> SaslHandshakeResponse:  # noqa: ARG001
-    return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, mechanisms=[])
+def handshake(
+    broker: BrokerView,  # noqa: ARG001
+    request: SaslHandshakeRequest,
+    context: RequestContext,
+) -> SaslHandshakeResponse | None:
+    login = context.connection.login
+    if login is None or login.stage is Stage.KNOWN:
+        return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, mechanisms=[])
+    mechanisms = list(login.door.mechanisms)
+    if login.choose(request.mechanism, context.version):
+        return SaslHandshakeResponse(error_code=ErrorCode.NONE, mechanisms=mechanisms)
+    _refuse_late(
+        login,
+        SaslHandshakeResponse(error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=mechanisms),
+        context,
+    )
+    return None
 
 
 def authenticate(
     broker: BrokerView,  # noqa: ARG001
-    request: SaslAuthenticateRequest,  # noqa: ARG001
-    context: RequestContext,  # noqa: ARG001
-) -> SaslAuthenticateResponse:
-    return SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=NOT_HERE, auth_bytes=b"")
+    request: SaslAuthenticateRequest,
+    context: RequestContext,
+) -> SaslAuthenticateResponse | None:
+    login = context.connection.login
+    if login is None or login.stage is not Stage.CHOSEN:
+        told = NOT_HERE if login is None else KNOWN
+        return SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=told, auth_bytes=b"")
+    outcome = login.prove(bytes(request.auth_bytes))
+    if isinstance(outcome, Refused):
+        code = ErrorCode.SASL_AUTHENTICATION_FAILED
+        _refuse_late(
+            login, SaslAuthenticateResponse(error_code=code, error_message=outcome.told, auth_bytes=b""), context
+        )
+        return None
+    return SaslAuthenticateResponse(
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        auth_bytes=outcome.token,
+        session_lifetime_ms=outcome.lifetime_ms,
+    )
+
+
+def _refuse_late(
+    login: Login, response: SaslHandshakeResponse | SaslAuthenticateResponse, context: RequestContext
+) -> None:
+    """Who guesses passwords has to wait for each answer, and to connect again."""
+
+    def tell() -> None:
+        context.reply(response)
+        context.connection.close("")
+
+    context.on_abandoned = login.door.later(login.door.delay_ms() / 1000, tell).cancel

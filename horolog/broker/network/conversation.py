@@ -32,6 +32,7 @@ from horolog.protocol.framing import FrameReader
 if TYPE_CHECKING:
     from horolog.broker.handlers.context import RequestContext
     from horolog.broker.network.limits import ConnectionLimits
+    from horolog.broker.security.sasl.login import Login
     from horolog.protocol.primitives import Buffer, Part
 
 log = logging.getLogger(__name__)
@@ -128,7 +129,9 @@ NOBODY: Final = Onlooker()
 
 
 class Conversation:
-    """See the module's docstring. `peer_host`, `principal` and `listener` say who speaks, and where it came in."""
+    """See the module's docstring. `peer_host`, `principal` and `listener` say who speaks, and where it came in; `login` is how it proved that,
+    where it was asked to by SASL.
+    """
 
     __slots__ = (
         "_backlog",
@@ -148,6 +151,7 @@ class Conversation:
         "closing",
         "is_active",
         "listener",
+        "login",
         "peer_host",
         "principal",
         "state",
@@ -190,6 +194,7 @@ class Conversation:
         self.listener = listener
         self.peer_host = ""
         self.principal = ANONYMOUS
+        self.login: Login | None = None
         self._serve_frame = serve
         self._max_unfinished_bytes = UNBOUNDED
         if handshake is not None:
@@ -203,11 +208,11 @@ class Conversation:
         peer = f"{self.principal} at {self.peer_host} on {self.listener}"
         return f"<Conversation {self.state.value} with {peer}, {len(self.unanswered)} unanswered{paused}>"
 
-    def serve_as(self, principal: Principal) -> None:
-        """The handshake is over: the next request is served, and it is this principal's."""
+    def serve_as(self, principal: Principal, serve: Serve | None = None) -> None:
+        """The handshake is over: the next request is served, and it is this principal's. `serve` looks at each before, if need be."""
         self.principal = principal
         self.unanswered.max_requests = self._limits.max_unanswered_requests
-        self._serve_frame = self._serve_request
+        self._serve_frame = self._serve_request if serve is None else serve
         self._max_unfinished_bytes = UNBOUNDED
         if self.state is State.HANDSHAKING:
             self.state = State.SERVING

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from horolog.broker.listener_keys import names
+from horolog.broker.listener_keys import names, read
 from horolog.broker.listeners import Address, is_loopback, listen_addresses
-from horolog.broker.settings import Settings
+from horolog.broker.setting_types import SettingsError
+from horolog.broker.settings import SPECS, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +38,35 @@ class TlsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class OAuthSettings:
+    """Which tokens are believed."""
+
+    jwks_url: str | None
+    refresh_ms: int
+    retry_ms: int
+    most_retry_ms: int
+    audience: tuple[str, ...]
+    issuer: str | None
+    scope_claim: str
+    subject_claim: str
+    skew_s: int
+
+
+@dataclass(frozen=True, slots=True)
 class MechanismSettings:
     """What one SASL mechanism of a listener is told."""
 
     jaas_config: str | None = field(repr=False)
     max_reauth_ms: int
-    max_receive_bytes: int
+    oauth: OAuthSettings
 
 
 @dataclass(frozen=True, slots=True)
 class SaslSettings:
-    """By which mechanisms peers may authenticate."""
+    """By which mechanisms peers may authenticate, and how much they may send before."""
 
     enabled_mechanisms: tuple[str, ...]
+    max_receive_bytes: int
     mechanisms: Mapping[str, MechanismSettings]
     """By name, as it is enabled."""
 
@@ -76,6 +93,24 @@ def of(settings: Settings, address: Address) -> ListenerProtection:
         _tls(settings, address) if protocol in {"SSL", "SASL_SSL"} else None,
         _sasl(settings, address.name) if protocol in {"SASL_PLAINTEXT", "SASL_SSL"} else None,
     )
+
+
+def sasl_listeners(settings: Settings) -> set[str]:
+    """The names of the listeners at which peers authenticate by SASL."""
+    return {address.name for address in listen_addresses(settings) if of(settings, address).sasl is not None}
+
+
+def refuse_what_closes_nothing(settings: Settings) -> None:
+    """Who asks for SASL where no listener speaks it believes in a door that is not there. Raises SettingsError."""
+    closed = {name.lower() for name in sasl_listeners(settings)}
+    key = "sasl.enabled.mechanisms"
+    if not closed and settings.is_set(key) and settings.value(key) != SPECS[key].default:
+        raise SettingsError(key, None, "no listener speaks SASL: one is SASL_PLAINTEXT://HOST:PORT")
+    closed |= {name.lower() for name in settings.controller_listener_names}  # which are not opened
+    for key in settings.listener_keys():
+        told = read(key)
+        if told is not None and "sasl" in told.key.split(".") and told.listener not in closed:
+            raise SettingsError(key, None, f"there is no listener {told.listener.upper()} that speaks SASL")
 
 
 class Opened(Protocol):
@@ -138,7 +173,8 @@ def _client_auth(settings: Settings, address: Address) -> str:
 
 def _sasl(settings: Settings, listener: str) -> SaslSettings:
     enabled: Any = settings.of_listener(listener, "sasl.enabled.mechanisms")
-    return SaslSettings(enabled, {mechanism: _mechanism(settings, listener, mechanism) for mechanism in enabled})
+    most: Any = settings.of_listener(listener, "sasl.server.max.receive.size")
+    return SaslSettings(enabled, most, {mechanism: _mechanism(settings, listener, mechanism) for mechanism in enabled})
 
 
 def _mechanism(settings: Settings, listener: str, mechanism: str) -> MechanismSettings:
@@ -146,5 +182,17 @@ def _mechanism(settings: Settings, listener: str, mechanism: str) -> MechanismSe
         return settings.of_listener(listener, key, mechanism)
 
     return MechanismSettings(
-        value("sasl.jaas.config"), value("connections.max.reauth.ms"), value("sasl.server.max.receive.size")
+        value("sasl.jaas.config"),
+        value("connections.max.reauth.ms"),
+        OAuthSettings(
+            value("sasl.oauthbearer.jwks.endpoint.url"),
+            value("sasl.oauthbearer.jwks.endpoint.refresh.ms"),
+            value("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms"),
+            value("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms"),
+            value("sasl.oauthbearer.expected.audience"),
+            value("sasl.oauthbearer.expected.issuer"),
+            value("sasl.oauthbearer.scope.claim.name"),
+            value("sasl.oauthbearer.sub.claim.name"),
+            value("sasl.oauthbearer.clock.skew.seconds"),
+        ),
     )

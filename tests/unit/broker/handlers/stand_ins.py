@@ -48,7 +48,10 @@ class StandIn:
         read = (flat_decoder if handler.flat else decoder)(api.request, version)
         request, _ = read(encode(api.request(**fields), version), 0)
         replies = []
-        context = Context(version=version, listener="PLAINTEXT", client_id="test", reply=replies.append)
+        connection = SimpleNamespace(login=None)
+        context = Context(
+            version=version, listener="PLAINTEXT", client_id="test", reply=replies.append, connection=connection
+        )
         answer = handler.function(self, request, context) or replies.pop()
         parts = []
         (flat_encoder if handler.flat else encoder)(api.response, version)(answer, parts)

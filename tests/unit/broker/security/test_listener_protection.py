@@ -3,7 +3,13 @@
 import pytest
 
 from horolog.broker.listeners import Address, listen_addresses
-from horolog.broker.security.listener_protection import of, open_to_others
+from horolog.broker.security.listener_protection import (
+    of,
+    open_to_others,
+    refuse_what_closes_nothing,
+    sasl_listeners,
+)
+from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import Layers, from_layers, load
 
 SECRET = "do not show this"
@@ -36,7 +42,11 @@ def test_kafkas_defaults():
     assert found.tls.cipher_suites == ()
     assert found.tls.principal_mapping_rules == "DEFAULT"
     assert found.sasl.enabled_mechanisms == ("GSSAPI",)
-    assert found.sasl.mechanisms["GSSAPI"].max_receive_bytes == 524_288
+    assert found.sasl.max_receive_bytes == 524_288
+    oauth = found.sasl.mechanisms["GSSAPI"].oauth
+    assert (oauth.jwks_url, oauth.refresh_ms, oauth.retry_ms, oauth.most_retry_ms) == (None, 3_600_000, 100, 10_000)
+    assert (oauth.audience, oauth.issuer, oauth.scope_claim, oauth.subject_claim) == ((), None, "scope", "sub")
+    assert oauth.skew_s == 30
 
 
 def test_the_keys_of_a_listener_win():
@@ -77,11 +87,12 @@ def test_each_mechanism_has_its_own_keys():
         connections_max_reauth_ms="1",
         listener_name_outside_plain_sasl_jaas_config=SECRET,
         listener_name_outside_plain_connections_max_reauth_ms="3",
-        listener_name_outside_scram__sha__512_sasl_server_max_receive_size="4",
+        listener_name_outside_sasl_server_max_receive_size="4",
     ).sasl
     plain, scram = found.mechanisms["PLAIN"], found.mechanisms["SCRAM-SHA-512"]
-    assert (plain.jaas_config, plain.max_reauth_ms, plain.max_receive_bytes) == (SECRET, 3, 524_288)
-    assert (scram.jaas_config, scram.max_reauth_ms, scram.max_receive_bytes) == (None, 1, 4)
+    assert (plain.jaas_config, plain.max_reauth_ms) == (SECRET, 3)
+    assert (scram.jaas_config, scram.max_reauth_ms) == (None, 1)
+    assert found.max_receive_bytes == 4
     assert SECRET not in repr(found)
 
 
@@ -120,3 +131,40 @@ def test_listeners_that_others_reach_are_told_of(listeners, reached):
     settings = load(None, {}, flags)[0]
     told = open_to_others(settings, listen_addresses(settings))
     assert (told and told.removeprefix("whoever reaches ").partition(" may read")[0]) == reached
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("listener.name.inn.sasl.enabled.mechanisms", "PLAIN", "no listener INN that speaks SASL"),
+        ("listener.name.open.plain.sasl.jaas.config", "x", "no listener OPEN that speaks SASL"),
+        ("listener.name.in.plain.sasl.jaas.config", "x", None),
+        ("listener.name.control.plain.sasl.jaas.config", "x", None),
+        ("sasl.enabled.mechanisms", "PLAIN", None),
+    ],
+)
+def test_sasl_that_no_listener_speaks_ends_the_start(key, value, told):
+    static = {
+        "listeners": "IN://127.0.0.1:1,OPEN://127.0.0.1:2",
+        "listener.security.protocol.map": "IN:SASL_PLAINTEXT,OPEN:PLAINTEXT",
+        "controller.listener.names": "CONTROL",
+        key: value,
+    }
+    settings = from_layers(Layers(static=static))
+    assert sasl_listeners(settings) == {"IN"}
+    if told is None:
+        refuse_what_closes_nothing(settings)
+        return
+    with pytest.raises(SettingsError, match=told):
+        refuse_what_closes_nothing(settings)
+
+
+@pytest.mark.parametrize(("mechanisms", "refused"), [("PLAIN", True), ("GSSAPI", False)])
+def test_mechanisms_without_any_such_listener_end_the_start(mechanisms, refused):
+    settings = from_layers(Layers(static={"sasl.enabled.mechanisms": mechanisms}))
+    assert sasl_listeners(settings) == set()
+    if refused:
+        with pytest.raises(SettingsError, match="no listener speaks SASL"):
+            refuse_what_closes_nothing(settings)
+    else:
+        refuse_what_closes_nothing(settings)

@@ -1,0 +1,147 @@
+"""Makes the doors of all SASL listeners out of the settings. A mechanism that lacks what it needs ends the start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from typing import Final
+
+from horolog.broker.clock import Clock
+from horolog.broker.listener_keys import names
+from horolog.broker.listeners import listen_addresses
+from horolog.broker.metrics import Metrics
+from horolog.broker.security import listener_protection
+from horolog.broker.security.listener_protection import MechanismSettings, OAuthSettings, SaslSettings
+from horolog.broker.security.sasl import jaas, oauthbearer, plain
+from horolog.broker.security.sasl.door import Later, SaslDoor
+from horolog.broker.security.sasl.jwks import SCHEMES, InThread, Jwks, JwksFault, fetch
+from horolog.broker.security.sasl.oauthbearer import OAuthBearer
+from horolog.broker.security.sasl.outcome import Mechanism
+from horolog.broker.security.sasl.plain import Plain
+from horolog.broker.security.sasl.scram import Scram
+from horolog.broker.security.sasl.scram_keys import KINDS, ScramKind
+from horolog.broker.security.sasl.tokens import Expected, TokenReader
+from horolog.broker.security.users import ScramUsers
+from horolog.broker.setting_types import SettingsError
+from horolog.broker.settings import Settings
+
+SERVED: Final = (plain.NAME, *KINDS, oauthbearer.NAME)
+ENABLED: Final = "sasl.enabled.mechanisms"
+JAAS: Final = "sasl.jaas.config"
+JWKS_URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
+MODULES: Final = {
+    plain.NAME: "org.apache.kafka.common.security.plain.PlainLoginModule",
+    oauthbearer.NAME: "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
+    **dict.fromkeys(KINDS, "org.apache.kafka.common.security.scram.ScramLoginModule"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What of the broker all doors need."""
+
+    clock: Clock
+    metrics: Metrics
+    later: Later
+    in_thread: InThread
+
+
+class SaslDoors:
+    """The doors by the names of their listeners, and the users that come in at them."""
+
+    def __init__(self, settings: Settings, around: Surroundings) -> None:
+        """Raises SettingsError."""
+        self.users = ScramUsers()
+        self._around = around
+        self._jwks: list[Jwks] = []
+        self._doors: dict[str, SaslDoor] = {}
+        for address in listen_addresses(settings):
+            told = listener_protection.of(settings, address).sasl
+            if told is not None:
+                self._doors[address.name] = self._door(settings, address.name, told)
+
+    def __repr__(self) -> str:
+        return f"<SaslDoors of {', '.join(self._doors) or 'no listener'}>"
+
+    def of(self, listener: str) -> SaslDoor | None:
+        return self._doors.get(listener)
+
+    def start(self) -> None:
+        """Have what changes by itself looked at from time to time."""
+        for one in self._jwks:
+            one.start(self._around.later, self._around.in_thread)
+
+    def stop(self) -> None:
+        for one in self._jwks:
+            one.stop()
+
+    def _door(self, settings: Settings, listener: str, told: SaslSettings) -> SaslDoor:
+        if not told.enabled_mechanisms:
+            raise SettingsError(names(listener, ENABLED)[0], "", f"{listener} needs one of {', '.join(SERVED)}")
+        around = self._around
+        return SaslDoor(
+            listener,
+            {name: self._maker(listener, name, told.mechanisms[name]) for name in told.enabled_mechanisms},
+            {name: one.max_reauth_ms for name, one in told.mechanisms.items()},
+            told.max_receive_bytes,
+            lambda: settings.connection_failed_authentication_delay_ms,
+            around.clock,
+            around.metrics,
+            around.later,
+        )
+
+    def _maker(self, listener: str, mechanism: str, told: MechanismSettings) -> Callable[[], Mechanism]:
+        """What makes the state of one login."""
+        if mechanism not in SERVED:
+            reason = f"{listener} is to serve {mechanism}; {', '.join(SERVED)} are served"
+            raise SettingsError(names(listener, ENABLED)[0], None, reason)
+        options = _options(listener, mechanism, told.jaas_config)
+        if mechanism == plain.NAME:
+            return partial(Plain, options)
+        if mechanism == oauthbearer.NAME:
+            return partial(OAuthBearer, self._token_reader(listener, told.oauth))
+        return partial(self._scram, KINDS[mechanism])
+
+    def _scram(self, kind: ScramKind) -> Scram:
+        return Scram(kind, partial(self.users.find, kind), self.users.secret)
+
+    def _token_reader(self, listener: str, told: OAuthSettings) -> TokenReader:
+        key, url = names(listener, JWKS_URL, oauthbearer.NAME)[0], told.jwks_url
+        if url is None:
+            raise SettingsError(key, None, "is needed: tokens count only where they are signed, by a key from there")
+        if url.partition(":")[0] not in SCHEMES:
+            raise SettingsError(key, url, f"a URL of {', '.join(SCHEMES)} is allowed")
+        if find_spec("jwt") is None or find_spec("cryptography") is None:
+            raise SettingsError(key, url, "OAUTHBEARER needs the extra `oauth`: pip install 'horolog[oauth]'")
+        keys = Jwks(url, told.refresh_ms, told.retry_ms, told.most_retry_ms)
+        if url.startswith("file:"):
+            try:
+                keys.take(fetch(url))
+            except JwksFault as fault:
+                raise SettingsError(key, None, str(fault)) from fault
+        self._jwks.append(keys)
+        return TokenReader(
+            keys, Expected(told.audience, told.issuer, told.scope_claim, told.subject_claim, told.skew_s)
+        )
+
+
+def _options(listener: str, mechanism: str, text: str | None) -> plain.PlainUsers:
+    """The users that a JAAS text names, which PLAIN needs and others do not have; raises SettingsError."""
+    key = names(listener, JAAS, mechanism)[0]
+    wanted = MODULES[mechanism]
+    if text is None:
+        if mechanism == plain.NAME:
+            raise SettingsError(key, None, f'is needed: {wanted} required user_NAME="PASSWORD" ;')
+        return plain.PlainUsers({})
+    try:
+        module = jaas.parse(text)
+    except jaas.JaasError as error:
+        raise SettingsError(key, None, str(error)) from None
+    if module.name != wanted:
+        raise SettingsError(key, None, f"{wanted} is the login module of {mechanism}")
+    users = plain.users_of(module.options)
+    if mechanism == plain.NAME and not users:
+        raise SettingsError(key, None, 'names no user: user_NAME="PASSWORD" is one')
+    return users
