@@ -1,4 +1,4 @@
-"""The users that come in by SCRAM: what is told of them, and Kafka's answers to each change."""
+"""The users that come in by SCRAM: the list of them, and Kafka's answers to each change."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""What is kept of a SCRAM password: the vectors of RFC 7677, and nothing that is the password."""
+"""The keys that are kept of a SCRAM password: the vectors of RFC 7677, and nothing that is the password."""
 
 import base64
 
