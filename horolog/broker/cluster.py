@@ -16,7 +16,7 @@ from dataclasses import replace
 from horolog.broker.changes import Changes, Company, Failures
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import ClusterFile, StoredTopic
-from horolog.broker.cluster_start import Start, identify, is_unread, merge_if_workers_were_here, record_of
+from horolog.broker.cluster_start import Start, identify, is_unread, record_of
 from horolog.broker.cluster_state import (
     PRODUCER_ID_BLOCK_SIZE,
     BrokerConfigsChanged,
@@ -33,6 +33,7 @@ from horolog.broker.cluster_state import (
     TopicsWithdrawn,
 )
 from horolog.broker.journal import Journal, WholeFile
+from horolog.broker.left_folders import merge_what_workers_left
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
 from horolog.broker.new_topics import UNSET, NewPartitions, NewTopic, Planner, leads_of_grown, leads_of_new
@@ -95,7 +96,7 @@ class Cluster(ServedTopics):
 
     def open(self, now_ms: int) -> None:
         """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
-        merge_if_workers_were_here(self._logs)
+        merge_what_workers_left(self._logs.resources.storage, [one.path for one in self._logs.folders.usable()])
         start = Start(self._logs, self._file, self._configs, self._new_topic_id)
         state = start.run(now_ms, self._take_settings)
         self.topics = start.topics

@@ -14,7 +14,7 @@ from horolog.broker.adoption.folders import Renaming, count_and_foreign
 from horolog.broker.adoption.report import UNKNOWN_MEANS, summary
 from horolog.broker.adoption.takeover import Takeover
 from horolog.broker.cluster_configs import ClusterConfigs
-from horolog.broker.cluster_file import FILE_NAME, JOURNAL, ClusterFile, StoredCluster, StoredTopic
+from horolog.broker.cluster_file import FILE_NAME, ClusterFile, StoredCluster, StoredTopic
 from horolog.broker.cluster_state import ClusterState
 from horolog.broker.log.manager import DataFolderError, LogManager
 from horolog.broker.log.partition import Partition
@@ -61,15 +61,6 @@ def record_of(logs: LogManager, topic: Topic) -> StoredTopic:
     """A topic as the file is to have it."""
     places = logs.places_of(topic.led_here)
     return StoredTopic(topic.name, topic.id, topic.partition_count, dict(topic.overrides), places)
-
-
-def merge_if_workers_were_here(logs: LogManager) -> None:
-    """Several workers leave changes and checkpoints beside the files that a broker alone reads."""
-    paths = [folder.path for folder in logs.folders.usable()]
-    if any(logs.resources.storage.exists(f"{path}/{JOURNAL}") for path in paths):
-        from horolog.broker.workers import settling  # a broker alone that follows another has no use for it
-
-        settling.merge(logs.resources.storage, paths)
 
 
 def is_unread(partition: Partition) -> bool:

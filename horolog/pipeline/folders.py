@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from horolog.broker.cluster_file import JOURNAL
+from horolog.broker.left_folders import as_left
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import partition_of
 from horolog.broker.log.partition import Partition, Resources
@@ -60,12 +60,9 @@ def open_partitions(path: str, selection: Selection, resources: Resources) -> di
 
 
 def _starts(storage: Storage, data_folder: str) -> Mapping[tuple[str, int], int]:
-    """Where logs start, also in a folder that several workers serve or have left: see `broker.workers.settling`."""
-    if storage.exists(f"{data_folder}/{JOURNAL}"):
-        from horolog.broker.workers.settling import merged_in_memory
-
-        storage = merged_in_memory(storage, [data_folder])
-    return checkpoints.load_offsets(storage, f"{data_folder}/{checkpoints.LOG_START_OFFSETS}").offsets
+    """Where logs start, also in a folder that several workers serve or have left."""
+    left = as_left(storage, [data_folder])
+    return checkpoints.load_offsets(left, f"{data_folder}/{checkpoints.LOG_START_OFFSETS}").offsets
 
 
 def _listed(found: dict[TopicPartition, Path]) -> str:

@@ -53,8 +53,9 @@ def test_doctor_finds_nothing_wrong(crew, folder, horolog, ends):
 
 
 def test_doctor_knows_settings_and_starts_that_only_workers_have_written(crew, folder):
+    from horolog.broker.left_folders import merge_what_workers_left
     from horolog.broker.log.storage import ReadOnlyStorage
-    from horolog.client.cli.examining.rehearsal import circumstances, configurations, merge_what_workers_left
+    from horolog.client.cli.examining.rehearsal import circumstances, configurations
 
     storage = ReadOnlyStorage()
     assert configurations(storage, folder)("orders").compact

@@ -21,12 +21,12 @@ from typing import NamedTuple, cast
 
 from horolog.broker.clock import Clock
 from horolog.broker.cluster_configs import ClusterConfigs
-from horolog.broker.cluster_file import JOURNAL, ClusterFile, StoredCluster, StoredTopic
+from horolog.broker.cluster_file import ClusterFile, StoredCluster, StoredTopic
 from horolog.broker.cluster_start import Start, next_producer_id_of
 from horolog.broker.cluster_state import ClusterState, Lead
 from horolog.broker.log.files import CheckpointError, checkpoints, log_starts
 from horolog.broker.log.manager import DataFolders, LogManager, doom, partition_of
-from horolog.broker.log.storage import OverlayStorage, Storage, StorageFault
+from horolog.broker.log.storage import Storage, StorageFault
 from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import TopicConfig, as_unknown
 from horolog.broker.workers import file_journal, worker_checkpoints
@@ -108,15 +108,6 @@ def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     for path in data_dirs:
         file_journal.remove(storage, path)
     return all(folder.was_clean for folder in folders)
-
-
-def merged_in_memory(storage: Storage, data_dirs: Sequence[str]) -> Storage:
-    """The folders as a merge would leave them, for whoever only looks at them; workers may be at work there."""
-    if not any(storage.exists(f"{path}/{JOURNAL}") for path in data_dirs):
-        return storage
-    overlay = OverlayStorage(storage)
-    merge(overlay, data_dirs)
-    return overlay
 
 
 def plain_leads(state: ClusterState) -> dict[tuple[bytes, int], tuple[int, int]]:

@@ -108,9 +108,9 @@ def _from_folder(arguments: argparse.Namespace, console: Console) -> dict[str, A
 
 
 def _read_folder(storage: Any, arguments: argparse.Namespace) -> "list[PartitionTimes]":
+    from horolog.broker.left_folders import as_left
     from horolog.broker.log.files import checkpoints
     from horolog.client.cli.charting.index_points import folders_of, read_partition
-    from horolog.client.cli.examining.rehearsal import as_left
 
     folder, topic, wanted = arguments.dir.rstrip("/") or "/", arguments.topic, arguments.partition
     if not storage.is_dir(folder):
@@ -119,7 +119,7 @@ def _read_folder(storage: Any, arguments: argparse.Namespace) -> "list[Partition
     if not chosen:
         raise NotFoundError(f"no partition of topic {topic} is in {folder}", "horolog doctor lists its partitions")
     names = (checkpoints.RECOVERY_POINTS, checkpoints.HIGH_WATERMARKS)
-    left = as_left(storage, folder)
+    left = as_left(storage, [folder])
     points = [checkpoints.load_offsets(left, f"{folder}/{name}").offsets for name in names]
     ends = {key: max(one.get(key, 0) for one in points) for one in points for key in one}
     return [read_partition(storage, f"{topic}-{index}", path, ends.get((topic, index))) for index, path in chosen]

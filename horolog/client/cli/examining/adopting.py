@@ -13,8 +13,9 @@ from horolog.broker.adoption.forecast import Expiring, expiring
 from horolog.broker.adoption.given import Given
 from horolog.broker.adoption.takeover import Takeover
 from horolog.broker.cluster import random_topic_id
-from horolog.broker.cluster_file import JOURNAL, ClusterFile, StoredCluster
+from horolog.broker.cluster_file import ClusterFile, StoredCluster
 from horolog.broker.cluster_start import next_producer_id_of
+from horolog.broker.left_folders import as_left, merge_what_workers_left
 from horolog.broker.log.files import CheckpointError, meta_properties
 from horolog.broker.log.partition import Partition, Resources, closing
 from horolog.broker.log.recovery import Place, open_partition
@@ -22,7 +23,7 @@ from horolog.broker.log.storage import LOCK_FILE, OverlayStorage, ReadOnlyStorag
 from horolog.broker.setting_types import ConfigType
 from horolog.broker.settings import SPECS, Settings
 from horolog.broker.topic_settings import describe, is_unknown, resolve, usable
-from horolog.client.cli.examining.rehearsal import circumstances, listening, merge_what_workers_left
+from horolog.client.cli.examining.rehearsal import circumstances, listening
 from horolog.protocol.uuids import show_uuid
 
 _SHOWN = ("cleanup.policy", "retention.ms", "retention.bytes")
@@ -54,10 +55,7 @@ def plan(
     storage: Storage, data_dirs: Sequence[str], given: Mapping[str, Given], settings: Settings
 ) -> tuple[StoredCluster, Takeover]:
     """The record, and the settings that follow from it. Raises RefusedSettings, StorageFault."""
-    if any(storage.exists(f"{one}/{JOURNAL}") for one in data_dirs):
-        from horolog.broker.workers.settling import merged_in_memory
-
-        storage = merged_in_memory(storage, data_dirs)
+    storage = as_left(storage, data_dirs)
     stored = ClusterFile(storage, data_dirs[0], lambda: data_dirs).load()
     taken = takeover.plan(storage, data_dirs, stored, settings, random_topic_id)
     if given:

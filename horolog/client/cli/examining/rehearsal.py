@@ -4,11 +4,12 @@ Segments in which the check has found something are not to be vouched for by the
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
 from horolog.broker.clock import SystemClock
+from horolog.broker.left_folders import as_left, merge_what_workers_left
 from horolog.broker.log.files import LeaderEpochs, checkpoints, log_starts
 from horolog.broker.log.integrity import SEALS, SealsDamaged, seals
 from horolog.broker.log.partition import Resources, closing
@@ -27,30 +28,13 @@ from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import TopicConfig, resolve
 from horolog.client.cli.common.errors import CommandError
 from horolog.client.cli.dumping.items import Item
-from horolog.client.cli.dumping.kinds import BY_NAME, JOURNAL, kind_of
+from horolog.client.cli.dumping.kinds import BY_NAME, kind_of
 from horolog.client.cli.examining.folder_check import PartitionReport, check_small_files
 
 ASIDE = ".aside"
 """The copies that `--repair` makes before recovery removes a file: <name>.<time of the repair>.aside"""
 _LEFTOVERS = (".deleted", ".cleaned", ".swap", ".tmp")
 _INDEXES = (".index", ".timeindex")
-
-
-def as_left(storage: Storage, data_folder: str) -> Storage:
-    """The folder with what several workers have left beside the files of a broker alone, merged in memory."""
-    if not storage.exists(f"{data_folder}/{JOURNAL}"):
-        return storage
-    from horolog.broker.workers.settling import merged_in_memory
-
-    return merged_in_memory(storage, [data_folder])
-
-
-def merge_what_workers_left(storage: Storage, data_folders: Sequence[str]) -> None:
-    """Before anything is changed in folders that several workers have left. Raises StorageFault."""
-    if any(storage.exists(f"{one}/{JOURNAL}") for one in data_folders):
-        from horolog.broker.workers.settling import merge
-
-        merge(storage, data_folders)
 
 
 def configurations(storage: Storage, data_folder: str) -> Callable[[str], TopicConfig]:
@@ -61,7 +45,7 @@ def configurations(storage: Storage, data_folder: str) -> Callable[[str], TopicC
     settings = Settings()
     path = f"{data_folder}/{FILE_NAME}"
     try:
-        storage = as_left(storage, data_folder)
+        storage = as_left(storage, [data_folder])
         topics = parse(storage.read_all(path)).topics if storage.exists(path) else {}
     except NewerClusterFile as newer:
         raise CommandError(f"{data_folder}: {newer}") from newer
@@ -77,7 +61,7 @@ def configurations(storage: Storage, data_folder: str) -> Callable[[str], TopicC
 
 def circumstances(storage: Storage, data_folder: str) -> Callable[[str, int], Circumstances]:
     """The offsets of every partition in the checkpoints."""
-    storage = as_left(storage, data_folder)
+    storage = as_left(storage, [data_folder])
     starts = log_starts.load(storage, data_folder).offsets
     ends = checkpoints.load_offsets(storage, f"{data_folder}/{checkpoints.RECOVERY_POINTS}").offsets
     was_clean = storage.exists(f"{data_folder}/{checkpoints.CLEAN_SHUTDOWN}")

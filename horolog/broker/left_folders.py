@@ -1,0 +1,28 @@
+"""Data folders as several workers have left them, for whoever reads or opens them alone.
+
+Beside the files that a broker alone reads lie a journal and the checkpoints of each worker. `workers.settling` knows what they say; it is
+imported where they lie, and nowhere else. A merge removes the journal last, so whoever finds none has nothing to merge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from horolog.broker.cluster_file import JOURNAL
+from horolog.broker.log.storage import OverlayStorage, Storage
+
+
+def as_left(storage: Storage, data_dirs: Sequence[str]) -> Storage:
+    """The folders merged in memory, for whoever only looks at them; workers may be at work there."""
+    overlay = OverlayStorage(storage)
+    return overlay if merge_what_workers_left(overlay, data_dirs) else storage
+
+
+def merge_what_workers_left(storage: Storage, data_dirs: Sequence[str]) -> bool:
+    """Have the folders as a broker alone leaves them; whether workers were here. Raises StorageFault."""
+    if not any(storage.exists(f"{one}/{JOURNAL}") for one in data_dirs):
+        return False
+    from horolog.broker.workers import settling
+
+    settling.merge(storage, data_dirs)
+    return True

@@ -1,0 +1,72 @@
+"""Folders that workers have left are merged, on the disk or in memory, and folders of a broker alone are let be."""
+
+import subprocess
+import sys
+
+import pytest
+
+from horolog.broker.cluster_file import FILE_NAME, JOURNAL, parse
+from horolog.broker.left_folders import as_left, merge_what_workers_left
+from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.new_topics import NewTopic
+from tests.support.at_once import at_once
+from tests.support.crew import Crew
+from tests.support.style import PROJECT
+
+
+@pytest.fixture
+def crew():
+    """Workers that have made a topic and were killed."""
+    crew = Crew((1, 2), folders=("/disks/a", "/disks/b")).start()
+    at_once(crew.clusters[2].create_topics, [NewTopic("orders", 2)])
+    crew.kill()
+    return crew
+
+
+def files(crew):
+    return {name for folder in crew.folders for name in crew.storage.list_dir(folder)}
+
+
+def topics_in(storage, folder):
+    path = f"{folder}/{FILE_NAME}"
+    return set(parse(storage.read_all(path)).topics) if storage.exists(path) else set()
+
+
+def test_what_only_looks_sees_the_folders_merged_and_changes_nothing(crew):
+    before = files(crew)
+    assert JOURNAL in before
+    left = as_left(crew.storage, crew.folders)
+    for folder in crew.folders:
+        assert topics_in(left, folder) == {"orders"}
+        assert not left.exists(f"{folder}/{JOURNAL}")
+        assert topics_in(crew.storage, folder) == set()
+    assert files(crew) == before
+
+
+def test_a_merge_leaves_nothing_for_the_next(crew):
+    assert merge_what_workers_left(crew.storage, crew.folders)
+    assert [topics_in(crew.storage, folder) for folder in crew.folders] == [{"orders"}, {"orders"}]
+    assert JOURNAL not in files(crew)
+    assert not merge_what_workers_left(crew.storage, crew.folders)
+
+
+def test_a_journal_in_any_of_the_folders_is_found(crew):
+    assert merge_what_workers_left(crew.storage, crew.folders[::-1])
+    assert JOURNAL not in files(crew)
+
+
+def test_folders_of_a_broker_alone_are_read_as_they_are():
+    storage = MemoryStorage()
+    storage.make_dir("/data")
+    assert as_left(storage, ["/data"]) is storage
+    assert not merge_what_workers_left(storage, ["/data", "/missing"])
+    assert storage.list_dir("/data") == []
+
+
+def test_nothing_of_workers_is_imported_where_none_were():
+    code = (
+        "import sys; from horolog.broker import left_folders; from horolog.broker.log.storage import MemoryStorage;"
+        "left_folders.as_left(MemoryStorage(), ['/data']);"
+        "sys.exit(any(name.startswith('horolog.broker.workers') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=False, timeout=60).returncode == 0
