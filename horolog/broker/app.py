@@ -32,8 +32,8 @@ from horolog.broker.groups.coordinator import GroupCoordinator
 from horolog.broker.handlers.fetch_sessions import FetchSessions
 from horolog.broker.listeners import Address, advertised_addresses, http_address, listen_addresses
 from horolog.broker.log.integrity import BeingRescanned
-from horolog.broker.log.manager import DataFolderError, LogManager
-from horolog.broker.log.storage import OverlayStorage, RealStorage, Storage, StorageFault
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.storage import DataFolderError, OverlayStorage, RealStorage, Storage, StorageFault
 from horolog.broker.malloc import keep_free_memory
 from horolog.broker.metrics import Metrics
 from horolog.broker.network.descriptors import raise_limit

@@ -37,8 +37,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from horolog.broker.checked_lines import encode_line, read_lines
-from horolog.broker.log.manager import DataFolderError
-from horolog.broker.log.storage import FileMissing, Storage, StorageFault
+from horolog.broker.log.storage import DataFolderError, FileMissing, Storage, StorageFault
 from horolog.broker.stored_rules import RuleId, StoredRule, read_rule
 from horolog.protocol.uuids import parse_uuid, show_uuid
 

@@ -16,9 +16,9 @@ from horolog.broker.adoption.takeover import Takeover
 from horolog.broker.cluster_configs import ClusterConfigs
 from horolog.broker.cluster_file import FILE_NAME, ClusterFile, StoredCluster, StoredTopic
 from horolog.broker.cluster_state import ClusterState
-from horolog.broker.log.manager import DataFolderError, LogManager
+from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
-from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.storage import DataFolderError, StorageFault
 from horolog.broker.settings import Settings
 from horolog.broker.topic import Topic
 from horolog.broker.topic_settings import as_unknown

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from horolog.broker.log.manager import DataFolderError
 from horolog.broker.log.partition import log_start
-from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.log.storage import DataFolderError, MemoryStorage
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import NoReturn
 
-from horolog.broker.log.manager import DataFolderError
 from horolog.broker.log.partition import Partition
-from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.storage import DataFolderError, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL, PowerCut
 from horolog.protocol.errors import ErrorCode
 from tests.simulation.admin import ALWAYS, Administrator

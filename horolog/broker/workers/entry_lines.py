@@ -37,7 +37,7 @@ from horolog.broker.cluster_state import (
     TopicsFound,
     TopicsWithdrawn,
 )
-from horolog.broker.log.manager import DataFolderError
+from horolog.broker.log.storage import DataFolderError
 from horolog.broker.stored_rules import read_rule
 from horolog.protocol.uuids import parse_uuid, show_uuid
 

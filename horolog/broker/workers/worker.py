@@ -20,8 +20,7 @@ from typing import Any
 
 from horolog.broker import app
 from horolog.broker.clock import SystemClock
-from horolog.broker.log.manager import DataFolderError
-from horolog.broker.log.storage import RealStorage, StorageFault
+from horolog.broker.log.storage import DataFolderError, RealStorage, StorageFault
 from horolog.broker.network.descriptors import raise_limit
 from horolog.broker.observability.logs import LogSetup
 from horolog.broker.serve import EXIT_BAD_SETTINGS

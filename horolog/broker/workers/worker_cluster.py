@@ -13,9 +13,9 @@ from horolog.broker.cluster_file import ClusterFile, StoredTopic
 from horolog.broker.cluster_start import NOT_TAKEN, identify
 from horolog.broker.cluster_state import ClusterState, EpochsTold, Step
 from horolog.broker.log.files import CheckpointError, checkpoints
-from horolog.broker.log.manager import DataFolderError, LogManager, Mine, doom
+from horolog.broker.log.manager import LogManager, Mine, doom
 from horolog.broker.log.partition import Partition, closing
-from horolog.broker.log.storage import Storage, StorageFault
+from horolog.broker.log.storage import DataFolderError, Storage, StorageFault
 from horolog.broker.new_topics import Planner
 from horolog.broker.settings import Settings
 from horolog.broker.topic import Topic

@@ -43,8 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.broker.adoption.giving import RefusedSettings
-    from horolog.broker.log.manager import DataFolderError
-    from horolog.broker.log.storage import FolderInUse, OverlayStorage, ReadOnlyStorage, StorageFault
+    from horolog.broker.log.storage import DataFolderError, FolderInUse, OverlayStorage, ReadOnlyStorage, StorageFault
     from horolog.client.cli.examining import adopting
 
     folders = [one.rstrip("/") or "/" for one in arguments.data_folders]

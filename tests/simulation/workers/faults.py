@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from horolog.broker.cluster_file import JOURNAL
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.topic_names import INTERNAL_TOPICS, TRANSACTION_STATE
 from horolog.protocol.messages.reassignments import (
@@ -23,7 +24,6 @@ CHANGES_UNTIL_THE_END = (1, 2, 3, 5, 8, 13, 21, 40, 80)
 MESSAGES_UNTIL_THE_END = (1, 1, 2, 3, 5, 8, 13)
 HANGS_MS = (50, 300, 1000, 3000, 9000, 20_000)
 SLOW_FOR_MS = (500, 2000, 8000)
-JOURNAL = "horolog-journal"
 JOURNAL_FAULTS = ("write", "torn write", "sync", "read", "truncate")
 PREFERRED = 0
 

@@ -14,9 +14,8 @@ from unittest.mock import patch
 
 from horolog.broker.app import Broker
 from horolog.broker.cluster import random_topic_id
-from horolog.broker.log.manager import DataFolderError
 from horolog.broker.log.partition import Partition
-from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.storage import DataFolderError, StorageFault
 from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits

@@ -7,8 +7,8 @@ import pytest
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import FILE_NAME, StoredTopic
 from horolog.broker.cluster_state import PRODUCER_ID_BLOCK_SIZE, Lead, LeadsChanged, RulesChanged
-from horolog.broker.log.manager import DataFolderError
 from horolog.broker.log.partition import SERVING
+from horolog.broker.log.storage import DataFolderError
 from horolog.broker.new_topics import MAX_PARTITIONS_PER_REQUEST, NewPartitions, NewTopic
 from horolog.broker.stored_rules import StoredRule
 from horolog.broker.topic_names import KRAFT_METADATA

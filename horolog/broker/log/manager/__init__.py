@@ -3,14 +3,12 @@
 from horolog.broker.log.manager.data_folder import DataFolder, doom, partition_of
 from horolog.broker.log.manager.data_folders import DataFolders
 from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints
-from horolog.broker.log.manager.identity import DataFolderError
 from horolog.broker.log.manager.manager import LogManager
 from horolog.broker.log.manager.placing import Placing
 from horolog.broker.log.manager.share import Mine, Share
 
 __all__ = [
     "DataFolder",
-    "DataFolderError",
     "DataFolders",
     "FolderCheckpoints",
     "LogManager",

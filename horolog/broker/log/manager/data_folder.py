@@ -17,11 +17,19 @@ from typing import NamedTuple
 
 from horolog.broker.clock import Clock
 from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints, TopicPartition
-from horolog.broker.log.manager.identity import DataFolderError, FolderIdentity, FolderUnusable
+from horolog.broker.log.manager.identity import FolderIdentity, FolderUnusable
 from horolog.broker.log.manager.share import HeldByAnother, Share
 from horolog.broker.log.partition import Partition, Resources, closing
 from horolog.broker.log.recovery import Circumstances, Place, create_partition, offline_partition, open_readable
-from horolog.broker.log.storage import FolderInUse, Lock, Storage, StorageFault, lock_folder, make_folder
+from horolog.broker.log.storage import (
+    DataFolderError,
+    FolderInUse,
+    Lock,
+    Storage,
+    StorageFault,
+    lock_folder,
+    make_folder,
+)
 from horolog.broker.topic_settings import TopicConfig
 
 log = logging.getLogger(__name__)

@@ -5,14 +5,10 @@ import logging
 import uuid
 
 from horolog.broker.log.files import CheckpointError, MetaDamaged, MetaProperties, meta_properties
-from horolog.broker.log.storage import Storage, StorageFault
+from horolog.broker.log.storage import DataFolderError, Storage, StorageFault
 from horolog.protocol.uuids import show_uuid
 
 log = logging.getLogger(__name__)
-
-
-class DataFolderError(Exception):
-    """A data folder cannot be used as it is; the message says why and what to do."""
 
 
 class FolderUnusable(DataFolderError):

@@ -85,6 +85,10 @@ class FolderInUse(StorageFault):
     """Another process holds the lock of this folder."""
 
 
+class DataFolderError(Exception):
+    """A data folder cannot be used as it is; the message says why and what to do."""
+
+
 class File(Protocol):
     """One file, opened when it is first used."""
 

@@ -3,13 +3,12 @@
 import re
 from pathlib import PurePath
 
+from horolog.broker import cluster_file
 from horolog.broker.log.files import LOG_STARTS, checkpoints, meta_properties
 from horolog.broker.log.integrity import SEALS
 from horolog.broker.log.producers import producers_file
 from horolog.broker.log.storage import aside_names
 
-CLUSTER = "horolog-cluster"
-JOURNAL = "horolog-journal"
 OFFSET_CHECKPOINTS = (
     checkpoints.RECOVERY_POINTS,
     checkpoints.HIGH_WATERMARKS,
@@ -25,9 +24,9 @@ BY_NAME = {
     SEALS: "seals",
     producers_file.FILE_NAME: "producers",
     LOG_STARTS: "log-starts",
-    CLUSTER: "cluster",
-    f"{CLUSTER}.damaged": "cluster",
-    JOURNAL: "journal",
+    cluster_file.FILE_NAME: "cluster",
+    f"{cluster_file.FILE_NAME}{cluster_file.DAMAGED_SUFFIX}": "cluster",
+    cluster_file.JOURNAL: "journal",
 }
 OF_WORKERS = {
     "horolog-checkpoint": "worker-checkpoint",

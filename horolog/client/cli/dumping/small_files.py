@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
+from horolog.broker import cluster_file
 from horolog.broker.log.files import checkpoints, leader_epochs, log_starts, meta_properties
 from horolog.broker.log.indexes import transaction_index
 from horolog.broker.log.integrity import seals
 from horolog.broker.log.producers import producers_file, snapshot_file
+from horolog.broker.stored_rules import USER
 from horolog.client.cli.dumping.items import Item
 from horolog.protocol.uuids import show_uuid
 
@@ -131,9 +133,6 @@ def _journal(data: bytes, _: int) -> Iterator[Item]:
 
 def _cluster(data: bytes, _: int) -> Iterator[Item]:
     """Users are named only: what proves that it is them is a secret."""
-    from horolog.broker import cluster_file
-    from horolog.broker.stored_rules import USER
-
     try:
         stored = cluster_file.parse(data)
     except cluster_file.NewerClusterFile as newer:

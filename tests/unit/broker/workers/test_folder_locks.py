@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from horolog.broker.clock import SystemClock
-from horolog.broker.log.manager import DataFolder, DataFolderError
-from horolog.broker.log.storage import LOCK_FILE, FolderInUse, RealStorage, StorageFault
+from horolog.broker.log.manager import DataFolder
+from horolog.broker.log.storage import LOCK_FILE, DataFolderError, FolderInUse, RealStorage, StorageFault
 from horolog.broker.workers.folder_locks import FolderLocks
 
 

@@ -8,9 +8,9 @@ from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.cluster_state import Lead, LeadsChanged, RulesChanged
 from horolog.broker.log.files import checkpoints, log_starts
-from horolog.broker.log.manager import DataFolderError, LogManager
+from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import log_start
-from horolog.broker.log.storage import MemoryStorage, StorageFault
+from horolog.broker.log.storage import DataFolderError, MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.new_topics import NewTopic
 from horolog.broker.stored_rules import StoredRule

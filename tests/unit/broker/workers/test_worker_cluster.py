@@ -6,7 +6,8 @@ from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.cluster_state import Lead, LeadsChanged, ProducerIdsReserved
 from horolog.broker.log.files import checkpoints
-from horolog.broker.log.manager import DataFolderError, LogManager
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.storage import DataFolderError
 from horolog.broker.new_topics import NewPartitions, NewTopic
 from horolog.broker.workers import file_journal
 from horolog.broker.workers.entry_lines import encode_entry

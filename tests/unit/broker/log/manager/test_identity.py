@@ -5,8 +5,8 @@ import errno
 import pytest
 
 from horolog.broker.log.files import MetaProperties, meta_properties
-from horolog.broker.log.manager.identity import DataFolderError, FolderIdentity, new_id
-from horolog.broker.log.storage import MemoryStorage, StorageFault
+from horolog.broker.log.manager.identity import FolderIdentity, new_id
+from horolog.broker.log.storage import DataFolderError, MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 
 PATH = f"/data/{meta_properties.FILE_NAME}"

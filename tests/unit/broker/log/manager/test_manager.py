@@ -4,10 +4,10 @@ import pytest
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.log.files import checkpoints
-from horolog.broker.log.manager import DataFolderError, LogManager
+from horolog.broker.log.manager import LogManager
 from horolog.broker.log.manager.data_folders import FOLDER_LOOK_S
 from horolog.broker.log.partition import closing, log_start
-from horolog.broker.log.storage import MemoryStorage, StorageFault
+from horolog.broker.log.storage import DataFolderError, MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.settings import load
 from tests.support.log_model import NEW, NOW_MS, encode, small_config
