@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -92,15 +93,21 @@ def without_other_workers(found: list[tuple[str, str, str]]) -> list[tuple[str, 
     return [one for one in found if "/brokers/1/" not in one[0]] if WORKERS > 1 else found
 
 
+def skip_where_known(name: str, found: list[tuple[str, str, str]], table: Mapping[str, str]) -> None:
+    """End the test of a case that differs as it is known to, also for the reason that several workers serve."""
+    of_workers = known_differences.OF_SEVERAL_WORKERS if WORKERS > 1 else {}
+    why = table.get(name) or of_workers.get(name)
+    if found and why:
+        pytest.skip(f"known difference: {why}")
+
+
 def check(name: str, verdicts: dict[str, Verdict]) -> None:
     if name not in verdicts:
         pytest.skip("every recorded broker misbehaves here")
     verdict = verdicts[name]
     found = without_other_workers(verdict.differences)
     told = "".join(f"\n  {path}: real {real}, got {got}" for path, real, got in found[:12])
-    why = known_differences.CASES.get(name) or (known_differences.OF_SEVERAL_WORKERS.get(name) if WORKERS > 1 else None)
-    if found and why:
-        pytest.skip(f"known difference: {why}")
+    skip_where_known(name, found, known_differences.CASES)
     assert not found, f"{verdict.description} [nearest: {verdict.nearest}]{told}"
     assert name not in known_differences.CASES, "holds now: take it out of the table of known differences"
 
@@ -118,11 +125,7 @@ def test_the_slow_outcome_is_that_of_a_real_broker(name: str, slow_verdicts: dic
 
 def check_group(name: str, results: dict[str, Any]) -> None:
     found = without_other_workers(differences(GROUPS[name], results.get(name)))
-    why = known_differences.GROUPS_IN_3_9.get(name) or (
-        known_differences.OF_SEVERAL_WORKERS.get(name) if WORKERS > 1 else None
-    )
-    if found and why:
-        pytest.skip(f"known difference: {why}")
+    skip_where_known(name, found, known_differences.GROUPS_IN_3_9)
     assert not found, f"{GROUPS[name]['desc']}: {found[:12]}"
     assert name not in known_differences.GROUPS_IN_3_9, "holds now: take it out of the table of known differences"
 
