@@ -27,15 +27,15 @@ class FolderLocks:
 
     def __init__(self, paths: Iterable[str]) -> None:
         """A folder whose disk does not work is left aside, unless it was the last. Raises StorageFault."""
-        self._storage = RealStorage()
+        storage = RealStorage()
         self._locks: list[_Held] = []
         self.paths: list[str] = []
         """The folders that are locked."""
         faults: list[StorageFault] = []
         for path in paths:
             try:
-                make_folder(self._storage, path)
-                self._locks.append(lock_folder(self._storage, path, self._storage.lock))
+                make_folder(storage, path)
+                self._locks.append(lock_folder(storage, path, storage.lock))
                 self.paths.append(path)
             except FolderInUse:
                 self.release()
