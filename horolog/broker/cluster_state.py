@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, Self, TypeVar
 
+from horolog.broker import spread
 from horolog.broker.cluster_file import ClusterFile, Place, StoredTopic
 from horolog.broker.stored_rules import RuleId, Rules, StoredRule
 from horolog.broker.topic_names import collision_key
@@ -26,7 +27,7 @@ class Lead(NamedTuple):
 
 
 Leads = tuple[tuple[Place, Lead], ...]
-"""Who leads partitions that `workers.spread` would give to others."""
+"""Who leads partitions that `spread` would give to others."""
 
 V = TypeVar("V")
 
@@ -36,7 +37,7 @@ class ClusterState:
     """The cluster after `number` entries; `next_producer_id` is the lowest that was never reserved.
 
     A broker alone leads every partition, and `leads` has those that changed hands. With several `nodes`, which each process sets and
-    nobody stores, `workers.spread` says who leads, unless `leads` names one of them. `epochs` are those that leaders have told.
+    nobody stores, `spread` says who leads, unless `leads` names one of them. `epochs` are those that leaders have told.
     """
 
     number: int = 0
@@ -86,8 +87,6 @@ class ClusterState:
 
     def leader(self, topic_id: bytes, index: int) -> int:
         """The one of several nodes that leads a partition, whether it lives or not."""
-        from horolog.broker.workers import spread  # a broker alone has no use for it
-
         moved = self.leads.get((topic_id, index)) if self.leads else None
         if moved is not None and moved.node in self.nodes:
             return moved.node

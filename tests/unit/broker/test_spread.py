@@ -2,7 +2,7 @@
 
 import random
 
-from horolog.broker.workers.spread import leader
+from horolog.broker.spread import leader
 
 
 def test_partitions_of_a_topic_go_round_robin():
