@@ -29,6 +29,8 @@ T = TypeVar("T")
 S = TypeVar("S", bound="Struct")
 
 NO_UUID: Final = bytes(16)
+NO_THROTTLING_MS: Final = 0
+"""The `throttle_time_ms` of an answer that is made as a tuple."""
 SHOWN_BYTES: Final = 24  # of a bytes value, in a repr
 
 

@@ -27,7 +27,7 @@ from horolog.protocol.messages.offsets import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from horolog.protocol.wire import NO_UUID
+from horolog.protocol.wire import NO_THROTTLING_MS, NO_UUID
 
 log = logging.getLogger(__name__)
 
@@ -36,8 +36,6 @@ NOW = -1
 NO_VERSION = -1
 NO_RETENTION = -1
 TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
-
-NO_THROTTLING_MS = 0
 
 OffsetAsked = tuple[int, int, int, int, str | None]
 """Partition, offset, leader epoch, time of the commit, and a note."""

@@ -38,6 +38,7 @@ from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.primitives import Unread
 from horolog.protocol.records.convert import ConversionError, convert_down
 from horolog.protocol.records.head import heads_in
+from horolog.protocol.wire import NO_THROTTLING_MS
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,6 @@ FIRST_VERSION_WITH_TOPIC_IDS = 13
 FIRST_VERSION_WITH_STORAGE_ERROR = 6
 NO_EPOCH = -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
-NO_THROTTLING_MS = 0
 NO_SESSION = 0
 HERE = -1
 """The replica that is best read from."""

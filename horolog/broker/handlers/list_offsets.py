@@ -25,6 +25,7 @@ from horolog.broker.handlers.lookup import epoch_error, find_partition, storage_
 from horolog.broker.log.partition import Partition, lookups
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.wire import NO_THROTTLING_MS
 
 LATEST, EARLIEST, LARGEST_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 FIRST_VERSION_OF_TARGET = {
@@ -38,7 +39,6 @@ FIRST_VERSION_OF_TARGET = {
 FIRST_VERSION_WITH_EPOCH = 4
 READ_COMMITTED = 1
 NONE = -1
-NO_THROTTLING_MS = 0
 
 Asked = tuple[int, int, int, int]
 """A partition's number, its leader epoch as the client knows it, the target, and how many offsets v0 wants."""

@@ -27,6 +27,7 @@ from horolog.broker.safety import Failures
 from horolog.broker.topic_names import INTERNAL_TOPICS
 from horolog.protocol.errors import ErrorCode, ProtocolError
 from horolog.protocol.records.head import ATTRIBUTES_LOW_AT, TRANSACTIONAL_BIT
+from horolog.protocol.wire import NO_THROTTLING_MS
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 LAST_VERSION_WITH_NAMES: Final = 12
@@ -48,8 +49,6 @@ ProduceRequest = tuple[str | None, int, int, list[TopicData]]
 PartitionAnswer = tuple[int, int, int, int, int, Sequence[tuple[int, str]], str | None, None]
 """Number, error code, base offset, append time, log start; records refused one by one, the text, and no other leader."""
 TopicAnswer = tuple[str, bytes, list[PartitionAnswer]]
-
-NO_THROTTLING_MS: Final = 0
 
 
 class Produced:
