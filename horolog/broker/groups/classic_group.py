@@ -13,10 +13,11 @@ from enum import Enum
 from horolog.broker.groups.classic_events import AnswerJoin, AnswerSync, Client, Protocols, SessionOver, Timeouts
 from horolog.broker.groups.decision import GroupTimer
 from horolog.broker.groups.offsets import Committed, GroupOffsets, TopicPartition
-from horolog.broker.groups.records import Entry, entry
+from horolog.broker.groups.records import entry
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.group_metadata import subscribed_topics
 from horolog.protocol.messages.coordinator_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+from horolog.protocol.records.batch import Entry
 
 NO_GENERATION = -1
 CONSUMER_PROTOCOL = "consumer"

@@ -17,7 +17,7 @@ from horolog.broker.cluster import Cluster
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.journal import Journal, Producer
 from horolog.broker.groups.offsets import NEVER, Committed, GroupOffsets, TopicPartition, tombstone
-from horolog.broker.groups.records import OFFSET, OLD_OFFSET, Entry
+from horolog.broker.groups.records import OFFSET, OLD_OFFSET
 from horolog.broker.groups.registry import Registry
 from horolog.broker.topic import Topic
 from horolog.protocol.errors import ErrorCode
@@ -27,6 +27,7 @@ from horolog.protocol.messages.offsets import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+from horolog.protocol.records.batch import Entry
 from horolog.protocol.wire import NO_THROTTLING_MS, NO_UUID
 
 log = logging.getLogger(__name__)

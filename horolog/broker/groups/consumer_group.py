@@ -11,7 +11,7 @@ from horolog.broker.groups.decision import GroupTimer
 from horolog.broker.groups.kip848_events import SILENT, Overdue
 from horolog.broker.groups.offsets import Committed, GroupOffsets, TopicPartition
 from horolog.broker.groups.reconcile import Current, MemberState
-from horolog.broker.groups.records import Entry, entry
+from horolog.broker.groups.records import entry
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.coordinator_records import (
     ClassicMemberMetadata,
@@ -29,6 +29,7 @@ from horolog.protocol.messages.coordinator_records import (
     CurrentPartitions,
     TargetPartitions,
 )
+from horolog.protocol.records.batch import Entry
 
 LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2

@@ -32,7 +32,6 @@ from horolog.broker.groups.kip848_events import Heartbeat, Leave
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.loading import Loader
 from horolog.broker.groups.offset_fetch import OffsetFetch
-from horolog.broker.groups.records import Entry
 from horolog.broker.groups.registry import Group, Registry
 from horolog.broker.groups.runner import Runner
 from horolog.broker.groups.shards import Shards
@@ -54,6 +53,7 @@ from horolog.protocol.messages.offsets import (
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
+from horolog.protocol.records.batch import Entry
 
 log = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from horolog.broker.coordination.timers import Timer
-from horolog.broker.groups.records import Entry
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.batch import Entry
 
 if TYPE_CHECKING:
     from horolog.broker.groups.classic_group import ClassicGroup

@@ -12,12 +12,12 @@ from horolog.broker.groups.kip848_events import Heartbeat, Upgraded
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.migration import to_consumer
 from horolog.broker.groups.offsets import GroupOffsets
-from horolog.broker.groups.records import Entry
 from horolog.broker.groups.registry import Group, Registry
 from horolog.broker.groups.runner import Runner
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from horolog.protocol.messages.groups import JoinGroupRequest
+from horolog.protocol.records.batch import Entry
 
 
 class Finder:

@@ -16,13 +16,13 @@ from horolog.broker.coordination.topic_journal import (
     TopicJournal,
     put_offline,
 )
-from horolog.broker.groups.records import Entry
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import Refused, own_batch
 from horolog.broker.safety import Failures
 from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.protocol.errors import DecodeError, ErrorCode
+from horolog.protocol.records.batch import Entry
 from horolog.protocol.records.control import decode_marker
 
 log = logging.getLogger(__name__)

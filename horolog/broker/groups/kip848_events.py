@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from horolog.broker.groups.classic_events import JoinGroup, Killed, LeaveGroup, Loaded, SyncGroup
-from horolog.broker.groups.records import Entry
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from horolog.protocol.messages.groups import HeartbeatRequest
+from horolog.protocol.records.batch import Entry
 
 if TYPE_CHECKING:
     from horolog.broker.groups.consumer_group import ConsumerMember

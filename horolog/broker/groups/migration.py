@@ -12,10 +12,10 @@ from horolog.broker.groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup,
 from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.reconcile import Current
-from horolog.broker.groups.records import Entry
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.group_metadata import read_assignment, read_subscription, version_of, write_assignment
 from horolog.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
+from horolog.protocol.records.batch import Entry
 
 MAY_UPGRADE = frozenset({"bidirectional", "upgrade"})
 MAY_DOWNGRADE = frozenset({"bidirectional", "downgrade"})

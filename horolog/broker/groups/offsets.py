@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from horolog.broker.groups.records import OFFSET, Entry, offset_entry
+from horolog.broker.groups.records import OFFSET, offset_entry
 from horolog.protocol.messages.coordinator_records import OffsetCommitValue
+from horolog.protocol.records.batch import Entry
 from horolog.protocol.wire import NO_UUID
 
 TopicPartition = tuple[str, int]

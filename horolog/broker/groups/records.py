@@ -40,10 +40,8 @@ from horolog.protocol.messages.coordinator_records import (
     OffsetCommitValue,
 )
 from horolog.protocol.primitives import Buffer
+from horolog.protocol.records.batch import Entry
 from horolog.protocol.wire import Message
-
-Entry = tuple[bytes, bytes | None]
-"""A key and its value, as they are in a record; no value removes what the key had."""
 
 OffsetKey = tuple[str, str, int]
 """The fields of OffsetCommitKey."""

@@ -39,7 +39,7 @@ NOBODY: Final = (NO_PRODUCER, -1, -1)
 """Who sends outside of sequences: producer id, epoch, sequence."""
 
 Entry = tuple[bytes, bytes | None]
-"""A key and its value."""
+"""A key and its value, as they are in a record; no value removes what the key had."""
 
 
 _NULL = b"\x01"  # the length of a null
