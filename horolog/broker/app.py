@@ -15,7 +15,6 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from horolog.broker import interrupts
@@ -43,7 +42,7 @@ from horolog.broker.network.listener import Listener
 from horolog.broker.observability.logs import LogSetup
 from horolog.broker.observability.notify import READY, STOPPING, notify
 from horolog.broker.observability.phase import Phase
-from horolog.broker.placement import Placement, SoleBroker
+from horolog.broker.role import Role
 from horolog.broker.safety import LocalSafety
 from horolog.broker.security.listener_protection import refuse_what_closes_nothing, sasl_listeners
 from horolog.broker.settings import Settings
@@ -57,17 +56,10 @@ from horolog.protocol.records.walk import IS_COMPILED
 from horolog.version import __version__
 
 if TYPE_CHECKING:
-    from horolog.broker.log.manager import Share
     from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.observability.http import MetricsServer
     from horolog.broker.security.sasl.door import SaslDoor
     from horolog.broker.security.sasl.doors import SaslDoors
-    from horolog.broker.transactions.joining import Joining
-    from horolog.broker.transactions.others import Others
-    from horolog.broker.workers.hand_over import HandOvers
-    from horolog.broker.workers.link import Link
-    from horolog.broker.workers.peers import Peers
-    from horolog.broker.workers.worker_context import WorkerContext
 
 log = logging.getLogger(__name__)
 
@@ -109,48 +101,40 @@ class Broker:
         storage: Storage,
         data_dirs: list[str],
         loop: asyncio.AbstractEventLoop,
-        *,
-        worker: WorkerContext | None = None,
-        link: Link | None = None,
-        peers: Peers | None = None,
+        role: Role | None = None,
     ) -> None:
-        """`worker`, `link` and `peers` are those of one worker of several; a broker alone has none of them."""
-        self.worker = worker
-        self.link = link
-        self.peers = _peers_of(worker, loop) if peers is None else peers
-        self.settings = self._own_part(settings)
+        """Without a `role` it is a broker alone."""
+        self._role = role = role or Role()
+        self.settings = role.part_of(settings)
         self.clock = clock
         self.metrics = Metrics()
         self.workers = ThreadPoolExecutor(DISK_WORKERS, thread_name_prefix="disk")
         if settings.horolog_read_only:
             storage = _only_read(storage, data_dirs)
-        share = None if worker is None else _share_of(worker)
-        self.logs = LogManager(data_dirs, storage, clock, self.settings, share)
+        self.logs = LogManager(data_dirs, storage, clock, self.settings, role.share())
         # A worker must not share descriptors with the loop: see RealStorage.
         own_storage = _of_workers(storage)
         file = ClusterFile(storage, data_dirs[0], lambda: [folder.path for folder in self.logs.folders.usable()])
-        self._endpoints = AdvertisedEndpoints(_told_addresses(settings, worker))
-        self.cluster, self.placement = _cluster(settings, self.logs, file, self._endpoints, worker, link)
+        self._endpoints = AdvertisedEndpoints(role.told(advertised_addresses(settings, socket.gethostname())))
+        self.cluster, self.placement = role.cluster(settings, self.logs, file, self._endpoints)
         self.cluster.on_settings_changed = self._settings_changed
         self.cluster.on_led, self.cluster.on_led_elsewhere = self._led, self._led_elsewhere
         self.waiting = Waiting(loop)
         safety = LocalSafety(loop, self.workers, self.metrics, clock.monotonic)
         self.committer = Committer(loop, safety, self.waiting.changed, self.metrics, clock.monotonic)
         expiry_clock = ExpiryClock(clock, lambda: self.settings.horolog_clock_jump_wait_ms)
-        others = None if self.peers is None else _others(self.cluster, self.placement, self.peers)
+        others = role.others(self.cluster, self.placement)
         self.transactions = TransactionCoordinator(
             self.cluster, self.committer, clock, self._offsets_ended, expiry_clock, others
         )
-        self.joining: Joining = self.transactions
-        if others is not None:
-            self.joining = _joining_anywhere(self.transactions, others, self.cluster, loop)
+        self.joining = role.joining(self.transactions, others, self.cluster)
         self._group_timers = LoopTimers(clock, loop)
         self.groups = GroupCoordinator(self.cluster, self.committer, clock, self._group_timers, expiry_clock)
         self.fetch_sessions = FetchSessions(
             settings.max_incremental_fetch_session_cache_slots, clock, settings.horolog_fetch_session_partitions_max
         )
         self._loop = loop
-        self.hand_overs = None if self.peers is None or link is None else self._hand_overs(self.peers)
+        self.hand_overs = role.hand_overs(self.cluster, self.placement, self.committer, self.workers)
         self.turns = Turns()
         self.sent_back = None if others is None else SentBack(clock.monotonic)
         self.limits = ConnectionLimits.of(self.settings)
@@ -159,7 +143,6 @@ class Broker:
             self.cluster.rule_watchers.append(self.doors.users.take)
         self.listeners: list[Listener] = []
         self._peer_listeners: list[Listener] = []
-        self._is_asked_by_socket = worker is not None and peers is None
         self.settings_watchers: list[Callable[[Settings], None]] = []
         self.phase = Phase.STARTING
         self.started_ms = clock.wall_ms()
@@ -177,12 +160,14 @@ class Broker:
         self._load_groups(self.groups.load())
         dispatcher = Dispatcher(self)
         for address in listen_addresses(self.settings):
-            listener = self._listener(address, dispatcher)
+            asks = self._handshakes(address.name, dispatcher)
+            listener = self._role.listener(address, dispatcher, self.clock, self.limits, asks)
             await listener.start()
             self._endpoints.bound(listener)
             self.listeners.append(listener)
-        if self.worker is not None and self._is_asked_by_socket:
-            await self._listen_to_peers(self.worker, dispatcher)
+        for listener in self._role.peer_listeners(dispatcher, self.clock, self.limits):
+            await listener.start()
+            self._peer_listeners.append(listener)
         if self.doors is not None:
             self.doors.start()
         self.upkeep.start()
@@ -195,29 +180,12 @@ class Broker:
             from horolog.broker.observability.http import MetricsServer
 
             self.metrics_server = MetricsServer(self, self._loop)
-            if self.worker is None:
-                await self.metrics_server.start(*address)
-            else:
-                await self.metrics_server.start_unix(self.worker.http_socket)
+            await self._role.begin_http(self.metrics_server, address)
 
-    def _listener(self, address: Address, dispatcher: Dispatcher) -> Listener:
-        door = None if self.doors is None else self.doors.of(address.name)
-        asks = None if door is None else _asking(door, dispatcher)
-        clock, limits = self.clock, self.limits
-        if self.worker is None:
-            name, host, port = address.name, address.host, address.port
-            return Listener(name, host, port, dispatcher, clock, limits, new_handshake=asks)
-        from horolog.broker.workers.shared_listener import SharedListener
-
-        return SharedListener(address, self.worker, dispatcher, clock, limits, new_handshake=asks)
-
-    async def _listen_to_peers(self, worker: WorkerContext, dispatcher: Dispatcher) -> None:
-        from horolog.broker.network.peer_listener import PeerListener
-        from horolog.broker.workers.peers import socket_path
-
-        listener = PeerListener(socket_path(worker.sockets, worker.node), dispatcher, self.clock, self.limits)
-        await listener.start()
-        self._peer_listeners.append(listener)
+    def _handshakes(self, listener: str, dispatcher: Dispatcher) -> HandshakeFactory | None:
+        """What a listener asks of its peers before it serves them."""
+        door = None if self.doors is None else self.doors.of(listener)
+        return None if door is None else _asking(door, dispatcher)
 
     async def stop(self) -> None:
         self.phase = Phase.STOPPING
@@ -244,8 +212,7 @@ class Broker:
         for listener in listeners:
             await listener.stop_accepting()
             listener.stop_serving()
-        if self.peers is not None:
-            self.peers.close()  # who waits for another broker is refused now, and sends again
+        self._role.ask_nobody()
         try:
             await asyncio.wait_for(self.committer.drain(), STOP_GRACE_S)
         except TimeoutError:
@@ -267,25 +234,8 @@ class Broker:
                 self.upkeep.mend_now()
         raise DataFolderError(f"{TRANSACTION_STATE} cannot be read, and rescanning it did not help: see the log")
 
-    def _own_part(self, settings: Settings) -> Settings:
-        """The settings that this broker goes by: of what all workers share it has its part."""
-        if self.worker is None:
-            return settings
-        from horolog.broker.workers.divided_settings import divided
-
-        return divided(settings, len(self.worker.nodes))
-
-    def _hand_overs(self, peers: Peers) -> HandOvers:
-        from horolog.broker.workers.hand_over import HandOvers
-        from horolog.broker.workers.worker_cluster import WorkerCluster
-        from horolog.broker.workers.worker_placement import WorkersPlacement
-
-        assert isinstance(self.cluster, WorkerCluster)
-        assert isinstance(self.placement, WorkersPlacement)
-        return HandOvers(self.cluster, self.placement, peers, self.committer, self.workers, self._loop)
-
     def _settings_changed(self, settings: Settings) -> None:
-        settings = self.settings = self._own_part(settings)
+        settings = self.settings = self._role.part_of(settings)
         self.limits.admission.allow(settings)
         self.logs.expire_producers_after(settings.producer_id_expiration_ms)
         self.upkeep.settings_changed(settings)
@@ -336,59 +286,6 @@ def _asking(door: SaslDoor, dispatcher: Dispatcher) -> HandshakeFactory:
     from horolog.broker.network.sasl_handshake import SaslHandshake
 
     return lambda: SaslHandshake(door, dispatcher.dispatch)
-
-
-def _share_of(worker: WorkerContext) -> Share:
-    from horolog.broker.workers.worker_folder_checkpoints import share_of
-
-    return share_of(worker.node, worker.nodes[0], is_first=worker.is_first)
-
-
-def _cluster(
-    settings: Settings,
-    logs: LogManager,
-    file: ClusterFile,
-    endpoints: AdvertisedEndpoints,
-    worker: WorkerContext | None,
-    link: Link | None,
-) -> tuple[Cluster, Placement]:
-    """The whole cluster of a broker alone, or the part of it that one of several workers leads."""
-    if worker is None or link is None:
-        alone = Cluster(logs.cluster_id, settings, logs, file)
-        return alone, SoleBroker(alone, endpoints)
-    from horolog.broker.workers.worker_cluster import WorkerCluster
-    from horolog.broker.workers.worker_placement import WorkersPlacement
-
-    cluster = WorkerCluster(logs.cluster_id, settings, logs, file, context=worker, link=link)
-    return cluster, WorkersPlacement(cluster, endpoints, worker, link)
-
-
-def _told_addresses(settings: Settings, worker: WorkerContext | None) -> dict[str, Address]:
-    """Where clients of each listener are sent: never to the port that workers share, for any of them answers there."""
-    told = advertised_addresses(settings, socket.gethostname())
-    if worker is None:
-        return told
-    return {name: replace(one, port=worker.ports[name][worker.node]) for name, one in told.items()}
-
-
-def _peers_of(worker: WorkerContext | None, loop: asyncio.AbstractEventLoop) -> Peers | None:
-    if worker is None:
-        return None
-    from horolog.broker.workers.peers import SocketPeers
-
-    return SocketPeers(worker.sockets, loop)
-
-
-def _others(cluster: Cluster, placement: Placement, peers: Peers) -> Others:
-    from horolog.broker.transactions.others import Others
-
-    return Others(cluster, placement, peers)
-
-
-def _joining_anywhere(here: Joining, others: Others, cluster: Cluster, loop: asyncio.AbstractEventLoop) -> Joining:
-    from horolog.broker.transactions.joining import JoiningAnywhere
-
-    return JoiningAnywhere(here, others, cluster, loop.call_soon)
 
 
 def create_missing(cluster: Cluster, text: str) -> None:

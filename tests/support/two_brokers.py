@@ -17,6 +17,7 @@ from unittest.mock import patch
 
 from horolog.broker.app import Broker
 from horolog.broker.clock import ManualClock
+from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_state import Lead, LeadsChanged
 from horolog.broker.internal_topics import overrides_of
 from horolog.broker.java_hash import partition_for
@@ -26,8 +27,12 @@ from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.new_topics import NewTopic
+from horolog.broker.placement import Placement
+from horolog.broker.role import Role
 from horolog.broker.settings import load
 from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from horolog.broker.transactions.joining import Joining, JoiningAnywhere
+from horolog.broker.transactions.others import Others
 from horolog.protocol.wire import Message
 from tests.simulation.loop import SimulatedLoop
 from tests.support.at_once import at_once
@@ -55,6 +60,24 @@ def name_in(shard: int, prefix: str = "x") -> str:
     return next(one for one in names if partition_for(one, SHARDS) == shard)
 
 
+class Asking(Role):
+    """The role of a broker that asks others, and lies on a disk of its own."""
+
+    def __init__(self, peers: MemoryPeers, loop: Any) -> None:
+        self._peers = peers
+        self._loop = loop
+
+    def others(self, cluster: Cluster, placement: Placement) -> Others:
+        return Others(cluster, placement, self._peers)
+
+    def joining(self, here: Joining, others: Others | None, cluster: Cluster) -> Joining:
+        assert others is not None
+        return JoiningAnywhere(here, others, cluster, self._loop.call_soon)
+
+    def ask_nobody(self) -> None:
+        self._peers.close()
+
+
 class Node:
     """One broker as it runs now."""
 
@@ -79,7 +102,7 @@ class Node:
             patch("horolog.broker.app.listen_addresses", lambda _: ()),
         ):
             loop: Any = self.loop
-            self.broker = Broker(self.settings, pair.clock, self.storage, [DATA], loop, peers=self.peers)
+            self.broker = Broker(self.settings, pair.clock, self.storage, [DATA], loop, Asking(self.peers, loop))
             self._form_cluster()
             with contextlib.suppress(StopIteration):
                 self.broker.start().send(None)

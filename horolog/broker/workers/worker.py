@@ -28,6 +28,7 @@ from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import Layers, Settings, from_layers
 from horolog.broker.workers.link import WorkerLink, receive_orders
 from horolog.broker.workers.worker_context import WorkerContext
+from horolog.broker.workers.worker_role import WorkerRole
 from horolog.protocol.records.walk import IS_COMPILED
 
 log = logging.getLogger("horolog.broker.workers.worker")  # also where this runs as a program
@@ -112,7 +113,8 @@ async def _serve(orders: Orders, link: WorkerLink, logs: LogSetup) -> None:
         link.settled()
     await link.go()
     loop = asyncio.get_running_loop()
-    broker = app.Broker(orders.settings, clock, storage, orders.data_dirs, loop, worker=context, link=link)
+    role = WorkerRole(context, link, loop)
+    broker = app.Broker(orders.settings, clock, storage, orders.data_dirs, loop, role)
     await app.serve(broker, logs, ToSupervisor(link), stopped)
 
 

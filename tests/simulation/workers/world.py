@@ -23,6 +23,7 @@ from horolog.broker.settings import load
 from horolog.broker.workers import settling
 from horolog.broker.workers.link import WorkerLink
 from horolog.broker.workers.worker_context import WorkerContext
+from horolog.broker.workers.worker_role import WorkerRole
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.configs import DescribeConfigsRequest
 from horolog.protocol.messages.fetch import FetchRequest
@@ -213,7 +214,7 @@ class WorkersWorld(World):
         if self.count > 1:
             ports = {"PLAINTEXT": {one: FIRST_PORT + one for one in self.nodes}}
             context = WorkerContext(node, self.nodes, SOCKETS, ports, settles, {"PLAINTEXT": 0}, {"PLAINTEXT": 0})
-            broker = Broker(settings, self.clock, storage, [DATA], loop, worker=context, link=link)
+            broker = Broker(settings, self.clock, storage, [DATA], loop, WorkerRole(context, link, loop))
         else:
             broker = Broker(settings, self.clock, storage, [DATA], loop)
         await broker.start()

@@ -15,6 +15,7 @@ from horolog.broker.settings import load
 from horolog.broker.upkeep import CATCH_UP_MS
 from horolog.broker.workers import settling
 from horolog.broker.workers.worker_context import WorkerContext
+from horolog.broker.workers.worker_role import WorkerRole
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.configs import (
     DescribeConfigsRequest,
@@ -100,6 +101,7 @@ class Pair:
 
     async def start(self):
         settling.settle(self.storage, ["/data"], self.clock, self.settings(1), NODES)
+        loop = asyncio.get_running_loop()
         for node in NODES:
             ports = {"PLAINTEXT": {1: 9001, 2: 9002}}
             none = {"PLAINTEXT": 0}
@@ -110,10 +112,8 @@ class Pair:
                 self.clock,
                 self.storage,
                 ["/data"],
-                asyncio.get_running_loop(),
-                worker=context,
-                link=self.ties[node],
-                peers=Peers(self.wires),
+                loop,
+                WorkerRole(context, self.ties[node], loop, Peers(self.wires)),
             )
             await broker.start()
             self.wires[node] = Wire(Dispatcher(broker), ConnectionLimits.of(broker.settings))

@@ -1,0 +1,97 @@
+"""What a broker is in its cluster, and the parts of it that follow from that: here of a broker that is all of its cluster.
+
+`workers.worker_role` has those of one worker among several; a broker alone imports nothing of them.
+"""
+
+# ruff: noqa: ARG002 - a broker alone needs less for its parts than a worker
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING
+
+from horolog.broker.clock import Clock
+from horolog.broker.cluster import Cluster
+from horolog.broker.cluster_file import ClusterFile
+from horolog.broker.committer import Committer
+from horolog.broker.listeners import Address
+from horolog.broker.log.manager import LogManager, Share
+from horolog.broker.network.dispatch import Dispatcher
+from horolog.broker.network.limits import ConnectionLimits
+from horolog.broker.network.listener import Listener
+from horolog.broker.placement import Endpoints, Placement, SoleBroker
+from horolog.broker.settings import Settings
+
+if TYPE_CHECKING:
+    from horolog.broker.network.conversation import HandshakeFactory
+    from horolog.broker.observability.http import MetricsServer
+    from horolog.broker.transactions.joining import Joining
+    from horolog.broker.transactions.others import Others
+    from horolog.broker.workers.hand_over import HandOvers
+
+
+class Role:
+    """The role of a broker alone: it leads everything and asks nobody."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def share(self) -> Share | None:
+        """What it opens of the data folders; None is all that is there."""
+        return None
+
+    def part_of(self, settings: Settings) -> Settings:
+        """The settings that it goes by."""
+        return settings
+
+    def told(self, addresses: dict[str, Address]) -> dict[str, Address]:
+        """Where clients of each listener are sent."""
+        return addresses
+
+    def cluster(
+        self, settings: Settings, logs: LogManager, file: ClusterFile, endpoints: Endpoints
+    ) -> tuple[Cluster, Placement]:
+        """The cluster as far as it is led here, and who leads what."""
+        cluster = Cluster(logs.cluster_id, settings, logs, file)
+        return cluster, SoleBroker(cluster, endpoints)
+
+    def others(self, cluster: Cluster, placement: Placement) -> Others | None:
+        """The brokers that lead and coordinate what this one does not."""
+        return None
+
+    def joining(self, here: Joining, others: Others | None, cluster: Cluster) -> Joining:
+        """Who knows the partitions of all transactions."""
+        return here
+
+    def hand_overs(
+        self,
+        cluster: Cluster,
+        placement: Placement,
+        committer: Committer,
+        disk: Executor,
+    ) -> HandOvers | None:
+        """Who moves partitions to other brokers."""
+        return None
+
+    def listener(
+        self,
+        address: Address,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        limits: ConnectionLimits,
+        new_handshake: HandshakeFactory | None,
+    ) -> Listener:
+        """A listener for clients."""
+        name, host, port = address.name, address.host, address.port
+        return Listener(name, host, port, dispatcher, clock, limits, new_handshake=new_handshake)
+
+    def peer_listeners(self, dispatcher: Dispatcher, clock: Clock, limits: ConnectionLimits) -> Sequence[Listener]:
+        """Where other brokers ask this one."""
+        return ()
+
+    async def begin_http(self, server: MetricsServer, address: tuple[str, int]) -> None:
+        await server.start(*address)
+
+    def ask_nobody(self) -> None:
+        """Who waits for another broker is refused now, and sends again."""

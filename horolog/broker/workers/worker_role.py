@@ -1,0 +1,110 @@
+"""The role of one worker among several: a part of the folders, of the cluster and of the bounds, ports of its own, and others to ask."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from horolog.broker.network.peer_listener import PeerListener
+from horolog.broker.role import Role
+from horolog.broker.transactions.joining import Joining, JoiningAnywhere
+from horolog.broker.transactions.others import Others
+from horolog.broker.workers.divided_settings import divided
+from horolog.broker.workers.hand_over import HandOvers
+from horolog.broker.workers.peers import Peers, SocketPeers, socket_path
+from horolog.broker.workers.shared_listener import SharedListener
+from horolog.broker.workers.worker_cluster import WorkerCluster
+from horolog.broker.workers.worker_folder_checkpoints import share_of
+from horolog.broker.workers.worker_placement import WorkersPlacement
+
+if TYPE_CHECKING:
+    from horolog.broker.clock import Clock
+    from horolog.broker.cluster import Cluster
+    from horolog.broker.cluster_file import ClusterFile
+    from horolog.broker.committer import Committer
+    from horolog.broker.listeners import Address
+    from horolog.broker.log.manager import LogManager, Share
+    from horolog.broker.network.conversation import HandshakeFactory
+    from horolog.broker.network.dispatch import Dispatcher
+    from horolog.broker.network.limits import ConnectionLimits
+    from horolog.broker.network.listener import Listener
+    from horolog.broker.observability.http import MetricsServer
+    from horolog.broker.placement import Endpoints, Placement
+    from horolog.broker.settings import Settings
+    from horolog.broker.workers.link import Link
+    from horolog.broker.workers.worker_context import WorkerContext
+
+
+class WorkerRole(Role):
+    """The same parts as at `Role`, those of a worker."""
+
+    def __init__(
+        self, context: WorkerContext, link: Link, loop: asyncio.AbstractEventLoop, peers: Peers | None = None
+    ) -> None:
+        """With `peers` given, the others do not ask by sockets."""
+        self._context = context
+        self._link = link
+        self._loop = loop
+        self._is_asked_by_socket = peers is None
+        self._peers = SocketPeers(context.sockets, loop) if peers is None else peers
+
+    def __repr__(self) -> str:
+        return f"<WorkerRole of {self._context}>"
+
+    def share(self) -> Share:
+        context = self._context
+        return share_of(context.node, context.nodes[0], is_first=context.is_first)
+
+    def part_of(self, settings: Settings) -> Settings:
+        """Of what all workers share it has its part."""
+        return divided(settings, len(self._context.nodes))
+
+    def told(self, addresses: dict[str, Address]) -> dict[str, Address]:
+        """Never the port that workers share, for any of them answers there."""
+        ports, node = self._context.ports, self._context.node
+        return {name: replace(one, port=ports[name][node]) for name, one in addresses.items()}
+
+    def cluster(
+        self, settings: Settings, logs: LogManager, file: ClusterFile, endpoints: Endpoints
+    ) -> tuple[WorkerCluster, WorkersPlacement]:
+        context, link = self._context, self._link
+        cluster = WorkerCluster(logs.cluster_id, settings, logs, file, context=context, link=link)
+        return cluster, WorkersPlacement(cluster, endpoints, context, link)
+
+    def others(self, cluster: Cluster, placement: Placement) -> Others:
+        return Others(cluster, placement, self._peers)
+
+    def joining(self, here: Joining, others: Others | None, cluster: Cluster) -> Joining:
+        assert others is not None
+        return JoiningAnywhere(here, others, cluster, self._loop.call_soon)
+
+    def hand_overs(self, cluster: Cluster, placement: Placement, committer: Committer, disk: Executor) -> HandOvers:
+        assert isinstance(cluster, WorkerCluster)
+        assert isinstance(placement, WorkersPlacement)
+        return HandOvers(cluster, placement, self._peers, committer, disk, self._loop)
+
+    def listener(
+        self,
+        address: Address,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        limits: ConnectionLimits,
+        new_handshake: HandshakeFactory | None,
+    ) -> Listener:
+        return SharedListener(address, self._context, dispatcher, clock, limits, new_handshake=new_handshake)
+
+    def peer_listeners(self, dispatcher: Dispatcher, clock: Clock, limits: ConnectionLimits) -> Sequence[Listener]:
+        if not self._is_asked_by_socket:
+            return ()
+        path = socket_path(self._context.sockets, self._context.node)
+        return (PeerListener(path, dispatcher, clock, limits),)
+
+    async def begin_http(self, server: MetricsServer, address: tuple[str, int]) -> None:  # noqa: ARG002
+        """The supervisor answers at the address, and asks each worker."""
+        await server.start_unix(self._context.http_socket)
+
+    def ask_nobody(self) -> None:
+        self._peers.close()

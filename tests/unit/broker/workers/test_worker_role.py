@@ -1,0 +1,117 @@
+"""One worker is made of what a worker has: its part of everything, ports of its own, and the others to ask."""
+
+import asyncio
+
+import pytest
+
+from horolog.broker.app import Broker
+from horolog.broker.clock import ManualClock
+from horolog.broker.listeners import Address
+from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.settings import load
+from horolog.broker.transactions.joining import JoiningAnywhere
+from horolog.broker.workers import settling
+from horolog.broker.workers.shared_listener import SharedListener
+from horolog.broker.workers.worker_cluster import WorkerCluster
+from horolog.broker.workers.worker_context import WorkerContext
+from horolog.broker.workers.worker_placement import WorkersPlacement
+from horolog.broker.workers.worker_role import WorkerRole
+from horolog.protocol.messages.metadata import MetadataRequest
+from tests.support.conversations import Service, limits
+from tests.support.log_model import NOW_MS
+
+NODES = (1, 2)
+SETTINGS = {
+    "node.id": "2",
+    "listeners": "PLAINTEXT://127.0.0.1:0",
+    "advertised.listeners": "PLAINTEXT://broker:9000",
+    "max.connections": "101",
+    "horolog.http.listen": "127.0.0.1:0",
+}
+
+
+class Tie:
+    """The link of a worker whose fellow is not there yet."""
+
+    live = frozenset()
+
+    def journal_is_at(self, number, done):
+        done()
+
+    def applied(self, number):
+        pass
+
+
+class Peers:
+    is_closed = False
+
+    def close(self):
+        self.is_closed = True
+
+
+def context_of(folder):
+    none = {"PLAINTEXT": 0}
+    return WorkerContext(2, NODES, str(folder), {"PLAINTEXT": {1: 9001, 2: 9002}}, False, none, none)
+
+
+def names_in(folder):
+    return sorted(one.name for one in folder.iterdir())
+
+
+@pytest.fixture
+async def role(tmp_path):
+    return WorkerRole(context_of(tmp_path), Tie(), asyncio.get_running_loop())
+
+
+async def started(role):
+    settings, _ = load(None, {}, SETTINGS)
+    storage, clock = MemoryStorage(), ManualClock(NOW_MS)
+    settling.settle(storage, ["/data"], clock, load(None, {}, {**SETTINGS, "node.id": "1"})[0], NODES)
+    broker = Broker(settings, clock, storage, ["/data"], asyncio.get_running_loop(), role)
+    await broker.start()
+    return broker
+
+
+async def test_a_broker_is_made_of_it(role, tmp_path):
+    broker = await started(role)
+    try:
+        assert isinstance(broker.cluster, WorkerCluster)
+        assert isinstance(broker.placement, WorkersPlacement)
+        assert isinstance(broker.joining, JoiningAnywhere)
+        assert broker.hand_overs.moves == {}
+        assert broker.sent_back is not None
+        assert [type(one) for one in broker.listeners] == [SharedListener]
+        assert [(one.node, one.host, one.port) for one in broker.placement.brokers("PLAINTEXT")] == [
+            (2, "broker", 9002)
+        ]
+        assert names_in(tmp_path) == ["2", "2.http"]
+    finally:
+        await broker.stop()
+
+
+async def test_it_has_its_part_of_what_all_share(role):
+    settings, _ = load(None, {}, SETTINGS)
+    assert role.part_of(settings).max_connections == 51
+    share = role.share()
+    assert (share.node, share.owner, share.is_first) == (2, 1, False)
+    assert repr(role).startswith("<WorkerRole of WorkerContext(node=2")
+
+
+async def test_clients_are_never_sent_to_the_port_that_all_share(role):
+    addresses = {"PLAINTEXT": Address("PLAINTEXT", "PLAINTEXT", "broker", 9000)}
+    assert role.told(addresses) == {"PLAINTEXT": Address("PLAINTEXT", "PLAINTEXT", "broker", 9002)}
+
+
+async def test_who_waits_for_another_is_told_that_nobody_is_asked_any_more(role):
+    told = []
+    role._peers.ask(1, MetadataRequest(topics=[]), 12, told.append, 10_000)
+    role.ask_nobody()
+    assert told == [None]
+
+
+async def test_peers_of_another_kind_are_not_listened_for(tmp_path):
+    peers = Peers()
+    role = WorkerRole(context_of(tmp_path), Tie(), asyncio.get_running_loop(), peers)
+    assert not role.peer_listeners(Service(), ManualClock(), limits())
+    role.ask_nobody()
+    assert peers.is_closed
