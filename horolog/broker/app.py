@@ -45,6 +45,7 @@ from horolog.broker.observability.phase import Phase
 from horolog.broker.role import Role
 from horolog.broker.safety import LocalSafety
 from horolog.broker.security.listener_protection import refuse_what_closes_nothing, sasl_listeners
+from horolog.broker.security.tls_listeners import HTTP, TlsListeners
 from horolog.broker.settings import Settings
 from horolog.broker.start_notes import notes
 from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
@@ -141,6 +142,8 @@ class Broker:
         self.doors = _doors(self.settings, clock, self.metrics, loop)
         if self.doors is not None:
             self.cluster.rule_watchers.append(self.doors.users.take)
+        self.tls = TlsListeners(settings)
+        self.cluster.settings_checks.append(self.tls.check)
         self.listeners: list[Listener] = []
         self._peer_listeners: list[Listener] = []
         self.settings_watchers: list[Callable[[Settings], None]] = []
@@ -161,7 +164,8 @@ class Broker:
         dispatcher = Dispatcher(self)
         for address in listen_addresses(self.settings):
             asks = self._handshakes(address.name, dispatcher)
-            listener = self._role.listener(address, dispatcher, self.clock, self.limits, asks)
+            door = self.tls.door(address.name)
+            listener = self._role.listener(address, dispatcher, self.clock, self.limits, asks, door)
             await listener.start()
             self._endpoints.bound(listener)
             self.listeners.append(listener)
@@ -180,6 +184,7 @@ class Broker:
             from horolog.broker.observability.http import MetricsServer
 
             self.metrics_server = MetricsServer(self, self._loop)
+            self.metrics_server.protect(self.settings.horolog_http_token, self.tls.door(HTTP))
             await self._role.begin_http(self.metrics_server, address)
 
     def _handshakes(self, listener: str, dispatcher: Dispatcher) -> HandshakeFactory | None:
@@ -239,6 +244,7 @@ class Broker:
         self.limits.admission.allow(settings)
         self.logs.expire_producers_after(settings.producer_id_expiration_ms)
         self.upkeep.settings_changed(settings)
+        self.tls.take(settings)
         for watcher in self.settings_watchers:
             watcher(settings)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.setting_types import SettingsError
@@ -25,6 +25,8 @@ class ClusterConfigs:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.checks: list[Callable[[Settings], None]] = []
+        """Who else has to be able to live with a change; each raises SettingsError."""
         self._topics: dict[tuple[tuple[str, str], ...], TopicConfig] = {}
 
     def __repr__(self) -> str:
@@ -74,6 +76,8 @@ class ClusterConfigs:
             settings = self.with_dynamic(configs, node)
             for overrides in {tuple(sorted(one.items())) for one in topics} | {()}:
                 resolve(dict(overrides), settings)
+            for check in self.checks:
+                check(settings)
         except SettingsError as error:
             raise ClusterError(ErrorCode.INVALID_REQUEST, str(error)) from error
         return settings

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import Settings
 
-SERVED_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
 OLD_NAME, OLD_PORT = "PLAINTEXT", 9092
 """The listener of Kafka 0.10's `host.name` and `port`, and the port where that is not given."""
 
@@ -28,7 +27,7 @@ class Address:
 
 
 def listen_addresses(settings: Settings) -> tuple[Address, ...]:
-    """The addresses to bind; raises SettingsError if one cannot be read or served.
+    """The addresses to bind; raises SettingsError if one cannot be read.
 
     Where only `advertised.listeners` is given, their ports are opened on all interfaces, as some of Kafka's images do.
     """
@@ -42,10 +41,6 @@ def listen_addresses(settings: Settings) -> tuple[Address, ...]:
         found = _not_controllers(key, settings.listeners, settings)
     if not found:
         raise SettingsError(key, ",".join(settings.listeners), "at least one listener for clients is needed")
-    for address in found:
-        if address.protocol not in SERVED_PROTOCOLS:
-            reason = f"{address.name} speaks {address.protocol}; served is {', '.join(SERVED_PROTOCOLS)}"
-            raise SettingsError(key, ",".join(settings.listeners), reason)
     _refuse_twins(key, [address.name for address in found], "name")
     _refuse_twins(key, [f"{address.host}:{address.port}" for address in found if address.port], "address")
     return tuple(found)

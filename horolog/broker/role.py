@@ -26,6 +26,7 @@ from horolog.broker.settings import Settings
 if TYPE_CHECKING:
     from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.observability.http import MetricsServer
+    from horolog.broker.security.tls_wire import TlsDoor
     from horolog.broker.transactions.joining import Joining
     from horolog.broker.transactions.others import Others
     from horolog.broker.workers.hand_over import HandOvers
@@ -81,10 +82,11 @@ class Role:
         clock: Clock,
         limits: ConnectionLimits,
         new_handshake: HandshakeFactory | None,
+        door: TlsDoor | None,
     ) -> Listener:
         """A listener for clients."""
         name, host, port = address.name, address.host, address.port
-        return Listener(name, host, port, dispatcher, clock, limits, new_handshake=new_handshake)
+        return Listener(name, host, port, dispatcher, clock, limits, new_handshake=new_handshake, door=door)
 
     def peer_listeners(self, dispatcher: Dispatcher, clock: Clock, limits: ConnectionLimits) -> Sequence[Listener]:
         """Where other brokers ask this one."""

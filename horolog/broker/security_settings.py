@@ -29,28 +29,36 @@ class SecuritySettings:
         "The form of the broker's certificate and key; JKS reads PKCS12 files, as Java does, and no others.",
         choices=STORE_TYPES,
         per_listener=True,
+        dynamic=True,
     )
     ssl_keystore_location: str | None = string(
-        None, "The file with the broker's certificate chain and key.", nullable=True, per_listener=True
+        None, "The file with the broker's certificate chain and key.", nullable=True, per_listener=True, dynamic=True
     )
-    ssl_keystore_password: str | None = password("The password of that file.", per_listener=True)
+    ssl_keystore_password: str | None = password("The password of that file.", per_listener=True, dynamic=True)
     ssl_keystore_certificate_chain: str | None = password(
-        "The certificate chain as PEM text, the broker's own first, in place of a file.", per_listener=True
+        "The certificate chain as PEM text, the broker's own first, in place of a file.",
+        per_listener=True,
+        dynamic=True,
     )
-    ssl_keystore_key: str | None = password("Its private key as PEM text, in place of a file.", per_listener=True)
-    ssl_key_password: str | None = password("The password of the private key, where it has one.", per_listener=True)
+    ssl_keystore_key: str | None = password(
+        "Its private key as PEM text, in place of a file.", per_listener=True, dynamic=True
+    )
+    ssl_key_password: str | None = password(
+        "The password of the private key, where it has one.", per_listener=True, dynamic=True
+    )
     ssl_truststore_type: str = string(
         "JKS",
         "The form of the authorities that sign clients' certificates.",
         choices=STORE_TYPES,
         per_listener=True,
+        dynamic=True,
     )
     ssl_truststore_location: str | None = string(
-        None, "The file with these authorities.", nullable=True, per_listener=True
+        None, "The file with these authorities.", nullable=True, per_listener=True, dynamic=True
     )
-    ssl_truststore_password: str | None = password("The password of that file.", per_listener=True)
+    ssl_truststore_password: str | None = password("The password of that file.", per_listener=True, dynamic=True)
     ssl_truststore_certificates: str | None = password(
-        "The authorities as PEM text, in place of a file.", per_listener=True
+        "The authorities as PEM text, in place of a file.", per_listener=True, dynamic=True
     )
     ssl_client_auth: str = string(
         "none",
@@ -74,6 +82,31 @@ class SecuritySettings:
         "DEFAULT",
         "How the name in a client's certificate becomes its principal: RULE:PATTERN/REPLACEMENT/[LU] and DEFAULT, with commas between.",
         per_listener=True,
+    )
+    horolog_ssl_handshake_max_ms: int = long(
+        10_000, "Time within which the TLS handshake of a new connection has to be over.", low=1
+    )
+    horolog_ssl_handshake_max_bytes: int = integer(
+        102_400, "Bytes that a client may send in its handshake, its certificates included.", low=1024
+    )
+    horolog_ssl_handshakes_max: int = integer(
+        1000, "Handshakes of one listener under way at one time; for one more the oldest is closed.", low=1
+    )
+    horolog_ssl_files_check_interval_ms: int = long(
+        10_000, "Time between two looks for certificate files that have changed; they are taken up then.", low=100
+    )
+    horolog_ssl_expiry_warning_ms: int = long(
+        30 * 86_400_000, "Time before a certificate expires from which on there are warnings of it.", low=0
+    )
+
+    # The HTTP port
+    horolog_http_protocol: str = string(
+        "HTTP",
+        "How the HTTP port speaks; HTTPS takes ssl.* as listeners do, its own keys are listener.name.http.ssl.*.",
+        choices=("HTTP", "HTTPS"),
+    )
+    horolog_http_token: str | None = password(
+        "What a request to the HTTP port has to bring, as Authorization: Bearer TOKEN; none: everybody is answered."
     )
 
     # SASL

@@ -51,6 +51,7 @@ class ServedTopics(ABC):
         """Told the rules that count from now on: once at the start, and after each change of them."""
         self._logs = logs
         self._configs = ClusterConfigs(settings)
+        self.settings_checks = self._configs.checks
 
     @property
     @abstractmethod

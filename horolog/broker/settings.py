@@ -541,6 +541,8 @@ class Settings(SecuritySettings):
             spec = spec_of(key)
             if not spec.dynamic:
                 spec.refuse(text, "is read at the start only and may not change while running")
+            if spec.per_listener and key in SPECS:
+                spec.refuse(text, f"may change while running for one listener only: listener.name.<name>.{key}")
         return from_layers(Layers(self.layers.static, dict(cluster), dict(broker)))
 
 

@@ -34,7 +34,8 @@ def gather(
         for key, value in given.items():
             spec = listener_keys.find(key, specs)
             is_default = spec is not None and value.strip() == render(spec.default)
-            if not is_default and (asked := protection.asked_by(key, value)) is not None:
+            asked = None if is_default else protection.asked_by(key, value, in_table=spec is not None)
+            if asked is not None:
                 raise SettingsError(key, None, protection.refusal(asked))  # the value may be a secret
             if spec is not None:
                 found[key] = value

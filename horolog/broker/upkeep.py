@@ -22,6 +22,7 @@ from horolog.broker.log.manager import LogManager
 from horolog.broker.log.recovery import Presence, Rescanner, Scrub, Task
 from horolog.broker.log.storage import Storage
 from horolog.broker.periodic import Periodic
+from horolog.broker.security.tls_listeners import TlsListeners
 from horolog.broker.settings import Settings
 from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.broker.transactions.coordinator import TransactionCoordinator
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 HOUSEKEEPING_MS = 1_000
 REVIVAL_MS = 250
 LEAST_BACKOFF_MS = 100
+EXPIRY_WARNING_MS = 24 * 3_600_000
 CATCH_UP_MS = 500
 """Where workers share a journal: they also tell each other."""
 
@@ -46,6 +48,7 @@ class Kept(Protocol):
     waiting: Waiting
     groups: GroupCoordinator
     transactions: TransactionCoordinator
+    tls: TlsListeners
 
     @property
     def workers(self) -> Executor: ...
@@ -85,10 +88,11 @@ class Upkeep:
     def start(self) -> None:
         settings, loop = self._broker.settings, self._loop
         if settings.horolog_read_only:
-            self._jobs = [Periodic(loop, self._look_after, HOUSEKEEPING_MS)]
+            self._jobs = [*self._looks_at_certificates(), Periodic(loop, self._look_after, HOUSEKEEPING_MS)]
             return
         first_ms = min(settings.log_initial_task_delay_ms, settings.log_retention_check_interval_ms)
         self._jobs = [
+            *self._looks_at_certificates(),
             Periodic(loop, self.apply_retention, settings.log_retention_check_interval_ms, first_ms),
             Periodic(loop, self.sync_and_remove, min(settings.log_flush_scheduler_interval_ms, HOUSEKEEPING_MS)),
             Periodic(loop, self._retry_stopped, REVIVAL_MS),
@@ -113,6 +117,19 @@ class Upkeep:
         if settings.log_cleaner_enable:
             self._compaction_job = Periodic(loop, self.compact, _compaction_interval_ms(settings))
             self._jobs.append(self._compaction_job)
+
+    def _looks_at_certificates(self) -> list[Periodic]:
+        settings, tls = self._broker.settings, self._broker.tls
+        if not tls.by_name:
+            return []
+        return [
+            Periodic(self._loop, partial(self._in_background, tls.look), settings.horolog_ssl_files_check_interval_ms),
+            Periodic(self._loop, self._warn_of_certificates, EXPIRY_WARNING_MS, HOUSEKEEPING_MS),
+        ]
+
+    def _warn_of_certificates(self) -> None:
+        for warning in self._broker.tls.warnings(self._broker.clock.wall_ms() / 1000):
+            log.warning("%s", warning)
 
     def stop(self) -> None:
         for job in self._jobs:

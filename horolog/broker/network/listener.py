@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.network.dispatch import Dispatcher
     from horolog.broker.network.limits import ConnectionLimits
+    from horolog.broker.security.tls_wire import TlsDoor
 
 SWEEPS_PER_LIMIT = 10
 LEAST_SWEEP_S = 0.05
@@ -44,7 +45,9 @@ class Listener:
         limits: ConnectionLimits,
         *,
         new_handshake: HandshakeFactory | None = None,
+        door: TlsDoor | None = None,
     ) -> None:
+        """`new_handshake` finds out who a peer is; `door` speaks TLS with it before that."""
         self.name = name
         self.host = host
         self.port = port
@@ -52,6 +55,7 @@ class Listener:
         self._clock = clock
         self._limits = limits
         self._new_handshake = new_handshake
+        self._door = door
         self._server: asyncio.Server | None = None
         self._is_stopping = False
         self._connections: dict[SocketTransport, float] = {}  # when each was last seen active, in seconds
@@ -82,13 +86,17 @@ class Listener:
         self.port = server.sockets[0].getsockname()[1]
         return server
 
-    def _connect(self) -> SocketTransport:
+    def _connect(self) -> asyncio.Protocol:
         """Turns are measured by the machine's clock, whatever clock the broker goes by."""
         handshake = None if self._new_handshake is None else self._new_handshake()
         conversation = Conversation(
             self._dispatcher.dispatch, self._limits, _MACHINE.monotonic, listener=self.name, handshake=handshake
         )
-        return SocketTransport(self, conversation)
+        transport = SocketTransport(self, conversation)
+        if self._door is None:
+            return transport
+        known = conversation.serve_as if handshake is None else None  # else the handshake says who it is
+        return self._door.wire(transport, known, self.tune)
 
     async def stop_accepting(self) -> None:
         self._is_stopping = True

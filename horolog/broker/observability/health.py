@@ -29,6 +29,7 @@ def readiness(broker: Watched) -> Readiness:
     openness = open_to_others(broker.settings, broker.listeners)
     if openness is not None:
         warnings.append(openness)
+    warnings += broker.tls.warnings(broker.clock.wall_ms() / 1000)
     loading = len(broker.groups.registry.loading)
     if loading:
         reasons.append(f"{loading} partitions of committed offsets are still being read")

@@ -1,5 +1,8 @@
 """A small HTTP server for machines that watch: GET and HEAD only, and whatever `respond` answers.
 
+Where a token is asked for, every path answers a stranger alike, with 401 and nothing else: also one that says no more than that the
+broker is alive, for a probe can bring the token as well. TLS is spoken where there is a door for it.
+
 One request per connection, at most `MAX_HEAD_BYTES` long and `HEAD_TIMEOUT_S` in coming. A long answer is written piece by piece, a
 piece per turn of the loop and no faster than the peer reads. At most `MAX_CONNECTIONS` are open at one time, and
 `MAX_PER_ADDRESS` from one address. The newest is always taken in: for it goes the oldest whose request is not whole, or else
@@ -9,6 +12,7 @@ the oldest that is being answered. So peers that send half a request, or never r
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
 import logging
 from abc import ABC, abstractmethod
@@ -16,6 +20,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple, cast
+
+from horolog.broker.security.tls_wire import TlsDoor
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +32,10 @@ HEAD_TIMEOUT_S = 2.0
 ANSWER_TIMEOUT_S = 30.0
 HEAD_ENDS = (b"\r\n\r\n", b"\n\n")
 
+MORE_TOLD = {
+    HTTPStatus.METHOD_NOT_ALLOWED: "Allow: GET, HEAD\r\n",
+    HTTPStatus.UNAUTHORIZED: "WWW-Authenticate: Bearer\r\n",
+}
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 JSON_TYPE = "application/json"
 TEXT_TYPE = "text/plain; charset=utf-8"
@@ -55,6 +65,8 @@ class HttpServer(ABC):
         self._server: asyncio.Server | None = None
         self.connections: dict[HttpConnection, None] = {}  # the oldest first
         self.port = 0
+        self._token: bytes | None = None
+        self._door: TlsDoor | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} on port {self.port}, {len(self.connections)} connections>"
@@ -63,12 +75,26 @@ class HttpServer(ABC):
     def respond(self, path: str, done: Callable[[Answer], None]) -> None:
         """Tell `done` the answer, now or later."""
 
+    def protect(self, token: str | None, door: TlsDoor | None) -> None:
+        """Ask for a token from now on, and speak TLS at an address."""
+        self._token = None if token is None else token.encode()
+        self._door = door
+
+    def lets_in(self, head: bytes) -> bool:
+        """Whether a request brings the token, if one is asked for."""
+        return self._token is None or hmac.compare_digest(_token_in(head), self._token)
+
     async def start(self, host: str, port: int) -> None:
-        self._server = await self._loop.create_server(lambda: HttpConnection(self, self._loop), host or None, port)
+        def connect() -> asyncio.Protocol:
+            connection = HttpConnection(self, self._loop)
+            return connection if self._door is None else self._door.wire(connection)
+
+        self._server = await self._loop.create_server(connect, host or None, port)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def start_unix(self, path: str) -> None:
-        """Listen on a Unix socket; what a process before has left of it is removed by asyncio."""
+        """Listen on a Unix socket; what a process before has left of it is removed by asyncio. Its folder says who may ask."""
+        self._token = None
         self._server = await self._loop.create_unix_server(lambda: HttpConnection(self, self._loop), path)
 
     def stop(self) -> None:
@@ -98,6 +124,16 @@ def read_request(head: bytes) -> tuple[str, str] | None:
     if len(words) != 3 or not words[2].startswith("HTTP/1.") or not words[1].startswith("/"):
         return None
     return words[0], words[1].partition("?")[0]
+
+
+def _token_in(head: bytes) -> bytes:
+    """What stands behind `Authorization: Bearer`; nothing where no line says that."""
+    for line in head.split(b"\n")[1:]:
+        name, _, value = line.partition(b":")
+        kind, _, token = value.strip().partition(b" ")
+        if name.lower() == b"authorization" and kind.lower() == b"bearer":
+            return token.strip()
+    return b""
 
 
 class HttpConnection(asyncio.Protocol):
@@ -143,6 +179,9 @@ class HttpConnection(asyncio.Protocol):
         if request is None:
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
+        if not self._server.lets_in(head):
+            self._refuse(HTTPStatus.UNAUTHORIZED)
+            return
         method, path = request
         if method not in {"GET", "HEAD"}:
             self._refuse(HTTPStatus.METHOD_NOT_ALLOWED)
@@ -165,10 +204,10 @@ class HttpConnection(asyncio.Protocol):
         if self._transport is None:
             return
         status = answer.status
-        allow = "Allow: GET, HEAD\r\n" if status is HTTPStatus.METHOD_NOT_ALLOWED else ""
+        more = MORE_TOLD.get(status, "")
         head = (
             f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {answer.type}\r\n"
-            f"{allow}Cache-Control: no-store\r\nConnection: close\r\n\r\n"
+            f"{more}Cache-Control: no-store\r\nConnection: close\r\n\r\n"
         )
         self._transport.write(head.encode("ascii"))
         self._pieces = iter(answer.pieces if with_body else ())

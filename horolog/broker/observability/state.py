@@ -39,6 +39,13 @@ PAUSES = Described(
     Kind.HISTOGRAM,
     "For how long connections were not read from, because they or all together had too much unanswered; their requests queue meanwhile.",
 )
+EXPIRES = Described(
+    "certificate_expires_seconds",
+    GAUGE,
+    "Time from now until the first certificate in a listener's chain expires.",
+    ("listener",),
+)
+HANDSHAKES = Described("tls_handshakes_total", COUNTER, "TLS handshakes, by how they ended.", ("listener", "result"))
 PEER_MEMORY = Described(
     "peer_memory_bytes",
     GAUGE,
@@ -131,6 +138,8 @@ FAMILIES = (
         WAITING,
         SYNCING,
         PAUSES,
+        EXPIRES,
+        HANDSHAKES,
         PEER_MEMORY,
         TOPICS,
         TOPICS_UNKNOWN,
@@ -171,6 +180,10 @@ class State:
         yield WAITING, [((), len(broker.waiting))]
         yield SYNCING, [((), broker.committer.waiting_for_sync)]
         yield PAUSES, [((), broker.limits.pauses)]
+        now_s = broker.clock.wall_ms() / 1000
+        yield EXPIRES, [((each.listener,), each.expires_s - now_s) for each in broker.tls]
+        ends = [(each.listener, (("done", each.handshakes), ("failed", each.failures))) for each in broker.tls]
+        yield HANDSHAKES, [((listener, result), count) for listener, counts in ends for result, count in counts]
         memory = broker.limits.memory
         held = {
             "requests": memory.requests.held_bytes,

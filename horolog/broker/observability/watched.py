@@ -6,6 +6,7 @@ from horolog.broker.handlers.context import BrokerView
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.network.listener import Listener
 from horolog.broker.observability.phase import Phase
+from horolog.broker.security.tls_listeners import TlsListeners
 
 
 class Watched(BrokerView, Protocol):
@@ -14,4 +15,5 @@ class Watched(BrokerView, Protocol):
     phase: Phase
     listeners: list[Listener]
     limits: ConnectionLimits
+    tls: TlsListeners
     started_ms: int

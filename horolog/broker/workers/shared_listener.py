@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.network.dispatch import Dispatcher
     from horolog.broker.network.limits import ConnectionLimits
+    from horolog.broker.security.tls_wire import TlsDoor
     from horolog.broker.workers.worker_context import WorkerContext
 
 
@@ -28,9 +29,12 @@ class SharedListener(Listener):
         limits: ConnectionLimits,
         *,
         new_handshake: HandshakeFactory | None = None,
+        door: TlsDoor | None = None,
     ) -> None:
         own_port = worker.own_ports[address.name]
-        super().__init__(address.name, address.host, own_port, dispatcher, clock, limits, new_handshake=new_handshake)
+        super().__init__(
+            address.name, address.host, own_port, dispatcher, clock, limits, new_handshake=new_handshake, door=door
+        )
         self._shared_port = worker.shared_ports[address.name]
         self._shared: asyncio.Server | None = None
 

@@ -25,6 +25,8 @@ from horolog.broker.log.storage import RealStorage, StorageFault
 from horolog.broker.observability.logs import LogSetup
 from horolog.broker.observability.notify import READY, STOPPING, notify
 from horolog.broker.observability.phase import Phase
+from horolog.broker.periodic import Periodic
+from horolog.broker.security.tls_listeners import HTTP, TlsListeners
 from horolog.broker.settings import Settings
 from horolog.broker.start_notes import notes
 from horolog.broker.workers import ports, sockets_folder
@@ -52,6 +54,7 @@ class Plan:
     locks: FolderLocks
     reserved: ports.Reserved
     sockets: str
+    tls: TlsListeners
 
     def orders(self, node: int, *, is_first: bool) -> dict[str, Any]:
         """What one worker is told when it begins. Settings are passed on as they were read: the file may be another one since."""
@@ -106,6 +109,7 @@ class Supervisor:
         self._code = EXIT_OK
         self._over: asyncio.Future[None] = loop.create_future()
         self._starting: set[asyncio.Task[None]] = set()
+        self._certificate_job: Periodic | None = None
         self._looks: asyncio.TimerHandle | None = None
         self._server: WorkersServer | None = None
 
@@ -140,7 +144,12 @@ class Supervisor:
         address = http_address(self._plan.settings)
         if address is not None:
             self._server = WorkersServer(self, self._loop)
+            self._server.protect(self._plan.settings.horolog_http_token, self._plan.tls.door(HTTP))
             await self._server.start(*address)
+            interval_ms = self._plan.settings.horolog_ssl_files_check_interval_ms
+            self._certificate_job = Periodic(
+                self._loop, self._plan.tls.look, interval_ms
+            )  # workers look after their own
 
     async def _start(self, worker: WorkerProcess, *, is_first: bool) -> None:
         orders = self._plan.orders(worker.node, is_first=is_first)
@@ -151,6 +160,8 @@ class Supervisor:
         self.phase = Phase.STOPPING
         if self._looks is not None:
             self._looks.cancel()
+        if self._certificate_job is not None:
+            self._certificate_job.stop()
         if self._server is not None:
             self._server.stop()
         for task in self._starting:
@@ -313,6 +324,7 @@ def run(settings: Settings, warnings: Iterable[str], workers: int) -> int:
 def _run(settings: Settings, workers: int) -> int:
     """Take everything that workers share, in the order in which one process takes it; the locks are let go last."""
     wanted = ports.planned(settings, workers)
+    tls = TlsListeners(settings)
     data_dirs = [os.path.realpath(folder) for folder in settings.data_folders]
     nodes = tuple(settings.node_id + place for place in range(workers))
     with ExitStack() as held:
@@ -322,7 +334,7 @@ def _run(settings: Settings, workers: int) -> int:
         held.callback(reserved.release)
         sockets = sockets_folder.made(data_dirs[0], os.environ)
         held.callback(sockets_folder.remove, sockets)
-        return asyncio.run(_serve(Plan(settings, data_dirs, nodes, locks, reserved, sockets)))
+        return asyncio.run(_serve(Plan(settings, data_dirs, nodes, locks, reserved, sockets, tls)))
 
 
 async def _serve(plan: Plan) -> int:

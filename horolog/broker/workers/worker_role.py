@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from horolog.broker.network.limits import ConnectionLimits
     from horolog.broker.network.listener import Listener
     from horolog.broker.observability.http import MetricsServer
+    from horolog.broker.security.tls_wire import TlsDoor
     from horolog.broker.placement import Endpoints, Placement
     from horolog.broker.settings import Settings
     from horolog.broker.workers.link import Link
@@ -93,8 +94,9 @@ class WorkerRole(Role):
         clock: Clock,
         limits: ConnectionLimits,
         new_handshake: HandshakeFactory | None,
+        door: TlsDoor | None,
     ) -> Listener:
-        return SharedListener(address, self._context, dispatcher, clock, limits, new_handshake=new_handshake)
+        return SharedListener(address, self._context, dispatcher, clock, limits, new_handshake=new_handshake, door=door)
 
     def peer_listeners(self, dispatcher: Dispatcher, clock: Clock, limits: ConnectionLimits) -> Sequence[Listener]:
         if not self._is_asked_by_socket:

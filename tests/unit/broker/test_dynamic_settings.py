@@ -71,8 +71,8 @@ TESTED_BELOW = {
 
 
 def elsewhere(key):
-    """Bounds on connections and the scrubber have tests of their own."""
-    return key.startswith(("max.connection", "horolog.scrub", "horolog.connections", "horolog.requests"))
+    """Bounds on connections, the scrubber and certificates have tests of their own."""
+    return key.startswith(("max.connection", "horolog.scrub", "horolog.connections", "horolog.requests", "ssl."))
 
 
 def test_no_dynamic_setting_is_forgotten():

@@ -61,7 +61,6 @@ def test_ipv6_hosts_stand_in_brackets():
         ({"listeners": "PLAINTEXT://::1:9092"}, "in brackets"),
         ({"advertised_listeners": "INSIDE://host:9092"}, "INSIDE is not in listener.security.protocol.map"),
         ({"listeners": "INSIDE://:9092"}, "INSIDE is not in listener.security.protocol.map"),
-        ({"listeners": "SSL://:9093"}, "SSL speaks SSL; served is PLAINTEXT"),
         ({"listeners": "PLAINTEXT://a:1,PLAINTEXT://b:2"}, "this name stands there twice"),
         ({"listeners": ""}, "NAME://HOST:PORT|at least one"),
         ({"listeners": "PLAINTEXT://:1", "controller_listener_names": "PLAINTEXT"}, "at least one listener"),

@@ -41,7 +41,7 @@ def test_nothing_is_divided_and_clients_are_sent_where_the_settings_say():
 
 
 async def test_listeners_are_those_of_clients():
-    listener = Role().listener(ADDRESS, Service(), ManualClock(), limits(), None)
+    listener = Role().listener(ADDRESS, Service(), ManualClock(), limits(), None, None)
     assert type(listener) is Listener
     assert listener.name == "PLAINTEXT"
     assert not Role().peer_listeners(Service(), ManualClock(), limits())

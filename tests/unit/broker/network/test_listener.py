@@ -6,16 +6,23 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from horolog.broker.clock import ManualClock
+from horolog.broker.listeners import Address
 from horolog.broker.network.conversation import Conversation, HandshakeFactory
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.network.listener import Listener
 from horolog.broker.principal import Principal
+from horolog.broker.security.listener_protection import of
+from horolog.broker.security.tls import HandshakeBounds, ListenerTls
+from horolog.broker.security.tls_wire import TlsDoor
+from horolog.broker.settings import Layers, from_layers
+from tests.support.certificates import Certificates
 from tests.support.conversations import Service, finish, framed, limits
 
 SOON_S = 5.0
@@ -24,14 +31,16 @@ SOON_S = 5.0
 class Place:
     """A listener that is open, and what it serves with."""
 
-    def __init__(self, shared: ConnectionLimits, new_handshake: HandshakeFactory | None = None) -> None:
+    def __init__(
+        self, shared: ConnectionLimits, new_handshake: HandshakeFactory | None = None, door: TlsDoor | None = None
+    ) -> None:
         self.service = Service()
         self.clock = ManualClock()
         self._writers: list[asyncio.StreamWriter] = []
         self.limits = shared
         dispatcher: Any = SimpleNamespace(dispatch=self.service.serve)
         self.listener = Listener(
-            "PLAINTEXT", "127.0.0.1", 0, dispatcher, self.clock, shared, new_handshake=new_handshake
+            "PLAINTEXT", "127.0.0.1", 0, dispatcher, self.clock, shared, new_handshake=new_handshake, door=door
         )
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -47,8 +56,10 @@ class Place:
 
 
 @contextlib.asynccontextmanager
-async def opened(*, new_handshake: HandshakeFactory | None = None, **chosen: Any) -> AsyncIterator[Place]:
-    place = Place(limits(**chosen), new_handshake)
+async def opened(
+    *, new_handshake: HandshakeFactory | None = None, door: TlsDoor | None = None, **chosen: Any
+) -> AsyncIterator[Place]:
+    place = Place(limits(**chosen), new_handshake, door)
     await place.listener.start()
     try:
         yield place
@@ -113,6 +124,68 @@ async def test_every_connection_has_a_handshake_of_its_own() -> None:
             assert await reader.readexactly(9) == b"openhello"
         await place.connect()
         await until(lambda: len(made) == 3)
+
+
+def door_of(certificates: Certificates, **settings: str) -> TlsDoor:
+    given = from_layers(Layers(static=certificates.settings(listeners="PLAINTEXT://127.0.0.1:0", **settings)))
+    tls = of(given, Address("PLAINTEXT", "SSL", "", 0)).tls
+    assert tls is not None
+    return TlsDoor(ListenerTls("PLAINTEXT", tls, HandshakeBounds(5000, 100_000, 100)))
+
+
+async def secure(place: Place, certificates: Certificates) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    context = certificates.client(certificates.alice)
+    return await asyncio.open_connection("127.0.0.1", place.listener.port, ssl=context, server_hostname="localhost")
+
+
+async def test_over_tls_the_certificate_says_who_it_is(tmp_path: Path) -> None:
+    certificates = Certificates(tmp_path)
+    seen: list[Principal] = []
+
+    async with opened(door=door_of(certificates, ssl_client_auth="required")) as place:
+        serve = place.service.serve
+
+        def noting(frame: memoryview, conversation: Conversation) -> Any:
+            seen.append(conversation.principal)
+            return serve(frame, conversation)
+
+        place.listener._dispatcher.dispatch = noting
+        reader, writer = await secure(place, certificates)
+        writer.write(framed(b"hello"))
+        assert await reader.readexactly(5) == b"hello"
+        assert [one.name.partition(",")[0] for one in seen] == ["CN=alice"]
+        writer.close()
+        await until(lambda: not place.listener.connection_count)
+
+
+async def test_over_tls_a_handshake_says_who_it_is(tmp_path: Path) -> None:
+    certificates = Certificates(tmp_path)
+    door = door_of(certificates, ssl_client_auth="required")
+    async with opened(door=door, new_handshake=lambda: Password(place.service)) as place:
+        reader, writer = await secure(place, certificates)
+        writer.write(framed(b"open"))
+        assert await reader.readexactly(4) == b"open"
+        (connection,) = place.listener._connections
+        assert connection.conversation.principal == Principal("User", "alice")
+        assert not connection.sends_files
+        writer.close()
+        await until(lambda: not place.listener.connection_count)
+
+
+async def test_bounds_on_connections_hold_before_the_tls_handshake(tmp_path: Path) -> None:
+    certificates = Certificates(tmp_path)
+    door = door_of(certificates)
+    async with opened(door=door, max_connections=1) as place:
+        held = await place.connect()
+        await until(lambda: place.listener.connection_count == 1)
+        reader, writer = await place.connect()
+        writer.write(b"\x16\x03\x01")
+        assert await read_all(reader) == b""
+        assert len(door.half_open) == 1
+        assert door.tls.failures == 0
+        held[1].close()
+        await until(lambda: not door.half_open)
+        assert place.limits.admission.count == 0
 
 
 async def test_who_is_one_too_many_is_sent_away() -> None:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from horolog.broker.observability import http_server
+from tests.support.certificates import Certificates
 from tests.support.http_asking import eventually, exchange, get
 from tests.support.memory_broker import MemoryBroker
 
@@ -197,3 +198,32 @@ async def test_an_answer_that_does_not_come_in_time_ends_the_connection(monkeypa
 
 async def test_a_server_that_never_began_is_stopped_without_harm():
     Later(asyncio.get_running_loop()).stop()
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/ready", "/metrics", "/nothing"])
+async def test_without_the_token_every_path_says_the_same(path):
+    async with running(horolog_http_token="secret") as broker:
+        port = broker.metrics_server.port
+        for told in ("", "Authorization: Bearer wrong\r\n", "Authorization: Basic secret\r\n", "X: Bearer secret\r\n"):
+            status, head, body = await exchange(port, f"GET {path} HTTP/1.1\r\n{told}\r\n".encode())
+            assert (status, body) == (401, "401 Unauthorized\n")
+            assert "WWW-Authenticate: Bearer" in head
+        assert (await exchange(port, f"POST {path} HTTP/1.1\r\n\r\n".encode()))[0] == 401
+        status, _, _ = await exchange(port, f"GET {path} HTTP/1.1\r\nauthorization:  bearer  secret \r\n\r\n".encode())
+        assert status == (404 if path == "/nothing" else 200)
+
+
+async def test_https(tmp_path):
+    certificates = Certificates(tmp_path)
+    settings = certificates.settings(listeners="PLAINTEXT://127.0.0.1:0", horolog_http_protocol="HTTPS")
+    async with running(**{key.replace(".", "_"): value for key, value in settings.items()}) as broker:
+        port = broker.metrics_server.port
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", port, ssl=certificates.client(), server_hostname="localhost"
+        )
+        writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
+        answer = await reader.read()
+        assert b'horolog_certificate_expires_seconds{listener="HTTP"}' in answer
+        assert b'horolog_tls_handshakes_total{listener="HTTP",result="done"} 1' in answer
+        writer.close()
+        assert (await exchange(port, b"GET / HTTP/1.1\r\n\r\n"))[0] == 0

@@ -12,6 +12,7 @@ import pytest
 
 from horolog.broker.log.storage import FolderInUse, RealStorage, StorageFault
 from horolog.broker.observability.phase import Phase
+from horolog.broker.security.tls_listeners import TlsListeners
 from horolog.broker.settings import load
 from horolog.broker.workers import ends, ports, settling, supervisor, tether, worker_process
 from horolog.broker.workers.folder_locks import FolderLocks
@@ -34,7 +35,15 @@ class Crew:
         self.locks = FolderLocks([str(self.folder)])
         self.reserved = ports.Reserved(ports.planned(self.settings, len(behaviours)))
         self.nodes = tuple(5 + place for place in range(len(behaviours)))
-        self.plan = Plan(self.settings, [str(self.folder)], self.nodes, self.locks, self.reserved, str(self.sockets))
+        self.plan = Plan(
+            self.settings,
+            [str(self.folder)],
+            self.nodes,
+            self.locks,
+            self.reserved,
+            str(self.sockets),
+            TlsListeners(self.settings),
+        )
         self.supervisor = None
         self.running = None
 

@@ -1,0 +1,44 @@
+"""Names of cipher suites: those of the standard, which Java uses, as those of OpenSSL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+TLS_1_3: Final = frozenset({"TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"})
+"""The suites of TLS 1.3; its library has them all on or the version off."""
+
+_STANDARD: Final = re.compile(r"TLS_(?:(ECDHE|DHE)_)?(RSA|ECDSA)_WITH_(.+)")
+_CIPHERS: Final = {
+    "AES_128_GCM_SHA256": "AES128-GCM-SHA256",
+    "AES_256_GCM_SHA384": "AES256-GCM-SHA384",
+    "CHACHA20_POLY1305_SHA256": "CHACHA20-POLY1305",
+    "AES_128_CBC_SHA": "AES128-SHA",
+    "AES_256_CBC_SHA": "AES256-SHA",
+    "AES_128_CBC_SHA256": "AES128-SHA256",
+    "AES_256_CBC_SHA384": "AES256-SHA384",
+    "AES_256_CBC_SHA256": "AES256-SHA256",
+}
+
+
+def is_of_tls_1_3(name: str) -> bool:
+    return name in TLS_1_3
+
+
+def older_names(names: Iterable[str]) -> list[str]:
+    """The suites for TLS 1.2 among them, by OpenSSL's names."""
+    return [openssl_name(name) for name in names if not is_of_tls_1_3(name)]
+
+
+def openssl_name(name: str) -> str:
+    """OpenSSL's name; one that is not the standard's is passed on as it is. Raises ValueError for one that OpenSSL has not."""
+    found = _STANDARD.fullmatch(name)
+    if found is None:
+        if not re.fullmatch(r"[A-Z0-9-]+", name) or name.startswith("-"):
+            raise ValueError(f"{name[:60]!r} is no cipher suite")
+        return name
+    exchange, signature, cipher = found.groups()
+    if cipher not in _CIPHERS:
+        raise ValueError(f"{name[:60]} is not served")
+    return "-".join(part for part in (exchange, signature if exchange else None, _CIPHERS[cipher]) if part)

@@ -1,0 +1,229 @@
+"""TLS as one listener serves it: its certificate and context, which may be replaced while it runs, and who a peer's certificate says it is.
+
+A handshake takes the context that counts when it begins. A certificate that cannot be used leaves the one before in its place.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from horolog.broker.principal import ANONYMOUS, USER, Principal
+from horolog.broker.security import certificates, cipher_suites
+from horolog.broker.security.der import DerError
+from horolog.broker.security.listener_protection import TlsSettings
+from horolog.broker.security.principal_mapping import NoRuleFits, PrincipalMapping
+from horolog.broker.security.stores import KeyMaterial, encoded_certificates, key_material, trusted
+from horolog.broker.setting_types import SettingsError
+
+log = logging.getLogger(__name__)
+
+_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+_CLIENT_AUTH: Final = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+
+
+@dataclass(frozen=True, slots=True)
+class HandshakeBounds:
+    """What a peer may take before it is known."""
+
+    max_ms: int
+    max_bytes: int
+    max_count: int
+
+
+class Loaded(NamedTuple):
+    """One certificate, ready to serve with."""
+
+    context: ssl.SSLContext
+    subject: str
+    expires_s: float
+    files: tuple[object, ...]
+
+
+class ListenerTls:
+    """See the module's docstring. `open` holds the handshakes under way, the oldest first."""
+
+    def __init__(self, listener: str, settings: TlsSettings, bounds: HandshakeBounds) -> None:
+        """Raises SettingsError."""
+        self.listener = listener
+        self.bounds = bounds
+        self.handshakes = 0
+        self.failures = 0
+        self.settings = settings
+        self._loaded = _load(listener, settings)
+        self._mapping = _mapping(listener, settings)
+        self._refused: tuple[object, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"<ListenerTls of {self.listener}: {self._loaded.subject}>"
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        return self._loaded.context
+
+    @property
+    def expires_s(self) -> float:
+        return self._loaded.expires_s
+
+    def principal_of(self, peer: ssl.SSLObject) -> Principal:
+        """Who a peer is whose handshake is over. Raises NoRuleFits."""
+        encoded = peer.getpeercert(binary_form=True)
+        if encoded is None:
+            return ANONYMOUS
+        try:
+            subject = certificates.read(encoded).subject
+        except DerError as error:
+            raise NoRuleFits(f"the name in its certificate cannot be read: {error}") from error
+        return Principal(USER, self._mapping.name_of(subject))
+
+    def check(self, settings: TlsSettings) -> None:
+        """Whether these settings can be served. Raises SettingsError."""
+        if settings != self.settings:
+            _load(self.listener, settings)
+
+    def take(self, settings: TlsSettings) -> None:
+        """Serve with other settings from now on, or with what their files hold now."""
+        self._replace(settings)
+
+    def look(self) -> None:
+        """Serve with what the files hold, where they are others than before."""
+        files = _state_of(self.settings)
+        if files not in {self._loaded.files, self._refused}:
+            self._replace(self.settings)
+
+    def _replace(self, settings: TlsSettings) -> None:
+        before = self._loaded
+        files = _state_of(settings)
+        try:
+            loaded = _load(self.listener, settings)
+        except SettingsError as error:
+            self._refused = files  # said once
+            log.error(
+                "%s; listener %s goes on with its certificate of before: %s", error, self.listener, before.subject
+            )
+            return
+        self.settings, self._loaded, self._refused = settings, loaded, None
+        log.info("listener %s: new handshakes use the certificate of %s", self.listener, loaded.subject)
+
+
+def _load(listener: str, settings: TlsSettings) -> Loaded:
+    """Raises SettingsError."""
+    files = _state_of(settings)  # before they are read: one that changes meanwhile is looked at again
+    try:
+        material = key_material(settings.keystore)
+        authorities = trusted(settings.truststore)
+        context = _context(settings, material, authorities)
+        chain = [certificates.read(each) for each in encoded_certificates(material.chain)]
+    except SettingsError as error:
+        raise SettingsError(error.key, error.value, f"listener {listener}: {error.reason}") from None
+    except ValueError as error:
+        raise SettingsError("ssl.keystore.location", None, f"listener {listener}: {error}") from error
+    return Loaded(context, chain[0].subject, min(one.expires_s for one in chain), files)
+
+
+def _mapping(listener: str, settings: TlsSettings) -> PrincipalMapping:
+    try:
+        return PrincipalMapping(settings.principal_mapping_rules)
+    except ValueError as error:
+        raise SettingsError("ssl.principal.mapping.rules", None, f"listener {listener}: {error}") from error
+
+
+def _state_of(settings: TlsSettings) -> tuple[object, ...]:
+    """What changes when the files do."""
+    return tuple(_state_of_file(store.location) for store in (settings.keystore, settings.truststore))
+
+
+def _state_of_file(location: str | None) -> object:
+    if location is None:
+        return None
+    try:
+        found = os.stat(location)  # noqa: PTH116 - a text of the settings
+    except OSError as error:
+        return error.errno
+    return (found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev)
+
+
+def _context(settings: TlsSettings, material: KeyMaterial, authorities: str | None) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+    _set_versions(context, settings)
+    _set_key(context, material)
+    if settings.client_auth != "none" and authorities is None:
+        reason = f"ssl.client.auth={settings.client_auth} needs the authorities that sign clients' certificates"
+        raise SettingsError("ssl.truststore.location", None, reason)
+    if authorities is not None:
+        try:
+            context.load_verify_locations(cadata=authorities)
+        except ssl.SSLError as error:
+            raise SettingsError(
+                "ssl.truststore.location", None, f"its certificates cannot be read: {_said(error)}"
+            ) from None
+    context.verify_mode = _CLIENT_AUTH[settings.client_auth]
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # every certificate in a truststore is trusted, as in Java
+    if settings.client_auth != "none":
+        context.num_tickets = 0  # a session that is taken up again would not look at the certificate again
+        context.options |= ssl.OP_NO_TICKET
+    return context
+
+
+def _set_versions(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    """Versions, and suites: those of TLS 1.3 are all on or all off."""
+    key, names = "ssl.cipher.suites", settings.cipher_suites
+    versions = set(settings.enabled_protocols)
+    if names:
+        try:
+            older = cipher_suites.older_names(names)
+            if older:
+                context.set_ciphers(":".join(older))
+        except (ValueError, ssl.SSLError) as error:
+            raise SettingsError(key, ",".join(names), f"{error}") from None
+        newer = cipher_suites.TLS_1_3.intersection(names)
+        if newer and newer != cipher_suites.TLS_1_3:
+            reason = f"of TLS 1.3 all suites are named or none: {', '.join(sorted(cipher_suites.TLS_1_3))}"
+            raise SettingsError(key, ",".join(names), reason)
+        versions -= ({"TLSv1.2"} if not older else set()) | ({"TLSv1.3"} if not newer else set())
+    if not versions:
+        raise SettingsError(key, ",".join(names), "no version of ssl.enabled.protocols has any of these")
+    context.minimum_version = _VERSIONS[min(versions)]
+    context.maximum_version = _VERSIONS[max(versions)]
+
+
+def _set_key(context: ssl.SSLContext, material: KeyMaterial) -> None:
+    key = "ssl.keystore.location"
+    try:
+        with _as_file(material.chain) as chain, _as_file(material.key) as private:
+            context.load_cert_chain(
+                chain, private, password=material.key_password or ""
+            )  # without one it would be asked for
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise SettingsError(key, None, "the private key is not that of the first certificate") from None
+        if "ENCRYPTED" in material.key:
+            raise SettingsError("ssl.key.password", None, "is not the password of the private key") from None
+        raise SettingsError(key, None, f"certificate and key cannot be used: {_said(error)}") from None
+
+
+def _said(error: ssl.SSLError) -> str:
+    return (error.reason or str(error)).replace("_", " ").lower()
+
+
+@contextmanager
+def _as_file(text: str) -> Iterator[str]:
+    """A path from which the library can read a text: in memory where the system has that, else in a file that nobody else may read."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("pem", os.MFD_CLOEXEC)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            yield f"/proc/self/fd/{descriptor}"
+    else:
+        with tempfile.NamedTemporaryFile("w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            yield file.name

@@ -1,0 +1,98 @@
+"""All listeners of a broker that speak TLS, the HTTP port among them: read at the start, looked after while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+from horolog.broker import listener_keys
+from horolog.broker.listeners import Address, listen_addresses
+from horolog.broker.security import listener_protection
+from horolog.broker.security.tls import HandshakeBounds, ListenerTls
+from horolog.broker.security.tls_wire import TlsDoor
+from horolog.broker.setting_types import SettingsError
+from horolog.broker.settings import SPECS, Settings
+
+HTTP: Final = "HTTP"
+"""The name by which the HTTP port is given keys of its own: `listener.name.http.ssl.keystore.location`."""
+
+
+class TlsListeners:
+    """The TLS of each listener that speaks it, by name."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises SettingsError: for what cannot be read, and for keys that ask for TLS where nobody speaks it."""
+        check_all_is_used(settings)
+        bounds = HandshakeBounds(
+            settings.horolog_ssl_handshake_max_ms,
+            settings.horolog_ssl_handshake_max_bytes,
+            settings.horolog_ssl_handshakes_max,
+        )
+        self._warning_ms = settings.horolog_ssl_expiry_warning_ms
+        self.by_name = {
+            one.name: ListenerTls(one.name, one.tls, bounds) for one in _protections(settings) if one.tls is not None
+        }
+
+    def __repr__(self) -> str:
+        return f"<TlsListeners {', '.join(self.by_name) or 'none'}>"
+
+    def __iter__(self) -> Iterator[ListenerTls]:
+        return iter(self.by_name.values())
+
+    def door(self, name: str) -> TlsDoor | None:
+        """Where connections of a listener come in; None where it does not speak TLS."""
+        tls = self.by_name.get(name)
+        return None if tls is None else TlsDoor(tls)
+
+    def check(self, settings: Settings) -> None:
+        """Whether other settings could be served. Raises SettingsError."""
+        for one in _protections(settings):
+            if one.tls is not None and one.name in self.by_name:
+                self.by_name[one.name].check(one.tls)
+
+    def take(self, settings: Settings) -> None:
+        """Serve by other settings from now on, and by what the files hold now: whoever sets a key again has them read again."""
+        for one in _protections(settings):
+            tls = self.by_name.get(one.name)
+            if tls is not None and one.tls is not None and one.tls != tls.settings:
+                tls.take(one.tls)
+        self.look()
+
+    def look(self) -> None:
+        """Take up files that have changed."""
+        for tls in self.by_name.values():
+            tls.look()
+
+    def warnings(self, now_s: float) -> Iterator[str]:
+        """A line for every certificate that is about to expire, or has."""
+        for tls in self.by_name.values():
+            left_s = tls.expires_s - now_s
+            if left_s * 1000 < self._warning_ms:
+                when = datetime.fromtimestamp(tls.expires_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+                yield f"the certificate of listener {tls.listener} {'expires' if left_s > 0 else 'has expired'}: {when}"
+
+
+def check_all_is_used(settings: Settings) -> None:
+    """Refuse a key that asks for TLS of a listener that is none, or does not speak it. Raises SettingsError."""
+    controllers = {name.lower() for name in settings.controller_listener_names}  # which are not opened
+    speaks_tls = {one.name.lower(): one.tls is not None for one in _protections(settings)}
+    for key in settings.layers.static:
+        told = listener_keys.read(key)
+        spec = SPECS[listener_keys.plain(key)]
+        if not spec.name.startswith("ssl.") or (told is not None and told.listener in controllers):
+            continue
+        if told is not None and told.listener not in speaks_tls:
+            near = f"; did you mean {told.listener.lower()}?" if told.listener.lower() in speaks_tls else ""
+            raise SettingsError(key, None, f"there is no listener {told.listener}{near}")
+        asks = settings.value(key) != spec.default
+        if asks and not (speaks_tls[told.listener] if told is not None else any(speaks_tls.values())):
+            who = f"listener {told.listener} does not speak" if told is not None else "no listener speaks"
+            raise SettingsError(key, None, f"asks for protection, but {who} SSL or SASL_SSL")
+
+
+def _protections(settings: Settings) -> Iterator[listener_protection.ListenerProtection]:
+    addresses = list(listen_addresses(settings))
+    if settings.horolog_http_protocol == "HTTPS":
+        addresses.append(Address(HTTP, "SSL", "", 0))
+    return (listener_protection.of(settings, address) for address in addresses)

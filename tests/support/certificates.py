@@ -1,0 +1,95 @@
+"""Certificates for tests: an authority of their own, a broker's, and clients' that it has signed or has not."""
+
+from __future__ import annotations
+
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+    pkcs12,
+)
+from cryptography.x509 import load_pem_x509_certificate
+
+PASSWORD = "do not show this"
+
+
+class Certificates:
+    """PEM files in a folder: `ca`, the broker's `server`, a client's `alice`, and `mallory`, whom another authority has signed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.authority = trustme.CA()
+        self.ca = folder / "ca.pem"
+        self.authority.cert_pem.write_to_path(str(self.ca))
+        self.server = folder / "server.pem"
+        self.renew()
+        self.alice = self._client(self.authority, "alice")
+        self.mallory = self._client(trustme.CA(), "mallory")
+
+    def renew(self, expires: datetime | None = None) -> None:
+        """A new certificate of the broker."""
+        issued = self.authority.issue_cert("localhost", "127.0.0.1", common_name="broker", not_after=expires)
+        self.server.write_bytes(issued.private_key_and_cert_chain_pem.bytes())
+
+    def encrypt_key(self, password: str = PASSWORD) -> None:
+        """Give the broker's key a password."""
+        text = self.server.read_text()
+        key = load_pem_private_key(text.encode(), None)
+        encryption = BestAvailableEncryption(password.encode())
+        encrypted = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+        self.server.write_text(encrypted.decode() + text[text.index("-----BEGIN CERT") :])
+
+    def _client(self, authority: trustme.CA, name: str) -> Path:
+        issued = authority.issue_cert(f"{name}@example.org", common_name=name, organization_name="Logs, Inc")
+        path = self.folder / f"{name}.pem"
+        path.write_bytes(issued.private_key_and_cert_chain_pem.bytes())
+        return path
+
+    def settings(self, **more: str) -> dict[str, str]:
+        """Settings of a broker that speaks TLS, on a free port."""
+        given = {
+            "listeners": "SSL://127.0.0.1:0",
+            "ssl_keystore_type": "PEM",
+            "ssl_keystore_location": str(self.server),
+            "ssl_truststore_type": "PEM",
+            "ssl_truststore_location": str(self.ca),
+            **more,
+        }
+        return {key.replace("_", "."): value for key, value in given.items()}
+
+    def client(self, shown: Path | None = None, newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> ssl.SSLContext:
+        """A client that trusts the broker, and shows a certificate or none."""
+        context = ssl.create_default_context(cafile=str(self.ca))
+        context.maximum_version = newest
+        if shown is not None:
+            context.load_cert_chain(str(shown))
+        return context
+
+    def pkcs12(self, pem: Path, password: str = PASSWORD) -> Path:
+        """The same as a PKCS12 file."""
+        data = pem.read_bytes()
+        key = load_pem_private_key(data, None)
+        path = pem.with_suffix(".p12")
+        written = pkcs12.serialize_key_and_certificates(
+            b"broker", key, load_pem_x509_certificate(data), None, BestAvailableEncryption(password.encode())
+        )
+        path.write_bytes(written)
+        return path
+
+    def trusted_pkcs12(self, password: str = PASSWORD) -> Path:
+        """The authority alone as a PKCS12 file."""
+        path = self.folder / "ca.p12"
+        certificate = load_pem_x509_certificate(self.ca.read_bytes())
+        encryption = BestAvailableEncryption(password.encode())
+        path.write_bytes(pkcs12.serialize_key_and_certificates(None, None, None, [certificate], encryption))
+        return path
+
+
+def soon(**more: float) -> datetime:
+    return datetime.now(UTC) + timedelta(**more)

@@ -1,0 +1,36 @@
+"""Java's names of cipher suites are OpenSSL's by another spelling."""
+
+import ssl
+
+import pytest
+
+from horolog.broker.security.cipher_suites import is_of_tls_1_3, older_names, openssl_name
+
+PAIRS = [
+    ("TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "ECDHE-RSA-AES256-GCM-SHA384"),
+    ("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"),
+    ("TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-RSA-CHACHA20-POLY1305"),
+    ("TLS_DHE_RSA_WITH_AES_256_GCM_SHA384", "DHE-RSA-AES256-GCM-SHA384"),
+    ("TLS_RSA_WITH_AES_128_CBC_SHA", "AES128-SHA"),
+    ("TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA384", "ECDHE-RSA-AES256-SHA384"),
+    ("ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256"),
+]
+
+
+@pytest.mark.parametrize(("java", "openssl"), PAIRS)
+def test_names(java, openssl):
+    assert openssl_name(java) == openssl
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_ciphers(openssl)
+    assert openssl in {one["name"] for one in context.get_ciphers()}
+
+
+def test_suites_of_tls_1_3_are_apart():
+    assert is_of_tls_1_3("TLS_AES_128_GCM_SHA256")
+    assert older_names(["TLS_AES_128_GCM_SHA256", PAIRS[0][0]]) == [PAIRS[0][1]]
+
+
+@pytest.mark.parametrize("name", ["TLS_RSA_WITH_NULL_MD5", "a:b", "-ALL", "!ALL", ""])
+def test_what_is_no_suite_is_refused(name):
+    with pytest.raises(ValueError, match=r"is no cipher suite|is not served"):
+        openssl_name(name)
