@@ -1,0 +1,277 @@
+"""Clients over TLS, with the right certificate, a wrong one and none: horolog and a real Kafka let the same ones in."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from confluent_kafka import Consumer, KafkaException, Producer
+
+from benchmarks import kafka
+from benchmarks.process import free_ports
+from tests.support.broker_process import BrokerProcess
+from tests.support.certificates import Certificates
+from tests.support.names import unique
+
+with warnings.catch_warnings():  # about how it reads its own schemas
+    warnings.simplefilter("ignore")
+    from kafka import KafkaConsumer, KafkaProducer
+
+pytestmark = [
+    pytest.mark.timeout(240),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+RELEASE = "4.3.1"
+WAIT_S = 4.0
+ONE_OF_THEM = [
+    "horolog",
+    "horolog, two workers",
+    pytest.param(RELEASE, marks=[pytest.mark.kafka_jars, pytest.mark.java]),
+]
+
+
+@pytest.fixture(autouse=True)
+def collect_what_clients_leave() -> Iterator[None]:
+    """A client whose start failed leaves its sockets to the collector."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@contextmanager
+def real(certificates: Certificates, port: int) -> Iterator[None]:
+    try:
+        kafka.libs(RELEASE)
+    except kafka.MissingJarsError as error:
+        pytest.skip(f"no jars of Kafka {RELEASE}: {error}")
+    plain, controller = free_ports(2)
+    settings = certificates.settings(
+        listeners=f"PLAINTEXT://127.0.0.1:{plain},CONTROLLER://127.0.0.1:{controller},SSL://127.0.0.1:{port}",
+        advertised_listeners=f"PLAINTEXT://127.0.0.1:{plain},SSL://127.0.0.1:{port}",
+        controller_quorum_voters=f"1@127.0.0.1:{controller}",
+        listener_security_protocol_map="CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL",
+        ssl_client_auth="required",
+    )
+    folder = certificates.folder / "kafka"
+    kafka.start(RELEASE, folder, settings, port=plain)
+    try:
+        yield
+    finally:
+        kafka.stop(folder)
+
+
+@pytest.fixture(scope="module", params=ONE_OF_THEM)
+def address(request: pytest.FixtureRequest, certificates: Certificates) -> Iterator[str]:
+    """Of a listener that asks for a client's certificate."""
+    if request.param == RELEASE:
+        (port,) = free_ports(1)
+        with real(certificates, port):
+            yield f"127.0.0.1:{port}"
+        return
+    settings = certificates.settings(ssl_client_auth="required")
+    if "workers" in request.param:
+        settings["horolog.workers"] = "2"
+    broker = BrokerProcess(certificates.folder / request.param.replace(", ", "-"), settings).start()
+    yield broker.address
+    assert broker.stop() == 0
+    assert "Traceback" not in broker.log()
+
+
+def librdkafka(address: str, certificates: Certificates, shown: Path | None) -> bytes:
+    conf: dict[str, str | int] = {
+        "bootstrap.servers": address,
+        "security.protocol": "SSL",
+        "ssl.ca.location": str(certificates.ca),
+        "message.timeout.ms": int(WAIT_S * 1000),
+        "log_level": 0,
+    }
+    if shown is not None:
+        conf |= {"ssl.certificate.location": str(shown), "ssl.key.location": str(shown)}
+    topic = unique("tls")
+    producer = Producer(conf)
+    failures: list[object] = []
+    producer.produce(topic, b"x" * 100_000, callback=lambda error, _: failures.append(error))
+    producer.flush(2 * WAIT_S)
+    if failures != [None]:
+        raise KafkaException(failures)
+    del conf["message.timeout.ms"]
+    consumer = Consumer({**conf, "group.id": topic, "auto.offset.reset": "earliest"})
+    consumer.subscribe([topic])
+    record = consumer.poll(3 * WAIT_S)
+    consumer.close()
+    value: bytes = record.value()
+    return value
+
+
+def kafka_python(address: str, certificates: Certificates, shown: Path | None) -> bytes:
+    given = {
+        "bootstrap_servers": address,
+        "security_protocol": "SSL",
+        "ssl_context": certificates.client(shown),
+        "bootstrap_timeout_ms": int(WAIT_S * 1000),
+    }
+    topic = unique("tls")
+    producer = KafkaProducer(**given, max_block_ms=int(WAIT_S * 1000))
+    try:
+        producer.send(topic, b"x" * 100_000).get(WAIT_S)
+    finally:
+        producer.close(0)
+    consumer = KafkaConsumer(
+        topic, **given, auto_offset_reset="earliest", group_id=None, consumer_timeout_ms=int(3 * WAIT_S * 1000)
+    )
+    try:
+        value: bytes = next(consumer).value
+        return value
+    finally:
+        consumer.close()
+
+
+async def aiokafka(address: str, certificates: Certificates, shown: Path | None) -> bytes:
+    given = {
+        "bootstrap_servers": address,
+        "security_protocol": "SSL",
+        "ssl_context": certificates.client(shown),
+        "request_timeout_ms": int(WAIT_S * 1000),
+    }
+    topic = unique("tls")
+    producer = AIOKafkaProducer(**given)
+    try:
+        await producer.start()
+        await producer.send_and_wait(topic, b"x" * 100_000)
+    finally:
+        await producer.stop()
+    consumer = AIOKafkaConsumer(topic, **given, auto_offset_reset="earliest")
+    await consumer.start()
+    try:
+        value: bytes = (await consumer.getone()).value
+        return value
+    finally:
+        await consumer.stop()
+
+
+Client = Callable[[str, Certificates, Path | None], bytes]
+
+
+@pytest.mark.parametrize("client", [librdkafka, kafka_python], ids=lambda client: client.__name__)
+def test_who_shows_the_right_certificate_comes_in(client: Client, address: str, certificates: Certificates) -> None:
+    assert client(address, certificates, certificates.alice) == b"x" * 100_000
+    for shown in (certificates.mallory, None):
+        with pytest.raises(Exception):  # noqa: B017, PT011 - each client has an error of its own
+            client(address, certificates, shown)
+
+
+async def test_aiokafka_with_the_right_certificate(address: str, certificates: Certificates) -> None:
+    assert await aiokafka(address, certificates, certificates.alice) == b"x" * 100_000
+    for shown in (certificates.mallory, None):
+        with pytest.raises(Exception):  # noqa: B017, PT011
+            await aiokafka(address, certificates, shown)
+
+
+@pytest.mark.kafka_jars
+@pytest.mark.java
+def test_kafkas_own_tools(address: str, certificates: Certificates) -> None:
+    try:
+        jars = kafka.libs(RELEASE)
+    except kafka.MissingJarsError as error:
+        pytest.skip(f"no jars of Kafka {RELEASE}: {error}")
+    for shown, comes_in in ((certificates.alice, True), (certificates.mallory, False)):
+        properties = shown.with_suffix(".properties")
+        properties.write_text(
+            "security.protocol=SSL\nssl.truststore.type=PEM\nssl.keystore.type=PEM\n"
+            f"ssl.truststore.location={certificates.ca}\nssl.keystore.location={_pkcs8(shown)}\n"
+            "ssl.endpoint.identification.algorithm=\n"
+        )
+        command = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*"]
+        command += ["org.apache.kafka.tools.TopicCommand", "--bootstrap-server", address]
+        command += ["--command-config", str(properties), "--create", "--topic", unique("tls")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+        assert (done.returncode == 0) is comes_in, done.stdout + done.stderr
+
+
+def _pkcs8(pem: Path) -> Path:
+    """The same with its key in the form that Java reads."""
+    text = pem.read_text()
+    at = text.index("-----BEGIN CERT")
+    ran = subprocess.run(["openssl", "pkcs8", "-topk8", "-nocrypt"], input=text[:at], capture_output=True, text=True, check=True)
+    made = pem.with_suffix(".pkcs8.pem")
+    made.write_text(ran.stdout + text[at:])
+    return made
+
+
+NAMES = """
+import java.io.*; import java.security.cert.*;
+class Names { public static void main(String[] files) throws Exception { for (String file : files)
+  System.out.println(((X509Certificate) CertificateFactory.getInstance("X.509").generateCertificate(new FileInputStream(file)))
+    .getSubjectX500Principal().getName()); } }
+"""
+
+
+@pytest.mark.java
+def test_names_are_those_that_java_gives(tmp_path: Path) -> None:
+    from horolog.broker.security.certificates import read
+    from horolog.broker.security.stores import encoded_certificates
+
+    subjects = [
+        "/C=DE/ST=NRW/L=Köln/O=Logs, Inc/OU=a+b/CN=alice",
+        "/CN= both /emailAddress=a@b.org",
+        "/DC=org/DC=example/UID=u1/serialNumber=7/title=Dr",
+        "/CN=#hash;<x>=\"q\"\\\\back/street=Way 1/GN=Al/SN=Ice",
+        "/O=x/CN=a+UID=b",
+    ]
+    files, found = [], []
+    for number, subject in enumerate(subjects):
+        path = tmp_path / f"{number}.pem"
+        command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", str(tmp_path / "key"), "-utf8"]
+        command += ["-multivalue-rdn"] if "+UID" in subject else []
+        subprocess.run([*command, "-subj", subject, "-out", str(path)], capture_output=True, check=True)
+        files.append(str(path))
+        found.append(read(encoded_certificates(path.read_text())[0]).subject)
+    (tmp_path / "Names.java").write_text(NAMES)
+    ran = subprocess.run(
+        ["java", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", str(tmp_path / "Names.java"), *files],
+        capture_output=True, text=True, check=True, timeout=60,
+    )
+    assert found == ran.stdout.splitlines()
+
+
+def test_a_renewed_certificate_is_shown_without_a_restart(tmp_path: Path) -> None:
+    import socket
+
+    certificates = Certificates(tmp_path)
+    broker = BrokerProcess(tmp_path / "data", certificates.settings(horolog_ssl_files_check_interval_ms="100")).start()
+
+    def shown() -> bytes | None:
+        with socket.create_connection((broker.host, broker.port), 10) as raw:
+            with certificates.client().wrap_socket(raw, server_hostname="localhost") as secure:
+                return secure.getpeercert(binary_form=True)
+
+    try:
+        before = shown()
+        certificates.server.write_text("broken")
+        time.sleep(0.5)
+        assert shown() == before
+        certificates.renew()
+        deadline = time.monotonic() + 20
+        while shown() == before:
+            assert time.monotonic() < deadline, broker.log()
+            time.sleep(0.05)
+    finally:
+        broker.stop()
+    assert "goes on with its certificate of before" in broker.log()
+    assert "new handshakes use the certificate of CN=broker" in broker.log()
