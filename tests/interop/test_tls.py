@@ -208,7 +208,9 @@ def _pkcs8(pem: Path) -> Path:
     """The same with its key in the form that Java reads."""
     text = pem.read_text()
     at = text.index("-----BEGIN CERT")
-    ran = subprocess.run(["openssl", "pkcs8", "-topk8", "-nocrypt"], input=text[:at], capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        ["openssl", "pkcs8", "-topk8", "-nocrypt"], input=text[:at], capture_output=True, text=True, check=True
+    )
     made = pem.with_suffix(".pkcs8.pem")
     made.write_text(ran.stdout + text[at:])
     return made
@@ -231,13 +233,23 @@ def test_names_are_those_that_java_gives(tmp_path: Path) -> None:
         "/C=DE/ST=NRW/L=Köln/O=Logs, Inc/OU=a+b/CN=alice",
         "/CN= both /emailAddress=a@b.org",
         "/DC=org/DC=example/UID=u1/serialNumber=7/title=Dr",
-        "/CN=#hash;<x>=\"q\"\\\\back/street=Way 1/GN=Al/SN=Ice",
+        '/CN=#hash;<x>="q"\\\\back/street=Way 1/GN=Al/SN=Ice',
         "/O=x/CN=a+UID=b",
     ]
     files, found = [], []
     for number, subject in enumerate(subjects):
         path = tmp_path / f"{number}.pem"
-        command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", str(tmp_path / "key"), "-utf8"]
+        command = [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-keyout",
+            str(tmp_path / "key"),
+            "-utf8",
+        ]
         command += ["-multivalue-rdn"] if "+UID" in subject else []
         subprocess.run([*command, "-subj", subject, "-out", str(path)], capture_output=True, check=True)
         files.append(str(path))
@@ -245,7 +257,10 @@ def test_names_are_those_that_java_gives(tmp_path: Path) -> None:
     (tmp_path / "Names.java").write_text(NAMES)
     ran = subprocess.run(
         ["java", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", str(tmp_path / "Names.java"), *files],
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     assert found == ran.stdout.splitlines()
 
@@ -257,9 +272,9 @@ def test_a_renewed_certificate_is_shown_without_a_restart(tmp_path: Path) -> Non
     broker = BrokerProcess(tmp_path / "data", certificates.settings(horolog_ssl_files_check_interval_ms="100")).start()
 
     def shown() -> bytes | None:
-        with socket.create_connection((broker.host, broker.port), 10) as raw:
-            with certificates.client().wrap_socket(raw, server_hostname="localhost") as secure:
-                return secure.getpeercert(binary_form=True)
+        raw = socket.create_connection((broker.host, broker.port), 10)
+        with raw, certificates.client().wrap_socket(raw, server_hostname="localhost") as secure:
+            return secure.getpeercert(binary_form=True)
 
     try:
         before = shown()

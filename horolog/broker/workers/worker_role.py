@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from horolog.broker.network.limits import ConnectionLimits
     from horolog.broker.network.listener import Listener
     from horolog.broker.observability.http import MetricsServer
-    from horolog.broker.security.tls_wire import TlsDoor
     from horolog.broker.placement import Endpoints, Placement
+    from horolog.broker.security.tls_wire import TlsDoor
     from horolog.broker.settings import Settings
     from horolog.broker.workers.link import Link
     from horolog.broker.workers.worker_context import WorkerContext

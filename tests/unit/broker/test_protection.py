@@ -59,13 +59,6 @@ def test_what_asks_for_nothing_is_passed_over(key, value):
     assert len(load(None, {}, {key: value})[1]) == 1
 
 
-def test_a_default_asks_for_nothing():
-    key = "listener.name.outside.connections.max.reauth.ms"
-    assert load(None, {}, {key: "0"})[1] == []
-    with pytest.raises(SettingsError, match="asks for authentication"):
-        load(None, {}, {key: "1"})
-
-
 def test_no_secret_is_shown():
     with pytest.raises(SettingsError) as refused:
         load(None, {}, {"sasl.jaas.config": "do not show this"})
