@@ -194,7 +194,7 @@ def test_kafkas_own_tools(address: str, certificates: Certificates) -> None:
         properties = shown.with_suffix(".properties")
         properties.write_text(
             "security.protocol=SSL\nssl.truststore.type=PEM\nssl.keystore.type=PEM\n"
-            f"ssl.truststore.location={certificates.ca}\nssl.keystore.location={_pkcs8(shown)}\n"
+            f"ssl.truststore.location={certificates.ca}\nssl.keystore.location={shown}\n"
             "ssl.endpoint.identification.algorithm=\n"
         )
         command = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*"]
@@ -202,18 +202,6 @@ def test_kafkas_own_tools(address: str, certificates: Certificates) -> None:
         command += ["--command-config", str(properties), "--create", "--topic", unique("tls")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
         assert (done.returncode == 0) is comes_in, done.stdout + done.stderr
-
-
-def _pkcs8(pem: Path) -> Path:
-    """The same with its key in the form that Java reads."""
-    text = pem.read_text()
-    at = text.index("-----BEGIN CERT")
-    ran = subprocess.run(
-        ["openssl", "pkcs8", "-topk8", "-nocrypt"], input=text[:at], capture_output=True, text=True, check=True
-    )
-    made = pem.with_suffix(".pkcs8.pem")
-    made.write_text(ran.stdout + text[at:])
-    return made
 
 
 NAMES = """

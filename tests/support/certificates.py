@@ -10,6 +10,7 @@ import trustme
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
+    NoEncryption,
     PrivateFormat,
     load_pem_private_key,
     pkcs12,
@@ -35,7 +36,7 @@ class Certificates:
     def renew(self, expires: datetime | None = None) -> None:
         """A new certificate of the broker."""
         issued = self.authority.issue_cert("localhost", "127.0.0.1", common_name="broker", not_after=expires)
-        self.server.write_bytes(issued.private_key_and_cert_chain_pem.bytes())
+        _write(self.server, issued)
 
     def encrypt_key(self, password: str = PASSWORD) -> None:
         """Give the broker's key a password."""
@@ -48,7 +49,7 @@ class Certificates:
     def _client(self, authority: trustme.CA, name: str) -> Path:
         issued = authority.issue_cert(f"{name}@example.org", common_name=name, organization_name="Logs, Inc")
         path = self.folder / f"{name}.pem"
-        path.write_bytes(issued.private_key_and_cert_chain_pem.bytes())
+        _write(path, issued)
         return path
 
     def settings(self, **more: str) -> dict[str, str]:
@@ -89,6 +90,13 @@ class Certificates:
         encryption = BestAvailableEncryption(password.encode())
         path.write_bytes(pkcs12.serialize_key_and_certificates(None, None, None, [certificate], encryption))
         return path
+
+
+def _write(path: Path, issued: trustme.LeafCert) -> None:
+    """Key and chain, the key in the form that Java reads as well."""
+    key = load_pem_private_key(issued.private_key_pem.bytes(), None)
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    path.write_bytes(text + b"".join(one.bytes() for one in issued.cert_chain_pems))
 
 
 def soon(**more: float) -> datetime:

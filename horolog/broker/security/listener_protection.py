@@ -105,7 +105,7 @@ def refuse_what_closes_nothing(settings: Settings) -> None:
     closed = {name.lower() for name in sasl_listeners(settings)}
     key = "sasl.enabled.mechanisms"
     if not closed and settings.is_set(key) and settings.value(key) != SPECS[key].default:
-        raise SettingsError(key, None, "no listener speaks SASL: one is SASL_PLAINTEXT://HOST:PORT")
+        raise SettingsError(key, None, "no listener speaks SASL: one is SASL_SSL://HOST:PORT")
     closed |= {name.lower() for name in settings.controller_listener_names}  # which are not opened
     for key in settings.listener_keys():
         told = read(key)
