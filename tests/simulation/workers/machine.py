@@ -80,8 +80,15 @@ class Machine:
     def run_until(self, condition: Callable[[], bool], within_ms: int) -> bool:
         """Go on until something is so; False if it is not in time."""
         end_s = self._clock.monotonic() + within_ms / 1000
+        steps = 0
         while not condition():
-            if self.step() or self._run_next_timer(end_s):
+            if self.step():
+                steps += 1
+                if steps > MOST_STEPS:
+                    raise AssertionError("the machine does not come to rest")
+                continue
+            steps = 0
+            if self._run_next_timer(end_s):
                 continue
             if self._clock.monotonic() >= end_s:
                 return False

@@ -106,6 +106,35 @@ def is_misdirected(answer: Any) -> bool:
     return any(code in MISDIRECTED for code in codes_in(answer))
 
 
+def named_in(answer: Any, wanted: Leader | Coordinator) -> int | None:
+    """Whom an answer to `question_for` names; None: nobody."""
+    if answer is None:
+        return None
+    if isinstance(wanted, Coordinator):
+        return None if answer.error_code else int(answer.node_id)
+    led = [one for topic in answer.topics for one in topic.partitions]
+    return next((one.leader_id for one in led if one.partition_index == wanted.index and one.leader_id >= 0), None)
+
+
+def question_for(wanted: Leader | Coordinator) -> tuple[Message, int]:
+    """What any worker is asked for somebody, with its version."""
+    if isinstance(wanted, Coordinator):
+        return FindCoordinatorRequest(key=wanted.name, key_type=wanted.kind), FIND_VERSION
+    asked = MetadataRequestTopic(name=wanted.topic)
+    if isinstance(wanted.topic, bytes):
+        asked = MetadataRequestTopic(topic_id=wanted.topic, name=None)
+    return MetadataRequest(topics=[asked], allow_auto_topic_creation=False), METADATA_VERSION
+
+
+def said_in(answer: Any, wanted: Leader | Coordinator) -> str:
+    """The same in words, with the errors of the answer."""
+    if answer is None:
+        return "does not answer"
+    codes = ", ".join(ErrorCode(code).name for code in codes_in(answer) if code)
+    node = named_in(answer, wanted)
+    return f"names {'nobody' if node is None else f'worker {node}'}{codes and f' ({codes})'}"
+
+
 class View:
     """What one client believes: right when it was told, and perhaps no more."""
 
@@ -134,19 +163,7 @@ class View:
 
     def _look_up(self, wanted: Leader | Coordinator) -> int | None:
         node = self._world.any_node()
-        if node is None:
-            return None
-        if isinstance(wanted, Coordinator):
-            request: Message = FindCoordinatorRequest(key=wanted.name, key_type=wanted.kind)
-            answer = self._world.ask_node(node, request, FIND_VERSION)
-            return None if answer is None or answer.error_code else int(answer.node_id)
-        asked = MetadataRequestTopic(name=wanted.topic)
-        if isinstance(wanted.topic, bytes):
-            asked = MetadataRequestTopic(topic_id=wanted.topic, name=None)
-        request = MetadataRequest(topics=[asked], allow_auto_topic_creation=False)
-        answer = self._world.ask_node(node, request, METADATA_VERSION)
-        led = [] if answer is None else [one for topic in answer.topics for one in topic.partitions]
-        return next((one.leader_id for one in led if one.partition_index == wanted.index and one.leader_id >= 0), None)
+        return None if node is None else named_in(self._world.ask_node(node, *question_for(wanted)), wanted)
 
 
 class RoutedClient:
