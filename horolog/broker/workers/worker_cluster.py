@@ -58,7 +58,6 @@ class WorkerCluster(Cluster):
         self._me = context.node
         self._found = found
         self._link = link
-        self._is_following = False
         self._told_applied = -1
         self._settled: dict[str, tuple[bytes, int]] = {}
         """Topics that Kafka's checkpoints may speak of: id and number of partitions."""
@@ -155,17 +154,12 @@ class WorkerCluster(Cluster):
         self._link.journal_is_at(number, done)
 
     def follow(self, steps: Sequence[Step]) -> None:
-        """What others have decided is so: where this worker cannot make a partition, it is offline."""
-        self._is_following = True
-        try:
-            self._carry_out(steps)
-        finally:
-            self._is_following = False
+        """What others have decided is so."""
+        self._carry_out(steps)
 
     def _new_partition(self, topic: Topic, index: int, topic_id: bytes | None, place: str | None) -> Partition:
-        if self._is_following or topic.name in self.topics:
-            return self._logs.create_or_offline(topic.name, index, topic.config, topic_id, place)
-        return super()._new_partition(topic, index, topic_id, place)
+        """Whatever the journal says holds: where its files cannot be made it is offline, whoever has decided on it."""
+        return self._logs.create_or_offline(topic.name, index, topic.config, topic_id, place)
 
     def _planner(self) -> Planner:
         return replace(super()._planner(), is_leaving=self._is_leaving)

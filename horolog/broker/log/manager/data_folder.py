@@ -45,6 +45,13 @@ NOT_TOPICS = frozenset({"__cluster_metadata"})
 _PARTITION_FOLDER = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})")
 
 
+class _Unmade(NamedTuple):
+    """What stands for a partition without a folder, and the id of its topic."""
+
+    partition: Partition
+    topic_id: bytes | None
+
+
 class _DoomedFolder(NamedTuple):
     """A deleted partition's folder, to be removed when the delay is over, or the clock was set back by as much."""
 
@@ -76,6 +83,7 @@ class DataFolder:
         self._lock: Lock | None = None
         self._is_open = False
         self._doomed_folders: list[_DoomedFolder] = []
+        self._unmade: dict[TopicPartition, _Unmade] = {}
 
     def __repr__(self) -> str:
         fault = f", not usable: {self.fault}" if self.fault else ""
@@ -240,12 +248,28 @@ class DataFolder:
         self.partitions[topic, index] = partition
         return partition
 
-    def offline(self, topic: str, index: int, config: TopicConfig, reason: str, resources: Resources) -> Partition:
-        """What stands for a partition of this folder that has none and for which none can be made."""
+    def unmade(
+        self, topic: str, index: int, config: TopicConfig, topic_id: bytes | None, reason: str, resources: Resources
+    ) -> Partition:
+        """What stands for a partition of this folder that has none, for none can be made now."""
         directory = f"{self.path}/{topic}-{index}"
         partition = offline_partition(Place(topic, index, directory), config, resources, reason)
         self.partitions[topic, index] = partition
+        self._unmade[topic, index] = _Unmade(partition, topic_id)
         return partition
+
+    def make_at_last(self, partition: Partition, resources: Resources) -> None:
+        """Make the folder of one that has none, for none could be made before. Raises StorageFault."""
+        if self._is_unmade(partition):
+            key = partition.topic, partition.index
+            closing.close_files(self.create(*key, partition.config, self._unmade[key].topic_id, resources))
+            self.partitions[key] = partition
+            del self._unmade[key]
+
+    def _is_unmade(self, partition: Partition) -> bool:
+        key = partition.topic, partition.index
+        unmade = self._unmade.get(key)
+        return unmade is not None and unmade.partition is partition and not self.holds(key)
 
     def _forget_folder(self, directory: str) -> None:
         """Get the beginnings of a partition out of the way."""
@@ -257,9 +281,14 @@ class DataFolder:
 
     def delete(self, partition: Partition) -> None:
         """The partition is gone for good when this returns; its files are removed after `file.delete.delay.ms`."""
+        key = partition.topic, partition.index
+        if self._is_unmade(partition):
+            partition.condition.delete()
+            del self.partitions[key], self._unmade[key]
+            return
         name = _name_of_doomed(f"{partition.topic}-{partition.index}")
         closing.delete(partition, f"{self.path}/{name}")
-        self.partitions.pop((partition.topic, partition.index), None)
+        self.partitions.pop(key, None)
         if partition.config.compact:
             self.checkpoints.forget_cleaned(partition)
         delay_ms = partition.config.file_delete_delay_ms

@@ -77,7 +77,7 @@ class LogManager:
     def create_or_offline(
         self, topic: str, index: int, config: TopicConfig, topic_id: bytes | None, place: str | None = None
     ) -> Partition:
-        """A partition that is on record and has no folder: a new one, or one that is offline because none can be made.
+        """A partition that is on record and has no folder: a new one, or one that is offline until one can be made.
 
         One that lies in a folder that is away, or may do so, is not made anew: `place` is the id of its folder, where that is known.
         """
@@ -87,7 +87,7 @@ class LogManager:
             return self.create(topic, index, config, topic_id, place)
         except StorageFault as fault:
             log.error("%s-%s has no folder and none can be made, it is offline: %s", topic, index, fault)
-            offline = self.folders.for_new(place).offline(topic, index, config, str(fault), self.resources)
+            offline = self.folders.for_new(place).unmade(topic, index, config, topic_id, str(fault), self.resources)
             self.partitions[topic, index] = offline
             return offline
 
@@ -116,6 +116,7 @@ class LogManager:
         in_memory = partition.condition.fault is None and storage_below(partition) is not None
         open_it = open_writable if in_memory else open_readable
         try:
+            self.folders.of(partition).make_at_last(partition, self.resources)
             found = open_it(Place(*key, partition.directory), partition.config, self.resources, known)
         except StorageFault as fault:
             log.warning("%s-%s is still %s: %s", *key, "kept in memory" if in_memory else "offline", fault)

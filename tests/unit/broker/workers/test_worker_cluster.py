@@ -8,6 +8,7 @@ from horolog.broker.cluster_state import Lead, LeadsChanged, ProducerIdsReserved
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.storage import DataFolderError
+from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.new_topics import NewPartitions, NewTopic
 from horolog.broker.workers import file_journal
 from horolog.broker.workers.entry_lines import encode_entry
@@ -162,12 +163,49 @@ class TestDeletion:
 
 
 class TestFaults:
-    def test_a_topic_that_cannot_be_made_where_it_is_asked_for_is_withdrawn_everywhere(self, crew):
-        index = 0 if crew.clusters[1].state.leader((1).to_bytes(16), 0) == 1 else 1
-        crew.storage.fail("make", f"t-{index}", times=10)
-        with pytest.raises(ClusterError):
-            crew.clusters[1].create_topic("t", 2)
-        assert all("t" not in cluster.topics for cluster in crew.clusters.values())
+    def made_in_part(self, crew):
+        """A topic that worker 1 has decided on and cannot make, and that worker 2 has. Gives what worker 1 tells, once all know."""
+        crew.at_once = False
+        told = []
+        crew.storage.fail("make", "t-", times=ALL)
+        crew.clusters[1].create_topics([NewTopic("t", 2)], told.extend)
+        crew.storage.heal()
+        crew.clusters[2].catch_up()
+        return told
+
+    def test_a_partition_that_cannot_be_made_where_it_is_asked_for_is_offline_until_it_can(self, crew):
+        told = self.made_in_part(crew)
+        crew.deliver()
+        (mine,), (other,) = (crew.clusters[node].topics["t"].led_here for node in crew.nodes)
+        assert [one.name for one in told] == ["t"]
+        assert (mine.condition.fault, other.condition.fault) == (f"make {mine.directory}: Input/output error", None)
+        crew.clock.advance(1000)
+        reopened, _ = crew.logs[1].retry_stopped()
+        assert reopened == [mine]
+        assert checkpoints.load_topic_id(crew.storage, mine.directory) == crew.clusters[1].topics["t"].id
+
+    def test_what_another_worker_has_acknowledged_of_a_new_topic_is_kept(self, crew):
+        self.made_in_part(crew)
+        (other,) = crew.clusters[2].topics["t"].led_here
+        append(other, b"acknowledged")
+        crew.at_once = True
+        crew.deliver()
+        assert [value for _, _, value in read_all(crew.partition("t", other.index))] == [b"acknowledged"]
+
+    @pytest.mark.parametrize("leader", [1, 2])
+    def test_a_topic_that_could_not_be_made_may_be_changed_before_all_know_it(self, crew, leader):
+        self.made_in_part(crew)
+        cluster, (index,) = crew.clusters[2], led(crew, "t")[leader]
+        moved = LeadsChanged((((cluster.topics["t"].id, index), Lead(3 - leader, 1)),))
+        cluster.changes.make(lambda _: moved, lambda _: None)
+        cluster.alter_topic_configs({"t": {"retention.ms": "5"}}, lambda _: None)
+        cluster.add_partitions([NewPartitions("t", 4)], lambda _: None)
+        crew.clusters[1].catch_up()
+        crew.at_once = True
+        crew.deliver()
+        assert sorted(led_by_all(crew, "t")) == [0, 1, 2, 3]
+        assert index in led(crew, "t")[3 - leader]
+        assert crew.clusters[1].topics["t"].overrides == {"retention.ms": "5"}
 
     def test_a_partition_that_cannot_be_made_elsewhere_is_offline_there(self, crew):
         told = []

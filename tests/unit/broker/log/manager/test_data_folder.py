@@ -632,10 +632,22 @@ class TestLookingWhetherItWorks:
         folder = opened(machine)
         folder.create("t", 0, CONFIG, TOPIC_ID, Resources(machine.storage))
         assert not folder.has_waiting_partitions()
-        offline = folder.offline("t", 1, CONFIG, "none can be made", Resources(machine.storage))
+        offline = folder.unmade("t", 1, CONFIG, TOPIC_ID, "none can be made", Resources(machine.storage))
         assert folder.partitions["t", 1] is offline
         assert "none can be made" in offline.condition.fault
         assert folder.has_waiting_partitions()
+
+
+def test_a_partition_that_could_not_be_made_has_its_folder_once_it_can(machine):
+    folder, resources = opened(machine), Resources(machine.storage)
+    partition = folder.unmade("t", 0, CONFIG, TOPIC_ID, "none can be made", resources)
+    machine.storage.fail("make", "t-0")
+    with pytest.raises(StorageFault):
+        folder.make_at_last(partition, resources)
+    folder.make_at_last(partition, resources)
+    folder.make_at_last(partition, resources)
+    assert checkpoints.load_topic_id(machine.storage, partition.directory) == TOPIC_ID
+    assert folder.partitions == {("t", 0): partition}
 
 
 def test_what_a_failed_attempt_has_left_may_be_there_still(machine, caplog):

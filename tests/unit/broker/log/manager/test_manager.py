@@ -119,6 +119,43 @@ class TestAPartitionWithoutAFolder:
         partition = logs.create_or_offline("t", 0, CONFIG, TOPIC_ID)
         assert logs.partitions["t", 0] is partition
         assert "make" in partition.condition.fault
+        assert not logs.open_again(partition)
+        assert "make" in partition.condition.fault
+        machine.storage.heal()
+        assert machine.look(logs, 2) == [partition]
+        assert logs.partitions["t", 0] is partition
+        assert partition.condition.takes_appends
+        append(partition)
+        partition.sync()
+        machine.storage.crash()
+        found = machine.start().partitions["t", 0]
+        assert (found.high_watermark, found.topic_id) == (1, TOPIC_ID)
+
+    def test_that_could_not_be_made_is_deleted_and_there_is_nothing_to_be_removed(self, machine):
+        logs = machine.start()
+        machine.storage.fail("make", "t-0", times=ALL)
+        partition = logs.create_or_offline("t", 0, CONFIG, TOPIC_ID)
+        logs.delete(partition)
+        assert partition.condition.is_deleted
+        assert logs.partitions == {}
+
+    def test_that_could_not_be_made_is_not_the_one_that_is_there_now(self, machine):
+        logs = machine.start()
+        machine.storage.fail("make", "t-0")
+        gone = logs.create_or_offline("t", 0, CONFIG, TOPIC_ID)
+        made = logs.create("t", 0, CONFIG, TOPIC_ID, id_of(logs, 0 if gone.directory.startswith(A) else 1))
+        assert made.directory == gone.directory
+        logs.delete(made)
+        assert not machine.storage.is_dir(made.directory)
+
+    def test_that_was_made_at_last_is_deleted_with_its_folder(self, machine):
+        logs = machine.start()
+        machine.storage.fail("make", "t-0")
+        partition = logs.create_or_offline("t", 0, CONFIG, TOPIC_ID)
+        assert machine.look(logs, 2) == [partition]
+        logs.delete(partition)
+        assert logs.partitions == {}
+        assert not machine.storage.is_dir(partition.directory)
 
     def test_is_offline_and_not_made_anew_where_its_folder_is_away(self, machine, caplog):
         logs = machine.start()
