@@ -1,6 +1,6 @@
 """Bugs that are planted into the broker one at a time, each a mistake that someone could make: the simulation must find every one.
 
-Most are one missing step; the rest get a comparison or an order wrong. `PLANTED` names them, `plant` puts one in.
+Most are one missing step; the rest get a comparison or an order wrong. `PLANTED` names them.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ from horolog.broker.transactions.ending import Ending
 from horolog.broker.transactions.journal import Journal as TransactionJournal
 
 Planting = Callable[[], contextlib.AbstractContextManager[Any]]
+
+
+def by_name(*plantings: Planting) -> dict[str, Planting]:
+    """Bugs by what their functions are called, in words."""
+    return {planting.__name__.replace("_", " "): planting for planting in plantings}
 
 
 def nothing(*_: object, **__: object) -> None:
@@ -241,40 +246,32 @@ def takes_what_can_be_read_of_groups_for_all() -> Iterator[None]:
         yield
 
 
-PLANTED: dict[str, Planting] = {
-    planting.__name__.replace("_", " "): planting
-    for planting in (
-        skips_file_syncs,
-        skips_folder_syncs,
-        renames_without_sync,
-        trusts_indexes,
-        cuts_at_damage,
-        believes_any_checksum,
-        acknowledges_before_the_write,
-        acknowledges_before_the_sync,
-        forgets_to_roll_back,
-        forgets_producers_at_the_start,
-        marks_before_the_decision,
-        decides_without_sync,
-        commits_offsets_without_sync,
-        believes_the_page_cache_of_the_last_process,
-        shows_what_the_page_cache_has_lost,
-        retains_a_moment_too_little,
-        finds_only_later_times,
-        forgets_starts,
-        keeps_topics_in_memory,
-        compacts_the_newest_away,
-        shows_open_transactions,
-        shows_aborted_transactions,
-        expires_before_the_snapshot,
-        leaves_one_file_of_log_starts,
-        deletes_only_folders_that_say_whose_they_are,
-        makes_up_ids_of_folders_that_cannot_be_read,
-        takes_what_can_be_read_of_groups_for_all,
-    )
-}
-
-
-def plant(name: str) -> contextlib.AbstractContextManager[Any]:
-    """The broker with this bug in it, for as long as the context lasts."""
-    return PLANTED[name]()
+PLANTED = by_name(
+    skips_file_syncs,
+    skips_folder_syncs,
+    renames_without_sync,
+    trusts_indexes,
+    cuts_at_damage,
+    believes_any_checksum,
+    acknowledges_before_the_write,
+    acknowledges_before_the_sync,
+    forgets_to_roll_back,
+    forgets_producers_at_the_start,
+    marks_before_the_decision,
+    decides_without_sync,
+    commits_offsets_without_sync,
+    believes_the_page_cache_of_the_last_process,
+    shows_what_the_page_cache_has_lost,
+    retains_a_moment_too_little,
+    finds_only_later_times,
+    forgets_starts,
+    keeps_topics_in_memory,
+    compacts_the_newest_away,
+    shows_open_transactions,
+    shows_aborted_transactions,
+    expires_before_the_snapshot,
+    leaves_one_file_of_log_starts,
+    deletes_only_folders_that_say_whose_they_are,
+    makes_up_ids_of_folders_that_cannot_be_read,
+    takes_what_can_be_read_of_groups_for_all,
+)

@@ -1,11 +1,16 @@
-"""Runs of the simulation: one seed from its start to its verdict, and the search for the shortest history that fails."""
+"""Runs of the simulation: one seed from its start to its verdict, and searches for seeds and for the shortest history that fails."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import traceback
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tests.simulation.planted import Planting
 from tests.simulation.simulation import Simulation
 
 STEPS = 120
@@ -59,3 +64,26 @@ def shrink(seed: int, steps: int, workers: int = 1) -> int:
     if run_seed(seed, steps, workers).problem is None:
         return steps
     return next(fewer for fewer in range(1, steps + 1) if run_seed(seed, fewer, workers).problem is not None)
+
+
+def found_at(planting: Planting, seeds: Iterable[int], steps: int = STEPS, workers: int = 1) -> int | None:
+    """The first seed that fails because of a planted bug, and passes without it."""
+    for seed in seeds:
+        with planting():
+            problem = run_seed(seed, steps, workers).problem
+        if problem is not None and run_seed(seed, steps, workers).problem is None:
+            return seed
+    return None
+
+
+def trace_hashes(seed: int, steps: int = STEPS, workers: int = 1) -> set[str]:
+    """Of one seed, which has one history: in this process twice, and in others whose strings hash differently."""
+    hashes = {run_seed(seed, steps, workers).trace_hash for _ in range(2)}
+    code = f"from tests.simulation.runs import run_seed; print(run_seed({seed}, {steps}, {workers}).trace_hash)"
+    for hash_seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=100
+        )
+        hashes.add(done.stdout.strip())
+    return hashes

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterable
 
 import pytest
 
-from tests.simulation.planted import PLANTED, plant
-from tests.simulation.runs import run_seed, shrink
+from tests.simulation.planted import PLANTED
+from tests.simulation.runs import found_at, run_seed, shrink, trace_hashes
 from tests.simulation.themes import (
     CLOSED_FOLDERS,
     DAMAGED_KINDS,
@@ -71,28 +68,11 @@ def test_every_kind_of_thing_happens() -> None:
     assert not missing, missing
 
 
-def test_a_seed_is_the_same_history_every_time() -> None:
-    """In this process twice, and in others whose strings hash differently."""
-    hashes = {run_seed(3, STEPS).trace_hash for _ in range(2)}
-    code = f"from tests.simulation.runs import run_seed; print(run_seed(3, {STEPS}).trace_hash)"
-    for hash_seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=60
-        )
-        hashes.add(done.stdout.strip())
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_seed_is_the_same_history_every_time(workers: int) -> None:
+    hashes = trace_hashes(3, STEPS, workers)
     assert len(hashes) == 1
-    assert run_seed(4, STEPS).trace_hash not in hashes
-
-
-def found_at(name: str, seeds: Iterable[int]) -> int | None:
-    """The first seed that fails because of a planted bug, and passes without it."""
-    for seed in seeds:
-        with plant(name):
-            problem = run_seed(seed, STEPS).problem
-        if problem is not None and run_seed(seed, STEPS).problem is None:
-            return seed
-    return None
+    assert run_seed(4, STEPS, workers).trace_hash not in hashes
 
 
 @pytest.mark.slow
@@ -106,14 +86,14 @@ def test_planted_bugs_are_found(name: str) -> None:
     seeds: Iterable[int] = range(first, first + SEEDS_FOR_A_PLANTED_BUG)
     if name in THEMED:
         seeds = seeds_of(THEMED[name], SEEDS_FOR_A_PLANTED_BUG)
-    assert found_at(name, seeds) is not None
+    assert found_at(PLANTED[name], seeds, STEPS) is not None
 
 
 def test_a_failing_seed_names_the_line_that_replays_it() -> None:
-    name = "finds only later times"
-    seed = found_at(name, range(10))
+    planting = PLANTED["finds only later times"]
+    seed = found_at(planting, range(10), STEPS)
     assert seed is not None
-    with plant(name):
+    with planting():
         steps = shrink(seed, STEPS)
         result = run_seed(seed, steps)
         assert run_seed(seed, steps - 1).problem is None

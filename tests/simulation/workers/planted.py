@@ -22,7 +22,7 @@ from horolog.broker.workers.entry_lines import encode_entry
 from horolog.broker.workers.file_journal import FileJournal
 from horolog.broker.workers.link import WorkerLink
 from horolog.broker.workers.worker_checkpoints import Row
-from tests.simulation.planted import Planting, nothing
+from tests.simulation.planted import by_name, nothing
 from tests.simulation.workers.disk import ProcessStorage
 
 
@@ -131,35 +131,17 @@ def forgets_entries_of_others() -> Iterator[None]:
         yield
 
 
-PLANTED: dict[str, Planting] = {
-    planting.__name__.replace("_", " "): planting
-    for planting in (
-        appends_without_the_lock,
-        appends_whatever_others_have_appended,
-        answers_before_others_have_applied,
-        tells_nobody,
-        believes_the_lowest_start,
-        completes_before_others_have_marked,
-        leads_what_was_moved_away,
-        hands_over_without_sync,
-        forgets_entries_of_others,
-    )
-}
+PLANTED = by_name(
+    appends_without_the_lock,
+    appends_whatever_others_have_appended,
+    answers_before_others_have_applied,
+    tells_nobody,
+    believes_the_lowest_start,
+    completes_before_others_have_marked,
+    leads_what_was_moved_away,
+    hands_over_without_sync,
+    forgets_entries_of_others,
+)
 
-
-RARE: dict[str, tuple[Planting, str]] = {
-    "takes markers of old coordinators": (
-        takes_markers_of_old_coordinators,
-        "tests/unit/broker/log/producers/test_producer_state.py",
-    ),
-    "lets later work begin at once": (
-        lets_later_work_begin_at_once,
-        "tests/unit/broker/coordination/test_turns.py",
-    ),
-}
-"""Bugs that take more coincidences than some hundred histories have, and the tests of the module that find them."""
-
-
-def plant(name: str) -> contextlib.AbstractContextManager[Any]:
-    """The workers with this bug in them, for as long as the context lasts."""
-    return (PLANTED[name] if name in PLANTED else RARE[name][0])()
+FOUND_BY_UNIT_TESTS = by_name(takes_markers_of_old_coordinators, lets_later_work_begin_at_once)
+"""Bugs that take more coincidences than some hundred histories have."""

@@ -1,8 +1,7 @@
-"""Several workers in the simulation: nothing goes wrong, a seed is one history, and planted bugs are found."""
+"""Several workers in the simulation: nothing goes wrong, and planted bugs are found."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -10,8 +9,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.simulation.runs import run_seed
-from tests.simulation.workers.planted import PLANTED, RARE, plant
+from tests.simulation.planted import Planting
+from tests.simulation.runs import found_at, run_seed
+from tests.simulation.workers.planted import FOUND_BY_UNIT_TESTS, PLANTED
 from tests.simulation.workers.themes import HAND_OVERS, seeds_of
 from tools import compiled
 
@@ -20,7 +20,12 @@ SEEDS = 16
 STEPS = 100
 PARTS = 4
 SEEDS_FOR_A_PLANTED_BUG = 300
-OF_ONE_THEME = {"hands over without sync": HAND_OVERS}
+TESTS = {
+    "takes markers of old coordinators": "tests/unit/broker/log/producers/test_producer_state.py",
+    "lets later work begin at once": "tests/unit/broker/coordination/test_turns.py",
+}
+"""The tests of their modules, which find what histories do not."""
+THEMED = {"hands over without sync": HAND_OVERS}
 """Bugs that are looked for in histories of one theme: in others they are rare."""
 EXERCISED = (
     "worker ended", "worker is killed", "end of worker is set", "end of worker at message", "supervisor ended", "worker stops", "worker hangs",
@@ -47,30 +52,6 @@ def test_every_kind_of_thing_happens() -> None:
     assert not missing, missing
 
 
-def test_a_seed_is_the_same_history_every_time() -> None:
-    """In this process twice, and in others whose strings hash differently."""
-    hashes = {run_seed(3, STEPS, 2).trace_hash for _ in range(2)}
-    code = f"from tests.simulation.runs import run_seed; print(run_seed(3, {STEPS}, 2).trace_hash)"
-    for hash_seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=100
-        )
-        hashes.add(done.stdout.strip())
-    assert len(hashes) == 1
-    assert run_seed(4, STEPS, 2).trace_hash not in hashes
-
-
-def found_at(name: str, seeds: Iterable[int], workers: int) -> int | None:
-    """The first seed that fails because of a planted bug, and passes without it."""
-    for seed in seeds:
-        with plant(name):
-            problem = run_seed(seed, STEPS, workers).problem
-        if problem is not None and run_seed(seed, STEPS, workers).problem is None:
-            return seed
-    return None
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(
@@ -78,26 +59,29 @@ def found_at(name: str, seeds: Iterable[int], workers: int) -> int | None:
 )
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_bugs_are_found(name: str) -> None:
-    seeds = (
-        seeds_of(OF_ONE_THEME[name], SEEDS_FOR_A_PLANTED_BUG)
-        if name in OF_ONE_THEME
-        else range(SEEDS_FOR_A_PLANTED_BUG)
-    )
-    assert found_at(name, seeds, 2) is not None
+    seeds: Iterable[int] = range(SEEDS_FOR_A_PLANTED_BUG)
+    if name in THEMED:
+        seeds = seeds_of(THEMED[name], SEEDS_FOR_A_PLANTED_BUG)
+    assert found_at(PLANTED[name], seeds, STEPS, 2) is not None
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(bool(compiled.extensions()), reason="no bug can be planted into compiled modules")
-@pytest.mark.parametrize("name", RARE)
-def test_planted_bugs_that_are_rare_are_found_by_the_tests_of_their_modules(name: str) -> None:
-    code = f"import pytest; from tests.simulation.workers.planted import plant; plant({name!r}).__enter__(); pytest.main({[*RUN, RARE[name][1]]})"
+@pytest.mark.parametrize("name", FOUND_BY_UNIT_TESTS)
+def test_planted_bugs_that_histories_do_not_show_are_found_by_the_tests_of_their_modules(name: str) -> None:
+    code = (
+        "import pytest; from tests.simulation.workers.planted import FOUND_BY_UNIT_TESTS;"
+        f" FOUND_BY_UNIT_TESTS[{name!r}]().__enter__(); pytest.main({[*RUN, TESTS[name]]})"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=200)
     assert " failed" in done.stdout.splitlines()[-1], done.stdout[-3000:]
 
 
-@pytest.mark.parametrize("name", PLANTED)
-def test_planted_bugs_are_planted_where_something_is(name: str) -> None:
+@pytest.mark.parametrize(
+    "planting", [*PLANTED.values(), *FOUND_BY_UNIT_TESTS.values()], ids=[*PLANTED, *FOUND_BY_UNIT_TESTS]
+)
+def test_planted_bugs_are_planted_where_something_is(planting: Planting) -> None:
     """Also where nobody has the time to look for them: a name that has moved is noticed at once."""
-    with PLANTED[name]():
+    with planting():
         pass
