@@ -6,6 +6,7 @@ The names are Kafka's. A value that asks for nothing is passed over with the oth
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 _LISTENER: Final = r"(?:listener\.name\.[^.]+\.)?"
@@ -22,17 +23,48 @@ _KINDS: Final = (
     (_LISTENER + r"(?:[^.]+\.)?sasl\.oauthbearer\.jwt\.validator\.class", "a check of tokens of its own"),
     (_LISTENER + r"(?:principal\.builder\.class|security\.providers)", "authentication"),
     (r"delegation\.token\.(?:master|secret)\.key", "delegation tokens"),
-    (r"authorizer\.class\.name|super\.users|allow\.everyone\.if\.no\.acl\.found", "access lists"),
     (r"quota\.(?:producer|consumer)\.default|client\.quota\.callback\.class", "quotas"),
 )
 _OF_STRANGERS: Final = ((_LISTENER + r"ssl\..+", "encryption"),)
 """Keys that are in no table of settings: those that are, are served."""
 
 _ASKS_NOTHING: Final = {
-    "allow.everyone.if.no.acl.found": {"true"},
     "quota.consumer.default": {str(2**63 - 1)},
     "quota.producer.default": {str(2**63 - 1)},
 }
+
+
+AUTHORIZERS: Final = (
+    "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "kafka.security.authorizer.AclAuthorizer",
+    "kafka.security.auth.SimpleAclAuthorizer",
+)
+"""Kafka's own authorizers, from the present one to the oldest: all of them mean access lists."""
+
+_ASKS_FOR_LISTS: Final = ("super.users", "allow.everyone.if.no.acl.found")
+
+
+def wrong_authorizer(text: str) -> str | None:
+    """The fault of an authorizer's class: no code of others runs here."""
+    return None if not text or text in AUTHORIZERS else f"{', '.join(AUTHORIZERS)} or nothing is allowed"
+
+
+def wrong_super_users(text: str) -> str | None:
+    for each in filter(None, map(str.strip, text.split(";"))):
+        kind, separator, name = each.partition(":")
+        if not (kind and separator and name):
+            return "principals are allowed, TYPE:NAME with semicolons between, such as User:admin;User:ops"
+    return None
+
+
+def without_authorizer(given: Mapping[str, str]) -> str | None:
+    """The key that says something of access lists where no authorizer goes by them."""
+    if given.get("authorizer.class.name", "").strip():
+        return None
+    for key in _ASKS_FOR_LISTS:
+        if given.get(key, "").strip() not in {"", "true"}:
+            return key
+    return None
 
 
 def asked_by(key: str, value: str, *, in_table: bool = False) -> str | None:

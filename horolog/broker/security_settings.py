@@ -6,7 +6,8 @@ of it as well.
 
 from dataclasses import dataclass
 
-from horolog.broker.setting_types import integer, long, password, string, words
+from horolog.broker.protection import wrong_authorizer, wrong_super_users
+from horolog.broker.setting_types import boolean, integer, long, password, string, words
 
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 STORE_TYPES = ("JKS", "PKCS12", "PEM")
@@ -176,4 +177,18 @@ class SecuritySettings:
         low=0,
         per_listener=True,
         per_mechanism=True,
+    )
+
+    # Access lists
+    authorizer_class_name: str = string(
+        "",
+        "The class that decides what a principal may do: StandardAuthorizer, or an older name of it, means access lists;"
+        " empty: everybody may do everything.",
+        check=wrong_authorizer,
+    )
+    super_users: str = string(
+        "", "Principals that may do everything, such as User:admin;User:ops.", check=wrong_super_users
+    )
+    allow_everyone_if_no_acl_found: bool = boolean(
+        False, "Whether everybody may do everything with a resource that no rule is about."
     )

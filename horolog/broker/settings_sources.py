@@ -43,6 +43,9 @@ def gather(
                 unused[key] = None
             else:
                 _refuse(key, value, specs)
+    useless = protection.without_authorizer(found)
+    if useless is not None:
+        raise SettingsError(useless, found[useless], "no authorizer goes by it: authorizer.class.name names one")
     if unused:
         warnings.append(f"known to Kafka and not used by horolog: {', '.join(unused)}")
     if strangers:

@@ -3,15 +3,12 @@
 import pytest
 
 from horolog.broker import listener_keys
-from horolog.broker.protection import asked_by
+from horolog.broker.protection import AUTHORIZERS, asked_by
 from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import SPECS, load
 from horolog.broker.settings_sources import kafka_keys
 
 ASKING = [
-    ("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer", "access lists"),
-    ("super.users", "User:admin", "access lists"),
-    ("allow.everyone.if.no.acl.found", "false", "access lists"),
     ("sasl.kerberos.service.name", "kafka", "GSSAPI"),
     ("listener.name.outside.gssapi.sasl.kerberos.service.name", "kafka", "GSSAPI"),
     ("sasl.jaas.config", 'PlainLoginModule required user_a="p";', "users of no listener"),
@@ -27,7 +24,6 @@ ASKING = [
     ("client.quota.callback.class", "com.example.Quotas", "quotas"),
 ]
 NOT_ASKING = [
-    ("authorizer.class.name", ""),
     ("ssl.endpoint.identification.algorithm", ""),
     ("ssl.secure.random.implementation", "SHA1PRNG"),
     ("listener.name.outside.ssl.provider", "BCFIPS"),
@@ -89,3 +85,29 @@ def test_every_key_of_kafka_that_speaks_of_encryption_or_authentication_is_known
         "ssl.secure.random.implementation",
         "ssl.trustmanager.algorithm",
     ]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"authorizer.class.name": "com.example.Authorizer"},
+        {"authorizer.class.name": AUTHORIZERS[0], "super.users": "admin"},
+        {"super.users": "User:admin"},
+        {"allow.everyone.if.no.acl.found": "false"},
+    ],
+    ids=str,
+)
+def test_access_lists_that_nobody_would_go_by_end_the_start(given):
+    with pytest.raises(SettingsError):
+        load(None, {}, given)
+
+
+@pytest.mark.parametrize("name", AUTHORIZERS)
+def test_the_authorizers_of_kafka_are_known(name):
+    settings, warnings = load(
+        None,
+        {},
+        {"authorizer.class.name": name, "super.users": "User:a;User:b", "allow.everyone.if.no.acl.found": "false"},
+    )
+    assert (settings.authorizer_class_name, warnings) == (name, [])
+    assert load(None, {}, {"allow.everyone.if.no.acl.found": "true"})[0].allow_everyone_if_no_acl_found

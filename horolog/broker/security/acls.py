@@ -1,0 +1,144 @@
+"""A rule of an access list: this principal may, or may not, do this with these resources; and filters that choose among rules.
+
+Rules are kept in the cluster as `StoredRule`s of their kind. Their key is the text that tells equal rules from others.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from horolog.broker.stored_rules import ACL, StoredRule
+from horolog.protocol.acl_types import CLUSTER_NAME, EVERY_NAME, Operation, PatternType, Permission, ResourceType
+
+
+class Acl(NamedTuple):
+    """One rule."""
+
+    resource_type: ResourceType
+    name: str
+    pattern_type: PatternType
+    principal: str
+    host: str
+    operation: Operation
+    permission: Permission
+
+    def __str__(self) -> str:
+        resources = f"{self.resource_type.name.lower()} {self.name}"
+        if self.pattern_type is PatternType.PREFIXED:
+            resources = f"every {self.resource_type.name.lower()} that begins with {self.name}"
+        return f"{self.permission.name} {self.operation.name} on {resources} for {self.principal} from {self.host}"
+
+    def is_about(self, name: str) -> bool:
+        """Whether the rule counts for a resource of this name and of its type."""
+        if self.pattern_type is PatternType.PREFIXED:
+            return name.startswith(self.name)
+        return self.name in (name, EVERY_NAME)
+
+
+class AclFilter(NamedTuple):
+    """Chooses rules: ANY and None leave a part open; the pattern MATCH means the rules that count for a name."""
+
+    resource_type: ResourceType = ResourceType.ANY
+    name: str | None = None
+    pattern_type: PatternType = PatternType.ANY
+    principal: str | None = None
+    host: str | None = None
+    operation: Operation = Operation.ANY
+    permission: Permission = Permission.ANY
+
+    def chooses(self, acl: Acl) -> bool:
+        return (
+            self.resource_type in (ResourceType.ANY, acl.resource_type)
+            and self._chooses_pattern(acl)
+            and self.principal in (None, acl.principal)
+            and self.host in (None, acl.host)
+            and self.operation in (Operation.ANY, acl.operation)
+            and self.permission in (Permission.ANY, acl.permission)
+        )
+
+    def _chooses_pattern(self, acl: Acl) -> bool:
+        if self.pattern_type not in (PatternType.ANY, PatternType.MATCH, acl.pattern_type):
+            return False
+        if self.name is None:
+            return True
+        return acl.is_about(self.name) if self.pattern_type is PatternType.MATCH else self.name == acl.name
+
+
+def wrong_with(acl: Acl) -> str | None:
+    """Why there is no such rule, in the order in which Kafka looks; None where it may be made."""
+    if acl.resource_type is ResourceType.CLUSTER and acl.name != CLUSTER_NAME:
+        return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+    if not acl.name:
+        return "Resource name should not be empty"
+    if acl.resource_type in (ResourceType.UNKNOWN, ResourceType.ANY):
+        return f"Invalid resourceType {acl.resource_type.name}"
+    if acl.pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED):
+        return f"Invalid patternType {acl.pattern_type.name}"
+    if acl.operation in (Operation.UNKNOWN, Operation.ANY):
+        return f"Invalid operation {acl.operation.name}"
+    if acl.permission not in (Permission.DENY, Permission.ALLOW):
+        return f"Invalid permissionType {acl.permission.name}"
+    if not is_principal(acl.principal):
+        return f"expected a string in format principalType:principalName but got {acl.principal}"
+    return None
+
+
+def wrong_with_filter(chosen: AclFilter) -> str | None:
+    """Why nothing can be chosen by a filter."""
+    if ResourceType.UNKNOWN is chosen.resource_type or PatternType.UNKNOWN is chosen.pattern_type:
+        return "Unknown patternFilter."
+    if Operation.UNKNOWN is chosen.operation or Permission.UNKNOWN is chosen.permission:
+        return "Unknown entryFilter."
+    return None
+
+
+def is_principal(text: str) -> bool:
+    """Whether it has the form TYPE:NAME; Kafka asks for the colon alone."""
+    return ":" in text
+
+
+def plain_host(host: str) -> str:
+    """An address in the one form in which hosts are compared; anything else as it is."""
+    if ":" not in host:
+        return host
+    try:
+        address = ipaddress.IPv6Address(host.partition("%")[0])
+    except ValueError:
+        return host
+    return str(address.ipv4_mapped or address)
+
+
+def key_of(acl: Acl) -> str:
+    return json.dumps(list(_content(acl).values()), ensure_ascii=False, separators=(",", ":"))
+
+
+def rule_of(acl: Acl) -> StoredRule:
+    return StoredRule(ACL, key_of(acl), _content(acl))
+
+
+def acl_of(content: Mapping[str, Any]) -> Acl:
+    """The rule that the content of a stored one says; raises KeyError or ValueError."""
+    return Acl(
+        ResourceType[content["resource"]],
+        str(content["name"]),
+        PatternType[content["pattern"]],
+        str(content["principal"]),
+        str(content["host"]),
+        Operation[content["operation"]],
+        Permission[content["permission"]],
+    )
+
+
+def _content(acl: Acl) -> dict[str, str]:
+    return {
+        "resource": acl.resource_type.name,
+        "name": acl.name,
+        "pattern": acl.pattern_type.name,
+        "principal": acl.principal,
+        "host": acl.host,
+        "operation": acl.operation.name,
+        "permission": acl.permission.name,
+    }
