@@ -10,6 +10,7 @@ from collections.abc import Callable
 from inspect import cleandoc
 
 from horolog.broker.handlers import HANDLERS
+from horolog.broker.handlers.authorization.table import NEEDS
 from horolog.protocol.apis import API
 
 NOT_SERVED = {
@@ -61,6 +62,13 @@ def served() -> str:
     for key, handler in sorted(HANDLERS.items()):
         versions = f"{handler.min_version}-{handler.max_version}" if handler.max_version else "0"
         rows.append(f"| {API[key].name} | {key:d} | {versions} | {not_done(handler.function)} |")
+    return "\n".join(rows) + "\n"
+
+
+def needed() -> str:
+    """What the access list has to allow for each API."""
+    rows = ["| API | needs |", "|---|---|"]
+    rows += [f"| {API[key].name} | {NEEDS[key].told} |" for key in sorted(HANDLERS)]
     return "\n".join(rows) + "\n"
 
 

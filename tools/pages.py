@@ -14,6 +14,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "<!-- answers of a classic group -->": state_diagrams.classic_answers,
         "<!-- transaction -->": state_diagrams.transaction_diagram,
     },
+    "security.md": {"<!-- needs -->": api_table.needed},
     "reference.md": {"<!-- reference -->": reference.reference},
 }
 

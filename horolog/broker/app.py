@@ -44,6 +44,7 @@ from horolog.broker.observability.notify import READY, STOPPING, notify
 from horolog.broker.observability.phase import Phase
 from horolog.broker.role import Role
 from horolog.broker.safety import LocalSafety
+from horolog.broker.security.authorizer import Authorizer, KnownAcls, authorizer_of
 from horolog.broker.security.listener_protection import refuse_what_closes_nothing, sasl_listeners
 from horolog.broker.security.tls_listeners import HTTP, TlsListeners
 from horolog.broker.settings import Settings
@@ -120,6 +121,9 @@ class Broker:
         self.cluster, self.placement = role.cluster(settings, self.logs, file, self._endpoints)
         self.cluster.on_settings_changed = self._settings_changed
         self.cluster.on_led, self.cluster.on_led_elsewhere = self._led, self._led_elsewhere
+        self.authorizer = authorizer_of(settings)
+        if self.authorizer is not None:
+            self._go_by_rules(self.authorizer)
         self.waiting = Waiting(loop)
         safety = LocalSafety(loop, self.workers, self.metrics, clock.monotonic)
         self.committer = Committer(loop, safety, self.waiting.changed, self.metrics, clock.monotonic)
@@ -247,6 +251,12 @@ class Broker:
         self.tls.take(settings)
         for watcher in self.settings_watchers:
             watcher(settings)
+
+    def _go_by_rules(self, authorizer: Authorizer) -> None:
+        """The access list is that of the cluster, now and after each change; fetches ask again for everything they wait for."""
+        known = KnownAcls()
+        self.cluster.rule_watchers.append(lambda rules: authorizer.replace(known.of(rules)))
+        authorizer.on_change = self.logs.resources.changes.note
 
     def _led(self, topic: str, shard: int) -> None:
         """Who leads a partition of an internal topic coordinates what it keeps."""

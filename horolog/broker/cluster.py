@@ -166,6 +166,9 @@ class Cluster(ServedTopics):
     def delete_topics(self, names: Iterable[str], done: Callable[[Failures], None]) -> None:
         """Delete known topics with one entry; `done` is told those that could not be."""
         doomed = tuple(dict.fromkeys(names))
+        if not doomed:
+            done({})
+            return
         removed: set[tuple[str, bytes]] = set()
 
         def decide(state: ClusterState) -> Entry:

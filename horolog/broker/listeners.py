@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import Settings
 
+PEERS = "peers"
+"""The name of the listener at which brokers of one machine ask each other; settings name no listener so, for theirs are upper case."""
 OLD_NAME, OLD_PORT = "PLAINTEXT", 9092
 """The listener of Kafka 0.10's `host.name` and `port`, and the port where that is not given."""
 

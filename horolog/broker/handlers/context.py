@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from horolog.broker.metrics import Metrics
     from horolog.broker.placement import Placement
     from horolog.broker.principal import Principal
+    from horolog.broker.security.authorizer import Authorizer
     from horolog.broker.security.sasl.login import Login
     from horolog.broker.settings import Settings
     from horolog.broker.transactions.coordinator import TransactionCoordinator
@@ -91,6 +92,7 @@ class BrokerView(Protocol):
     """The parts of the broker that handlers work with; `broker.app.Broker` has them all."""
 
     settings: Settings
+    authorizer: Authorizer | None
     clock: Clock
     cluster: Cluster
     logs: LogManager

@@ -4,7 +4,7 @@
 - v0-v1 read magic 0, v2-v3 magic 1 (newer data is converted down, all else is as stored), v4+ magic 2 (older data is converted
   up unless the topic's settings say otherwise); zstd needs v10.
 - v7+: incremental sessions (KIP-227); v12+: diverging epochs are pointed out; v13+ names topics by id.
-- An unknown topic or partition ends a wait in v0-v3 only, as each era's brokers do; other errors always end it.
+- A topic or partition that is unknown, or may not be read, ends a wait in v0-v3 only, as each era's brokers do; other errors always end it.
 Not done: fetching as a follower (any replica id is refused), preferred read replicas.
 
 Requests and answers are flat: tuples of the fields that `protocol.messages.fetch` declares, in their order. The names of the types
@@ -54,7 +54,11 @@ NO_SESSION = 0
 HERE = -1
 """The replica that is best read from."""
 
-UNKNOWN_PLACE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+NO_PLACE = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+)
 
 FetchPartition = tuple[int, int, int, int, int, int, bytes, int]
 """Number, the leader epoch that the client knows, offset, the epoch fetched last, the log start of a follower, the most bytes; and what
@@ -111,6 +115,7 @@ class PendingFetch:
         "broker",
         "context",
         "is_incremental",
+        "known",
         "lookout",
         "max_bytes",
         "max_wait_ms",
@@ -133,6 +138,7 @@ class PendingFetch:
         self.context = context
         self.positions = positions
         self.session = session
+        self.known = broker.cluster.led
         self.max_wait_ms = max_wait_ms
         self.min_bytes = min_bytes
         self.max_bytes = max_bytes
@@ -162,7 +168,7 @@ class PendingFetch:
         allowance = Allowance()
         may_be_unread = version >= FIRST_VERSION_WITH_V2 and self.context.takes_unread
         is_here = len(positions) < len(self.positions)
-        known = broker.cluster.led
+        known = self.known
         for key, position in positions.items():
             partition = known.get(key) or self._find(key)
             if isinstance(partition, Partition):
@@ -177,7 +183,7 @@ class PendingFetch:
             size = len(answer.records) if answer.records else 0
             size_bytes += size
             limit = max(0, limit - size)
-            if answer.error_code and not (version >= FIRST_VERSION_WITH_V2 and answer.error_code in UNKNOWN_PLACE):
+            if answer.error_code and not (version >= FIRST_VERSION_WITH_V2 and answer.error_code in NO_PLACE):
                 collected.done = True
         collected.size_bytes = size_bytes
         if not is_here or size_bytes >= self.min_bytes:
@@ -259,14 +265,16 @@ class PendingFetch:
         return NO_THROTTLING_MS, ErrorCode.NONE, session.id, _by_topic(told), ()
 
 
-def handle(broker: BrokerView, request: FetchRequest, context: RequestContext) -> FetchResponse | None:
+def handle(
+    broker: BrokerView, request: FetchRequest, context: RequestContext, kind: type[PendingFetch] = PendingFetch
+) -> FetchResponse | None:
     if request[6] not in (READ_UNCOMMITTED, READ_COMMITTED):
         return _refuse_whole(request, context.version)
     planned = _plan(broker, request, context.version)
     if isinstance(planned, ErrorCode):
         return NO_THROTTLING_MS, planned, NO_SESSION, [], ()
     positions, session = planned
-    fetch = PendingFetch(broker, request, context, positions, session)
+    fetch = kind(broker, request, context, positions, session)
     collected = fetch.collect()
     if collected.done or fetch.max_wait_ms <= 0 or not fetch.wait(collected):
         return fetch.respond(collected)

@@ -25,7 +25,17 @@ def open_gate(_: ApiKey, handle: HandlerFunction) -> HandlerFunction:
 
 
 def gate_of(broker: BrokerView) -> Gate:
-    """The gate that the settings ask for."""
+    """The gate that the settings ask for; whether a principal may is asked before whether anybody may."""
+    gate = _gate_for_all(broker)
+    if broker.authorizer is None:
+        return gate
+    from horolog.broker.handlers.authorization import gate_by
+
+    guard = gate_by(broker.authorizer)
+    return lambda key, handle: guard(key, gate(key, handle))
+
+
+def _gate_for_all(broker: BrokerView) -> Gate:
     if broker.settings.horolog_read_only:
         from horolog.broker.handlers.read_only import gate
 

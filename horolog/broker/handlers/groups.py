@@ -126,7 +126,7 @@ def _describe(broker: BrokerView, group_id: str, version: int, operations: int) 
         error_message=message if version >= FIRST_DESCRIBE_WITH_NOT_FOUND else None,
         group_id=group_id,
         group_state=DEAD if code == ErrorCode.GROUP_ID_NOT_FOUND else "",
-        authorized_operations=operations if code == ErrorCode.GROUP_ID_NOT_FOUND else NOT_ASKED,
+        authorized_operations=NOT_ASKED if is_told else operations,
     )
 
 

@@ -34,6 +34,8 @@ from horolog.protocol.messages.log_dirs import (
 log = logging.getLogger(__name__)
 
 UNKNOWN_SIZE = -1
+FIRST_VERSION_WITH_ERROR = 3
+"""Of a request as a whole."""
 
 
 def describe(broker: BrokerView, request: DescribeLogDirsRequest, context: RequestContext) -> DescribeLogDirsResponse:  # noqa: ARG001

@@ -50,6 +50,8 @@ PartitionAnswer = tuple[int, int, int, int, int, Sequence[tuple[int, str]], str 
 """Number, error code, base offset, append time, log start; records refused one by one, the text, and no other leader."""
 TopicAnswer = tuple[str, bytes, list[PartitionAnswer]]
 
+REFUSED_WITHOUT_ANSWER: Final = "a Produce with acks=0 was refused, and closing is the only way to say so"
+
 
 class Produced:
     """A request whose records are appended but not yet written: the committer finishes it."""
@@ -104,11 +106,7 @@ def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext)
     if not -1 <= acks <= 1:
         refuse_all(request, context, ErrorCode.INVALID_REQUIRED_ACKS)
         return
-    if (
-        transactional_id is None
-        and context.version > LAST_VERSION_WITH_OLD_FORMATS
-        and _has_transactional_batch(topics)
-    ):
+    if transactional_id is None and context.version > LAST_VERSION_WITH_OLD_FORMATS and has_transactional_batch(topics):
         refuse_all(request, context, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         return
     if len(topics) > 1:
@@ -161,7 +159,7 @@ def _serve(
     broker.committer.submit(produced)
 
 
-def _has_transactional_batch(topics: Sequence[TopicData]) -> bool:
+def has_transactional_batch(topics: Sequence[TopicData]) -> bool:
     """Whether any batch says that it belongs to a transaction."""
     for _, _, sets in topics:
         for _, records in sets:
@@ -265,7 +263,7 @@ def _set_answer(context: RequestContext, acks: int, answers: Sequence[TopicAnswe
         return
     if any(answer[1] for _, _, partitions in answers for answer in partitions):
         context.connection.answered()  # what was answered before still leaves
-        context.connection.close("a Produce with acks=0 was refused, and closing is the only way to say so")
+        context.connection.close(REFUSED_WITHOUT_ANSWER)
     context.set_no_response()
 
 

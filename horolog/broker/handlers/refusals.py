@@ -43,15 +43,23 @@ NAMES = {
     "topic_id": (),
     "topic_name": ("name",),
     "transactional_id": (),
+    "user": ("name",),
 }
 """Fields by which an answer names its parts, and what a request may call them instead."""
 
-NUMBERS = ("offset", "watermark", "timestamp", "_epoch", "generation_id", "leader_id", "node_id", "producer_id")
+NUMBERS = ("offset", "watermark", "timestamp", "_epoch", "generation_id", "leader_id", "node_id", "port", "producer_id")
 """How fields end that hold -1 where there is nothing to tell."""
 NO_NUMBER = -1
 
 ONLY_BESIDE_PARTS = {ApiKey.ADD_PARTITIONS_TO_TXN}
 """The error at the top says that the asking broker may not ask, not that its clients may not."""
+
+ALSO_BESIDE_PARTS = {
+    ApiKey.ELECT_LEADERS,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+}
+"""The error stands at the top and beside the parts."""
 
 ANSWERED_ONCE = {CreatableTopicResult, CreatePartitionsTopicResult, DeletableGroupResult}
 """Parts that are told once, however often a request names them."""
@@ -84,6 +92,14 @@ def refuse(key: ApiKey, request: Any, context: RequestContext, code: ErrorCode, 
     return refusal.of(key, request)
 
 
+def refused_parts(key: ApiKey, request: Any, version: int, code: ErrorCode) -> Any:
+    """The answer that refuses what a request asks for part by part, and nothing as a whole."""
+    refusal = _Refusal(version, code, "")
+    if HANDLERS[key].flat:
+        return flat_of(refusal.of_parts(key, struct_of(API[key].request, request)))
+    return refusal.of_parts(key, request)
+
+
 class _Refusal:
     """One error in one version."""
 
@@ -95,6 +111,13 @@ class _Refusal:
     def of(self, key: ApiKey, request: Struct) -> Struct:
         answer = API[key].response()
         self._fill(answer, request, at_the_top=key not in ONLY_BESIDE_PARTS)
+        if key in ALSO_BESIDE_PARTS:
+            self._fill(answer, request, at_the_top=False)
+        return answer
+
+    def of_parts(self, key: ApiKey, request: Struct) -> Struct:
+        answer = API[key].response()
+        self._fill(answer, request, at_the_top=False)
         return answer
 
     def _fill(self, answer: Any, asked: Any, *, at_the_top: bool = True) -> None:

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 
 from horolog.broker.cluster import Cluster
@@ -109,6 +109,17 @@ def _refused(cluster: Cluster, places: Iterable[TopicPartition], *, internal_too
         elif topic is None or not topic.has(index):
             refused[name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return refused
+
+
+def none_added(
+    cluster: Cluster, topics: Sequence[AddPartitionsToTxnTopic], denied: Collection[str]
+) -> list[AddPartitionsToTxnTopicResult]:
+    """The answer where the producer may not write to some topics: nothing is added."""
+    places = [(topic.name, index) for topic in topics for index in topic.partitions]
+    codes: Codes = dict.fromkeys(places, ErrorCode.OPERATION_NOT_ATTEMPTED)
+    codes |= _refused(cluster, places, internal_too=True)
+    codes |= {place: ErrorCode.TOPIC_AUTHORIZATION_FAILED for place in places if place[0] in denied}
+    return _results(topics, codes)
 
 
 def _results(topics: Iterable[AddPartitionsToTxnTopic], codes: Codes) -> list[AddPartitionsToTxnTopicResult]:

@@ -12,6 +12,7 @@ import socket
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from horolog.broker.listeners import PEERS
 from horolog.broker.network.listener import Listener
 from horolog.broker.network.memory import PeerMemory
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from horolog.broker.network.dispatch import Dispatcher
     from horolog.broker.network.limits import ConnectionLimits
     from horolog.broker.network.transport import SocketTransport
-
-PEERS = "peers"
-"""The name of the listener; settings name no listener so."""
 
 MOST_UNTAKEN_BYTES = 64 * 1024 * 1024
 NEVER = -1

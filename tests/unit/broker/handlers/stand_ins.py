@@ -36,6 +36,7 @@ class StandIn:
         endpoints = SimpleNamespace(advertised=lambda listener: (f"{listener.lower()}.example", 9099))
         self.placement = SoleBroker(self.cluster, endpoints)
         self.hand_overs = None
+        self.authorizer = None
 
     @property
     def settings(self):

@@ -4,12 +4,16 @@ from types import SimpleNamespace
 
 from horolog.broker.handlers import read_only
 from horolog.broker.handlers.gate import amend, gate_of, open_gate
+from horolog.broker.principal import ANONYMOUS
+from horolog.broker.security.authorizer import Authorizer
 from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.acls import AclCreation, CreateAclsRequest
 from tests.support.conversations import NoMeter
 
 
-def broker(*, read_only):
-    return SimpleNamespace(settings=SimpleNamespace(horolog_read_only=read_only))
+def broker(*, read_only, authorizer=None):
+    return SimpleNamespace(settings=SimpleNamespace(horolog_read_only=read_only), authorizer=authorizer)
 
 
 def handle(broker, request, context):
@@ -24,6 +28,18 @@ def test_an_open_gate_leads_to_the_handler_itself():
 
 def test_a_broker_that_only_reads_has_a_gate_of_its_own():
     assert gate_of(broker(read_only=True)) is read_only.gate
+
+
+def test_an_authorizer_asks_before_all_others():
+    asked = Authorizer((), allow_without_rules=False)
+    for only_reads in (False, True):
+        gate = gate_of(broker(read_only=only_reads, authorizer=asked))
+        assert gate(ApiKey.API_VERSIONS, handle) is handle
+        context = SimpleNamespace(
+            listener="L", version=1, principal=ANONYMOUS, connection=SimpleNamespace(peer_host="h")
+        )
+        answer = gate(ApiKey.CREATE_ACLS, handle)(None, CreateAclsRequest(creations=[AclCreation()]), context)
+        assert answer.results[0].error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 def test_an_amended_answer_is_changed_before_it_is_encoded():

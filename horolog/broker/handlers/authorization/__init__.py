@@ -1,0 +1,46 @@
+"""Which requests are allowed, by the access list: the gate that an authorizer asks for.
+
+`table` says what each API needs; `checks` are the words in which it says so. What a principal may not do is refused part by part:
+the handler is given the rest of the request, and its answer is amended. Peers are trusted, for the broker that a client
+asked has decided.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from horolog.broker.handlers.authorization.asked import Asked
+from horolog.broker.handlers.authorization.table import NEEDS
+from horolog.broker.handlers.refusals import refuse
+from horolog.broker.listeners import PEERS
+
+if TYPE_CHECKING:
+    from horolog.broker.handlers import HandlerFunction
+    from horolog.broker.handlers.context import BrokerView, RequestContext
+    from horolog.broker.handlers.gate import Gate
+    from horolog.broker.security.authorizer import Authorizer
+    from horolog.protocol.apis import ApiKey
+
+
+def gate_by(authorizer: Authorizer) -> Gate:
+    """See `handlers.gate`. An API that the table leaves out is refused to everybody: there is no such (a test walks all of them)."""
+
+    def gate(key: ApiKey, handle: HandlerFunction) -> HandlerFunction:
+        needs = NEEDS[key]
+        if not (needs.checks or needs.handle):
+            return handle
+        checks = [check.of_requests(key) for check in needs.checks]
+
+        def guarded(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
+            if context.listener == PEERS:
+                return handle(broker, request, context)
+            asked = Asked(key, broker, request, context, authorizer)
+            for check in checks:
+                code = check(asked)
+                if code is not None:
+                    return refuse(key, request, context, code)
+            return asked.answered_by(needs.handle or handle)
+
+        return guarded
+
+    return gate

@@ -1,0 +1,142 @@
+"""A request that is being checked: what is left of it, what was refused of it, and what has to change in the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import TYPE_CHECKING, Any, Final
+
+from horolog.broker.handlers import HANDLERS
+from horolog.broker.handlers.gate import amend
+from horolog.broker.handlers.refusals import refused_parts
+from horolog.protocol.acl_types import CLUSTER_NAME, Operation, ResourceType
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.wire import Struct
+
+if TYPE_CHECKING:
+    from horolog.broker.handlers import HandlerFunction
+    from horolog.broker.handlers.context import BrokerView, RequestContext
+    from horolog.broker.security.authorizer import Authorizer, Rights
+
+FAILED: Final = {
+    ResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ResourceType.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ResourceType.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ResourceType.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
+"""How a client learns that it may not."""
+
+
+class Asked:
+    """See the module's docstring."""
+
+    __slots__ = (
+        "_changes",
+        "_key",
+        "_nothing_left",
+        "_refused",
+        "answer",
+        "broker",
+        "context",
+        "request",
+        "rights",
+        "version",
+    )
+
+    def __init__(
+        self, key: ApiKey, broker: BrokerView, request: Any, context: RequestContext, authorizer: Authorizer
+    ) -> None:
+        self._key = key
+        self.broker = broker
+        self.request = request
+        self.context = context
+        self.version = context.version
+        self.rights: Rights = authorizer.rights(context.principal, context.connection.peer_host)
+        self._refused: list[tuple[Any, ErrorCode]] = []
+        self._changes: list[Callable[[Any], None]] = []
+        self._nothing_left = False
+        self.answer: object | None = None
+        """Of a check that answers in the handler's stead."""
+
+    def __repr__(self) -> str:
+        return f"<Asked {self._key.name} by {self.rights!r}>"
+
+    def may(self, operation: Operation, kind: ResourceType, name: str) -> bool:
+        return self.rights.may(operation, kind, name)
+
+    def may_cluster(self, operation: Operation) -> bool:
+        return self.rights.may(operation, ResourceType.CLUSTER, CLUSTER_NAME)
+
+    def may_topic(self, operation: Operation, name: str) -> bool:
+        return self.rights.may(operation, ResourceType.TOPIC, name)
+
+    def name_of(self, topic_id: bytes) -> str | None:
+        """The name of a topic that is known by its id."""
+        topic = self.broker.cluster.by_id.get(topic_id)
+        return None if topic is None else topic.name
+
+    # -- parts of the request
+
+    @property
+    def refuses_something(self) -> bool:
+        return bool(self._refused)
+
+    def leave_out(self, field: str, kept: list[Any], refused: list[Any], code: ErrorCode) -> None:
+        """Go on with some elements of an array of the request; the others are answered with a code."""
+        if refused:
+            self._refused.append((with_field(self._key, self.request, field, refused), code))
+            self.request = with_field(self._key, self.request, field, kept)
+            self._nothing_left = not kept
+
+    def ask_in_any_case(self) -> None:
+        """The handler is asked even where nothing is left: its answer tells of more than the parts."""
+        self._nothing_left = False
+
+    def then(self, change: Callable[[Any], None]) -> None:
+        """Change the answer; the refused parts are added after that."""
+        self._changes.append(change)
+
+    # -- the answer
+
+    def answered_by(self, handle: HandlerFunction) -> object | None:
+        """What the handler answers, with the rest added to it."""
+        if self.answer is not None:
+            return self.answer
+        if self._nothing_left:
+            answer: Any = self._parts(*self._refused[0])
+            self._join(answer, self._refused[1:])
+            return answer  # type: ignore[no-any-return]
+        if self._refused or self._changes:
+            amend(self.context, self._change)
+        return handle(self.broker, self.request, self.context)
+
+    def _change(self, answer: Any) -> None:
+        for change in self._changes:
+            change(answer)
+        self._join(answer, self._refused)
+
+    def _join(self, answer: Any, refused: list[tuple[Any, ErrorCode]]) -> None:
+        if isinstance(answer, Struct) and getattr(answer, "error_code", None):
+            return  # the request as a whole has failed: its parts are not told
+        for request, code in refused:
+            for mine, more in zip(_values(answer), _values(self._parts(request, code)), strict=True):
+                if isinstance(mine, list):
+                    mine += more
+
+    def _parts(self, request: Any, code: ErrorCode) -> Any:
+        return refused_parts(self._key, request, self.version, code)
+
+
+def with_field(key: ApiKey, request: Any, field: str, value: object) -> Any:
+    """A copy of a request with another value in one field, be it flat or not."""
+    if HANDLERS[key].flat:
+        place = list(API[key].request.FIELDS).index(field)
+        return (*request[:place], value, *request[place + 1 :])
+    changed = copy(request)
+    setattr(changed, field, value)
+    return changed
+
+
+def _values(answer: Any) -> list[Any]:
+    return [getattr(answer, name) for name in answer.FIELDS] if isinstance(answer, Struct) else list(answer)

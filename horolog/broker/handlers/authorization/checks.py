@@ -1,0 +1,214 @@
+"""The words of the table: what most APIs need, of the request as a whole and of each of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any, Protocol
+
+from horolog.broker.handlers import HANDLERS
+from horolog.broker.handlers.authorization.asked import FAILED, Asked
+from horolog.broker.handlers.operations import NOT_ASKED, bits
+from horolog.protocol.acl_types import CLUSTER_NAME, Operation, ResourceType
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.wire import ArrayType, Struct, StructType
+
+if TYPE_CHECKING:
+    from horolog.broker.handlers import HandlerFunction
+
+    CheckRequest = Callable[[Asked], ErrorCode | None]
+    """The error that refuses the whole of a request; None: it goes on, maybe with less."""
+
+NEVER = 32767
+
+
+class Check(Protocol):
+    """One thing that requests of an API need."""
+
+    @property
+    def told(self) -> str:
+        """In the words of the documentation."""
+        ...
+
+    def of_requests(self, key: ApiKey) -> CheckRequest: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What one API needs; without checks everybody may ask. `handle` takes the place of the API's own handler."""
+
+    checks: Sequence[Check] = ()
+    handle: HandlerFunction | None = None
+
+    @property
+    def told(self) -> str:
+        return "; ".join(check.told for check in self.checks) or "nothing"
+
+
+def needs(*checks: Check, handle: HandlerFunction | None = None) -> Needs:
+    return Needs(checks, handle)
+
+
+@dataclass(frozen=True, slots=True)
+class OnCluster:
+    """One of some operations on the cluster; without it the whole request is refused."""
+
+    operations: tuple[Operation, ...]
+
+    @property
+    def told(self) -> str:
+        return f"{' or '.join(each.name for each in self.operations)} on the cluster"
+
+    def of_requests(self, key: ApiKey) -> CheckRequest:  # noqa: ARG002 - the same for all
+        def check(asked: Asked) -> ErrorCode | None:
+            allowed = any(asked.may(each, ResourceType.CLUSTER, CLUSTER_NAME) for each in self.operations)
+            return None if allowed else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+        return check
+
+
+def cluster(*operations: Operation) -> OnCluster:
+    return OnCluster(operations)
+
+
+@dataclass(frozen=True, slots=True)
+class OnOne:
+    """An operation on the one group or transactional id that the request names."""
+
+    operation: Operation
+    kind: ResourceType
+    field: str
+
+    @property
+    def told(self) -> str:
+        return f"{self.operation.name} on the {_shown(self.kind)}"
+
+    def of_requests(self, key: ApiKey) -> CheckRequest:
+        name_of = getter(API[key].request, self.field, flat=HANDLERS[key].flat)
+
+        def check(asked: Asked) -> ErrorCode | None:
+            return None if asked.may(self.operation, self.kind, name_of(asked.request)) else FAILED[self.kind]
+
+        return check
+
+
+@dataclass(frozen=True, slots=True)
+class OnEach:
+    """An operation on each resource of an array; those without it are answered with the error of their kind.
+
+    `name` is the field of an element that names it, None where the element is the name. `by_id_from` is the first version that names
+    topics by id; unknown ids go on to the handler. Whoever has the operation `unless` on the cluster needs no other.
+    """
+
+    operation: Operation
+    kind: ResourceType
+    array: str
+    name: str | None = "name"
+    by_id_from: int = NEVER
+    unless: Operation | None = None
+
+    @property
+    def told(self) -> str:
+        instead = f", or {self.unless.name} on the cluster" if self.unless is not None else ""
+        return f"{self.operation.name} on each {_shown(self.kind)}{instead}"
+
+    def of_requests(self, key: ApiKey) -> CheckRequest:
+        request, flat = API[key].request, HANDLERS[key].flat
+        each_of = getter(request, self.array, flat=flat)
+        name_of: Callable[[Any], str] = _same
+        id_of: Callable[[Any], bytes] = _same
+        if self.name is not None:
+            element = element_of(request, self.array)
+            name_of = getter(element, self.name, flat=flat)
+            id_of = getter(element, "topic_id", flat=flat) if self.by_id_from != NEVER else _same
+        operation, kind, by_id_from = self.operation, self.kind, self.by_id_from
+
+        def check(asked: Asked) -> None:
+            rights = asked.rights
+            if self.unless is not None and asked.may_cluster(self.unless):
+                return
+            by_id = asked.version >= by_id_from
+            refused = []
+            elements = each_of(asked.request) or ()
+            for each in elements:
+                name = asked.name_of(id_of(each)) if by_id else name_of(each)
+                if name is not None and not rights.may(operation, kind, name):
+                    refused.append(each)
+            if refused:
+                denied = set(map(id, refused))
+                kept = [each for each in elements if id(each) not in denied]
+                asked.leave_out(self.array, kept, refused, FAILED[kind])
+
+        return check
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Changes the answer: leaves out what the principal may not know, or tells what it may do."""
+
+    told: str
+    change: Callable[[Asked, Any], None]
+
+    def of_requests(self, key: ApiKey) -> CheckRequest:  # noqa: ARG002 - the same for all
+        def check(asked: Asked) -> None:
+            asked.then(lambda answer: self.change(asked, answer))
+
+        return check
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """What one API alone needs."""
+
+    told: str
+    check: CheckRequest
+
+    def of_requests(self, key: ApiKey) -> CheckRequest:  # noqa: ARG002 - of one
+        return self.check
+
+
+def listed(array: str, kind: ResourceType, name: str, *, unless: Operation | None = None) -> Told:
+    """Of what an answer lists, that which the principal may DESCRIBE."""
+
+    def change(asked: Asked, answer: Any) -> None:
+        if unless is None or not asked.may_cluster(unless):
+            known = [one for one in getattr(answer, array) if asked.may(Operation.DESCRIBE, kind, getattr(one, name))]
+            setattr(answer, array, known)
+
+    instead = f", or {unless.name} on the cluster" if unless is not None else ""
+    return Told(f"DESCRIBE on each {_shown(kind)} that is listed{instead}", change)
+
+
+def own_operations(asked: Asked, kind: ResourceType, name: str, told: int) -> int:
+    """The bit field of what the principal may do, where it was asked for."""
+    return told if told == NOT_ASKED else bits(asked.rights.operations(kind, name))
+
+
+def own_cluster_operations(asked: Asked, told: int) -> int:
+    """Whoever may not DESCRIBE the cluster learns of nothing."""
+    if told == NOT_ASKED or asked.may_cluster(Operation.DESCRIBE):
+        return own_operations(asked, ResourceType.CLUSTER, CLUSTER_NAME, told)
+    return 0
+
+
+def getter(struct: type[Struct], field: str, *, flat: bool) -> Callable[[Any], Any]:
+    """What reads a field of a struct, or of the tuple that stands for it."""
+    return itemgetter(list(struct.FIELDS).index(field)) if flat else attrgetter(field)
+
+
+def element_of(struct: type[Struct], array: str) -> type[Struct]:
+    """The struct of which an array is."""
+    declared = struct.FIELDS[array].type
+    assert isinstance(declared, ArrayType)
+    assert isinstance(declared.element, StructType)
+    return declared.element.struct
+
+
+def _same(element: Any) -> Any:
+    return element
+
+
+def _shown(kind: ResourceType) -> str:
+    return kind.name.lower().replace("_", " ")

@@ -1,0 +1,169 @@
+"""What each API needs: the one table that says which operation on which resource a request takes, for each of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from horolog.broker.handlers.authorization import groups, topics
+from horolog.broker.handlers.authorization.asked import FAILED, Asked
+from horolog.broker.handlers.authorization.checks import (
+    Needs,
+    OnEach,
+    OnOne,
+    Special,
+    Told,
+    cluster,
+    listed,
+    needs,
+)
+from horolog.broker.handlers.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+from horolog.protocol.acl_types import CLUSTER_NAME, Operation, ResourceType
+from horolog.protocol.apis import ApiKey
+
+if TYPE_CHECKING:
+    from horolog.broker.handlers.authorization.checks import CheckRequest
+
+CONFIGURED: Final = {
+    TOPIC: ResourceType.TOPIC,
+    GROUP: ResourceType.GROUP,
+    BROKER: ResourceType.CLUSTER,
+    BROKER_LOGGER: ResourceType.CLUSTER,
+    CLIENT_METRICS: ResourceType.CLUSTER,
+}
+"""By the type of a resource that has a configuration: what a principal needs a right on. Unknown types go on to the handler."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnConfigs:
+    """An operation on each resource whose configuration is asked for or changed; brokers are the cluster."""
+
+    operation: Operation
+
+    @property
+    def told(self) -> str:
+        return f"{self.operation.name} on each topic or group, for brokers on the cluster"
+
+    def of_requests(self, key: ApiKey) -> CheckRequest:  # noqa: ARG002 - the same for all
+        def check(asked: Asked) -> None:
+            for kind, code in FAILED.items():
+                kept: list[Any] = []
+                refused: list[Any] = []
+                for each in asked.request.resources:
+                    is_of_kind = CONFIGURED.get(each.resource_type) is kind
+                    name = CLUSTER_NAME if kind is ResourceType.CLUSTER else each.resource_name
+                    denied = is_of_kind and not asked.may(self.operation, kind, name)
+                    (refused if denied else kept).append(each)
+                asked.leave_out("resources", kept, refused, code)
+
+        return check
+
+
+_ON_GROUP: Final = OnOne(Operation.READ, ResourceType.GROUP, "group_id")
+_IN_TRANSACTION: Final = OnOne(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, "transactional_id")
+_FREE: Final = needs()
+
+NEEDS: Final[Mapping[ApiKey, Needs]] = {
+    ApiKey.PRODUCE: needs(
+        Special("WRITE on the transactional id of transactional records", topics.transactional),
+        OnEach(Operation.WRITE, ResourceType.TOPIC, "topic_data", by_id_from=13),
+        Special("a closed connection with acks=0", topics.closed_if_unanswered),
+    ),
+    ApiKey.FETCH: needs(
+        Special("READ on each topic; CLUSTER_ACTION on the cluster for followers", topics.checked_later),
+        handle=topics.guarded_fetch,
+    ),
+    ApiKey.LIST_OFFSETS: needs(OnEach(Operation.DESCRIBE, ResourceType.TOPIC, "topics")),
+    ApiKey.METADATA: needs(
+        Special(
+            "DESCRIBE on each topic; to have one made that is not there CREATE on the cluster or on the topic",
+            topics.describable,
+        )
+    ),
+    ApiKey.OFFSET_COMMIT: needs(_ON_GROUP, OnEach(Operation.READ, ResourceType.TOPIC, "topics", by_id_from=10)),
+    ApiKey.OFFSET_FETCH: needs(Special("DESCRIBE on each group; DESCRIBE on each topic", groups.committed)),
+    ApiKey.FIND_COORDINATOR: needs(Special("DESCRIBE on each group or transactional id", groups.coordinators)),
+    ApiKey.JOIN_GROUP: needs(_ON_GROUP),
+    ApiKey.HEARTBEAT: needs(_ON_GROUP),
+    ApiKey.LEAVE_GROUP: needs(_ON_GROUP),
+    ApiKey.SYNC_GROUP: needs(_ON_GROUP),
+    ApiKey.DESCRIBE_GROUPS: needs(
+        OnEach(Operation.DESCRIBE, ResourceType.GROUP, "groups", None),
+        Told("the principal's own operations are told", groups.own_group_operations),
+    ),
+    ApiKey.LIST_GROUPS: needs(listed("groups", ResourceType.GROUP, "group_id", unless=Operation.DESCRIBE)),
+    ApiKey.SASL_HANDSHAKE: _FREE,
+    ApiKey.API_VERSIONS: _FREE,
+    ApiKey.CREATE_TOPICS: needs(
+        Special(
+            "CREATE on the cluster or on each topic; DESCRIBE_CONFIGS on those whose configuration is told",
+            topics.creatable,
+        )
+    ),
+    ApiKey.DELETE_TOPICS: needs(Special("DELETE on the cluster or on each topic", topics.deletable)),
+    ApiKey.DELETE_RECORDS: needs(OnEach(Operation.DELETE, ResourceType.TOPIC, "topics")),
+    ApiKey.INIT_PRODUCER_ID: needs(
+        Special(
+            "WRITE on the transactional id; without one IDEMPOTENT_WRITE on the cluster or WRITE on any topic",
+            groups.producer,
+        )
+    ),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: needs(
+        OnEach(Operation.DESCRIBE, ResourceType.TOPIC, "topics", "topic", unless=Operation.CLUSTER_ACTION)
+    ),
+    ApiKey.ADD_PARTITIONS_TO_TXN: needs(
+        Special(
+            "WRITE on the transactional id and on all topics; from v4 on CLUSTER_ACTION on the cluster",
+            groups.joined_partitions,
+        )
+    ),
+    ApiKey.ADD_OFFSETS_TO_TXN: needs(_IN_TRANSACTION, _ON_GROUP),
+    ApiKey.END_TXN: needs(_IN_TRANSACTION),
+    ApiKey.WRITE_TXN_MARKERS: needs(cluster(Operation.ALTER, Operation.CLUSTER_ACTION)),
+    ApiKey.TXN_OFFSET_COMMIT: needs(_IN_TRANSACTION, _ON_GROUP, OnEach(Operation.READ, ResourceType.TOPIC, "topics")),
+    ApiKey.DESCRIBE_ACLS: needs(cluster(Operation.DESCRIBE)),
+    ApiKey.CREATE_ACLS: needs(cluster(Operation.ALTER)),
+    ApiKey.DELETE_ACLS: needs(cluster(Operation.ALTER)),
+    ApiKey.DESCRIBE_CONFIGS: needs(OnConfigs(Operation.DESCRIBE_CONFIGS)),
+    ApiKey.ALTER_CONFIGS: needs(OnConfigs(Operation.ALTER_CONFIGS)),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: needs(cluster(Operation.ALTER)),
+    ApiKey.DESCRIBE_LOG_DIRS: needs(Special("DESCRIBE on the cluster", groups.folders)),
+    ApiKey.SASL_AUTHENTICATE: _FREE,
+    ApiKey.CREATE_PARTITIONS: needs(OnEach(Operation.ALTER, ResourceType.TOPIC, "topics")),
+    ApiKey.DELETE_GROUPS: needs(OnEach(Operation.DELETE, ResourceType.GROUP, "groups_names", None)),
+    ApiKey.ELECT_LEADERS: needs(cluster(Operation.ALTER)),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: needs(OnConfigs(Operation.ALTER_CONFIGS)),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: needs(cluster(Operation.ALTER)),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: needs(cluster(Operation.DESCRIBE)),
+    ApiKey.OFFSET_DELETE: needs(
+        OnOne(Operation.DELETE, ResourceType.GROUP, "group_id"),
+        OnEach(Operation.READ, ResourceType.TOPIC, "topics"),
+    ),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: needs(cluster(Operation.DESCRIBE_CONFIGS)),
+    ApiKey.ALTER_CLIENT_QUOTAS: needs(cluster(Operation.ALTER_CONFIGS)),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: needs(cluster(Operation.DESCRIBE)),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: needs(cluster(Operation.ALTER)),
+    ApiKey.DESCRIBE_QUORUM: needs(cluster(Operation.DESCRIBE)),
+    ApiKey.DESCRIBE_CLUSTER: needs(
+        Told("nothing; operations are told with DESCRIBE on the cluster", groups.own_operations_on_cluster)
+    ),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: needs(
+        _ON_GROUP, Special("DESCRIBE on all topics subscribed to by name", groups.subscribed)
+    ),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: needs(
+        OnEach(Operation.DESCRIBE, ResourceType.GROUP, "group_ids", None),
+        Told("DESCRIBE on all topics assigned in a group", groups.hide_assignments),
+        Told("the principal's own operations are told", groups.own_group_operations),
+    ),
+    ApiKey.DESCRIBE_PRODUCERS: needs(OnEach(Operation.READ, ResourceType.TOPIC, "topics")),
+    ApiKey.DESCRIBE_TRANSACTIONS: needs(
+        OnEach(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, "transactional_ids", None),
+        Told("DESCRIBE on each topic that is told", groups.hide_topics_of_transactions),
+    ),
+    ApiKey.LIST_TRANSACTIONS: needs(listed("transaction_states", ResourceType.TRANSACTIONAL_ID, "transactional_id")),
+    ApiKey.LIST_CONFIG_RESOURCES: needs(cluster(Operation.DESCRIBE_CONFIGS)),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: needs(
+        Special("DESCRIBE on each topic", topics.describable_pages), handle=topics.describe_pages
+    ),
+}
