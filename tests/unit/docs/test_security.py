@@ -6,16 +6,19 @@ import pytest
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.metrics import Metrics
+from horolog.broker.principal import Principal
 from horolog.broker.properties_file import parse
+from horolog.broker.security.authorizer import authorizer_of
 from horolog.broker.security.sasl import doors
 from horolog.broker.security.sasl.doors import SaslDoors, Surroundings
 from horolog.broker.settings import SPECS, load
+from horolog.protocol.acl_types import Operation, ResourceType
 from tests.support.pages import blocks_of
 from tests.support.sasl import Hourglass
 from tests.support.style import PROJECT
 
 PAGE = PROJECT / "docs" / "security.md"
-CLOSED, SEVERAL = [block.text for block in blocks_of(PAGE) if "=" in block.first and not block.language]
+CLOSED, SEVERAL, LISTS = [block.text for block in blocks_of(PAGE) if "=" in block.first and not block.language]
 
 
 @pytest.mark.parametrize(
@@ -28,6 +31,16 @@ def test_its_examples_close_a_listener(text, mechanisms, monkeypatch):
     made = SaslDoors(settings, Surroundings(ManualClock(), Metrics(), Hourglass().later, lambda *_: None))
     assert made.of("LOCAL") is None
     assert list(made.of("CLIENTS").mechanisms) == mechanisms
+
+
+def test_its_example_of_access_lists_closes_a_broker():
+    settings, warnings = load(None, {}, parse((CLOSED + LISTS).encode()))
+    made = authorizer_of(settings)
+    assert made is not None
+    assert warnings == []
+    for name, allowed in (("admin", True), ("alice", False)):
+        rights = made.rights(Principal("User", name), "192.0.2.1")
+        assert rights.may(Operation.READ, ResourceType.TOPIC, "t") == allowed
 
 
 def test_the_settings_that_it_names_are_there():
