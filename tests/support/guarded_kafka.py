@@ -1,30 +1,33 @@
-"""A real Kafka with an authorizer, and clients that come in by SASL PLAIN; anybody on its open listener is a super user."""
+"""A real Kafka and a broker process with the same settings: an authorizer, and clients that come in by SASL PLAIN.
+
+Anybody on the open listener is a super user.
+"""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks import process
 from benchmarks.kafka import node
 from horolog.protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from tests.support.broker_process import BrokerProcess
+from tests.support.guarded_broker import STANDARD_AUTHORIZER
 from tests.support.raw_wire import RawWire
 
-STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+Addresses = tuple[str, str]
+"""Of the open listener, and of the one that asks for a user, whose password is his name."""
 
 
-@contextmanager
-def guarded_kafka(release: str, users: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """The addresses of the open listener and of the one that asks for a user, whose password is his name."""
-    free, asking, controller = process.free_ports(3)
+def settings(open_port: int, users_port: int, users: Sequence[str]) -> dict[str, str]:
     known = " ".join(f'user_{name}="{name}"' for name in users)
-    settings = {
-        "listeners": f"PLAINTEXT://127.0.0.1:{free},USERS://127.0.0.1:{asking},CONTROLLER://127.0.0.1:{controller}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{free},USERS://127.0.0.1:{asking}",
-        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,USERS:SASL_PLAINTEXT",
+    listeners = f"PLAINTEXT://127.0.0.1:{open_port},USERS://127.0.0.1:{users_port}"
+    return {
+        "listeners": listeners,
+        "advertised.listeners": listeners,
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,USERS:SASL_PLAINTEXT",
         "listener.name.users.sasl.enabled.mechanisms": "PLAIN",
         "listener.name.users.plain.sasl.jaas.config": (
             f"org.apache.kafka.common.security.plain.PlainLoginModule required {known};"
@@ -33,13 +36,34 @@ def guarded_kafka(release: str, users: tuple[str, ...]) -> Iterator[tuple[str, s
         "super.users": "User:ANONYMOUS;User:admin",
         "auto.create.topics.enable": "false",
     }
+
+
+@contextmanager
+def guarded_kafka(release: str, users: Sequence[str]) -> Iterator[Addresses]:
+    open_port, users_port, controller = process.free_ports(3)
+    given = settings(open_port, users_port, users)
+    given["listeners"] += f",CONTROLLER://127.0.0.1:{controller}"
+    given["listener.security.protocol.map"] += ",CONTROLLER:PLAINTEXT"
+    given["controller.quorum.voters"] = f"1@127.0.0.1:{controller}"
     with tempfile.TemporaryDirectory(prefix="kafka-") as folder:
         data = Path(folder)
-        node.start(release, data, settings, port=free, heap_mib=512)
+        node.start(release, data, given, port=open_port, heap_mib=512)
         try:
-            yield f"127.0.0.1:{free}", f"127.0.0.1:{asking}"
+            yield f"127.0.0.1:{open_port}", f"127.0.0.1:{users_port}"
         finally:
             node.stop(data)
+
+
+@contextmanager
+def guarded_process(data: Path, users: Sequence[str]) -> Iterator[Addresses]:
+    open_port, users_port = process.free_ports(2)
+    given = settings(open_port, users_port, users) | {"group.initial.rebalance.delay.ms": "0"}
+    broker = BrokerProcess(data, given).start()
+    try:
+        yield f"127.0.0.1:{open_port}", f"127.0.0.1:{users_port}"
+    finally:
+        assert broker.stop() == 0
+        assert "Traceback" not in broker.log()
 
 
 def wire_of(address: str, user: str) -> RawWire:
