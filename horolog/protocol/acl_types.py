@@ -42,7 +42,7 @@ class PatternType(_Word):
 
 
 class Operation(_Word):
-    """What is done with a resource; in bit fields the number of its bit."""
+    """A thing to do with a resource; in bit fields the number of its bit."""
 
     UNKNOWN = 0
     ANY = 1

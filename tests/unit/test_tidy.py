@@ -218,6 +218,7 @@ LONE = {
     "pipeline/stream.py: getDefaultReadLimit": "Spark calls it",
     "pipeline/stream.py: prepareForTriggerAvailableNow": "Spark calls it",
     "pipeline/stream.py: reportLatestOffset": "Spark calls it",
+    "protocol/acl_types.py: _missing_": "Python calls it for a number without a word",
     "protocol/apis.py: request_header_version": "tests and benchmarks write headers as clients do",
     "protocol/messages/headers.py: ResponseHeader": "the declaration beside the faster reader that serves",
     "protocol/records/control.py: encode_leader_change": "tests make a Kafka's log with it",

@@ -1,4 +1,4 @@
-"""A request that is being checked: what is left of it, what was refused of it, and what has to change in the answer."""
+"""A request under its checks: the part that goes on, the parts that were refused, and the changes of its answer."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ class Special:
 
 
 def listed(array: str, kind: ResourceType, name: str, *, unless: Operation | None = None) -> Told:
-    """Of what an answer lists, that which the principal may DESCRIBE."""
+    """Everything that an answer lists and the principal may DESCRIBE."""
 
     def change(asked: Asked, answer: Any) -> None:
         if unless is None or not asked.may_cluster(unless):

@@ -78,7 +78,7 @@ async def test_rules_are_made_found_and_deleted() -> None:
         assert told(await wire.ask(DescribeAclsRequest(**match), 1)) == {("or", 4, "User:a", 3)}
         number = memory.broker.cluster.state.number
         assert not (await wire.ask(CreateAclsRequest(creations=rules[:1]), 3)).results[0].error_code
-        assert memory.broker.cluster.state.number == number  # what is there is not written again
+        assert memory.broker.cluster.state.number == number  # a rule that is there is not written again
         filters = [DeleteAclsFilter(**chosen(resource_name_filter="t")), DeleteAclsFilter(**chosen(host_filter="x"))]
         first, second = (await wire.ask(DeleteAclsRequest(filters=filters), 3)).filter_results
         assert {one.principal for one in first.matching_acls} == {"User:a", "User:b"}

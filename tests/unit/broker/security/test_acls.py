@@ -1,4 +1,4 @@
-"""Rules of access lists: which make sense, which a filter chooses, and what is kept of them."""
+"""Rules of access lists: which make sense, which a filter chooses, and how they are kept."""
 
 import json
 

@@ -34,7 +34,7 @@ TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
 
 
 class Asked:
-    """As much of the real one as checks need; what is left out is noted."""
+    """As much of the real one as checks need; parts that are left out are noted."""
 
     def __init__(self, request: Any, *acls: Any, version: int = 1) -> None:
         asked = Authorizer((), allow_without_rules=False, acls=acls)

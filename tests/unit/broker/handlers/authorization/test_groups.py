@@ -1,4 +1,4 @@
-"""Groups, offsets and transactions: what is left of a request of those who may do some of it."""
+"""Groups, offsets and transactions: the part of a request that its principal may do is done."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ async def test_groups_are_listed_and_described_to_those_who_may() -> None:
         newer = await memory.wire("admin").ask(
             DescribeGroupsRequest(groups=["x"], include_authorized_operations=True), 6
         )
-        assert newer.groups[0].authorized_operations == -(2**31)  # of what is not found nothing is told
+        assert newer.groups[0].authorized_operations == -(2**31)  # of a group that is not found nothing is told
 
 
 def heartbeat(*names: str) -> ConsumerGroupHeartbeatRequest:

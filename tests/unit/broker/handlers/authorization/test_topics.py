@@ -1,4 +1,4 @@
-"""Topics: what is left of a request of those who may do some of it, and what nobody learns who may not describe."""
+"""Topics: the part of a request that its principal may do is done, and of topics that he may not describe he learns nothing."""
 
 from __future__ import annotations
 
