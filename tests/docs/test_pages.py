@@ -60,6 +60,10 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/operations.md", "ports:"): DOCKER,
     ("docs/security.md", "listeners=LOCAL://127.0.0.1:9092,CLIENTS://0.0.0.0:9094"): MADE_OF_SETTINGS,
     ("docs/security.md", "listener.name.clients.sasl.enabled.mechanisms=PLAIN,OAUTHBEARER"): MADE_OF_SETTINGS,
+    (
+        "docs/security.md",
+        "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    ): MADE_OF_SETTINGS,
     ("docs/pipeline.md", "pip install ..."): INSTALLS,
     ("docs/pipeline.md", "pip wheel ..."): INSTALLS,
     ("docs/pipeline.md", "python -m venv ..."): INSTALLS,
