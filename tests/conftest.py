@@ -81,6 +81,12 @@ def pytest_configure(config: pytest.Config) -> None:
         )
 
 
+def skip_where_there_are_several(item: pytest.Item, workers: int | None) -> None:
+    mark = item.get_closest_marker("one_worker")
+    if mark is not None and workers is not None and workers != 1:
+        item.add_marker(pytest.mark.skip(reason=f"one worker: {mark.args[0]}"))
+
+
 def is_chosen(seed: str, name: str) -> bool:
     return zlib.crc32(f"{seed} {name}".encode()) % PARTS == 0
 
@@ -99,6 +105,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                     item.add_marker(pytest.mark.skip(reason=f"{tool} is not installed"))
     here = Path(__file__).parent
     for item in items:
+        skip_where_there_are_several(item, config.getoption("--workers"))
         if item.path.is_relative_to(here) and item.path.relative_to(here).parts[0] in WITH_OTHERS:
             item.add_marker(pytest.mark.flaky(reruns=1))
 

@@ -21,6 +21,24 @@ from tests.support.witness import wait_until
 
 ALL, LEADER = -1, 1
 PRODUCE_VERSION, FETCH_VERSION = 9, 11
+MORE_THAN_WORKERS = 8
+
+
+def leader_of(address: str, topic: str) -> str:
+    """The address of the one of several workers that leads the only partition."""
+    with Peer(address) as peer:
+        placed = peer.placement([topic])
+    return placed.addresses[placed.leaders[topic][0]]
+
+
+def make_two(address: str) -> tuple[str, int]:
+    """Make the topics `t`, of one partition, and `empty`; who leads `t`, and a partition of `empty` that it leads, too."""
+    with Peer(address) as peer:
+        peer.create_topics(["t"], 1, {})
+        peer.create_topics(["empty"], MORE_THAN_WORKERS, {})
+        placed = peer.placement(["t", "empty"])
+    leader = placed.leaders["t"][0]
+    return placed.addresses[leader], next(one for one, node in placed.leaders["empty"].items() if node == leader)
 
 
 def frame(request: Message, version: int, correlation_id: int) -> bytes:
@@ -37,10 +55,11 @@ def produce(topic: str, number: int, acks: int) -> bytes:
     return frame(request, PRODUCE_VERSION, number)
 
 
-def fetch(topic: str, number: int) -> bytes:
+def fetch(topic: str, partition: int, number: int) -> bytes:
     """One that waits for longer than any test takes."""
-    place = FetchTopic(topic=topic, partitions=[FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)])
-    request = FetchRequest(max_wait_ms=600_000, min_bytes=1, max_bytes=1000, topics=[place])
+    place = FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=1000)
+    topics = [FetchTopic(topic=topic, partitions=[place])]
+    request = FetchRequest(max_wait_ms=600_000, min_bytes=1, max_bytes=1000, topics=topics)
     return frame(request, FETCH_VERSION, number)
 
 
@@ -103,7 +122,8 @@ def test_what_was_appended_is_answered_and_nothing_else_was(start_broker: Broker
     broker = start_broker()
     with Peer(broker.address) as peer:
         peer.create_topics(["t"], 1, {})
-    floods = [Flood(broker.address, "t", acks) for _ in range(3)]
+    leader = leader_of(broker.address, "t")
+    floods = [Flood(leader, "t", acks) for _ in range(3)]
     wait_until(lambda: all(len(one.offsets) > 50 for one in floods), 20, "batches are answered")
     assert broker.stop() == 0
     for flood in floods:
@@ -111,24 +131,24 @@ def test_what_was_appended_is_answered_and_nothing_else_was(start_broker: Broker
     assert [one.fault for one in floods] == [None, None, None], "connections end, they are not reset"
     assert "Traceback" not in broker.log()
     broker.start()
-    with Peer(broker.address) as peer:
+    with Peer(leader_of(broker.address, "t")) as peer:
         end_offset = peer.offset_at("t", -1)
     assert sorted(offset for flood in floods for offset in flood.offsets) == list(range(end_offset))
 
 
 def test_answers_that_wait_behind_a_parked_fetch_are_given(broker: BrokerProcess) -> None:
-    with Peer(broker.address) as peer, Peer(broker.address) as other:
-        other.create_topics(["t", "empty"], 1, {})
-        peer.socket.sendall(fetch("empty", 1) + produce("t", 2, ALL) + produce("t", 3, LEADER))
+    address, parked = make_two(broker.address)
+    with Peer(address) as peer, Peer(address) as other:
+        peer.socket.sendall(fetch("empty", parked, 1) + produce("t", 2, ALL) + produce("t", 3, LEADER))
         wait_until(lambda: other.offset_at("t", -1) == 2, 10, "both batches are written")
         assert broker.stop() == 0
         assert [(number, base_offset(answer)) for number, answer in answers(peer) if number > 1] == [(2, 0), (3, 1)]
 
 
 def test_a_peer_that_does_not_read_and_one_that_does_not_close_are_not_waited_for(broker: BrokerProcess) -> None:
-    with Peer(broker.address) as greedy, Peer(broker.address) as silent, Peer(broker.address) as parked:
-        silent.create_topics(["t", "empty"], 1, {})
-        parked.socket.sendall(fetch("empty", 1))
+    address, partition = make_two(broker.address)
+    with Peer(address) as greedy, Peer(address) as silent, Peer(address) as parked:
+        parked.socket.sendall(fetch("empty", partition, 1))
         greedy.socket.sendall(b"".join(produce("t", number, LEADER) for number in range(2000)))
         wait_until(lambda: silent.offset_at("t", -1) > 100, 10, "some batches are written")
         began = time.monotonic()

@@ -104,6 +104,7 @@ async def test_a_group_resumes_after_its_broker_was_killed(start_broker: BrokerS
             assert await later.poll(300) == []
 
 
+@pytest.mark.one_worker("it is sent on to a second broker, which has heard of ApiVersions")
 async def test_a_broker_that_never_heard_of_api_versions(session_broker: BrokerProcess) -> None:
     """As before 0.10: the connection ends on ApiVersions, and the oldest versions carry everything."""
 

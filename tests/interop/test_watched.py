@@ -4,6 +4,7 @@ import http.client
 import json
 import socket
 import urllib.request
+from collections import Counter
 
 from confluent_kafka import Producer
 from prometheus_client.parser import text_string_to_metric_families
@@ -21,13 +22,13 @@ def get(port, path):
 
 
 def samples(port, name):
-    families = text_string_to_metric_families(get(port, "/metrics"))
-    return {
-        tuple(sorted(one.labels.items())): one.value
-        for family in families
-        for one in family.samples
-        if one.name == name
-    }
+    """By their labels; those of several workers together."""
+    found = Counter()
+    for family in text_string_to_metric_families(get(port, "/metrics")):
+        for one in family.samples:
+            if one.name == name:
+                found[tuple(sorted((key, value) for key, value in one.labels.items() if key != "worker"))] += one.value
+    return found
 
 
 def test_a_process_from_start_to_stop(start_broker, tmp_path, monkeypatch):

@@ -169,7 +169,7 @@ final class Modern extends Checks {
             await("retention.ms is changed", () -> "654321".equals(quietConfig(admin, resource)), () -> resource);
             admin.createPartitions(Map.of(topic, NewPartitions.increaseTo(3))).all().get();
             await("the topic has three partitions", () -> partitions(admin, topic) == 3, () -> partitions(admin, topic));
-            Report.equal(1, admin.describeCluster().nodes().get().size(), "nodes");
+            Report.equal(Report.BROKERS, admin.describeCluster().nodes().get().size(), "nodes");
             Report.require(admin.listTopics().names().get().contains(topic), "the topic is not listed");
             admin.deleteTopics(List.of(topic)).all().get();
             await("the topic is gone", () -> partitions(admin, topic) == -1, () -> partitions(admin, topic));

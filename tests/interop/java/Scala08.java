@@ -7,10 +7,12 @@ import java.util.Map;
 import java.util.Properties;
 import kafka.api.FetchRequestBuilder;
 import kafka.api.PartitionOffsetRequestInfo;
+import kafka.cluster.Broker;
 import kafka.common.TopicAndPartition;
 import kafka.javaapi.FetchResponse;
 import kafka.javaapi.OffsetRequest;
 import kafka.javaapi.OffsetResponse;
+import kafka.javaapi.TopicMetadataRequest;
 import kafka.javaapi.consumer.SimpleConsumer;
 import kafka.javaapi.producer.Producer;
 import kafka.message.MessageAndOffset;
@@ -68,7 +70,8 @@ final class Scala08 {
     }
 
     private List<String> read(String topic) {
-        SimpleConsumer consumer = new SimpleConsumer(host, port, WAIT_MS, FETCH_BYTES, "horolog");
+        Broker leader = leader(topic);
+        SimpleConsumer consumer = consumer(leader.host(), leader.port());
         long end = offset(consumer, topic, -1);
         long next = offset(consumer, topic, -2);
         List<String> found = new ArrayList<>();
@@ -86,6 +89,21 @@ final class Scala08 {
         }
         consumer.close();
         return found;
+    }
+
+    /** This consumer does not look for leaders: whoever uses it does. */
+    private Broker leader(String topic) {
+        SimpleConsumer asker = consumer(host, port);
+        try {
+            return asker.send(new TopicMetadataRequest(List.of(topic))).topicsMetadata().get(0)
+                    .partitionsMetadata().get(0).leader();
+        } finally {
+            asker.close();
+        }
+    }
+
+    private static SimpleConsumer consumer(String host, int port) {
+        return new SimpleConsumer(host, port, WAIT_MS, FETCH_BYTES, "horolog");
     }
 
     private static long offset(SimpleConsumer consumer, String topic, long time) {
