@@ -107,6 +107,8 @@ class StoredCluster:
     rules: dict[RuleId, StoredRule] = field(default_factory=dict)
     lost_rules: int = 0
     """How many at least were there and cannot be read."""
+    epochs: Mapping[Place, int] = field(default_factory=dict)
+    """Leader epochs that were told: the state that workers keep in their journal has them, the file has none."""
 
 
 class ClusterFile:
@@ -167,22 +169,16 @@ class ClusterFile:
     ) -> None:
         """Durable when it returns, in one folder at least; raises StorageFault if it is in none."""
         self._number += 1
-        lines = [topic.line for topic in topics]
-        rule_lines = [rule.line for rule in rules]
-        has_rules = bool(rule_lines or lost_rules)
-        head = {
-            "version": VERSION if has_rules else VERSION_WITHOUT_RULES,
-            "number": self._number,
-            "topics": len(lines),
-            "next_producer_id": next_producer_id,
-            "broker_configs": {node: dict(configs) for node, configs in broker_configs.items()},
-            "deleting": {name: sorted(map(show_uuid, ids)) for name, ids in deleting.items()},
-        }
-        if leads:
-            head["leads"] = show_places({place: list(lead) for place, lead in leads.items()})
-        if has_rules:
-            head |= {"rules": len(rule_lines), "lost_rules": lost_rules}
-        data = "".join([encode_line(head), *lines, *rule_lines]).encode("ascii")
+        data = encode(
+            topics,
+            number=self._number,
+            broker_configs=broker_configs,
+            next_producer_id=next_producer_id,
+            deleting=deleting,
+            leads=leads,
+            rules=rules,
+            lost_rules=lost_rules,
+        )
         data_dirs = self._usable()
         faults: list[StorageFault] = []
         for data_dir in data_dirs:
@@ -194,6 +190,39 @@ class ClusterFile:
             raise faults[0]
         for one in faults:
             log.error("%s is not written in every data folder: %s", FILE_NAME, one)
+
+
+def encode(
+    topics: Iterable[StoredTopic],
+    *,
+    number: int,
+    broker_configs: Mapping[str, Mapping[str, str]],
+    next_producer_id: int,
+    deleting: Mapping[str, Iterable[bytes]],
+    leads: Mapping[Place, tuple[int, int]] | None = None,
+    epochs: Mapping[Place, int] | None = None,
+    rules: Iterable[StoredRule] = (),
+    lost_rules: int = 0,
+) -> bytes:
+    """The whole content of a file."""
+    lines = [topic.line for topic in topics]
+    rule_lines = [rule.line for rule in rules]
+    has_rules = bool(rule_lines or lost_rules)
+    head = {
+        "version": VERSION if has_rules else VERSION_WITHOUT_RULES,
+        "number": number,
+        "topics": len(lines),
+        "next_producer_id": next_producer_id,
+        "broker_configs": {node: dict(configs) for node, configs in broker_configs.items()},
+        "deleting": {name: sorted(map(show_uuid, ids)) for name, ids in deleting.items()},
+    }
+    if leads:
+        head["leads"] = show_places({place: list(lead) for place, lead in leads.items()})
+    if epochs:
+        head["epochs"] = show_places(epochs)
+    if has_rules:
+        head |= {"rules": len(rule_lines), "lost_rules": lost_rules}
+    return "".join([encode_line(head), *lines, *rule_lines]).encode("ascii")
 
 
 def parse(data: bytes) -> StoredCluster:
@@ -245,6 +274,7 @@ def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> _Counts:
     stored.number = int(content.get("number", 0))
     leads: Mapping[Place, Sequence[int]] = parse_places(content.get("leads", {}))
     stored.leads = {place: (int(node), int(epoch)) for place, (node, epoch) in leads.items()}
+    stored.epochs = {place: int(epoch) for place, epoch in parse_places(content.get("epochs", {})).items()}
     stored.next_producer_id = int(content["next_producer_id"])
     stored.lost_rules = int(content.get("lost_rules", 0))
     stored.head_found = True

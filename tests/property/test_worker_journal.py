@@ -1,6 +1,10 @@
-"""Workers on one journal, in any interleaving, with faults of the disk, kills and power cuts: all of them come to the same state."""
+"""Workers on one journal, in any interleaving, with faults of the disk, kills and power cuts: all of them come to the same state.
+
+The journal is shortened again and again on the way.
+"""
 
 import random
+from unittest.mock import patch
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
@@ -18,27 +22,28 @@ from horolog.broker.cluster_state import (
 )
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.storage.memory_disk import PowerCut
-from horolog.broker.workers import file_journal
+from horolog.broker.workers import file_journal, settling
 from horolog.broker.workers.entry_lines import Head
 from horolog.broker.workers.file_journal import FileJournal
 from horolog.protocol.errors import ErrorCode
 
 WORKERS = st.integers(0, 2)
 NAMES = st.sampled_from(["a", "b", "c"])
+GROWTH_BYTES = 300
 TAKEN = ClusterError(ErrorCode.TOPIC_ALREADY_EXISTS, "there is one")
 
 
 class Worker:
     """One writer, with what it was told to do and has been told."""
 
-    def __init__(self, storage):
+    def __init__(self, storage, applied_by_all):
         found = file_journal.find(storage, ["/data"])
-        state = ClusterState()
+        state = settling.beginning(ClusterState(), found)
         for entry in found.read.entries:
             state = state.apply(entry)
         self.waiting = []
         self.steps = []
-        self.changes = Changes(FileJournal(storage, found), 1, self.carry_out, self)
+        self.changes = Changes(FileJournal(storage, found, applied_by_all), 1, self.carry_out, self)
         self.changes.begin(state, is_news=False)
 
     def carry_out(self, steps):
@@ -59,10 +64,19 @@ class Journals(RuleBasedStateMachine):
         self.storage.make_dir("/data")
         self.storage.sync_dir("/")
         file_journal.begin(self.storage, "/data", Head(0, (1, 2, 3)))
-        self.workers = [Worker(self.storage) for _ in range(3)]
+        self.begin_all()
         self.ids = 0
         self.acknowledged = set()
         self.blocks = []
+        self.bound = patch.object(file_journal, "GROWTH_BYTES", GROWTH_BYTES)
+        self.bound.start()
+
+    def begin_all(self):
+        self.workers = []
+        self.workers += [Worker(self.storage, self.applied_by_all) for _ in range(3)]
+
+    def applied_by_all(self):
+        return min(worker.changes.state.number for worker in self.workers)
 
     def made(self, worker, decide, then):
         """Have a worker change something; the power may go."""
@@ -82,7 +96,7 @@ class Journals(RuleBasedStateMachine):
 
     def restart(self):
         self.storage.crash(random.Random(self.ids))
-        self.workers = [Worker(self.storage) for _ in range(3)]
+        self.begin_all()
 
     @rule(worker=WORKERS, name=NAMES)
     def create(self, worker, name):
@@ -133,7 +147,10 @@ class Journals(RuleBasedStateMachine):
         except PowerCut:
             self.restart()
 
-    @rule(operation=st.sampled_from(["write", "sync", "truncate", "read", "open"]), torn=st.integers(0, 60))
+    @rule(
+        operation=st.sampled_from(["write", "sync", "truncate", "read", "open", "rename", "sync_dir"]),
+        torn=st.integers(0, 60),
+    )
     def hurt(self, operation, torn):
         self.storage.fail(operation, "horolog-journal", torn_bytes=torn)
 
@@ -145,7 +162,7 @@ class Journals(RuleBasedStateMachine):
     def kill(self, worker):
         """Its successor reads everything again."""
         self.storage.heal()
-        self.workers[worker] = Worker(self.storage)
+        self.workers[worker] = Worker(self.storage, self.applied_by_all)
 
     @rule(changes=st.integers(1, 6), last_bytes=st.none() | st.integers(0, 40))
     def cut_power_soon(self, changes, last_bytes):
@@ -154,7 +171,7 @@ class Journals(RuleBasedStateMachine):
     def teardown(self):
         self.storage.crash()
         self.storage.heal()
-        self.workers.append(Worker(self.storage))
+        self.workers.append(Worker(self.storage, self.applied_by_all))
         for worker in self.workers:
             worker.changes.catch_up()
         one, *others = [worker.changes.state for worker in self.workers]
@@ -162,6 +179,7 @@ class Journals(RuleBasedStateMachine):
             assert other == one
         assert self.acknowledged <= {topic.id for topic in one.topics.values()}
         assert len(self.blocks) == len(set(self.blocks))
+        self.bound.stop()
         super().teardown()
 
 

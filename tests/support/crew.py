@@ -42,6 +42,9 @@ class Tie:
     def applied(self, number: int) -> None:
         self.applied_up_to = number
 
+    def applied_by(self, node: int) -> int:
+        return self._crew.ties[node].applied_up_to
+
 
 class Crew:
     """Workers on the folders; each has a log manager and a cluster of its own."""

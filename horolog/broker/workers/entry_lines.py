@@ -8,6 +8,10 @@ and every further line is an entry, numbered from 1, with its kind and what that
 
     {"number": 7, "kind": "TopicsCreated", "topics": [{"name": ..., "id": ..., "partitions": ..., "configs": {...}}]}
 
+A journal that was shortened (`file_journal`) has `"whole": {"number": <entry>, "after": <entry>, "bytes": <size>}` in its head, too:
+so many bytes behind the head are the state after that entry, in the form of `horolog-cluster`, and stand for all entries up to it. The
+lines behind begin with the entry that follows `after`, which is no later.
+
 Topics that are made or grow have `leads`, in the form of `LeadsChanged`, where leaders were asked for.
 """
 
@@ -50,12 +54,23 @@ class NewerJournal(DataFolderError):
     """The journal was begun by a later release: nobody guesses what it means."""
 
 
+class Whole(NamedTuple):
+    """A whole state in a journal."""
+
+    number: int
+    """The entry that it is the state after."""
+    after: int
+    """The entry behind which those begin that are there as lines."""
+    size_bytes: int
+
+
 class Head(NamedTuple):
     """The first line of a journal."""
 
     base: int
     """Which version of `horolog-cluster` it goes on from."""
     nodes: tuple[int, ...]
+    whole: Whole | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +83,11 @@ class Illegible:
 
 
 def encode_head(head: Head) -> bytes:
-    return encode_line({"version": VERSION, "base": head.base, "nodes": list(head.nodes)}).encode("ascii")
+    content: dict[str, Any] = {"version": VERSION, "base": head.base, "nodes": list(head.nodes)}
+    if head.whole is not None:
+        number, after, size_bytes = head.whole
+        content["whole"] = {"number": number, "after": after, "bytes": size_bytes}
+    return encode_line(content).encode("ascii")
 
 
 def decode_head(line: bytes) -> Head:
@@ -79,7 +98,9 @@ def decode_head(line: bytes) -> Head:
             f"the journal of the workers has version {content['version']}, this release knows versions up to {VERSION}:"
             " start the release that wrote it, or a newer one"
         )
-    return Head(int(content["base"]), tuple(int(node) for node in content["nodes"]))
+    told = content.get("whole")
+    whole = None if told is None else Whole(int(told["number"]), int(told["after"]), int(told["bytes"]))
+    return Head(int(content["base"]), tuple(int(node) for node in content["nodes"]), whole)
 
 
 def encode_entry(number: int, entry: Entry) -> bytes:

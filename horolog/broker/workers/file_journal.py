@@ -3,6 +3,10 @@
 Who appends holds the file (flock), reads what others have appended, and only then writes the next number, synced before anybody
 can see it: who reads holds the file as well, and syncs what it finds, for a writer may have been killed between the two. A tail
 that was not written whole is cut by the next writer. What the disk does not take is cut again: then nothing has happened.
+
+A journal that has grown is *shortened* by whoever appends: another file takes its name, with the whole state in the place of its lines,
+and those lines again that not every worker has applied yet. It has other bytes for a head, by which the others notice. Until the folder
+is synced the old file may come back with a power cut, so whoever appends to a file that has the name since it looked last syncs first.
 """
 
 from __future__ import annotations
@@ -11,15 +15,31 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from horolog.broker.cluster_file import JOURNAL
+from horolog.broker import cluster_file
+from horolog.broker.cluster_file import JOURNAL, StoredCluster
 from horolog.broker.cluster_state import ClusterState, Entry
 from horolog.broker.journal import Appended
-from horolog.broker.log.storage import FileMissing, Storage, StorageFault
-from horolog.broker.workers.entry_lines import Head, Illegible, decode_entry, decode_head, encode_entry, encode_head
+from horolog.broker.log.storage import DataFolderError, File, FileMissing, Storage, StorageFault, parent_of
+from horolog.broker.workers.entry_lines import (
+    Head,
+    Illegible,
+    Whole,
+    decode_entry,
+    decode_head,
+    encode_entry,
+    encode_head,
+)
 
 log = logging.getLogger(__name__)
 
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+
+GROWTH_BYTES = 1 << 20
+"""A journal is shortened when its lines take more than this, and more than the state that it began with."""
+
+
+class FellBehind(Exception):
+    """Entries that this worker has not applied are not there any more: only a successor can go on, from the whole state."""
 
 
 class Read(NamedTuple):
@@ -35,7 +55,25 @@ class Found(NamedTuple):
 
     path: str
     head: Head
+    head_line: bytes
+    whole: StoredCluster | None
+    """The state that its entries go on from; without one they go on from `horolog-cluster`."""
     read: Read
+
+    @property
+    def number(self) -> int:
+        """Of the last entry."""
+        return number_of(self.head) + len(self.read.entries)
+
+
+def number_of(head: Head) -> int:
+    """Of the last entry that a journal began with."""
+    return 0 if head.whole is None else head.whole.number
+
+
+def start_of(head: Head, line: bytes) -> int:
+    """Where the lines of entries begin."""
+    return len(line) + (0 if head.whole is None else head.whole.size_bytes)
 
 
 def read_entries(data: bytes, after: int) -> Read:
@@ -59,16 +97,53 @@ def read_entries(data: bytes, after: int) -> Read:
     return read._replace(end=end)
 
 
-def parse(path: str, data: bytes) -> Found | None:
-    """A whole journal; None where not even its head can be read: it was never begun. Raises NewerJournal."""
-    first, newline, rest = data.partition(b"\n")
+def parse_head(data: bytes) -> tuple[Head, bytes] | None:
+    """The head of a journal and its line; None where it cannot be read."""
+    line, newline, _ = data.partition(b"\n")
     try:
-        head = decode_head(first)
+        return decode_head(line), line + newline
     except DAMAGE:
         return None
-    start = len(first) + len(newline)
-    read = read_entries(rest, 0)
-    return Found(path, head, read._replace(end=start + read.end))
+
+
+def parse(path: str, data: bytes) -> Found | None:
+    """A whole journal; None where not even its head can be read: it was never begun. Raises NewerJournal."""
+    begun = parse_head(data)
+    if begun is None:
+        return None
+    head, line = begun
+    start = start_of(head, line)
+    whole = None if head.whole is None else cluster_file.parse(data[len(line) : start])
+    read = read_entries(data[start:], number_of(head))
+    return Found(path, head, line, whole, read._replace(end=start + read.end))
+
+
+def lines_behind(lines: bytes, number: int) -> bytes:
+    """Those of the entries that follow one."""
+    start = len(lines)
+    while start > 0:
+        before = lines.rfind(b"\n", 0, start - 1) + 1
+        try:
+            if decode_entry(lines[before : start - 1])[0] <= number:
+                break
+        except DAMAGE:
+            pass  # a damaged line stays where it is
+        start = before
+    return lines[start:]
+
+
+def encode_whole(state: ClusterState) -> bytes:
+    return cluster_file.encode(
+        state.topics.values(),
+        number=state.number,
+        broker_configs=state.broker_configs,
+        next_producer_id=state.next_producer_id,
+        deleting=state.deleting,
+        leads=state.leads,
+        epochs=state.epochs,
+        rules=state.rules.values(),
+        lost_rules=state.lost_rules,
+    )
 
 
 def find(storage: Storage, data_dirs: Iterable[str]) -> Found | None:
@@ -97,9 +172,14 @@ def take_up(storage: Storage, data_dirs: Iterable[str]) -> Found | None:
             file.datasync()
         finally:
             file.close()
-        return parse(found.path, storage.read_all(found.path))
+        found = parse(found.path, storage.read_all(found.path))
     finally:
         lock.release()
+    if found is not None and found.whole is not None and not found.whole.head_found:
+        raise DataFolderError(
+            f"{found.path}: it cannot be read who leads which partition; stop all workers and start again"
+        )
+    return found
 
 
 def begin(storage: Storage, data_dir: str, head: Head) -> None:
@@ -119,11 +199,16 @@ def remove(storage: Storage, data_dir: str) -> None:
 class FileJournal:
     """The journal as one worker reads and writes it, from where it has been read to."""
 
-    def __init__(self, storage: Storage, found: Found) -> None:
+    def __init__(self, storage: Storage, found: Found, applied_by_all: Callable[[], int] = lambda: 0) -> None:
+        """`applied_by_all` tells up to which entry every worker has surely applied the journal."""
         self._storage = storage
         self._path = found.path
+        self._applied_by_all = applied_by_all
+        self._begin_with(found.head, found.head_line)
+        self._is_named = found.head.whole is None
+        """Whether it is sure that this file keeps its name; the first one is begun before there are workers."""
         self._end = found.read.end
-        self._number = len(found.read.entries)
+        self._number = found.number
         self._unseen: list[Entry] = []
         """Entries up to `_number` that nobody has asked for."""
         self.written_count = 0
@@ -133,13 +218,14 @@ class FileJournal:
 
     def append(self, entry: Entry, becomes: ClusterState, done: Callable[[Appended], None]) -> None:
         try:
-            outcome = self._append(entry, becomes.number)
+            outcome = self._append(entry, becomes)
         except StorageFault as fault:
             log.error("%r: could not write: %s", self, fault)
             outcome = Appended.FAILED
         done(outcome)
 
-    def _append(self, entry: Entry, number: int) -> Appended:
+    def _append(self, entry: Entry, becomes: ClusterState) -> Appended:
+        number = becomes.number
         lock = self._storage.lock_in_turn(self._path)
         try:
             self._catch_up()
@@ -147,13 +233,17 @@ class FileJournal:
                 return Appended.TAKEN
             assert number == self._number + 1, f"{number} does not follow {self._number}"
             self._write(encode_entry(number, entry))
+            self._number = number
+            self.written_count += 1
+            self._shorten_if_long(becomes)
         finally:
             lock.release()
-        self._number = number
-        self.written_count += 1
         return Appended.WRITTEN
 
     def _write(self, line: bytes) -> None:
+        if not self._is_named:
+            self._storage.sync_dir(parent_of(self._path))
+            self._is_named = True
         file = self._storage.open_apart(self._path)
         try:
             if file.size() > self._end:
@@ -165,16 +255,23 @@ class FileJournal:
                 file.pwritev([line], self._end)
                 file.datasync()
             except StorageFault:
-                file.truncate(self._end)
+                self._take_back(file, len(line))
                 raise
         finally:
             file.close()
         self._end += len(line)
 
+    def _take_back(self, file: File, size_bytes: int) -> None:
+        """A line that may not outlive the page cache is read by nobody."""
+        try:
+            file.truncate(self._end)
+        except StorageFault:
+            file.pwritev([b"\n" * size_bytes], self._end)
+
     def tail(self, after: int) -> Sequence[Entry]:
         """The entries of others behind this number; none while the disk does not say."""
         try:
-            if self._storage.stat(self._path)[0] != self._end:
+            if self._has_news():
                 lock = self._storage.lock_in_turn(self._path)
                 try:
                     self._catch_up()
@@ -186,10 +283,22 @@ class FileJournal:
         found, self._unseen = self._unseen[max(0, after - first) :], []
         return found
 
+    def _has_news(self) -> bool:
+        file = self._storage.open_apart(self._path)
+        try:
+            return file.size() != self._end or not self._has_known_head(file)
+        finally:
+            file.close()
+
+    def _has_known_head(self, file: File) -> bool:
+        return file.pread(min(len(self._head_line), file.size()), 0) == self._head_line
+
     def _catch_up(self) -> None:
         """Read what others have appended; the file is held."""
         file = self._storage.open_apart(self._path)
         try:
+            if not self._has_known_head(file):
+                self._follow_into(file)
             size = file.size()
             if size <= self._end:
                 return
@@ -203,6 +312,57 @@ class FileJournal:
         self._unseen += read.entries
         self._number += len(read.entries)
         self._end += read.end
+
+    def _follow_into(self, file: File) -> None:
+        """Another worker has shortened the journal: its lines begin elsewhere."""
+        found = parse_head(file.pread(file.size(), 0))
+        if found is None:
+            raise StorageFault(f"{self._path}: its head cannot be read", path=self._path)
+        head, line = found
+        if head.whole is not None and head.whole.after > self._number:
+            raise FellBehind(f"{self!r}: its lines begin behind entry {head.whole.after}")
+        self._begin_with(head, line)
+        self._is_named = False
+
+    def _begin_with(self, head: Head, line: bytes) -> None:
+        """Go on from the begin of a file."""
+        self._head, self._head_line = head, line
+        self._start = self._end = start_of(head, line)
+        self._most_bytes = max(GROWTH_BYTES, self._start)
+
+    # -- shortening
+
+    def _shorten_if_long(self, state: ClusterState) -> None:
+        """What the disk does not take, or who is late, keeps it long for a while; the file is held."""
+        if self._end - self._start <= self._most_bytes:
+            return
+        try:
+            is_shorter = self._shorten(state)
+        except StorageFault as fault:
+            log.error("%r: could not be shortened: %s", self, fault)
+            is_shorter = False
+        if not is_shorter:
+            self._most_bytes += GROWTH_BYTES // 8
+
+    def _shorten(self, state: ClusterState) -> bool:
+        """Put the whole state in the place of entries that all workers have applied; False where these are less than half."""
+        after, old_bytes = min(self._applied_by_all(), state.number), self._end - self._start
+        file = self._storage.open_apart(self._path)
+        try:
+            lines = lines_behind(file.pread(old_bytes, self._start), after)
+        finally:
+            file.close()
+        if len(lines) > old_bytes // 2:
+            return False
+        whole = encode_whole(state)
+        head = self._head._replace(whole=Whole(state.number, after, len(whole)))
+        line = encode_head(head)
+        self._storage.write_atomically(self._path, line + whole + lines)
+        self._begin_with(head, line)
+        self._end += len(lines)
+        self._is_named = True
+        log.info("%r: %s bytes of entries became a state of %s", self, old_bytes - len(lines), len(whole))
+        return True
 
     def keep(self, state: ClusterState) -> bool:  # noqa: ARG002
         """Whole states are kept by who settles the folder, and by nobody else."""

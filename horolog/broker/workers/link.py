@@ -48,6 +48,10 @@ class Link(Protocol):
         """The journal is applied here up to this entry."""
         ...
 
+    def applied_by(self, node: int) -> int:
+        """Up to which entry another worker has said to have applied it."""
+        ...
+
 
 def encode(word: str, *values: object) -> bytes:
     return json.dumps([word, *values], separators=(",", ":")).encode() + b"\n"
@@ -145,7 +149,7 @@ class WorkerLink(asyncio.Protocol):
 
     def journal_is_at(self, number: int, done: Callable[[], None]) -> None:
         self._say("journal", number)
-        behind = [node for node in self.live if node != self._node and self._others_at.get(node, -1) < number]
+        behind = [node for node in self.live if node != self._node and self.applied_by(node) < number]
         awaited = _Awaited(number, behind, done)
         if not awaited.missing:
             done()
@@ -155,6 +159,9 @@ class WorkerLink(asyncio.Protocol):
 
     def applied(self, number: int) -> None:
         self._say("applied", number)
+
+    def applied_by(self, node: int) -> int:
+        return self._others_at.get(node, 0)
 
     def _say(self, word: str, *values: object) -> None:
         if self._transport is not None:

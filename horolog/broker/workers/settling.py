@@ -61,6 +61,7 @@ def state_of(stored: StoredCluster, nodes: tuple[int, ...] = ()) -> ClusterState
         leads={place: Lead(*lead) for place, lead in stored.leads.items()},
         rules=stored.rules,
         lost_rules=stored.lost_rules,
+        epochs=stored.epochs,
     )
 
 
@@ -72,9 +73,17 @@ def goes_on(found: Found | None, stored: StoredCluster) -> bool:
 def replayed(state: ClusterState, found: Found | None, stored: StoredCluster) -> ClusterState:
     """The cluster after the changes of a journal."""
     if found is not None and goes_on(found, stored):
+        state = beginning(state, found)
         for entry in found.read.entries:
             state = state.apply(entry)
     return state
+
+
+def beginning(state: ClusterState, found: Found) -> ClusterState:
+    """The cluster that the entries of a journal go on from, which is this one unless the journal has a state itself."""
+    if found.whole is None:
+        return state
+    return replace(state_of(found.whole, state.nodes), number=file_journal.number_of(found.head))
 
 
 # -- merging
@@ -99,7 +108,7 @@ def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     folders = [_look(storage, path, found, is_current=goes_on(found, stored)) for path in data_dirs]
     for folder in folders:
         _merge_checkpoints(storage, folder, state, stored)
-    if found is not None and goes_on(found, stored) and found.read.entries:
+    if found is not None and goes_on(found, stored) and found.number:
         state.save(file, plain_leads(state))
     for folder in folders:
         if folder.was_clean and not storage.exists(f"{folder.path}/{checkpoints.CLEAN_SHUTDOWN}"):
@@ -117,12 +126,12 @@ def plain_leads(state: ClusterState) -> dict[tuple[bytes, int], tuple[int, int]]
 def _report(found: Found | None, stored: StoredCluster) -> None:
     if found is None:
         return
-    for damage in found.read.damages:
+    for damage in (*found.read.damages, *(found.whole.damages if found.whole is not None else ())):
         log.error("%s is damaged %s", found.path, damage)
     if found.head.base > stored.number:
         log.error("horolog-cluster is older than %s, which goes on from a later one", found.path)
-    elif found.read.entries and goes_on(found, stored):
-        log.info("%s changes of workers are taken up from %s", len(found.read.entries), found.path)
+    elif found.number and goes_on(found, stored):
+        log.info("%s changes of workers are taken up from %s", found.number, found.path)
 
 
 def _look(storage: Storage, path: str, found: Found | None, *, is_current: bool) -> _Folder:

@@ -52,7 +52,7 @@ class WorkerCluster(Cluster):
         found = file_journal.take_up(logs.resources.storage, paths)
         if found is None:
             raise DataFolderError(f"{', '.join(paths)}: no worker has settled what lies there")
-        journal = FileJournal(logs.resources.storage, found)
+        journal = FileJournal(logs.resources.storage, found, self._applied_by_all)
         super().__init__(cluster_id, settings, logs, file, new_topic_id, journal=journal, company=self)
         self.nodes = context.nodes
         self._me = context.node
@@ -149,6 +149,12 @@ class WorkerCluster(Cluster):
         if self.state.number > self._told_applied:
             self._told_applied = self.state.number
             self._link.applied(self._told_applied)
+
+    def _applied_by_all(self) -> int:
+        """Nothing while one of them is away, whose successor goes on from where it has read to at its start."""
+        if not self._link.live.issuperset(self.nodes):
+            return 0
+        return min(self._link.applied_by(node) for node in self.nodes if node != self._me)
 
     def journal_is_at(self, number: int, done: Callable[[], None]) -> None:
         self._link.journal_is_at(number, done)

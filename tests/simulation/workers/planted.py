@@ -17,7 +17,7 @@ from horolog.broker.journal import Appended as Outcome
 from horolog.broker.log.partition import closing
 from horolog.broker.log.producers import producer_state
 from horolog.broker.transactions.others import Others
-from horolog.broker.workers import hand_over, worker_checkpoints
+from horolog.broker.workers import file_journal, hand_over, worker_checkpoints
 from horolog.broker.workers.entry_lines import encode_entry
 from horolog.broker.workers.file_journal import FileJournal
 from horolog.broker.workers.link import WorkerLink
@@ -38,7 +38,7 @@ def appends_without_the_lock() -> contextlib.AbstractContextManager[Any]:
 def appends_whatever_others_have_appended() -> contextlib.AbstractContextManager[Any]:
     """A decision is not made again on the state that others have left."""
 
-    def append(journal: FileJournal, entry: Any, _: int) -> Outcome:
+    def append(journal: FileJournal, entry: Any, _: Any) -> Outcome:
         lock = journal._storage.lock_in_turn(journal._path)
         try:
             journal._catch_up()
@@ -131,6 +131,16 @@ def forgets_entries_of_others() -> Iterator[None]:
         yield
 
 
+def leaves_out_what_others_have_not_applied() -> contextlib.AbstractContextManager[Any]:
+    """From a journal that is shortened."""
+    return patch.object(file_journal, "lines_behind", lambda *_: b"")
+
+
+def trusts_the_name_of_a_shorter_journal() -> contextlib.AbstractContextManager[Any]:
+    """A power cut may bring the longer one back."""
+    return patch.object(FileJournal, "_is_named", property(lambda _: True, nothing), create=True)
+
+
 PLANTED = by_name(
     appends_without_the_lock,
     appends_whatever_others_have_appended,
@@ -141,7 +151,10 @@ PLANTED = by_name(
     leads_what_was_moved_away,
     hands_over_without_sync,
     forgets_entries_of_others,
+    leaves_out_what_others_have_not_applied,
 )
 
-FOUND_BY_UNIT_TESTS = by_name(takes_markers_of_old_coordinators, lets_later_work_begin_at_once)
+FOUND_BY_UNIT_TESTS = by_name(
+    takes_markers_of_old_coordinators, lets_later_work_begin_at_once, trusts_the_name_of_a_shorter_journal
+)
 """Bugs that take more coincidences than some hundred histories have."""

@@ -183,6 +183,8 @@ class WorkersSimulation(Simulation):
         """What the journal says to those who come later."""
         if self.workers_world.count > 1 and not self._chaos.active:
             self.report(self.states.replay(self.world.storage, DATA, self.workers_world.nodes))
+            if self.states.was_shortened:
+                self.world.note("journal was shortened")
 
     # -- ends and starts
 

@@ -43,6 +43,7 @@ class States:
     def __init__(self) -> None:
         self._seen: dict[int, str] = {}
         self._looked_at: dict[int, int] = {}
+        self.was_shortened = False
 
     def look(self, node: int, state: ClusterState) -> Iterator[str]:
         """The faults of what a worker takes the cluster for."""
@@ -57,7 +58,10 @@ class States:
         stored = ClusterFile(disk, data_dir, lambda: [data_dir]).load()
         if found is None or not settling.goes_on(found, stored):
             return
-        state = settling.state_of(stored, nodes)
+        state = settling.beginning(settling.state_of(stored, nodes), found)
+        if found.whole is not None:
+            self.was_shortened = True
+            yield from self._compare(state, "a whole state")
         for entry in found.read.entries:
             state = state.apply(entry)
             yield from self._compare(state, "a replay")

@@ -22,6 +22,7 @@ PARTS = 4
 SEEDS_FOR_A_PLANTED_BUG = 300
 TESTS = {
     "takes markers of old coordinators": "tests/unit/broker/log/producers/test_producer_state.py",
+    "trusts the name of a shorter journal": "tests/unit/broker/workers/test_file_journal.py",
     "lets later work begin at once": "tests/unit/broker/coordination/test_turns.py",
 }
 """The tests of their modules, which find what histories do not."""
@@ -31,6 +32,7 @@ EXERCISED = (
     "worker ended", "worker is killed", "end of worker is set", "end of worker at message", "supervisor ended", "worker stops", "worker hangs",
     "worker goes on", "worker is silent", "connection cut", "messages are slow", "hand over", "handed over", "hand-overs done", "elected",
     "nobody has answered", "known everywhere", "workers", "stopped", "commit", "abort", "offset committed", "idempotent retry",
+    "journal was shortened",
 )  # fmt: skip
 
 

@@ -51,6 +51,7 @@ from tests.simulation.world import DATA, SETTINGS, Client, SimulationFailure, Wo
 FIRST_NODE = 1
 FIRST_PORT = 9093
 SHARDS = "3"
+GROWTH_BYTES = 800
 MOST_START_MS = 60_000
 MOST_STOP_MS = 60_000
 MOST_ANSWER_MS = 60_000
@@ -444,10 +445,11 @@ class WorkersWorld(World):
 
 @contextlib.contextmanager
 def in_workers_simulation(world: WorkersWorld) -> Iterator[None]:
-    """Besides: brokers open no ports, and their worker threads are their process's."""
+    """Besides: brokers open no ports, their worker threads are their process's, and journals are shortened after a few entries."""
     with (
         in_simulation(world),
         patch("horolog.broker.app.ThreadPoolExecutor", lambda *_, **__: asyncio._get_running_loop()),
         patch("horolog.broker.app.listen_addresses", lambda _: ()),
+        patch("horolog.broker.workers.file_journal.GROWTH_BYTES", GROWTH_BYTES),
     ):
         yield

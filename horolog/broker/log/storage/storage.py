@@ -651,20 +651,23 @@ class RealStorage(DiskLooks):
         return _RealLock(descriptor)
 
     def lock_in_turn(self, path: str) -> Lock:
-        """Hold a file that is there once nobody else does; each holds it for one short step. Raises FolderInUse if that takes too long."""
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        except OSError as error:
-            raise fault("lock", path, error) from error
+        """Hold a file that is there once nobody else does; each holds it for one short step. Raises FolderInUse if that takes too long.
+
+        Whoever holds it may put another file in its place: who has waited for the old one waits for that.
+        """
         for _ in range(TURN_LOOKS):
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                        return _RealLock(descriptor)
+                except BaseException:
+                    os.close(descriptor)
+                    raise
+                os.close(descriptor)
             except BlockingIOError:
                 time.sleep(TURN_PAUSE_S)
             except OSError as error:
-                os.close(descriptor)
                 raise fault("lock", path, error) from error
-            else:
-                return _RealLock(descriptor)
-        os.close(descriptor)
         raise FolderInUse(f"lock {path}: another process does not let it go", path=path, code=errno.EAGAIN)

@@ -124,10 +124,12 @@ def _journal(data: bytes, _: int) -> Iterator[Item]:
         return
     for line in data[: found.read.end].split(b"\n")[:-1]:
         try:
-            yield {"type": "entry", **decode_line(line)}
+            content = decode_line(line)
         except ValueError:
             continue  # told below
-    for damage in found.read.damages:
+        if "rule" not in content:  # it may be a secret
+            yield {"type": "entry", **content}
+    for damage in (*found.read.damages, *(found.whole.damages if found.whole is not None else ())):
         yield {"type": "problem", "problem": damage}
 
 

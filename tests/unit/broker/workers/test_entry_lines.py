@@ -27,6 +27,7 @@ from horolog.broker.workers.entry_lines import (
     Head,
     Illegible,
     NewerJournal,
+    Whole,
     decode_entry,
     decode_head,
     encode_entry,
@@ -92,6 +93,12 @@ def test_the_head_says_where_the_journal_goes_on_from_and_whose_it_is():
     head = Head(41, (1, 2, 3))
     assert decode_head(encode_head(head)[:-1]) == head
     assert json.loads(encode_head(head)[9:]) == {"version": 1, "base": 41, "nodes": [1, 2, 3]}
+
+
+def test_the_head_tells_of_a_whole_state():
+    head = Head(41, (1, 2, 3), Whole(70, 68, 1234))
+    assert decode_head(encode_head(head)[:-1]) == head
+    assert json.loads(encode_head(head)[9:])["whole"] == {"number": 70, "after": 68, "bytes": 1234}
 
 
 def test_the_journal_of_a_later_release_is_not_guessed_at():

@@ -2,13 +2,33 @@
 
 import pytest
 
-from horolog.broker.cluster_state import ClusterState, ProducerIdsReserved, TopicsDeleted
+from horolog.broker.cluster_file import StoredTopic
+from horolog.broker.cluster_state import (
+    BrokerConfigsChanged,
+    ClusterState,
+    EpochsTold,
+    Lead,
+    LeadsChanged,
+    ProducerIdsReserved,
+    RulesChanged,
+    TopicsCreated,
+    TopicsDeleted,
+)
 from horolog.broker.journal import Appended
-from horolog.broker.log.storage import FolderInUse, MemoryStorage, RealStorage, StorageFault
+from horolog.broker.log.storage import DataFolderError, FolderInUse, MemoryStorage, RealStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import PowerCut
-from horolog.broker.workers import file_journal
-from horolog.broker.workers.entry_lines import Head, Illegible, encode_entry, encode_head
-from horolog.broker.workers.file_journal import FileJournal, find, parse, read_entries
+from horolog.broker.stored_rules import StoredRule
+from horolog.broker.workers import file_journal, settling
+from horolog.broker.workers.entry_lines import Head, Illegible, Whole, encode_entry, encode_head
+from horolog.broker.workers.file_journal import (
+    FellBehind,
+    FileJournal,
+    find,
+    lines_behind,
+    parse,
+    read_entries,
+    take_up,
+)
 
 HEAD = Head(3, (1, 2))
 ONE, TWO, THREE = ProducerIdsReserved(0), TopicsDeleted(("t",)), ProducerIdsReserved(2000)
@@ -146,6 +166,17 @@ class TestFaults:
         file_journal.begin(storage, "/data", HEAD)
         return storage
 
+    def test_what_can_neither_be_synced_nor_cut_is_no_entry(self, storage):
+        """It is in the page cache, and may not outlive it: whoever went on from it would be lost with it."""
+        one, other = opened((storage, "/data")), opened((storage, "/data"))
+        storage.fail("sync", "journal")
+        storage.fail("truncate", "journal")
+        assert append(one, ONE, 1) is Appended.FAILED
+        assert list(other.tail(0)) == []
+        assert append(other, TWO, 1) is Appended.WRITTEN
+        storage.crash()
+        assert find(storage, ["/data"]).read.entries == [TWO]
+
     @pytest.mark.parametrize("operation", ["write", "sync"])
     def test_what_the_disk_does_not_take_has_not_happened(self, storage, operation):
         one, other = opened((storage, "/data")), opened((storage, "/data"))
@@ -225,3 +256,215 @@ def test_a_lock_in_turn_is_waited_for_and_given_up(place, monkeypatch):
     storage.lock_in_turn(path(place)).release()
     with pytest.raises(StorageFault):
         storage.lock_in_turn(path(place) + "-that-is-not-there")
+
+
+EVERYTHING = (
+    TopicsCreated((StoredTopic("t", b"t" * 16, 3, {"retention.ms": "1"}), StoredTopic("gone", b"g" * 16, 1, {}))),
+    TopicsDeleted(("gone",)),
+    LeadsChanged((((b"t" * 16, 1), Lead(2, 1)),)),
+    EpochsTold((((b"t" * 16, 2), 4),)),
+    BrokerConfigsChanged("", {"log.retention.ms": "5"}),
+    RulesChanged((StoredRule("user", "u", {"x": 1}),)),
+)
+
+
+class Writer:
+    """A worker that appends; `applied` is how far it says that all are."""
+
+    def __init__(self, storage, folder="/data"):
+        found = take_up(storage, [folder])
+        self.state = settling.beginning(ClusterState(), found)
+        self.applied = 0
+        self.journal = FileJournal(storage, found, lambda: self.applied)
+        self.follow(found.read.entries)
+
+    def follow(self, entries):
+        for entry in entries:
+            self.state = self.state.apply(entry)
+
+    def append(self, *entries):
+        for entry in entries:
+            becomes, told = self.state.apply(entry), []
+            self.journal.append(entry, becomes, told.append)
+            assert told == [Appended.WRITTEN]
+            self.state = becomes
+        return self
+
+    def read_on(self):
+        self.follow(self.journal.tail(self.state.number))
+        return self
+
+    def reserve(self, count=1):
+        for _ in range(count):
+            self.append(ProducerIdsReserved(self.state.next_producer_id))
+        return self
+
+
+class TestShortening:
+    @pytest.fixture(autouse=True)
+    def bound(self, monkeypatch):
+        monkeypatch.setattr(file_journal, "GROWTH_BYTES", 500)
+
+    @pytest.fixture
+    def writers(self, place):
+        storage, folder = place
+        return storage, folder, [Writer(storage, folder) for _ in range(2)]
+
+    def head(self, storage, folder):
+        return find(storage, [folder]).head
+
+    def test_what_all_have_applied_becomes_a_state(self, writers):
+        storage, folder, (one, other) = writers
+        one.append(*EVERYTHING).reserve()
+        other.read_on()
+        one.applied = other.state.number - 1
+        one.reserve(60)
+        found = find(storage, [folder])
+        assert found.head.whole.after == one.applied
+        assert found.number == one.state.number
+        assert len(storage.read_all(path((storage, folder)))) < 6000
+        assert other.read_on().state == one.state
+        assert Writer(storage, folder).state == one.state
+        other.applied = other.state.number
+        for _ in range(50):
+            other.reserve()
+            assert one.read_on().state == other.state
+            other.applied = one.applied = one.state.number
+        assert self.head(storage, folder).whole.number > found.head.whole.number
+        assert Writer(storage, folder).state == other.state
+
+    def test_a_worker_that_is_late_is_waited_for(self, writers):
+        storage, folder, (one, other) = writers
+        one.reserve(100)
+        assert self.head(storage, folder).whole is None
+        assert other.read_on().state == one.state
+        one.applied = one.state.number
+        one.reserve(10)
+        assert self.head(storage, folder).whole.number > 100
+        assert other.read_on().state == one.state
+
+    def test_whoever_fell_behind_does_not_go_on(self, writers):
+        storage, folder, (one, other) = writers
+        one.applied = 1000  # which is not so
+        one.reserve(40)
+        with pytest.raises(FellBehind):
+            other.journal.tail(0)
+        with pytest.raises(FellBehind):
+            other.reserve()
+        assert Writer(storage, folder).state == one.state
+
+    def test_a_reader_notices_another_file_of_the_same_size(self, writers):
+        storage, folder, (one, other) = writers
+        one.reserve(3)
+        other.read_on()
+        found = find(storage, [folder])
+        whole = file_journal.encode_whole(one.state)
+        head = encode_head(HEAD._replace(whole=Whole(3, 3, len(whole))))
+        storage.write_atomically(path((storage, folder)), head + whole)
+        one.reserve()
+        other.journal._end = storage.stat(found.path)[0]
+        assert other.read_on().state == one.state
+
+    def test_a_head_that_cannot_be_read_stops_changes(self, writers, caplog):
+        storage, folder, (one, other) = writers
+        one.reserve(3)
+        storage.open(path((storage, folder))).pwritev([b"00000000"], 0)
+        assert append(one.journal, ONE, 4) is Appended.FAILED
+        assert list(other.journal.tail(0)) == []
+        assert "its head cannot be read" in caplog.text
+
+    def test_lines_behind_an_entry_are_found_past_damaged_ones(self):
+        lines = [encode_entry(number, ONE) for number in range(1, 6)]
+        assert lines_behind(b"".join(lines), 3) == b"".join(lines[3:])
+        assert lines_behind(b"".join(lines), 0) == b"".join(lines)
+        assert lines_behind(b"".join(lines), 5) == b""
+        lines[3] = b"x" + lines[3][1:]
+        assert lines_behind(b"".join(lines), 3) == b"".join(lines[3:])
+
+    def test_without_the_head_of_the_state_no_worker_takes_it_up(self, writers):
+        """Who leads which partition may have been in it; the next settling goes on without."""
+        storage, folder, (one, _) = writers
+        one.append(*EVERYTHING)
+        one.applied = one.state.number
+        one.reserve(20)
+        found = find(storage, [folder])
+        storage.open(found.path).pwritev([b"00000000"], len(found.head_line))
+        with pytest.raises(DataFolderError, match="who leads which partition"):
+            take_up(storage, [folder])
+        left = find(storage, [folder])
+        assert list(left.whole.topics) == ["t"]
+        assert left.whole.damages
+        assert settling.beginning(ClusterState(), left).number == found.head.whole.number
+
+
+class TestShorteningAndFaults:
+    @pytest.fixture(autouse=True)
+    def bound(self, monkeypatch):
+        monkeypatch.setattr(file_journal, "GROWTH_BYTES", 300)
+
+    @staticmethod
+    def made():
+        storage = MemoryStorage()
+        storage.make_dir("/data")
+        storage.sync_dir("/")
+        file_journal.begin(storage, "/data", HEAD)
+        return storage
+
+    @pytest.mark.parametrize("operation", ["create", "write", "sync", "rename", "sync_dir"])
+    def test_what_the_disk_does_not_take_stays_as_it_was(self, operation, caplog):
+        storage = self.made()
+        one, other = Writer(storage), Writer(storage)
+        one.reserve(4)
+        other.read_on()
+        storage.fail(operation, ".tmp" if operation in ("create", "write", "sync", "rename") else "")
+        one.applied = 4
+        one.reserve()
+        assert "could not be shortened" in caplog.text
+        assert other.read_on().state == one.state
+        one.applied = other.applied = 5
+        other.reserve(30)
+        assert one.read_on().state == other.state
+        storage.crash()
+        assert Writer(storage).state == one.state
+
+    def test_whoever_appends_to_another_file_has_it_keep_its_name(self, caplog):
+        """A power cut may bring the old one back while the folder is not synced."""
+        storage = self.made()
+        one, other = Writer(storage), Writer(storage)
+        one.reserve(4)
+        other.read_on()
+        storage.fail("sync_dir")
+        one.applied = 4
+        one.reserve()
+        other.read_on()
+        storage.fail("sync_dir")
+        assert append(other.journal, ONE, 6) is Appended.FAILED
+        assert "could not write" in caplog.text
+        other.reserve()
+        storage.crash()
+        assert Writer(storage).state == other.state
+
+    @pytest.mark.parametrize("last_bytes", [None, 0, 17])
+    def test_after_a_power_cut_nothing_that_was_told_is_lost(self, last_bytes):
+        changes, is_over = 0, False
+        while not is_over:
+            changes += 1
+            storage = self.made()
+            one, other = Writer(storage), Writer(storage)
+            storage.power_off_after(changes, last_write_bytes=last_bytes)
+            try:
+                for _ in range(12):
+                    one.reserve()
+                    other.read_on().reserve()
+                    one.read_on()
+                    one.applied = other.applied = other.state.number
+                is_over = True
+            except PowerCut:
+                pass
+            last = max(one.state.number, other.state.number)
+            storage.crash()
+            found = Writer(storage)
+            assert last <= found.state.number <= last + 1
+            assert found.state.next_producer_id == 1000 * found.state.number
+        assert changes > 50
+        assert find(storage, ["/data"]).head.whole is not None

@@ -164,7 +164,8 @@ class TestJournalIsAt:
         link, supervisor = ends
         supervisor.say("live", [1, 2])
         supervisor.say("applied", 2, 9)
-        await until(lambda: link._others_at == {2: 9})
+        await until(lambda: link.applied_by(2) == 9)
+        assert link.applied_by(3) == 0
         told = []
         link.journal_is_at(9, lambda: told.append(9))
         assert told == [9]

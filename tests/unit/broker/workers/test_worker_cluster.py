@@ -243,6 +243,58 @@ class TestFaults:
             WorkerCluster("c", crew.settings_of(1), logs, file, context=context_of(1, (1,)), link=Tie(crew, 1))
 
 
+class TestShorterJournals:
+    @pytest.fixture(autouse=True)
+    def bound(self, monkeypatch):
+        monkeypatch.setattr(file_journal, "GROWTH_BYTES", 1000)
+
+    def change(self, crew, times=20):
+        for number in range(times):
+            create(crew, "again", 2, node=1 + number % 2)
+            at_once(crew.clusters[1].alter_topic_configs, {"kept": {"retention.ms": str(number)}})
+            delete_topic(crew.clusters[2 - number % 2], "again")
+        create(crew, "again", 3)
+
+    def head(self, crew):
+        return file_journal.find(crew.storage, crew.folders).head
+
+    def test_changes_take_no_more_room_than_their_outcome(self, crew):
+        create(crew, "kept", 4)
+        self.change(crew)
+        path = file_journal.find(crew.storage, crew.folders).path
+        assert len(crew.storage.read_all(path)) < 5000
+        assert crew.clusters[1].state == crew.clusters[2].state
+        assert sorted(led_by_all(crew, "again")) == [0, 1, 2]
+        crew.kill(2)
+        crew.begin(2)
+        assert crew.clusters[1].state == crew.clusters[2].state
+        assert sorted(led_by_all(crew, "again")) == [0, 1, 2]
+
+    def test_what_is_on_record_at_the_end_is_the_same(self, crew):
+        create(crew, "kept", 4)
+        self.change(crew)
+        state = crew.clusters[1].state
+        crew.stop()
+        crew.merge()
+        stored = ClusterFile(crew.storage, "/data").load()
+        assert dict(stored.topics) == dict(state.topics)
+        assert stored.next_producer_id == state.next_producer_id
+        assert stored.epochs == {}
+
+    def test_while_a_worker_is_away_nothing_is_left_out(self, crew):
+        """Its successor may have begun to read."""
+        create(crew, "kept", 4)
+        crew.stop(2)
+        for number in range(40):
+            at_once(crew.clusters[1].alter_topic_configs, {"kept": {"retention.ms": str(number)}})
+        assert self.head(crew).whole is None
+        crew.begin(2)
+        for number in range(10):
+            at_once(crew.clusters[1].alter_topic_configs, {"kept": {"retention.ms": str(number)}})
+        assert self.head(crew).whole is not None
+        assert crew.clusters[1].state == crew.clusters[2].state
+
+
 class TestStarts:
     def test_what_a_successor_goes_on_from_survives_a_power_cut(self, crew):
         """Whoever wrote an entry may have been killed before it was synced."""

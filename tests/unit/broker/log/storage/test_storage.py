@@ -158,6 +158,26 @@ def test_a_file_is_held_in_turn(place, monkeypatch):
     storage.lock_in_turn(f"{folder}/journal").release()
 
 
+def test_who_waits_for_a_file_waits_for_the_one_that_takes_its_place(monkeypatch, tmp_path):
+    """Else two would hold it: one the old file, the other the new."""
+    storage, path = RealStorage(), f"{tmp_path}/journal"
+    storage.write_atomically(path, b"old")
+    old, new = storage.lock_in_turn(path), []
+
+    def goes_on(_):
+        if not new:
+            storage.write_atomically(path, b"new")
+            new.append(storage.lock_in_turn(path))
+            old.release()
+        elif len(new) == 1:
+            new.append(None)
+            new[0].release()
+
+    monkeypatch.setattr(storage_module.time, "sleep", goes_on)
+    storage.lock_in_turn(path).release()
+    assert len(new) == 2
+
+
 def test_a_file_that_the_system_does_not_lock_is_a_fault(monkeypatch, tmp_path):
     def fails(*_):
         raise OSError(errno.ENOLCK, "no locks")

@@ -1,11 +1,16 @@
 """What workers leave in a folder is shown like the other small files."""
 
+from dataclasses import replace
+
 import pytest
 
 from horolog.broker.checked_lines import encode_line
-from horolog.broker.cluster_state import ProducerIdsReserved, TopicsDeleted
+from horolog.broker.cluster_file import StoredTopic
+from horolog.broker.cluster_state import ClusterState, ProducerIdsReserved, TopicsDeleted
+from horolog.broker.stored_rules import StoredRule
 from horolog.broker.workers import worker_checkpoints
-from horolog.broker.workers.entry_lines import Head, encode_entry, encode_head
+from horolog.broker.workers.entry_lines import Head, Whole, encode_entry, encode_head
+from horolog.broker.workers.file_journal import encode_whole
 from horolog.broker.workers.worker_checkpoints import Row, WorkerCheckpoint
 from horolog.client.cli.dumping.small_files import dump_small
 
@@ -19,6 +24,19 @@ def test_a_journal_is_shown_from_its_head_to_its_last_whole_line():
     assert one == {"type": "entry", "number": 1, "kind": "ProducerIdsReserved", "first": 0}
     assert two["names"] == ["t"]
     assert summary == {"type": "summary", "entries": 3}
+
+
+def test_a_journal_that_was_shortened_is_shown_with_its_state():
+    topic = StoredTopic("t", bytes(16), 1, {})
+    rule = StoredRule("user", "u", {"password": "secret"})
+    whole = encode_whole(replace(ClusterState.of([topic]), number=7, rules={rule.id: rule}))
+    data = encode_head(Head(3, (1, 2), Whole(7, 7, len(whole)))) + whole + encode_entry(8, TopicsDeleted(("t",)))
+    head, state, shown, entry, summary = dump_small("journal", data, None)
+    assert head["whole"] == {"number": 7, "after": 7, "bytes": len(whole)}
+    assert (state["topics"], shown["name"], entry["number"]) == (1, "t", 8)
+    assert summary == {"type": "summary", "entries": 4}
+    *_, problem, _ = dump_small("journal", data.replace(b'"partitions": 1', b'"partitions": 2'), None)
+    assert problem["type"] == "problem"
 
 
 def test_damage_of_a_journal_is_a_problem():
