@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from horolog.client.client import Client
     from horolog.client.consumer import Consumer
     from horolog.client.producer import Producer
+    from horolog.client.security import Security
     from horolog.client.types import ConsumerRecord, Found, Sent, TopicPartition
     from horolog.version import __version__
 
@@ -31,6 +32,7 @@ __all__ = [
     "ConsumerRecord",
     "Found",
     "Producer",
+    "Security",
     "Sent",
     "TopicPartition",
     "__version__",
@@ -44,6 +46,7 @@ _HOMES = {
     "ConsumerRecord": "horolog.client.types",
     "Found": "horolog.client.types",
     "Producer": "horolog.client.producer",
+    "Security": "horolog.client.security",
     "Sent": "horolog.client.types",
     "TopicPartition": "horolog.client.types",
     "__version__": "horolog.version",

@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from horolog.client.connection import Connection, connect
 from horolog.client.errors import Closed
 from horolog.client.handshake import open_connection
 from horolog.client.versions import BrokerVersions
 from horolog.version import __version__
+
+if TYPE_CHECKING:
+    from horolog.client.security.login import Login
 
 
 class Channel(NamedTuple):
@@ -21,8 +24,16 @@ class Channel(NamedTuple):
 class Channels:
     """Open channels by lane and address. Brokers answer one after the other what comes on a connection: hence lanes."""
 
-    def __init__(self, client_id: str, connect_timeout_ms: int, request_timeout_ms: int, max_answer_bytes: int) -> None:
+    def __init__(
+        self,
+        client_id: str,
+        connect_timeout_ms: int,
+        request_timeout_ms: int,
+        max_answer_bytes: int,
+        login: "Login | None" = None,
+    ) -> None:
         self._client_id = client_id
+        self._login = login
         self._connect_timeout_ms = connect_timeout_ms
         self._request_timeout_ms = request_timeout_ms
         self._max_answer_bytes = max_answer_bytes
@@ -73,10 +84,16 @@ class Channels:
         return await asyncio.shield(task)
 
     async def _open(self, host: str, port: int) -> Channel:
-        def dial() -> Awaitable[Connection]:
-            return connect(host, port, self._client_id, self._connect_timeout_ms, self._max_answer_bytes)
+        login = self._login
+        tls = None if login is None else await login.context()
 
-        return Channel(*await open_connection(dial, __version__, self._request_timeout_ms))
+        def dial() -> Awaitable[Connection]:
+            return connect(host, port, self._client_id, self._connect_timeout_ms, self._max_answer_bytes, tls)
+
+        channel = Channel(*await open_connection(dial, __version__, self._request_timeout_ms))
+        if login is not None:
+            await login.enter(*channel, self._request_timeout_ms)
+        return channel
 
 
 def _is_usable(task: "asyncio.Task[Channel]") -> bool:

@@ -2,9 +2,9 @@
 
 import asyncio
 import random as random_module
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from horolog.broker.clock import Clock, SystemClock
 from horolog.client.addresses import parse_addresses
@@ -19,18 +19,26 @@ from horolog.client.types import TopicPartition
 from horolog.client.versions import BrokerVersions, api_of
 from horolog.protocol.apis import API, NEVER
 
+if TYPE_CHECKING:
+    from horolog.client.security import Security
+    from horolog.client.security.login import Login
+
 T = TypeVar("T")
 
 DEFAULT_MAX_ANSWER_BYTES = 256 << 20
 
 
 class Client:
-    """Shared by any number of producers, consumers and admins; nothing is connected before the first request."""
+    """Shared by any number of producers, consumers and admins; nothing is connected before the first request.
+
+    `security` is a `Security`, or settings under the names that Kafka's clients have for them.
+    """
 
     def __init__(
         self,
         bootstrap: str | Sequence[str],
         *,
+        security: "Security | Mapping[str, str] | None" = None,
         client_id: str = "horolog",
         request_timeout_ms: int = 30_000,
         connect_timeout_ms: int = 10_000,
@@ -50,7 +58,8 @@ class Client:
         self.closed = False
         self.random = random
         self.sleep = sleep
-        self.channels = Channels(client_id, connect_timeout_ms, request_timeout_ms, max_answer_bytes)
+        login = None if security is None else _login(security)
+        self.channels = Channels(client_id, connect_timeout_ms, request_timeout_ms, max_answer_bytes, login)
         self._finder = Finder(self.attempt, self.view, self.clock, metadata_max_age_ms)
 
     def __repr__(self) -> str:
@@ -236,3 +245,12 @@ class Client:
                 self, partition, offset, max_bytes, isolation, max_wait_ms=max_wait_ms, min_bytes=min_bytes
             )
         )
+
+
+def _login(security: "Security | Mapping[str, str]") -> "Login | None":
+    """None: the listener is open, and its connections are as quick as without `security`."""
+    from horolog.client.security import Security
+    from horolog.client.security.login import Login
+
+    wanted = security if isinstance(security, Security) else Security.of(security)
+    return None if wanted.tls is None and wanted.sasl is None else Login(wanted)

@@ -3,10 +3,18 @@
 import asyncio
 import struct
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from horolog.client.errors import ConnectionFailed, KafkaError, MalformedAnswer, RequestTimedOut, UnsupportedVersion
+from horolog.client.errors import (
+    ConnectionFailed,
+    KafkaError,
+    MalformedAnswer,
+    RequestTimedOut,
+    TlsFailed,
+    UnsupportedVersion,
+)
 from horolog.protocol.apis import Api, ApiKey
 from horolog.protocol.compile import decoder, encoder
 from horolog.protocol.errors import DecodeError, EncodeError, ErrorCode, FrameError
@@ -15,12 +23,16 @@ from horolog.protocol.messages.api_versions import ApiVersionsResponse
 from horolog.protocol.primitives import Buffer, skip_tags
 from horolog.protocol.wire import Message
 
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
 MAX_IN_FLIGHT = 64  # requests on one connection that wait for their answers; more wait to be sent
 MAX_CORRELATION_ID = 0x7FFF_FFFF
 _HEAD = struct.Struct(">ihhih")  # size, key, version, correlation id, length of the client id
 _CORRELATION = struct.Struct(">i")
 _SIZE_BYTES = 4
 _UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
+_TLS_ALERT = b"\x15\x03"  # how a peer that speaks TLS begins its answer to one that does not
 
 
 class _Waiter(NamedTuple):
@@ -33,9 +45,12 @@ class _Waiter(NamedTuple):
 class Connection(asyncio.Protocol):
     """Made by `connect`; whatever goes wrong ends it, and every request that waits is told why."""
 
-    def __init__(self, name: str, client_id: str, max_answer_bytes: int) -> None:
+    def __init__(self, name: str, client_id: str, max_answer_bytes: int, *, is_tls: bool = False) -> None:
         self.name = name
         self.why_closed: KafkaError | None = None
+        self.renewal: asyncio.TimerHandle | None = None
+        """When to log in anew, on a connection whose session ends."""
+        self._is_tls = is_tls
         self._client_id = client_id.encode()
         self._reader = FrameReader(max_answer_bytes)
         self._waiters: OrderedDict[int, _Waiter] = OrderedDict()
@@ -44,6 +59,8 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._writable = asyncio.Event()
         self._writable.set()
+        self._is_full = False
+        self._is_held = False
 
     def __repr__(self) -> str:
         return f"<Connection {self.name} {'open' if self.is_open else 'closed'}, {len(self._waiters)} waiting>"
@@ -56,12 +73,37 @@ class Connection(asyncio.Protocol):
         """The answer; a request without one in time ends the connection, for a later answer could be taken for another's."""
         try:
             async with asyncio.timeout(timeout_ms / 1000), self._slots:
-                await self._writable.wait()
+                while not self._writable.is_set():
+                    await self._writable.wait()
                 return await self.send(api, version, message)
         except TimeoutError:
-            error = RequestTimedOut(f"{self.name} did not answer {api.name} within {timeout_ms:.0f} ms")
-            self.close(error)
-            raise error from None
+            raise self._close_late(api, timeout_ms) from None
+
+    async def request_ahead(self, api: Api, version: int, message: Message, timeout_ms: float) -> Any:
+        """The same for a login: it passes those that wait for it."""
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                return await self.send(api, version, message)
+        except TimeoutError:
+            raise self._close_late(api, timeout_ms) from None
+
+    def _close_late(self, api: Api, timeout_ms: float) -> KafkaError:
+        error = RequestTimedOut(f"{self.name} did not answer {api.name} within {timeout_ms:.0f} ms")
+        self.close(error)
+        return error
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Everything that was asked is answered, and what is asked meanwhile waits for the end of the block."""
+        self._is_held = True
+        self._writable.clear()
+        try:
+            while waiting := [waiter.answer for waiter in self._waiters.values() if not waiter.answer.done()]:
+                await asyncio.wait(waiting)
+            yield
+        finally:
+            self._is_held = False
+            self._allow_writing()
 
     def send(self, api: Api, version: int, message: Message) -> "asyncio.Future[Any]":
         """Write a request; the future gets the answer, or what ended the connection."""
@@ -74,8 +116,10 @@ class Connection(asyncio.Protocol):
         self._waiters[correlation_id] = _Waiter(answer, decode, flexible, f"{api.name} v{version}")
         return answer
 
-    def send_unanswered(self, api: Api, version: int, message: Message) -> None:
+    async def send_unanswered(self, api: Api, version: int, message: Message) -> None:
         """Write a request to which no answer will come: Produce with acks=0."""
+        while not self._writable.is_set():
+            await self._writable.wait()
         self._write(api, version, 0, message)
 
     def _write(self, api: Api, version: int, correlation_id: int, message: Message) -> None:
@@ -99,6 +143,8 @@ class Connection(asyncio.Protocol):
         """End the connection; those who wait get `why`."""
         if self.why_closed is None:
             self.why_closed = why or ConnectionFailed(f"the connection to {self.name} was closed")
+        if self.renewal is not None:
+            self.renewal.cancel()
         if self._transport is not None:
             self._transport.abort()
         waiters, self._waiters = self._waiters, OrderedDict()
@@ -113,20 +159,37 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.close(ConnectionFailed(f"{self.name} closed the connection{f': {exc}' if exc else ''}"))
+        if self._is_tls and exc is not None:
+            self.close(_tls_fault(exc, self.name))
+        else:
+            self.close(ConnectionFailed(f"{self.name} closed the connection{f': {exc}' if exc else self._hint()}"))
+
+    def _hint(self) -> str:
+        """A broker that wants a login first answers ApiVersions alone, and hangs up on the next request."""
+        is_second = next(iter(self._waiters), None) == 1
+        return " at the first request, as a listener does that asks for credentials" if is_second else ""
 
     def pause_writing(self) -> None:
+        self._is_full = True
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        self._writable.set()
+        self._is_full = False
+        self._allow_writing()
+
+    def _allow_writing(self) -> None:
+        if not (self._is_full or self._is_held):
+            self._writable.set()
 
     def data_received(self, data: bytes) -> None:
         try:
             for frame in self._reader.feed(data):
                 self._take(frame)
         except (FrameError, DecodeError) as error:
-            self.close(MalformedAnswer(f"{self.name}: {error}"))
+            if data.startswith(_TLS_ALERT) and not self._is_tls:
+                self.close(TlsFailed(f"{self.name} speaks TLS: security.protocol=SSL or SASL_SSL is needed"))
+            else:
+                self.close(MalformedAnswer(f"{self.name}: {error}"))
 
     def _take(self, frame: memoryview) -> None:
         if len(frame) < _CORRELATION.size:
@@ -164,16 +227,34 @@ def _versions_decoder(version: int) -> Callable[[Buffer, int], tuple[Any, int]]:
     return decode
 
 
-async def connect(host: str, port: int, client_id: str, timeout_ms: float, max_answer_bytes: int) -> Connection:
+def _tls_fault(error: Exception, name: str) -> KafkaError:
+    from horolog.client.security.tls import fault_of
+
+    return fault_of(error, name) if isinstance(error, OSError) else ConnectionFailed(f"{name}: {error}")
+
+
+async def connect(
+    host: str, port: int, client_id: str, timeout_ms: float, max_answer_bytes: int, tls: "SSLContext | None" = None
+) -> Connection:
     name = f"{host}:{port}"
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(timeout_ms / 1000):
             _, connection = await loop.create_connection(
-                lambda: Connection(name, client_id, max_answer_bytes), host, port
+                lambda: Connection(name, client_id, max_answer_bytes, is_tls=tls is not None), host, port, ssl=tls
             )
     except TimeoutError:
         raise ConnectionFailed(f"{name} did not accept a connection within {timeout_ms:.0f} ms") from None
     except OSError as error:
+        if tls is not None and not _is_refusal(error):
+            raise _tls_fault(error, name) from error
         raise ConnectionFailed(f"cannot connect to {name}: {error.strerror or error}") from error
     return connection
+
+
+def _is_refusal(error: OSError) -> bool:
+    """Whether it went wrong before there was a connection."""
+    from socket import gaierror
+
+    ended = isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError))
+    return isinstance(error, gaierror) or (type(error).__module__ != "ssl" and not ended)

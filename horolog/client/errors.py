@@ -29,6 +29,20 @@ class ConnectionFailed(KafkaError):
         super().__init__(ErrorCode.NETWORK_EXCEPTION, message)
 
 
+class TlsFailed(KafkaError):
+    """TLS is set up wrongly on one of the two sides: trying again would not help."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.NETWORK_EXCEPTION, message, retriable=False)
+
+
+class AuthenticationFailed(KafkaError):
+    """The broker does not take the credentials, or the client does not believe the broker; the same would happen again."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.SASL_AUTHENTICATION_FAILED, message, retriable=False)
+
+
 class RequestTimedOut(KafkaError):
     """The answer did not come in time; whether the request was carried out is not known."""
 

@@ -165,7 +165,7 @@ class Sender:
         )
         sent = [batch for batch, _ in encoded]
         if self._acks == 0:
-            self._send_unanswered(connection, version, request, sent)
+            await self._send_unanswered(connection, version, request, sent)
             return
         batches[:] = sent  # those that could not be encoded are settled
         response = await connection.request(_API, version, request, self._client.request_timeout_ms)
@@ -179,10 +179,10 @@ class Sender:
         for batch in sent:
             self._take(batch, answers[batch.partition])
 
-    def _send_unanswered(
+    async def _send_unanswered(
         self, connection: Connection, version: int, request: ProduceRequest, batches: list[Batch]
     ) -> None:
-        connection.send_unanswered(_API, version, request)
+        await connection.send_unanswered(_API, version, request)
         for batch in batches:
             self._written(batch, NO_OFFSET, -1)
 

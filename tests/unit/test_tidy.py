@@ -68,6 +68,7 @@ def test_every_def_of_a_class_counts():
 MANY_ARGUMENTS = {
     "broker/groups/offsets.py: Committed.__init__": "one for each field of the record that is kept",
     "client/accumulator.py: Pending.__init__": "made for every record sent, and keywords would cost",
+    "client/client.py: Client.__init__": "the client's settings, by keyword",
     "client/consumer.py: Consumer.__init__": "the consumer's settings, by keyword",
     "client/producer.py: Producer.__init__": "the producer's settings, by keyword",
     "pipeline/jobs/archive.py: archive": "the job's options, by keyword",

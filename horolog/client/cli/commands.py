@@ -30,6 +30,7 @@ COMMANDS = (
     Command("groups", "horolog.client.cli.groups", "consumer groups: lag in records and time, reset by time, members"),
     Command("bench", "horolog.client.cli.bench", "measure a broker: produce, consume, latency, look-ups"),
     Command("health", "horolog.client.cli.health", "ask a broker whether it serves; the answer is the exit code"),
+    Command("profiles", "horolog.client.cli.profiles", "list the brokers that --profile knows by name"),
     Command(
         "timeline", "horolog.client.cli.timeline", "draw how many records there are at which time, without reading them"
     ),

@@ -44,6 +44,10 @@ def _run(words: list[str], console: Console) -> ExitCode:
     console.command = _spoken(command, arguments)
     console.as_json = getattr(arguments, "output", "") == "json"
     console.zone_name = getattr(arguments, "tz", None)
+    if "profile" in arguments:
+        from horolog.client.cli.common.connection import settle
+
+        settle(arguments, console)
     run: Callable[..., ExitCode | Coroutine[Any, Any, ExitCode]] = import_module(command.module).run
     interrupts.raise_interrupts()
     try:

@@ -2,10 +2,11 @@
 
 import argparse
 import os
-from collections.abc import Mapping
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 BOOTSTRAP_VARIABLE = "HOROLOG_BOOTSTRAP"
+COMMAND_CONFIG_VARIABLE = "HOROLOG_COMMAND_CONFIG"
+PROFILE_VARIABLE = "HOROLOG_PROFILE"
 ZONE_VARIABLE = "HOROLOG_TZ"
 OUTPUTS = ("text", "json")
 
@@ -45,13 +46,12 @@ def add_zone(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_broker(parser: argparse.ArgumentParser, environ: Mapping[str, str] = os.environ) -> None:
-    """For commands that talk to a broker."""
+def add_broker(parser: argparse.ArgumentParser) -> None:
+    """For commands that talk to a broker; `connection.settle` says which one, if none is named."""
     parser.add_argument(
         "-b",
         "--bootstrap",
         metavar="HOST:PORT",
-        default=environ.get(BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP),
         help=f"a broker to begin with, several joined by commas ({BOOTSTRAP_VARIABLE}, else {DEFAULT_BOOTSTRAP})",
     )
 

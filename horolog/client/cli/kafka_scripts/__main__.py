@@ -43,7 +43,7 @@ def _run(words: list[str], console: Console) -> ExitCode:
     add_version(parser)
     script.configure(parser)
     arguments = parser.parse_args(words[1:])
-    check_connection(arguments)
+    check_connection(arguments, console)
     return run_until_done(script.run(arguments, console))
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from horolog.client.cli.common.arguments import DEFAULT_BOOTSTRAP, add_broker, duration, whole_number
+from horolog.client.cli.common.connection import NOTHING, Given, read_file, security_of
+from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import UsageError
 
 DEFAULT_TIMEOUT = "60s"
 """As in Kafka's clients: init containers rely on the first command to wait for the broker."""
 _BETWEEN_ASSIGNMENTS = re.compile(r",(?![^\[]*\])")
-_OPEN_PROTOCOL = "PLAINTEXT"
 
 
 def add_version(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +24,7 @@ def add_version(parser: argparse.ArgumentParser) -> None:
 def add_bootstrap(parser: argparse.ArgumentParser, *config_options: str) -> None:
     """`--bootstrap-server`, and files of client settings under the names that the script has for them."""
     add_broker(parser)
-    parser.set_defaults(bootstrap=None, timeout=duration(DEFAULT_TIMEOUT), security_protocol=_OPEN_PROTOCOL)
+    parser.set_defaults(bootstrap=None, timeout=duration(DEFAULT_TIMEOUT))
     parser.add_argument("--bootstrap-server", "--broker-list", dest="bootstrap", metavar="HOST:PORT")
     parser.add_argument("--zookeeper", metavar="HOST:PORT", help=argparse.SUPPRESS)
     parser.add_argument(
@@ -35,7 +36,7 @@ def add_bootstrap(parser: argparse.ArgumentParser, *config_options: str) -> None
     )
 
 
-def check_connection(arguments: argparse.Namespace) -> None:
+def check_connection(arguments: argparse.Namespace, console: Console) -> None:
     """Turn what was said about the connection into what `connected` expects. Raises UsageError."""
     if arguments.zookeeper is not None and arguments.bootstrap is None:
         raise UsageError(
@@ -44,26 +45,14 @@ def check_connection(arguments: argparse.Namespace) -> None:
         )
     if arguments.bootstrap is None:
         arguments.bootstrap = DEFAULT_BOOTSTRAP
-    given = {**_settings_of(arguments.settings_file), **assignments(getattr(arguments, "client_property", None))}
-    protocol = given.pop("security.protocol", _OPEN_PROTOCOL)
-    if protocol != _OPEN_PROTOCOL:
-        raise UsageError(f"security.protocol={protocol} is not served yet", f"{_OPEN_PROTOCOL} is")
+    file = NOTHING if arguments.settings_file is None else read_file(arguments.settings_file, console)
+    given = {**file.settings, **assignments(getattr(arguments, "client_property", None))}
+    arguments.security = security_of(Given(file.source or "the settings of the client", given))
     for key in ("default.api.timeout.ms", "request.timeout.ms"):
         if key in given:
             arguments.timeout = _number(key, given[key])
             break
     arguments.client_settings = given
-
-
-def _settings_of(file: Path | None) -> dict[str, str]:
-    if file is None:
-        return {}
-    from horolog.broker.properties_file import PropertiesError, parse
-
-    try:
-        return parse(file.read_bytes())
-    except PropertiesError as error:
-        raise UsageError(f"{file}: {error}") from error
 
 
 def _number(key: str, text: str) -> int:

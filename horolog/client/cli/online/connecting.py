@@ -3,9 +3,10 @@
 import argparse
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.common.arguments import add_broker, duration
+from horolog.client.cli.common.arguments import COMMAND_CONFIG_VARIABLE, PROFILE_VARIABLE, add_broker, duration
 from horolog.client.cli.common.errors import CommandError, NotFoundError, UnreachableError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 
@@ -20,8 +21,17 @@ _NOT_FOUND = {"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FO
 
 
 def add_connection(parser: argparse.ArgumentParser, timeout: str = DEFAULT_TIMEOUT) -> None:
-    """`--bootstrap` and `--timeout`."""
+    """`--bootstrap`, how to get in there, and `--timeout`."""
     add_broker(parser)
+    parser.add_argument(
+        "--command-config",
+        type=Path,
+        metavar="FILE",
+        help=f"settings of the client in Kafka's form: TLS, credentials ({COMMAND_CONFIG_VARIABLE})",
+    )
+    parser.add_argument(
+        "-P", "--profile", metavar="NAME", help=f"a broker and settings of config.toml ({PROFILE_VARIABLE})"
+    )
     parser.add_argument(
         "--timeout",
         type=duration,
@@ -42,6 +52,7 @@ async def connected(arguments: argparse.Namespace) -> AsyncIterator["Client"]:
     try:
         client = Client(
             arguments.bootstrap,
+            security=arguments.security,
             client_id="horolog-cli",
             connect_timeout_ms=timeout_ms,
             request_timeout_ms=max(timeout_ms, 1000),
@@ -58,7 +69,11 @@ async def connected(arguments: argparse.Namespace) -> AsyncIterator["Client"]:
 
 def command_error(error: "KafkaError", bootstrap: str) -> CommandError:
     """A failure of the client in the words of the command line."""
+    from horolog.client.errors import TlsFailed
+
     name = error.code.name
+    if isinstance(error, TlsFailed):
+        return CommandError(error.message)
     if name in _UNREACHABLE:
         return UnreachableError(f"no answer from {bootstrap}: {error.message}", "is the broker running there?")
     if name in _NOT_FOUND:

@@ -1,0 +1,78 @@
+"""What a client shows and asks for at a listener. Secrets are in no representation of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+TokenSource = Callable[[], Awaitable[str]]
+"""Where a bearer token comes from: called for each login."""
+
+
+class SecurityError(ValueError):
+    """Names or values that make no sense, or files that cannot be used; the message shows no secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A file with certificates, and maybe a key."""
+
+    name: str
+    """The setting that names it, for messages."""
+    location: str
+    kind: str | None = None
+    """PEM or PKCS12; None: as its content says."""
+    password: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Whom to trust, and what to show when the broker asks who the client is."""
+
+    trusted: Store | None = None
+    trusted_pem: str | None = field(default=None, repr=False)
+    own: Store | None = None
+    own_chain: str | Store | None = field(default=None, repr=False)
+    own_key: str | Store | None = field(default=None, repr=False)
+    key_password: str | None = field(default=None, repr=False)
+    versions: tuple[str, ...] = ()
+    checks_host: bool = True
+    checks_certificate: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sasl:
+    """Who the client is, and how it proves that."""
+
+    mechanism: str
+    username: str = ""
+    password: str = field(default="", repr=False)
+    token: TokenSource | None = field(default=None, repr=False)
+    extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """How to reach the listeners of one cluster. No `tls` and no `sasl`: an open one."""
+
+    tls: Tls | None = None
+    sasl: Sasl | None = None
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """The settings that it was made of, for those who hand it on as text."""
+
+    @property
+    def protocol(self) -> str:
+        """As Kafka calls it."""
+        if self.sasl is None:
+            return "PLAINTEXT" if self.tls is None else "SSL"
+        return "SASL_PLAINTEXT" if self.tls is None else "SASL_SSL"
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str], *, token: TokenSource | None = None) -> Security:
+        """Read Kafka's names (`ssl.truststore.location`), or librdkafka's (`ssl.ca.location`). Others than those of security are passed over.
+
+        `token` is called for a bearer token, where no setting says how to get one. Raises SecurityError.
+        """
+        from horolog.client.security.options import read
+
+        return read(properties, token)
