@@ -1,7 +1,7 @@
 """The settings of Kafka's Java consumer and producer, by their names behind `kafka.`: who moves here has some of them.
 
 They tune that client and have no effect here; the table is there so that a name that is none of them is refused. Taken from Kafka
-0.10 to 4.3, without those about security, which is not served yet. Those with an effect here are in `options`.
+0.10 to 4.3. Those with an effect here are in `options`, those about security in `horolog.client.security`.
 """
 
 _COMMON = """

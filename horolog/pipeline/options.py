@@ -6,13 +6,17 @@ contradict each other, and those of streams in a batch and the reverse: none is 
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from horolog.client.security import Security, SecurityError
+from horolog.client.security.options import NAMES as SECURITY_NAMES
+from horolog.client.security.options import is_of_security
 from horolog.client.types import TopicPartition
 from horolog.pipeline import java_settings
+from horolog.pipeline.brokers import BOOTSTRAP, CLIENTS
 from horolog.pipeline.positions import (
     EARLIEST,
     LATEST,
@@ -26,14 +30,12 @@ from horolog.pipeline.positions import (
     show_position,
 )
 
-BOOTSTRAP = "kafka.bootstrap.servers"
 ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 DEFAULT_FETCH_BYTES = 8 << 20
 DEFAULT_TASK_BYTES = 32 << 20
 _LARGEST_FETCH_BYTES = 256 << 20
-_CLIENTS = "kafka."
-_PROTOCOL = "kafka.security.protocol"
-_SECURITY = ("kafka.sasl.", "kafka.ssl.", "kafka.security.")
+_PROTOCOL = f"{CLIENTS}security.protocol"
+_SECURITY = {f"{CLIENTS}{name}" for name in SECURITY_NAMES}
 
 _SELECTIONS = ("subscribe", "subscribePattern", "assign")
 _STARTS = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
@@ -146,6 +148,7 @@ class ReadOptions:
     client_id: str = "horolog-spark"
     reach_ms: int = 30_000
     reach_option: str = "kafka.request.timeout.ms"
+    security: Security | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,7 @@ class WriteOptions:
     client_id: str
     reach_ms: int = 30_000
     reach_option: str = "kafka.request.timeout.ms"
+    security: Security | None = None
 
 
 class _Given:
@@ -172,13 +176,11 @@ class _Given:
 
     def check(self, known: set[str], no_effect: set[str], refused: Mapping[str, str]) -> None:
         """Raise for a name that is none of these, or is refused."""
-        names = {name.lower(): name for name in (*known, *no_effect, *refused)}
+        names = {name.lower(): name for name in (*known, *no_effect, *refused, *_SECURITY)}
         why_refused = {name.lower(): why for name, why in refused.items()}
-        for lower, (name, value) in self._options.items():
+        for lower, (name, _) in self._options.items():
             if lower in why_refused:
                 raise OptionError(f"{name} cannot be set: {why_refused[lower]}")
-            if lower == _PROTOCOL and value.strip().upper() == "PLAINTEXT":
-                continue
             if lower not in names:
                 raise OptionError(_unknown(name, names))
 
@@ -217,22 +219,33 @@ class _Given:
             raise OptionError(f"{name}: {text!r} is none of {', '.join(choices)}")
         return word
 
+    def security(self) -> Security | None:
+        """How to get in at the broker's listener; None for an open one."""
+        try:
+            security = Security.of({name: value for name, value in self._of_clients() if is_of_security(name)})
+        except SecurityError as error:
+            raise OptionError(f"{CLIENTS}{error}") from error
+        return None if security.protocol == "PLAINTEXT" else security
+
+    def _of_clients(self) -> Iterator[tuple[str, str]]:
+        for lower, (_, value) in self._options.items():
+            if lower.startswith(CLIENTS):
+                yield lower.removeprefix(CLIENTS), value
+
     def first_of(self, names: tuple[str, ...]) -> str | None:
         return next((name for name in names if self.text(name) is not None), None)
 
 
 def _is_of_client(name: str) -> bool:
     """Settings of Java clients: one table of them often serves reading and writing, and each passes over the other's."""
-    return name.startswith(_CLIENTS)
+    return name.startswith(CLIENTS)
 
 
 def _unknown(name: str, names: Mapping[str, str]) -> str:
     """The fault of a name that is no option, and the option that may be meant."""
     lower = name.lower()
-    if lower == _PROTOCOL or lower.startswith(_SECURITY):
-        return f"{name} is no option here: only PLAINTEXT is there"
-    tails = {each.removeprefix(_CLIENTS): full for each, full in names.items()}  # what all begin with is no likeness
-    close = get_close_matches(lower.removeprefix(_CLIENTS), tails, 1)
+    tails = {each.removeprefix(CLIENTS): full for each, full in names.items()}  # what all begin with is no likeness
+    close = get_close_matches(lower.removeprefix(CLIENTS), tails, 1)
     return f"{name} is no option here{f'; {tails[close[0]]} is an option' if close else ''}"
 
 
@@ -271,6 +284,7 @@ def parse_read(options: Mapping[str, str], now_ms: int, *, streaming: bool = Fal
         given.whole("kafka.request.timeout.ms", 30_000),
         given.text("kafka.client.id") or "horolog-spark",
         *_reach(given, "kafka.default.api.timeout.ms"),
+        given.security(),
     )
 
 
@@ -304,7 +318,7 @@ def _check_kind(given: _Given, *, streaming: bool) -> None:
     elif streaming:
         raise OptionError("segment files are read in batches; a stream reads from a broker")
     else:
-        given.refuse(sorted(_BROKER_ONLY), "is for reading from a broker")
+        given.refuse(sorted(_BROKER_ONLY | _SECURITY - {_PROTOCOL}), "is for reading from a broker")
     if not streaming:
         given.refuse(_STREAM_ONLY, "is for streams: a batch reads all of its range")
         return
@@ -398,4 +412,5 @@ def parse_write(options: Mapping[str, str]) -> WriteOptions:
         given.whole("kafka.delivery.timeout.ms", 120_000),
         given.text("kafka.client.id") or "horolog-spark",
         *_reach(given, "kafka.max.block.ms"),
+        given.security(),
     )

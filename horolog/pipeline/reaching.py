@@ -6,6 +6,7 @@ from typing import Protocol
 from horolog.client.client import Client
 from horolog.client.errors import KafkaError
 from horolog.client.retry import RetryPolicy
+from horolog.client.security import Security
 from horolog.client.times import format_duration
 from horolog.protocol.messages.metadata import MetadataRequest
 
@@ -21,6 +22,8 @@ class Reached(Protocol):
     """What reading and writing options say of the broker."""
 
     @property
+    def security(self) -> Security | None: ...
+    @property
     def client_id(self) -> str: ...
     @property
     def request_timeout_ms(self) -> int: ...
@@ -33,6 +36,7 @@ class Reached(Protocol):
 def client_of(bootstrap: str, options: Reached) -> Client:
     return Client(
         bootstrap,
+        security=options.security,
         client_id=options.client_id,
         request_timeout_ms=options.request_timeout_ms,
         connect_timeout_ms=min(options.reach_ms, _LONGEST_CONNECT_MS),

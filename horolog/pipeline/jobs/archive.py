@@ -16,11 +16,13 @@ from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import BusyError, CommandError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.connecting import partitions_of
+from horolog.pipeline.brokers import Where, at, spark_options
 from horolog.pipeline.jobs.common import (
     JobProgress,
     Summary,
     add_common,
     add_range,
+    brokers_of,
     require_topics,
     show_summary,
     spark_of,
@@ -62,7 +64,7 @@ class Lost(CommandError):
 
 def archive(
     spark: "SparkSession",
-    bootstrap: str,
+    bootstrap: Where,
     topics: str | Sequence[str],
     to: str,
     *,
@@ -99,7 +101,7 @@ def archive(
 
 def add_ranges(
     spark: "SparkSession",
-    bootstrap: str,
+    bootstrap: Where,
     table: Table,
     wanted: "Wanted",
     *,
@@ -141,14 +143,14 @@ def steps(wanted: "Mapping[TopicPartition, Range]", most: int) -> "Iterator[dict
         yield step
 
 
-def read_step(spark: "SparkSession", bootstrap: str, step: "Mapping[TopicPartition, Range]") -> "DataFrame":
+def read_step(spark: "SparkSession", bootstrap: Where, step: "Mapping[TopicPartition, Range]") -> "DataFrame":
     """The rows of a step; records that went meanwhile are an error, not a smaller step."""
     assigned: dict[str, list[int]] = {}
     for topic, partition in step:
         assigned.setdefault(topic, []).append(partition)
     return (
         spark.read.format("horolog")
-        .option("kafka.bootstrap.servers", bootstrap)
+        .options(**spark_options(bootstrap))
         .option("kafka.isolation.level", ISOLATION)
         .option("assign", json.dumps(assigned))
         .option("startingOffsets", json.dumps(encode_offsets({place: start for place, (start, _) in step.items()})))
@@ -204,7 +206,7 @@ def _start(place: "TopicPartition", have: int | None, begin: int, first: int, la
 
 
 async def _planned(
-    bootstrap: str,
+    bootstrap: Where,
     topics: Sequence[str],
     have: Have,
     since_ms: int | None,
@@ -214,7 +216,7 @@ async def _planned(
 ) -> Wanted:
     from horolog.client.client import Client
 
-    async with Client(bootstrap, client_id="horolog-pipeline") as client:
+    async with Client(**at(bootstrap), client_id="horolog-pipeline") as client:
         return await plan(client, topics, have, since_ms, until_ms, skip_lost=skip_lost)
 
 
@@ -256,7 +258,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         with spark_of(arguments) as spark:
             summary = archive(
                 spark,
-                arguments.bootstrap,
+                brokers_of(arguments),
                 arguments.topic,
                 arguments.to,
                 table_format=arguments.format,

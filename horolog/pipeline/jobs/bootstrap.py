@@ -17,7 +17,16 @@ from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.connecting import connected
-from horolog.pipeline.jobs.common import Summary, add_common, one_topic, require_topics, show_summary, spark_of
+from horolog.pipeline.brokers import Where
+from horolog.pipeline.jobs.common import (
+    Summary,
+    add_common,
+    brokers_of,
+    one_topic,
+    require_topics,
+    show_summary,
+    spark_of,
+)
 from horolog.pipeline.jobs.lanes import Lanes, noted_of
 from horolog.pipeline.jobs.loading import (
     Load,
@@ -135,7 +144,7 @@ class Dump(NamedTuple):
 
 def bootstrap(
     spark: "SparkSession",
-    bootstrap: str,
+    bootstrap: Where,
     source: str,
     topic: str,
     *,
@@ -158,7 +167,9 @@ def bootstrap(
     return made.send(chosen)
 
 
-def prepare(spark: "SparkSession", address: str, dump: Dump, topic: str, rules: TopicRules, settings: Settings) -> Load:
+def prepare(
+    spark: "SparkSession", address: Where, dump: Dump, topic: str, rules: TopicRules, settings: Settings
+) -> Load:
     """Look at the dump, at what was sent of it before, and at what would become of it."""
     from pyspark.sql import functions as f
 
@@ -216,7 +227,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if arguments.group is not None and arguments.reprocess is None:
         raise UsageError("--group begins where --reprocess says", "give --reprocess, too")
     asyncio.run(require_topics(arguments, [topic]))
-    rules = asyncio.run(rules_at(arguments.bootstrap, topic))
+    rules = asyncio.run(rules_at(brokers_of(arguments), topic))
     if not arguments.source.startswith("jdbc:") and arguments.format is None:
         _format_of(arguments.source)
     dump = Dump(
@@ -228,7 +239,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         arguments.value_column,
     )
     with spark_of(arguments) as spark:
-        made = prepare(spark, arguments.bootstrap, dump, topic, rules, settings_of(arguments))
+        made = prepare(spark, brokers_of(arguments), dump, topic, rules, settings_of(arguments))
         summary = carry_out(made, arguments, console)
     if summary is None:
         return not_sent("bootstrap", made.outlook, console, dry_run=arguments.dry_run)

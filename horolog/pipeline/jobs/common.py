@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from horolog.client.cli.common.console import Console, is_terminal
 from horolog.client.cli.common.errors import CommandError, UsageError
 from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
+from horolog.pipeline.brokers import Brokers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,6 +40,10 @@ def add_common(parser: argparse.ArgumentParser, *, topics: bool = True) -> None:
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark; again for more"
     )
     add_connection(parser)
+
+
+def brokers_of(arguments: argparse.Namespace) -> Brokers:
+    return Brokers(arguments.bootstrap, arguments.security)
 
 
 def add_range(parser: argparse.ArgumentParser) -> None:
@@ -109,10 +114,9 @@ def _cause(text: str) -> str:
 _ERROR_LINE = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Failed|Refused|TimedOut|DataLoss)\b.*:")
 
 
-async def require_topics(arguments: argparse.Namespace, topics: Iterable[str], bootstrap: str | None = None) -> None:
+async def require_topics(arguments: argparse.Namespace, topics: Iterable[str]) -> None:
     """Name the fault of the broker or a topic before Spark starts, in one sentence."""
-    asked = argparse.Namespace(**{**vars(arguments), "bootstrap": bootstrap or arguments.bootstrap})
-    async with connected(asked) as client:
+    async with connected(arguments) as client:
         for topic in topics:
             await partitions_of(client, topic)
 

@@ -29,6 +29,7 @@ from horolog.client.client import Client
 from horolog.client.offsets import ends
 from horolog.client.producer import Producer
 from horolog.client.types import LATEST, Committed, TopicPartition
+from horolog.pipeline.brokers import Where, at
 from horolog.pipeline.jobs.mirror_copy import failures_of, only_producer, reason_of
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Begun:
 class Lanes:
     """Where the rows go, and where it is kept how far they have come."""
 
-    bootstrap: str
+    bootstrap: Where
     topic: str
     partitions: int
     job: str
@@ -90,7 +91,7 @@ class Lanes:
 
     @classmethod
     def of(
-        cls, kind: str, source: Iterable[object], bootstrap: str, topic: str, partitions: int, **more: Any
+        cls, kind: str, source: Iterable[object], bootstrap: Where, topic: str, partitions: int, **more: Any
     ) -> "Lanes":
         """The job's name comes from the rows and their target: the same again is gone on with."""
         digest = hashlib.sha256(json.dumps([str(each) for each in source]).encode()).hexdigest()
@@ -162,12 +163,12 @@ async def begun_before(client: Client, lanes: Lanes) -> Begun | None:
 
 
 async def before_of(lanes: Lanes) -> Begun | None:
-    async with Client(lanes.bootstrap, client_id=CLIENT_ID) as client:
+    async with Client(**at(lanes.bootstrap), client_id=CLIENT_ID) as client:
         return await begun_before(client, lanes)
 
 
 async def noted_of(lanes: Lanes, numbers: Iterable[int]) -> dict[int, Noted]:
-    async with Client(lanes.bootstrap, client_id=CLIENT_ID) as client:
+    async with Client(**at(lanes.bootstrap), client_id=CLIENT_ID) as client:
         return await noted(client, lanes, numbers)
 
 
@@ -223,7 +224,10 @@ def by_lane(rows: Iterable[Row]) -> Iterator[tuple[int, Iterator[Row]]]:
 
 async def send_lane(lanes: Lanes, lane: int, rows: Iterable[Row], turn: "Turn | None" = None) -> Sent:
     """Send the rest of a lane; rows noted as sent are not sent again."""
-    async with Client(lanes.bootstrap, client_id=CLIENT_ID) as client, _sender(client, lanes, lane) as (producer, have):
+    async with (
+        Client(**at(lanes.bootstrap), client_id=CLIENT_ID) as client,
+        _sender(client, lanes, lane) as (producer, have),
+    ):
         sending = _Sending(producer, client, lanes, lane, have, turn)
         missing = (row for row in rows if row.position is not None and row.position >= have.position)
         for row in missing:

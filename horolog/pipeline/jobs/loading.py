@@ -16,6 +16,7 @@ from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import CommandError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.errors import KafkaError
+from horolog.pipeline.brokers import Where, at
 from horolog.pipeline.jobs.common import JobProgress, Summary
 from horolog.pipeline.jobs.lanes import (
     CLIENT_ID,
@@ -121,10 +122,10 @@ async def rules_of(admin: "Admin", topic: str) -> TopicRules:
     )
 
 
-async def rules_at(bootstrap: str, topic: str) -> TopicRules:
+async def rules_at(bootstrap: Where, topic: str) -> TopicRules:
     from horolog.client.admin import Admin
 
-    async with Admin(bootstrap, client_id=CLIENT_ID) as admin:
+    async with Admin(**at(bootstrap), client_id=CLIENT_ID) as admin:
         return await rules_of(admin, topic)
 
 
@@ -209,7 +210,7 @@ class Load:
     async def _ask(self, question: "Callable[[Client], Awaitable[T]]") -> "T":
         from horolog.client.client import Client
 
-        async with Client(self.lanes.bootstrap, client_id=CLIENT_ID) as client:
+        async with Client(**at(self.lanes.bootstrap), client_id=CLIENT_ID) as client:
             return await question(client)
 
     def _sent(self, settings: Settings) -> Iterator[Sent]:

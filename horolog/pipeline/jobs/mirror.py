@@ -11,19 +11,22 @@ import re
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from horolog.client.cli.common.arguments import duration, positive_number
 from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import CommandError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.pipeline.jobs.common import JobProgress, Summary, add_common, one_topic, show_summary, spark_of
+from horolog.pipeline.brokers import Brokers, Where, at
+from horolog.pipeline.jobs.common import JobProgress, Summary, add_common, brokers_of, one_topic, show_summary, spark_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from horolog.client.admin import Admin
+    from horolog.client.security import Security
     from horolog.client.types import TopicPartition
     from horolog.pipeline.jobs.loading import Outlook, TopicRules
     from horolog.pipeline.jobs.mirror_copy import Copied, Link, Piece, Progress
@@ -47,8 +50,8 @@ _COPIED = "records long, size_bytes long, last_ms long"
 class Clusters:
     """Both clusters and the topic that goes from one to the other; each step connects anew, as it may come hours after the last."""
 
-    source: str
-    target: str
+    source: Where
+    target: Where
     topic: str
     timeout_ms: int = 30_000
     group: str = ""
@@ -69,9 +72,9 @@ class Clusters:
         from horolog.client.retry import RetryPolicy
         from horolog.pipeline.jobs.mirror_copy import CLIENT_ID
 
-        settings = {"client_id": CLIENT_ID, "connect_timeout_ms": self.timeout_ms}
+        settings: dict[str, Any] = {"client_id": CLIENT_ID, "connect_timeout_ms": self.timeout_ms}
         settings["retry"] = RetryPolicy(timeout_ms=self.timeout_ms)
-        async with Admin(self.source, **settings) as source, Admin(self.target, **settings) as target:
+        async with Admin(**at(self.source), **settings) as source, Admin(**at(self.target), **settings) as target:
             return await question(source, target)
 
 
@@ -93,8 +96,8 @@ class Prepared:
 
 def mirror(
     spark: "SparkSession",
-    source: str,
-    target: str,
+    source: Where,
+    target: Where,
     topic: str,
     *,
     since_ms: int | None = None,
@@ -123,7 +126,7 @@ def prepare(clusters: Clusters, since_ms: int | None, groups: Sequence[str], *, 
 
     async def ask(source: "Admin", target: "Admin") -> Prepared:
         topic = clusters.topic
-        clusters.group = f"horolog-mirror-{await mirror_target.cluster_of(source.client, clusters.source)}"
+        clusters.group = f"horolog-mirror-{await mirror_target.cluster_of(source.client, str(clusters.source))}"
         await target.client.metadata([])
         is_there = await mirror_target.check_places(source.client, target.client, topic)
         busy = await check_groups(source, target, list(groups), topic)
@@ -286,8 +289,11 @@ def move(clusters: Clusters, group: str, slack_ms: int, moved_before: "Sequence[
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--from", dest="source", metavar="HOST:PORT", help="a broker of cluster A (--bootstrap)")
+    parser.add_argument("--from", dest="bootstrap", metavar="HOST:PORT", help="a broker of cluster A (--bootstrap)")
     parser.add_argument("--to", dest="target", required=True, metavar="HOST:PORT", help="a broker of cluster B")
+    parser.add_argument(
+        "--to-config", type=Path, metavar="FILE", help="settings for cluster B, as --command-config is for cluster A"
+    )
     parser.add_argument("--since", metavar="TIME", help="at first from this time on (the beginning)")
     parser.add_argument(
         "-g",
@@ -328,16 +334,24 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     moment = console.time(arguments.since, "--since") if arguments.since else None
     if moment is not None:
         console.note(f"--since is {moment.understood}")
-    source = arguments.source or arguments.bootstrap
+    source = brokers_of(arguments)
+    target = Brokers(arguments.target, _security_of_target(arguments, console))
     try:
-        clusters = Clusters(source, arguments.target, topic, arguments.timeout)
+        clusters = Clusters(source, target, topic, arguments.timeout)
         return _Run(clusters, None if moment is None else moment.ms, arguments, console).run()
     except ValueError as error:  # addresses
         raise UsageError(str(error)) from error
     except KafkaError as error:
-        raise command_error(error, f"{source} or {arguments.target}") from error
+        raise command_error(error, f"{source} or {target}") from error
     except MirrorFailed as error:
         raise CommandError(str(error)) from error
+
+
+def _security_of_target(arguments: argparse.Namespace, console: Console) -> "Security | None":
+    """Credentials for A say nothing of B: it has a file of its own, or is open."""
+    from horolog.client.cli.common.connection import read_file, security_of
+
+    return None if arguments.to_config is None else security_of(read_file(arguments.to_config, console))
 
 
 class _Run:

@@ -24,6 +24,7 @@ from horolog.client.decode import Chunk
 from horolog.client.errors import KafkaError
 from horolog.client.producer import Producer
 from horolog.client.types import Committed, ConsumerRecord, TopicPartition
+from horolog.pipeline.brokers import Where, at
 from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.records.compression import CODEC_MASK, CODEC_NAMES, Codec
 from horolog.protocol.records.head import heads_in
@@ -50,8 +51,8 @@ class MirrorFailed(Exception):
 class Link:
     """From where to where, and the group on B that holds how far."""
 
-    source: str
-    target: str
+    source: Where
+    target: Where
     group: str
 
     def transactional_id(self, place: TopicPartition) -> str:
@@ -189,7 +190,10 @@ def copy(link: Link, piece: Piece) -> Copied:
 async def copy_piece(link: Link, piece: Piece) -> Copied:
     """Copy the rest of a piece: the part that a killed or repeated task had copied is not copied again."""
     place, start, end = piece
-    async with Client(link.source, client_id=CLIENT_ID) as source, Client(link.target, client_id=CLIENT_ID) as target:
+    async with (
+        Client(**at(link.source), client_id=CLIENT_ID) as source,
+        Client(**at(link.target), client_id=CLIENT_ID) as target,
+    ):
         compression = await codec_at(source, place, start)
         async with fenced(target, link, place, compression) as (producer, have):
             if have is None or have.offset < start:

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import NotFoundError
 from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.pipeline.brokers import spark_options
 from horolog.pipeline.jobs.common import (
     Summary,
     add_common,
     add_range,
+    brokers_of,
     one_topic,
     require_topics,
     show_summary,
@@ -201,7 +203,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     topic = one_topic(arguments)
     since_ms, until_ms = times_of(arguments, console)
-    options = {"path": arguments.dir} if arguments.dir else {"kafka.bootstrap.servers": arguments.bootstrap}
+    options = {"path": arguments.dir} if arguments.dir else spark_options(brokers_of(arguments))
     if not arguments.dir:
         asyncio.run(require_topics(arguments, [topic]))
     began = time.monotonic()

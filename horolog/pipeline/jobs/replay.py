@@ -11,10 +11,12 @@ from horolog.client.cli.common.arguments import positive_number
 from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.pipeline.brokers import Where
 from horolog.pipeline.jobs.common import (
     Summary,
     add_common,
     add_range,
+    brokers_of,
     one_topic,
     require_topics,
     show_summary,
@@ -117,7 +119,7 @@ class Range(NamedTuple):
 
 def replay(
     spark: "SparkSession",
-    bootstrap: str,
+    bootstrap: Where,
     source: str,
     topic: str,
     *,
@@ -145,7 +147,7 @@ def replay(
 
 def prepare(
     spark: "SparkSession",
-    bootstrap: str,
+    bootstrap: Where,
     source: str,
     topic: str,
     rules: TopicRules,
@@ -202,13 +204,13 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     topic = one_topic(arguments)
     asked = Range((arguments.since, arguments.until), *times_of(arguments, console))
     asyncio.run(require_topics(arguments, [topic]))
-    rules = asyncio.run(rules_at(arguments.bootstrap, topic))
+    rules = asyncio.run(rules_at(brokers_of(arguments), topic))
     try:
         kind_of(Path(arguments.source))
         with spark_of(arguments) as spark:
             made = prepare(
                 spark,
-                arguments.bootstrap,
+                brokers_of(arguments),
                 arguments.source,
                 topic,
                 rules,
