@@ -165,9 +165,14 @@ class Connection(asyncio.Protocol):
             self.close(ConnectionFailed(f"{self.name} closed the connection{f': {exc}' if exc else self._hint()}"))
 
     def _hint(self) -> str:
-        """A broker that wants a login first answers ApiVersions alone, and hangs up on the next request."""
-        is_second = next(iter(self._waiters), None) == 1
-        return " at the first request, as a listener does that asks for credentials" if is_second else ""
+        """What a broker may mean that hangs up: one that wants a login answers ApiVersions first, one that wants TLS nothing."""
+        unanswered = next(iter(self._waiters), None)
+        if unanswered == 1:
+            return " at the first request, as a listener does that asks for credentials"
+        if unanswered != 0:
+            return ""
+        wanted = "another certificate of the client, or one" if self._is_tls else "TLS"
+        return f" at once, as a listener does that wants {wanted}"
 
     def pause_writing(self) -> None:
         self._is_full = True

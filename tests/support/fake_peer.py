@@ -1,6 +1,7 @@
 """Peers that are no good brokers: one that answers as a test says, and one that stands between a client and a broker and breaks off."""
 
 import asyncio
+import ssl
 import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -69,9 +70,9 @@ class _Framed(asyncio.Protocol):
 
 
 @asynccontextmanager
-async def _serving(make: Callable[[set[_Framed]], _Framed]) -> AsyncIterator[str]:
+async def _serving(make: Callable[[set[_Framed]], _Framed], tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     everyone: set[_Framed] = set()
-    server = await asyncio.get_running_loop().create_server(lambda: make(everyone), "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(lambda: make(everyone), "127.0.0.1", 0, ssl=tls)
     host, port = server.sockets[0].getsockname()[:2]
     try:
         yield f"{host}:{port}"
@@ -83,7 +84,7 @@ async def _serving(make: Callable[[set[_Framed]], _Framed]) -> AsyncIterator[str
 
 
 @asynccontextmanager
-async def fake_broker(answer: Answer) -> AsyncIterator[str]:
+async def fake_broker(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """Serves on a free port; a Message is encoded behind the right header, bytes go out as they are."""
 
     def make(everyone: set[_Framed]) -> _Framed:
@@ -98,7 +99,7 @@ async def fake_broker(answer: Answer) -> AsyncIterator[str]:
         peer = _Framed(take, everyone)
         return peer
 
-    async with _serving(make) as address:
+    async with _serving(make, tls) as address:
         yield address
 
 
@@ -108,7 +109,12 @@ def response(key: int, version: int, correlation_id: int, message: Message, body
 
 
 @asynccontextmanager
-async def go_between(broker_host: str, broker_port: int, cuts: Callable[[int, bool], bool]) -> AsyncIterator[str]:
+async def go_between(
+    broker_host: str,
+    broker_port: int,
+    cuts: Callable[[int, bool], bool] = lambda *_: False,
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[str]:
     """Passes whole frames in both directions, and replaces the broker's port in what it says of itself.
 
     `cuts(api key, whether this is the answer)` is asked with each: True ends the connection instead.
@@ -154,7 +160,7 @@ async def go_between(broker_host: str, broker_port: int, cuts: Callable[[int, bo
         task.add_done_callback(dials.discard)
         return front
 
-    async with _serving(make) as address:
+    async with _serving(make, tls) as address:
         own_port = int(address.rpartition(":")[2])
         yield address
         await asyncio.gather(*dials)
@@ -207,7 +213,7 @@ class Scripted:
         return FindCoordinatorResponse(coordinators=found)
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator[str]:
-        async with fake_broker(self.answer) as address:
+    async def serving(self, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+        async with fake_broker(self.answer, tls) as address:
             self.port = int(address.rpartition(":")[2])
             yield address

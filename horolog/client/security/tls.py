@@ -165,7 +165,9 @@ def fault_of(error: OSError, name: str) -> KafkaError:
     if isinstance(error, ssl.SSLCertVerificationError):
         return TlsFailed(f"the certificate of {name} is not believed: {_disbelief(error)}")
     if isinstance(error, ssl.SSLEOFError) or not isinstance(error, ssl.SSLError):
-        return ConnectionFailed(f"{name} ended the TLS handshake; a listener without TLS does that too")
+        return ConnectionFailed(
+            f"{name} ended the TLS handshake; a listener without TLS, or for other versions, does that"
+        )
     reason = error.reason or ""
     if reason in _NO_TLS:
         return TlsFailed(f"{name} does not speak TLS: is it a plaintext listener?")

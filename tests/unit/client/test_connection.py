@@ -129,6 +129,60 @@ async def test_cancelled_requests_leave_the_others_alone():
         connection.close()
 
 
+async def test_alone_is_behind_what_was_asked_and_before_what_comes():
+    waiting: list[int] = []
+
+    def answer(_key, version, correlation_id, _body):
+        """The first request is answered with the second."""
+        waiting.append(correlation_id)
+        if len(waiting) == 1:
+            return None
+        due = waiting if len(waiting) == 2 else waiting[-1:]
+        return b"".join(response(ApiKey.METADATA, version, each, MetadataResponse(controller_id=each)) for each in due)
+
+    events = []
+
+    async def ask(connection, request, name):
+        await request(METADATA, 9, MetadataRequest(topics=[]), 5000)
+        events.append(name)
+
+    async def be_alone(connection):
+        async with connection.alone():
+            events.append("alone")
+            await ask(connection, connection.request_ahead, "ahead")
+            await asyncio.sleep(0.02)
+            events.append("end")
+
+    async with fake_broker(answer) as address:
+        connection = await dial(address)
+        first = asyncio.create_task(ask(connection, connection.request, "first"))
+        await asyncio.sleep(0.02)
+        alone = asyncio.create_task(be_alone(connection))
+        await asyncio.sleep(0.02)
+        later = asyncio.create_task(ask(connection, connection.request, "later"))
+        await asyncio.sleep(0.02)
+        assert events == []
+        await connection.request_ahead(METADATA, 9, MetadataRequest(topics=[]), 5000)
+        await asyncio.gather(first, alone, later)
+        connection.close()
+    assert events == ["first", "alone", "ahead", "end", "later"]
+
+
+async def test_an_unanswered_request_waits_for_its_turn():
+    asked = []
+    async with fake_broker(lambda key, *_: asked.append(key)) as address:
+        connection = await dial(address)
+        async with connection.alone():
+            sending = asyncio.create_task(connection.send_unanswered(METADATA, 9, MetadataRequest(topics=[])))
+            await asyncio.sleep(0.05)
+            assert not sending.done()
+        await sending
+        async with asyncio.timeout(5):
+            while not asked:  # noqa: ASYNC110 - it says nothing
+                await asyncio.sleep(0.01)
+        connection.close()
+
+
 async def test_what_a_version_cannot_say_is_not_sent():
     async with fake_broker(lambda *_: ListGroupsResponse()) as address:
         connection = await dial(address)

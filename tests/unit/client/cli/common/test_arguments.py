@@ -31,14 +31,3 @@ def test_durations_are_read_by_the_one_grammar():
     assert arguments.duration("1h30m") == 5_400_000
     with pytest.raises(argparse.ArgumentTypeError, match="unit"):
         arguments.duration("5")
-
-
-def test_the_broker_comes_from_the_flag_the_environment_or_the_default():
-    def parsed(words, environ):
-        parser = argparse.ArgumentParser()
-        arguments.add_broker(parser, environ)
-        return parser.parse_args(words).bootstrap
-
-    assert parsed([], {}) == "localhost:9092"
-    assert parsed([], {"HOROLOG_BOOTSTRAP": "b:1"}) == "b:1"
-    assert parsed(["--bootstrap", "c:2"], {"HOROLOG_BOOTSTRAP": "b:1"}) == "c:2"

@@ -45,11 +45,21 @@ def test_what_cannot_be_done_is_one_sentence_and_exit_code_1(words, said, capsys
     assert said in captured.err
 
 
-def test_security_that_is_not_served_is_refused(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("security.protocol=SASL_SSL\n", "sasl.mechanism is missing"),
+        ("security.protocol=SSL\nssl.truststore.type=JKS\nssl.truststore.location=ca.jks\n", "keytool"),
+        ("ssl.trust=x\n", "not known"),
+    ],
+)
+def test_security_that_cannot_be_had_is_refused(tmp_path, capsys, text, said):
     settings = tmp_path / "client.properties"
-    settings.write_text("security.protocol=SASL_SSL\n")
+    settings.write_text(text)
     assert main(["kafka-topics", "--list", "--command-config", str(settings)]) == 1
-    assert "SASL_SSL" in capsys.readouterr().err
+    assert main(["kafka-console-consumer", "--topic", "t", "--consumer.config", str(settings)]) == 1
+    assert main(["kafka-console-producer", "--topic", "t", "--producer.config", str(settings)]) == 1
+    assert capsys.readouterr().err.count(said) == 3
 
 
 @pytest.mark.parametrize(
