@@ -94,7 +94,7 @@ class Connection(asyncio.Protocol):
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
-        """Everything that was asked is answered, and what is asked meanwhile waits for the end of the block."""
+        """Requests on their way are answered first; those that come meanwhile wait for the end of the block."""
         self._is_held = True
         self._writable.clear()
         try:

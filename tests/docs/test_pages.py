@@ -31,6 +31,7 @@ OF_A_KAFKA = "needs the folder of a Kafka, and its tools: tests/interop/test_ado
 SHAPE = "no program: a shape, a layout or a picture"
 PICTURES = frozenset({"mermaid"})
 READ_AS_SETTINGS = "settings, read by tests/unit/docs/test_operations.py"
+MADE_OF_PROFILES = "profiles, read by tests/unit/docs/test_security.py"
 MADE_OF_SETTINGS = "settings, read by tests/unit/docs/test_security.py"
 
 NOT_RUN: dict[tuple[str, str], str] = {
@@ -44,6 +45,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/cli.md", '{"topic": "t", "partition": 0, "offset": 7,...'): SHAPE,
     ("docs/cli.md", '[{"topic": "t", "partition": 0, "asked_ms": 1700000000000,...'): SHAPE,
     ("docs/cli.md", "horolog adopt ..."): OF_A_KAFKA,
+    ("docs/cli.md", "[profiles.production]"): MADE_OF_PROFILES,
     ("docs/migration.md", "horolog adopt ..."): OF_A_KAFKA,
     ("docs/migration.md", "horolog serve --config server.properties --data /var/lib/kafka/data"): OF_A_KAFKA,
     ("docs/migration.md", "kafka-configs.sh ..."): OF_A_KAFKA,

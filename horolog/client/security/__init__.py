@@ -2,7 +2,7 @@
 
     Security.of({"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-256", ...})
 
-`options` reads the names, `settings` is what they come to, `tls` makes a context of it and names what is wrong with a handshake,
+`options` reads the names, `settings` is what they come to, `tls` makes a context of it and names the faults of a handshake,
 `scram`, `mechanisms` and `tokens` are the ways to log in, and `login` walks them on a connection. Nothing of it is imported for
 a client of an open listener.
 """

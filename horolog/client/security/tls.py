@@ -1,4 +1,4 @@
-"""TLS from the client's side: a context of what the settings name, and words for what is wrong with a handshake."""
+"""TLS from the client's side: a context of what the settings name, and words for the faults of a handshake."""
 
 from __future__ import annotations
 
@@ -46,6 +46,9 @@ def context_of(tls: Tls) -> ssl.SSLContext:
     context.minimum_version = _VERSIONS[min(tls.versions, default="TLSv1.2")]
     if tls.versions:
         context.maximum_version = _VERSIONS[max(tls.versions)]
+    context.verify_flags |= (
+        ssl.VERIFY_X509_PARTIAL_CHAIN
+    )  # every certificate that is trusted is an authority, as in Java
     context.check_hostname = tls.checks_host and tls.checks_certificate
     if not tls.checks_certificate:
         context.verify_mode = ssl.CERT_NONE
@@ -118,7 +121,7 @@ def _from_pkcs12(store: Store, data: bytes) -> _Pem:
         from cryptography.hazmat.primitives import serialization as forms
         from cryptography.hazmat.primitives.serialization import pkcs12
     except ImportError as error:
-        advice = "pip install cryptography brings what reads it, or PEM needs nothing"
+        advice = "pip install 'horolog[tls]' brings what reads it, and PEM needs nothing"
         raise SecurityError(f"{store.name}: {store.location} is PKCS12; {advice}") from error
     try:
         found = pkcs12.load_pkcs12(data, None if store.password is None else store.password.encode())

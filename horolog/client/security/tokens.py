@@ -148,13 +148,18 @@ class TokenEndpoint:
 
 def _opener() -> Any:
     """Follows no redirections: the secret is for the one address."""
-    from urllib.request import HTTPRedirectHandler, build_opener
+    from urllib import request
 
-    class Stay(HTTPRedirectHandler):
-        def redirect_request(self, *_: Any) -> None:
-            return None
-
-    return build_opener(Stay)
+    opener = request.OpenerDirector()
+    for handler in (
+        request.ProxyHandler,
+        request.HTTPHandler,
+        request.HTTPSHandler,
+        request.HTTPDefaultErrorHandler,
+        request.HTTPErrorProcessor,
+    ):
+        opener.add_handler(handler())
+    return opener
 
 
 def _access_token(body: bytes, url: str) -> str:

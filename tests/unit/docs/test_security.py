@@ -12,6 +12,8 @@ from horolog.broker.security.authorizer import authorizer_of
 from horolog.broker.security.sasl import doors
 from horolog.broker.security.sasl.doors import SaslDoors, Surroundings
 from horolog.broker.settings import SPECS, load
+from horolog.client.cli.common.connection import profiles, security_of
+from horolog.client.security.options import NAMES
 from horolog.protocol.acl_types import Operation, ResourceType
 from tests.support.pages import blocks_of
 from tests.support.sasl import Hourglass
@@ -44,6 +46,29 @@ def test_its_example_of_access_lists_closes_a_broker():
 
 
 def test_the_settings_that_it_names_are_there():
-    keys = set(re.findall(r"`((?:sasl|connections?)\.[a-z.]+)`", PAGE.read_text("utf-8")))
+    keys = set(re.findall(r"`((?:sasl|connections?)\.[a-z.]+)`", without_clients(PAGE.read_text("utf-8"))))
     assert len(keys) > 5
     assert keys <= SPECS.keys()
+
+
+def without_clients(text):
+    return re.sub(r"## Clients\n.*?(?=\n## )", "", text, flags=re.DOTALL)
+
+
+def test_the_names_for_clients_are_there():
+    text = PAGE.read_text("utf-8")
+    section = text[text.index("## Clients\n") :]
+    named = set(re.findall(r"`((?:horolog|sasl|ssl|security|enable)\.[a-z.]+)[`=]", section[: section.index("\n## ")]))
+    short = {".type", ".password", ".pem", ".secret"}
+    assert all(each in section for each in short)
+    told = NAMES - {each for each in NAMES if each.endswith(tuple(short)) or "sasl.login." in each}
+    assert named <= NAMES
+    assert told - named == {"sasl.oauthbearer.extensions", "sasl.oauthbearer.method"}
+
+
+def test_the_profile_of_the_command_line_is_one(tmp_path):
+    (tmp_path / "horolog").mkdir()
+    (text,) = [block.text for block in blocks_of(PROJECT / "docs" / "cli.md") if block.language == "toml"]
+    (tmp_path / "horolog" / "config.toml").write_text(text)
+    given = profiles({"XDG_CONFIG_HOME": str(tmp_path)})["production"]
+    assert security_of(given).protocol == "SASL_SSL"

@@ -1,4 +1,4 @@
-"""What is said for PLAIN and OAUTHBEARER, and what of it cannot be said."""
+"""The messages of PLAIN and OAUTHBEARER, and names and tokens that they cannot carry."""
 
 import pytest
 

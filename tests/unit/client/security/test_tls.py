@@ -1,4 +1,4 @@
-"""Certificates in every form, and what is wrong with a handshake in words."""
+"""Certificates in every form, and the faults of a handshake in words."""
 
 import ssl
 import time

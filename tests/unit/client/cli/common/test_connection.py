@@ -1,4 +1,4 @@
-"""Where a command connects to and with which credentials: what wins, what is refused, and that credentials stay with their brokers."""
+"""Where a command connects to and with which credentials: the order of the sources, refusals, and that credentials stay with their brokers."""
 
 import io
 import json
@@ -139,8 +139,8 @@ def test_a_secret_that_others_can_read_is_told(home, file, known, mode, warns):
 
 
 def test_the_home_of_the_profiles():
-    assert str(config_file({"HOME": "/home/a"})) == "/home/a/.config/horolog/config.toml"
-    assert str(config_file({"HOME": "/home/a", "XDG_CONFIG_HOME": "/x"})) == "/x/horolog/config.toml"
+    assert str(config_file({"HOME": "/anywhere/a"})) == "/anywhere/a/.config/horolog/config.toml"
+    assert str(config_file({"HOME": "/anywhere/a", "XDG_CONFIG_HOME": "/x"})) == "/x/horolog/config.toml"
     assert profiles({"HOME": "/nowhere/at/all"}) == {}
 
 
