@@ -15,6 +15,7 @@ from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import NotFoundError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.connecting import connected
+from horolog.pipeline.brokers import Where, at
 from horolog.pipeline.jobs.common import add_common
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class PartitionLag:
 
 
 def lag(
-    bootstrap: str, group: str, topics: str | Sequence[str] = (), *, over_seconds: float = DEFAULT_OVER_SECONDS
+    bootstrap: Where, group: str, topics: str | Sequence[str] = (), *, over_seconds: float = DEFAULT_OVER_SECONDS
 ) -> list[PartitionLag]:
     """Every partition of the group, after looking for `over_seconds`; empty if it has committed nothing."""
     names = [topics] if isinstance(topics, str) else list(topics)
@@ -62,7 +63,7 @@ def lag(
     async def ask() -> list[PartitionLag]:
         from horolog.client.admin import Admin
 
-        async with Admin(bootstrap) as admin:
+        async with Admin(**at(bootstrap)) as admin:
             return await look_twice(admin, group, names, now_ms=admin.client.clock.wall_ms(), over_seconds=over_seconds)
 
     return asyncio.run(ask())
