@@ -51,6 +51,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/migration.md", "kafka-configs.sh ..."): OF_A_KAFKA,
     ("docs/migration.md", "horolog pipeline mirror ..."): ELSEWHERE,
     ("docs/design.md", "socket -> transport..."): SHAPE,
+    ("docs/design.md", "bytes -> TLS (transport)..."): SHAPE,
     ("docs/design.md", "<data folder>/"): SHAPE,
     ("docs/design.md", "python -m tests.simulation --seeds 400 --jobs 2..."): LONG,
     ("docs/design.md", "python -m tests.simulation --workers 3..."): LONG,
