@@ -1,12 +1,14 @@
 """Asks the broker in this container whether it is ready; the exit code is the answer.
 
-Over HTTP where KAFKA_HOROLOG_HTTP_LISTEN says so, as the image does. Where that is empty there is no HTTP, and whether the broker
-answers Kafka's ApiVersions on one of its listeners is all that can be known from here.
+Over HTTP where KAFKA_HOROLOG_HTTP_LISTEN says so, as the image does, with the token and over TLS where it asks for them. Where that is
+empty there is no HTTP, and whether the broker answers Kafka's ApiVersions, or a TLS handshake, on one of its listeners is all that can
+be known from here. Whose certificate it is does not matter: nothing but the token is said, and to nobody outside of the container.
 """  # noqa: INP001 - a script of its own
 
 import os
 import re
 import socket
+import ssl
 import sys
 from collections.abc import Mapping
 
@@ -22,11 +24,20 @@ def connect(host: str, port: str) -> socket.socket:
     return socket.create_connection((LOOPBACK.get(host, host.strip("[]")), int(port)), SECONDS)
 
 
-def is_ready(address: str) -> bool:
+def secured(peer: socket.socket) -> ssl.SSLSocket:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context.wrap_socket(peer)
+
+
+def is_ready(address: str, token: str | None = None, *, over_tls: bool = False) -> bool:
     """What /ready says; its words go to whoever looks at the check."""
     host, _, port = address.rpartition(":")
-    with connect(host, port) as peer:
-        peer.sendall(b"GET /ready HTTP/1.0\r\n\r\n")
+    bearer = f"Authorization: Bearer {token}\r\n" if token else ""
+    connected = connect(host, port)
+    with secured(connected) if over_tls else connected as peer:
+        peer.sendall(f"GET /ready HTTP/1.0\r\n{bearer}\r\n".encode())
         answer = b""
         while chunk := peer.recv(4096):
             answer += chunk
@@ -45,13 +56,26 @@ def speaks_kafka(host: str, port: str) -> bool:
     return answer[4:] == bytes.fromhex("00000001 0000")
 
 
+def speaks_tls(host: str, port: str) -> bool:
+    """Whether there is a handshake; a broker that asks for a certificate says so, which is an answer as well."""
+    try:
+        with connect(host, port) as peer, secured(peer) as secure:
+            secure.sendall(API_VERSIONS)
+            return bool(secure.recv(10))
+    except ssl.SSLError as error:
+        return "ALERT" in (error.reason or "")
+    except OSError:
+        return False
+
+
 def main(environ: Mapping[str, str] = os.environ) -> int:
     http = environ.get("KAFKA_HOROLOG_HTTP_LISTEN", HTTP_DEFAULT)
     if http:
-        return 0 if is_ready(http) else 1
+        over_tls = environ.get("KAFKA_HOROLOG_HTTP_PROTOCOL") == "HTTPS"
+        return 0 if is_ready(http, environ.get("KAFKA_HOROLOG_HTTP_TOKEN"), over_tls=over_tls) else 1
     listeners = next((environ[name] for name in LISTENERS if environ.get(name)), LISTENERS_DEFAULT)
     found = re.findall(r"://([^,]*):(\d+)", listeners)
-    answers = any(speaks_kafka(host, port) for host, port in found)
+    answers = any(speaks_kafka(host, port) or speaks_tls(host, port) for host, port in found)
     sys.stdout.write(f"HTTP is off; {listeners} {'answers' if answers else 'does not answer'}\n")
     return 0 if answers else 1
 

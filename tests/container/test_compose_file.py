@@ -5,6 +5,9 @@ import sys
 
 import yaml
 
+from horolog.broker.listeners import listen_addresses
+from horolog.broker.security.listener_protection import of
+from horolog.broker.settings import load
 from tests.container.images import PROJECT
 
 COMPOSE = PROJECT / "docker-compose.yml"
@@ -32,3 +35,22 @@ def test_ports_volume_and_health_check_are_the_images():
     assert [one.split(":")[1] for one in service["volumes"]] == [volume]
     assert all(word in text for word in service["healthcheck"]["test"])
     assert "USER horolog" in text
+
+
+def test_its_closed_form_is_one_too(tmp_path):
+    """Without the marks of comments, in place of the open form."""
+    closed, commented = tmp_path / "closed.yml", "      # KAFKA_"
+    lines = COMPOSE.read_text().splitlines()
+    keys = {line.split(":")[0].strip(" #") for line in lines if line.startswith(commented)}
+    assert len(keys) > 5
+    kept = [line for line in lines if line.startswith(commented) or line.split(":")[0].strip() not in keys]
+    closed.write_text(
+        "\n".join(line.replace("      # KAFKA_", "      KAFKA_").replace("# - ./cert", "- ./cert") for line in kept)
+    )
+    assert check(closed).returncode == 0
+    service = yaml.safe_load(closed.read_text())["services"]["horolog"]
+    assert service["volumes"][-1] == "./certificates:/certificates:ro"
+    environ = {key: str(value) for key, value in service["environment"].items()}
+    settings, warnings = load(None, environ, {})
+    assert warnings == []
+    assert all(of(settings, address).asks_who for address in listen_addresses(settings))

@@ -62,6 +62,8 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/operations.md", "docker compose up --build -d"): DOCKER,
     ("docs/operations.md", "ports:"): DOCKER,
     ("docs/security.md", "listeners=LOCAL://127.0.0.1:9092,CLIENTS://0.0.0.0:9094"): MADE_OF_SETTINGS,
+    ("docs/security.md", "listeners=LOCAL://127.0.0.1:9092,CERTIFIED://0.0.0.0:9093"): MADE_OF_SETTINGS,
+    ("docs/security.md", "security.protocol=SSL"): MADE_OF_SETTINGS,
     ("docs/security.md", "listener.name.clients.sasl.enabled.mechanisms=PLAIN,OAUTHBEARER"): MADE_OF_SETTINGS,
     (
         "docs/security.md",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import socket
 import subprocess
 import time
 import warnings
@@ -13,9 +14,11 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from benchmarks import kafka
 from benchmarks.process import free_ports
+from horolog.testing import broker_in_thread
 from tests.support.broker_process import BrokerProcess
 from tests.support.certificates import Certificates
 from tests.support.names import unique
@@ -253,16 +256,20 @@ def test_names_are_those_that_java_gives(tmp_path: Path) -> None:
     assert found == ran.stdout.splitlines()
 
 
-def test_a_renewed_certificate_is_shown_without_a_restart(tmp_path: Path) -> None:
-    import socket
+def shown_at(address: str, certificates: Certificates) -> bytes | None:
+    """The certificate that a new handshake gets."""
+    host, _, port = address.rpartition(":")
+    raw = socket.create_connection((host, int(port)), 10)
+    with raw, certificates.client().wrap_socket(raw, server_hostname="localhost") as secure:
+        return secure.getpeercert(binary_form=True)
 
+
+def test_a_renewed_certificate_is_shown_without_a_restart(tmp_path: Path) -> None:
     certificates = Certificates(tmp_path)
     broker = BrokerProcess(tmp_path / "data", certificates.settings(horolog_ssl_files_check_interval_ms="100")).start()
 
     def shown() -> bytes | None:
-        raw = socket.create_connection((broker.host, broker.port), 10)
-        with raw, certificates.client().wrap_socket(raw, server_hostname="localhost") as secure:
-            return secure.getpeercert(binary_form=True)
+        return shown_at(broker.address, certificates)
 
     try:
         before = shown()
@@ -278,3 +285,48 @@ def test_a_renewed_certificate_is_shown_without_a_restart(tmp_path: Path) -> Non
         broker.stop()
     assert "goes on with its certificate of before" in broker.log()
     assert "new handshakes use the certificate of CN=broker" in broker.log()
+
+
+def test_an_admin_client_changes_the_certificate(tmp_path: Path) -> None:
+    certificates = Certificates(tmp_path)
+    listeners = certificates.settings(listeners="PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0")
+    location, key = "listener.name.ssl.ssl.keystore.location", "listener.name.ssl.ssl.keystore.key"
+    chain = "listener.name.ssl.ssl.keystore.certificate.chain"
+    with broker_in_thread(settings=listeners) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.addresses["PLAINTEXT"]})
+        address = broker.addresses["SSL"]
+
+        def alter(values: dict[str, str]) -> None:
+            entries = [
+                ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in values.items()
+            ]
+            resource = ConfigResource(ResourceType.BROKER, "1", incremental_configs=entries)
+            admin.incremental_alter_configs([resource])[resource].result(20)
+
+        seen = [shown_at(address, certificates)]
+        for wrong, reason in (
+            ({location: "/none"}, "No such file"),
+            ({"ssl.keystore.location": str(certificates.server)}, "for one listener only"),
+            ({chain: "text"}, "not both"),
+            ({key: "secret"}, "not both"),
+        ):
+            with pytest.raises(KafkaException, match=reason) as refused:
+                alter(wrong)
+            assert "secret" not in str(refused.value)
+            assert shown_at(address, certificates) == seen[0]
+        certificates.renew()
+        alter({location: str(certificates.server)})  # the same again: its file is read anew
+        seen.append(shown_at(address, certificates))
+        certificates.renew()
+        text = certificates.server.read_text()
+        at = text.index("-----BEGIN CERT")
+        alter({location: "", key: text[:at], chain: text[at:]})
+        seen.append(shown_at(address, certificates))
+        assert len(set(seen)) == 3
+
+        resource = ConfigResource(ResourceType.BROKER, "1")
+        described = admin.describe_configs([resource])[resource].result(20)
+        assert described[key].value is None
+        assert described[key].is_sensitive
+        assert described[chain].value is None
+        assert not described[location].value

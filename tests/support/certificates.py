@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -101,3 +102,20 @@ def _write(path: Path, issued: trustme.LeafCert) -> None:
 
 def soon(**more: float) -> datetime:
     return datetime.now(UTC) + timedelta(**more)
+
+
+def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> tuple[ssl.SSLObject, ssl.SSLObject]:
+    """Client's and server's end after a handshake in memory; raises what either meets."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = (
+        client.wrap_bio(to_client, to_server, server_hostname="localhost"),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    )
+    waiting = list(ends)
+    for _ in range(10):
+        for end in list(waiting):
+            with contextlib.suppress(ssl.SSLWantReadError):
+                end.do_handshake()
+                waiting.remove(end)
+    assert not waiting
+    return ends

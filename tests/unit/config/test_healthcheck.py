@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.certificates import Certificates
+
 SCRIPT = Path(__file__).resolve().parents[3] / "config" / "container" / "healthcheck.py"
 
 
@@ -53,6 +55,25 @@ def test_an_empty_http_address_leaves_the_check_to_the_listeners(start_broker, l
     assert "HTTP is off" in said
     broker.stop()
     assert check(KAFKA_HOROLOG_HTTP_LISTEN="", **environ)[0] == 1
+
+
+def test_with_a_token_and_tls(start_broker, tmp_path):
+    given = Certificates(tmp_path).settings(listeners="PLAINTEXT://127.0.0.1:0", horolog_http_protocol="HTTPS")
+    http = f"127.0.0.1:{free_port()}"
+    given |= {"horolog.http.listen": http, "horolog.http.token": "secret"}
+    start_broker(**{key.replace(".", "__"): value for key, value in given.items()})
+    environ = {"KAFKA_HOROLOG_HTTP_LISTEN": http, "KAFKA_HOROLOG_HTTP_PROTOCOL": "HTTPS"}
+    code, said = check(**environ, KAFKA_HOROLOG_HTTP_TOKEN="secret")
+    assert (code, '"ready": true' in said) == (0, True), said
+    assert check(**environ, KAFKA_HOROLOG_HTTP_TOKEN="wrong")[0] == 1
+
+
+@pytest.mark.parametrize("client_auth", ["none", "required"])
+def test_a_listener_with_tls_answers_as_well(start_broker, tmp_path, client_auth):
+    given = Certificates(tmp_path).settings(ssl_client_auth=client_auth)
+    broker = start_broker(**{key.replace(".", "__"): value for key, value in given.items()})
+    code, said = check(KAFKA_HOROLOG_HTTP_LISTEN="", KAFKA_LISTENERS=f"SSL://:{broker.port}")
+    assert code == 0, said
 
 
 def test_somebody_else_on_the_port_is_no_broker():

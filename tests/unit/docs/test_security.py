@@ -1,6 +1,8 @@
 """The security page says what the program does: its examples make doors, and the settings that it names are there."""
 
 import re
+import ssl
+import subprocess
 
 import pytest
 
@@ -11,16 +13,24 @@ from horolog.broker.properties_file import parse
 from horolog.broker.security.authorizer import authorizer_of
 from horolog.broker.security.sasl import doors
 from horolog.broker.security.sasl.doors import SaslDoors, Surroundings
+from horolog.broker.security.tls_listeners import TlsListeners
 from horolog.broker.settings import SPECS, load
 from horolog.client.cli.common.connection import profiles, security_of
 from horolog.client.security.options import NAMES
 from horolog.protocol.acl_types import Operation, ResourceType
-from tests.support.pages import blocks_of
+from tests.support.certificates import shake_hands
+from tests.support.pages import blocks_of, prints, steps
 from tests.support.sasl import Hourglass
 from tests.support.style import PROJECT
 
 PAGE = PROJECT / "docs" / "security.md"
-CLOSED, SEVERAL, LISTS = [block.text for block in blocks_of(PAGE) if "=" in block.first and not block.language]
+LOOKED_AT_BY_NOBODY = {"ssl.allow.dn.changes", "ssl.allow.san.changes"}
+SETTINGS = {block.first.partition("=")[2]: block.text for block in blocks_of(PAGE) if not block.language}
+CLOSED = SETTINGS["LOCAL://127.0.0.1:9092,CLIENTS://0.0.0.0:9094"]
+SEVERAL = SETTINGS["PLAIN,OAUTHBEARER"]
+CERTIFIED = SETTINGS["LOCAL://127.0.0.1:9092,CERTIFIED://0.0.0.0:9093"]
+CLIENT = SETTINGS["SSL"]
+LISTS = next(text for text in SETTINGS.values() if text.startswith(("authorizer.", "super.users")))
 
 
 @pytest.mark.parametrize(
@@ -45,10 +55,33 @@ def test_its_example_of_access_lists_closes_a_broker():
         assert rights.may(Operation.READ, ResourceType.TOPIC, "t") == allowed
 
 
+def test_its_certificates_let_the_user_in(tmp_path, monkeypatch):
+    """The commands make them, the settings serve with them, the client's file comes in with them."""
+    monkeypatch.chdir(tmp_path)
+    (made,) = [block.text for block in blocks_of(PAGE) if block.language == "sh"]
+    (looked_at,) = [block.text for block in blocks_of(PAGE) if "openssl verify" in block.first]
+    subprocess.run(["sh", "-ec", made], check=True)
+    for step in steps(looked_at):
+        ran = subprocess.run(["sh", "-c", step.command], capture_output=True, text=True, check=True)
+        assert prints(step.expected, ran.stdout)
+    settings, warnings = load(None, {}, parse(CERTIFIED.encode()))
+    assert warnings == []
+    tls = TlsListeners(settings).by_name["CERTIFIED"]
+    told = parse(CLIENT.encode())
+    assert told["security.protocol"] == "SSL"
+    client = ssl.create_default_context(cafile=told["ssl.truststore.location"])
+    client.load_cert_chain(told["ssl.keystore.location"])
+    assert tls.principal_of(shake_hands(tls.context, client)[1]) == Principal("User", "alice")
+
+
 def test_the_settings_that_it_names_are_there():
-    keys = set(re.findall(r"`((?:sasl|connections?)\.[a-z.]+)`", without_clients(PAGE.read_text("utf-8"))))
+    keys = set(
+        re.findall(
+            r"`((?:sasl|ssl|connections?|horolog\.(?:ssl|http))\.[a-z.]+)[=`]", without_clients(PAGE.read_text("utf-8"))
+        )
+    )
     assert len(keys) > 5
-    assert keys <= SPECS.keys()
+    assert keys - LOOKED_AT_BY_NOBODY <= SPECS.keys()
 
 
 def without_clients(text):

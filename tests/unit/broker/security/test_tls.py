@@ -15,7 +15,7 @@ from horolog.broker.security.principal_mapping import NoRuleFits
 from horolog.broker.security.tls import HandshakeBounds, ListenerTls
 from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import Layers, from_layers
-from tests.support.certificates import PASSWORD, soon
+from tests.support.certificates import PASSWORD, shake_hands, soon
 
 BOUNDS = HandshakeBounds(1000, 100_000, 10)
 
@@ -28,33 +28,16 @@ def served(certificates, **more):
     return ListenerTls("SSL", settings_of(certificates, **more), BOUNDS)
 
 
-def shake_hands(tls, client):
-    """Both ends after a handshake in memory; raises what the client or the broker meets."""
-    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    ends = [
-        client.wrap_bio(to_client, to_server, server_hostname="localhost"),
-        tls.context.wrap_bio(to_server, to_client, server_side=True),
-    ]
-    waiting = list(ends)
-    for _ in range(10):
-        for end in list(waiting):
-            with contextlib.suppress(ssl.SSLWantReadError):
-                end.do_handshake()
-                waiting.remove(end)
-    assert not waiting
-    return ends
-
-
 def subject_of(tls, client):
-    return shake_hands(tls, client)[0].getpeercert()["subject"][-1][0][1]
+    return shake_hands(tls.context, client)[0].getpeercert()["subject"][-1][0][1]
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_who_shows_no_certificate_is_anonymous(certificates, version):
     tls = served(certificates, ssl_client_auth="requested")
-    _, server = shake_hands(tls, certificates.client(newest=version))
+    _, server = shake_hands(tls.context, certificates.client(newest=version))
     assert tls.principal_of(server) == ANONYMOUS
-    _, server = shake_hands(tls, certificates.client(certificates.alice, version))
+    _, server = shake_hands(tls.context, certificates.client(certificates.alice, version))
     assert tls.principal_of(server).type == "User"
     assert tls.principal_of(server).name.startswith(r"CN=alice,")
     assert r"O=Logs\, Inc" in tls.principal_of(server).name
@@ -63,10 +46,10 @@ def test_who_shows_no_certificate_is_anonymous(certificates, version):
 def test_a_name_is_made_by_rules(certificates):
     rules = r"RULE:^CN=([a-z]+),.*$/$1/U"
     tls = served(certificates, ssl_client_auth="required", ssl_principal_mapping_rules=rules)
-    _, server = shake_hands(tls, certificates.client(certificates.alice))
+    _, server = shake_hands(tls.context, certificates.client(certificates.alice))
     assert tls.principal_of(server) == Principal("User", "ALICE")
     tls = served(certificates, ssl_client_auth="required", ssl_principal_mapping_rules="RULE:^CN=bob$/bob/")
-    _, server = shake_hands(tls, certificates.client(certificates.alice))
+    _, server = shake_hands(tls.context, certificates.client(certificates.alice))
     with pytest.raises(NoRuleFits, match="CN=alice"):
         tls.principal_of(server)
 
@@ -84,12 +67,12 @@ def test_a_name_that_cannot_be_read_comes_not_in(certificates):
 def test_a_certificate_of_another_authority_is_refused(certificates, asked):
     tls = served(certificates, ssl_client_auth=asked)
     with pytest.raises(ssl.SSLError, match=r"(?i)certificate"):
-        shake_hands(tls, certificates.client(certificates.mallory, ssl.TLSVersion.TLSv1_2))
+        shake_hands(tls.context, certificates.client(certificates.mallory, ssl.TLSVersion.TLSv1_2))
 
 
 def test_no_certificate_is_refused_where_one_is_required(certificates):
     with pytest.raises(ssl.SSLError, match=r"(?i)certificate"):
-        shake_hands(served(certificates, ssl_client_auth="required"), certificates.client())
+        shake_hands(served(certificates, ssl_client_auth="required").context, certificates.client())
 
 
 @pytest.mark.parametrize(
@@ -111,13 +94,13 @@ def test_versions(certificates, given, spoken):
         client = certificates.client(newest=version)
         client.minimum_version = version
         with contextlib.suppress(ssl.SSLError):
-            found.add(shake_hands(tls, client)[1].version())
+            found.add(shake_hands(tls.context, client)[1].version())
     assert found == spoken
 
 
 def test_suites_are_those_that_are_named(certificates):
     tls = served(certificates, ssl_cipher_suites="TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384")
-    _, server = shake_hands(tls, certificates.client())
+    _, server = shake_hands(tls.context, certificates.client())
     assert server.cipher()[0] == "ECDHE-ECDSA-AES256-GCM-SHA384"
 
 
