@@ -11,12 +11,14 @@ from horolog.broker.clock import ManualClock
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
+from horolog.broker.principal import Principal
 from horolog.broker.settings import load
 from horolog.broker.upkeep import CATCH_UP_MS
 from horolog.broker.workers import settling
 from horolog.broker.workers.worker_context import WorkerContext
 from horolog.broker.workers.worker_role import WorkerRole
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.acls import AclCreation, CreateAclsRequest, DeleteAclsFilter, DeleteAclsRequest
 from horolog.protocol.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -41,6 +43,7 @@ from horolog.protocol.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicState,
 )
+from tests.support.guarded_broker import STANDARD_AUTHORIZER
 from tests.support.memory_broker import NOW_MS, Wire
 
 NODES = (1, 2)
@@ -92,12 +95,13 @@ class Peers:
 class Pair:
     """Two workers that have settled a folder."""
 
-    def __init__(self):
+    def __init__(self, **given):
+        self.given = {key.replace("_", "."): value for key, value in given.items()}
         self.storage, self.clock = MemoryStorage(), ManualClock(NOW_MS)
         self.ties, self.wires, self.brokers = {}, {}, {}
 
     def settings(self, node):
-        return load(None, {}, {"listeners": "PLAINTEXT://127.0.0.1:0", "node.id": str(node)})[0]
+        return load(None, {}, {"listeners": "PLAINTEXT://127.0.0.1:0", "node.id": str(node), **self.given})[0]
 
     async def start(self):
         settling.settle(self.storage, ["/data"], self.clock, self.settings(1), NODES)
@@ -199,6 +203,27 @@ async def test_any_worker_deletes_a_topic(pair):
     assert answer.responses[0].error_code == ErrorCode.NONE
     assert await pair.leads(1) == []
     assert not [name for name in pair.storage.list_dir("/data") if name in {f"t-{index}" for index in range(4)}]
+
+
+async def test_an_access_list_that_one_worker_changes_counts_at_the_other():
+    pair = Pair(authorizer_class_name=STANDARD_AUTHORIZER, super_users="User:admin")
+    await pair.start()
+    alice = {node: Wire(Dispatcher(pair.brokers[node]), ConnectionLimits.of(pair.settings(node))) for node in NODES}
+    for node in NODES:
+        pair.wires[node].conversation.serve_as(Principal("User", "admin"))
+        alice[node].conversation.serve_as(Principal("User", "alice"))
+    everything = MetadataRequest(topics=None)
+    assert await pair.create(1) == ErrorCode.NONE
+    words = {"operation": 8, "permission_type": 3}
+    creation = AclCreation(resource_type=2, resource_name="t", principal="User:alice", host="*", **words)
+    await pair.wires[1].ask(CreateAclsRequest(creations=[creation]), 3)
+    for node in NODES:
+        assert [topic.name for topic in (await alice[node].ask(everything, 12)).topics] == ["t"]
+    chosen = DeleteAclsFilter(resource_type_filter=2, **words)
+    await pair.wires[2].ask(DeleteAclsRequest(filters=[chosen]), 3)
+    for node in NODES:
+        assert (await alice[node].ask(everything, 12)).topics == []
+    await pair.stop()
 
 
 async def test_settings_of_each_worker_are_known_to_all(pair):
