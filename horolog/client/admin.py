@@ -1,12 +1,13 @@
-"""The admin client: topics, settings, groups, transactions and brokers in one class."""
+"""The admin client: topics, settings, groups, transactions, access lists and brokers in one class."""
 
+from horolog.client.admin_acls import AclAdmin
 from horolog.client.admin_cluster import ClusterAdmin
 from horolog.client.admin_configs import ConfigAdmin, Operation, Resource
 from horolog.client.admin_groups import GroupAdmin
 from horolog.client.admin_topics import UP_TO_THE_END, NewTopic, TopicAdmin
 
 
-class Admin(TopicAdmin, ConfigAdmin, GroupAdmin, ClusterAdmin):
+class Admin(TopicAdmin, ConfigAdmin, GroupAdmin, ClusterAdmin, AclAdmin):
     """Made of bootstrap addresses (then it has a client of its own) or a client that others use too.
 
     A call about several things raises PartialFailure when some of them failed: `failures` and `results` tell which.

@@ -32,6 +32,7 @@ SHAPE = "no program: a shape, a layout or a picture"
 PICTURES = frozenset({"mermaid"})
 READ_AS_SETTINGS = "settings, read by tests/unit/docs/test_operations.py"
 MADE_OF_PROFILES = "profiles, read by tests/unit/docs/test_security.py"
+GUARDED = "needs a broker with an authorizer: tests/cli/test_acls.py"
 MADE_OF_SETTINGS = "settings, read by tests/unit/docs/test_security.py"
 
 NOT_RUN: dict[tuple[str, str], str] = {
@@ -69,6 +70,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
         "docs/security.md",
         "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     ): MADE_OF_SETTINGS,
+    ("docs/security.md", "horolog acls ..."): GUARDED,
     ("docs/pipeline.md", "pip install ..."): INSTALLS,
     ("docs/pipeline.md", "pip wheel ..."): INSTALLS,
     ("docs/pipeline.md", "python -m venv ..."): INSTALLS,

@@ -1,0 +1,262 @@
+"""`horolog acls`: the rules of the access list, and which of them allows or denies something."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import NotFoundError, UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.online.actions import Action, add_actions, run_action
+from horolog.client.cli.online.connecting import connected
+
+if TYPE_CHECKING:
+    from horolog.broker.security.acls import Acl, AclFilter
+    from horolog.broker.security.authorizer import Authorizer, Verdict
+    from horolog.client.admin import Admin
+    from horolog.protocol.acl_types import Operation, ResourceType
+
+KINDS = ("topic", "group", "transactional-id", "cluster")
+RESOURCES = "topic:NAME, group:NAME or transactional-id:NAME; NAME* is a prefix, * all names; or cluster"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_actions(parser, "Show and change who may do what, and say why somebody may or may not.", ACTIONS)
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    return await run_action(ACTIONS, arguments, console)
+
+
+# -- the words of a command
+
+
+def _add_rule(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("principal", metavar="PRINCIPAL", help="a user, or TYPE:NAME; '*' is everybody")
+    parser.add_argument("operation", metavar="OPERATION", help="read, write, describe ..., all")
+    parser.add_argument("resource", metavar="RESOURCE", help=RESOURCES)
+    parser.add_argument(
+        "--host", default="*", metavar="ADDRESS", help="the address that the client comes from (*: any)"
+    )
+
+
+def _add_denied_rule(parser: argparse.ArgumentParser) -> None:
+    _add_rule(parser)
+    parser.add_argument("--deny", action="store_true", help="a rule that denies, which wins over all that allow")
+
+
+def _principal(text: str) -> str:
+    return text if ":" in text else f"User:{text}"
+
+
+def _operation(text: str) -> "Operation":
+    from horolog.protocol.acl_types import Operation
+
+    word = text.upper().replace("-", "_")
+    known = [each.name for each in Operation if each > Operation.ANY]
+    if word not in known:
+        allowed = ", ".join(name.lower().replace("_", "-") for name in known)
+        raise UsageError(f"{text!r} is no operation", f"there is: {allowed}")
+    return Operation[word]
+
+
+def _resource(text: str) -> "tuple[ResourceType, str, bool]":
+    """Type and name of resources, and whether the name is a prefix."""
+    from horolog.protocol.acl_types import CLUSTER_NAME, EVERY_NAME, ResourceType
+
+    kind, separator, name = text.partition(":")
+    if kind == "cluster" and not name:
+        return ResourceType.CLUSTER, CLUSTER_NAME, False
+    if kind not in KINDS or not separator or not name:
+        raise UsageError(f"{text!r} names no resource", RESOURCES)
+    word = ResourceType[kind.upper().replace("-", "_")]
+    is_prefix = name.endswith("*") and name != EVERY_NAME
+    return word, name.removesuffix("*") if is_prefix else name, is_prefix
+
+
+def _rule(arguments: argparse.Namespace) -> "Acl":
+    from horolog.broker.security.acls import Acl, wrong_with
+    from horolog.protocol.acl_types import PatternType, Permission
+
+    kind, name, is_prefix = _resource(arguments.resource)
+    rule = Acl(
+        kind,
+        name,
+        PatternType.PREFIXED if is_prefix else PatternType.LITERAL,
+        _principal(arguments.principal),
+        arguments.host,
+        _operation(arguments.operation),
+        Permission.DENY if arguments.deny else Permission.ALLOW,
+    )
+    wrong = wrong_with(rule)
+    if wrong is not None:
+        raise UsageError(wrong)
+    return rule
+
+
+# -- list, add, remove
+
+
+def _list_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("principal", metavar="PRINCIPAL", nargs="?", help="only rules for this one, or for everybody")
+    parser.add_argument("--resource", metavar="RESOURCE", help=f"only rules that count for it: {RESOURCES}")
+
+
+async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.admin import Admin
+    from horolog.protocol.acl_types import EVERYBODY
+
+    wanted = _filter(arguments.resource)
+    async with connected(arguments) as client, Admin(client) as admin:
+        found = await admin.describe_acls(wanted)
+    if arguments.principal is not None:
+        who = (_principal(arguments.principal), EVERYBODY)
+        found = [acl for acl in found if acl.principal in who]
+    return _shown(console, found)
+
+
+def _filter(resource: str | None) -> "AclFilter":
+    from horolog.broker.security.acls import AclFilter
+    from horolog.protocol.acl_types import EVERY_NAME, PatternType
+
+    if resource is None:
+        return AclFilter()
+    kind, name, is_prefix = _resource(resource)
+    if is_prefix:
+        return AclFilter(kind, name, PatternType.PREFIXED)
+    return AclFilter(kind, name, PatternType.LITERAL if name == EVERY_NAME else PatternType.MATCH)
+
+
+def _shown(console: Console, acls: "list[Acl]", **more: str) -> ExitCode:
+    if console.as_json:
+        console.json([{**_as_json(acl), **more} for acl in acls])
+        return ExitCode.OK
+    console.table(
+        ("PRINCIPAL", "HOST", "", "OPERATION", "RESOURCE"),
+        [
+            (acl.principal, acl.host, acl.permission.name.lower(), acl.operation.name.lower(), _text_of(acl))
+            for acl in acls
+        ],
+    )
+    return ExitCode.OK
+
+
+def _text_of(acl: "Acl") -> str:
+    from horolog.protocol.acl_types import PatternType, ResourceType
+
+    if acl.resource_type is ResourceType.CLUSTER:
+        return "cluster"
+    kind = acl.resource_type.name.lower().replace("_", "-")
+    return f"{kind}:{acl.name}{'*' if acl.pattern_type is PatternType.PREFIXED else ''}"
+
+
+def _as_json(acl: "Acl") -> dict[str, Any]:
+    return {
+        "principal": acl.principal,
+        "host": acl.host,
+        "permission": acl.permission.name,
+        "operation": acl.operation.name,
+        "resource_type": acl.resource_type.name,
+        "name": acl.name,
+        "pattern": acl.pattern_type.name,
+    }
+
+
+async def _add(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.admin import Admin
+
+    rule = _rule(arguments)
+    async with connected(arguments) as client, Admin(client) as admin:
+        await admin.create_acls([rule])
+    return _shown(console, [rule], done="added")
+
+
+async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.broker.security.acls import AclFilter
+    from horolog.client.admin import Admin
+
+    rule = _rule(arguments)
+    async with connected(arguments) as client, Admin(client) as admin:
+        gone = await admin.delete_acls([AclFilter(*rule)])
+    if not gone:
+        raise NotFoundError(f"there is no such rule: {rule}", "`horolog acls list` shows them all")
+    return _shown(console, gone, done="removed")
+
+
+# -- check
+
+
+async def _check(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    """By the rules and settings that the broker tells; the decision itself is made here, by the broker's own code."""
+    from horolog.broker.principal import Principal
+    from horolog.client.admin import Admin
+
+    kind, name, is_prefix = _resource(arguments.resource)
+    if is_prefix:
+        raise UsageError(f"{arguments.resource!r} is no one resource", "check asks about one: give its whole name")
+    operation = _operation(arguments.operation)
+    who, _, user = _principal(arguments.principal).partition(":")
+    async with connected(arguments) as client, Admin(client) as admin:
+        authorizer = await _authorizer(admin)
+    host = "" if arguments.host == "*" else arguments.host
+    verdict = authorizer.verdict(Principal(who, user), host, operation, kind, name)
+    _told(console, verdict)
+    return ExitCode.OK if verdict.allowed else ExitCode.FAILED
+
+
+async def _authorizer(admin: "Admin") -> "Authorizer":
+    from horolog.broker.security.authorizer import Authorizer
+
+    number = str(min((await admin.client.metadata([])).nodes))
+    keys = ("super.users", "allow.everyone.if.no.acl.found")
+    settings = await admin.describe_configs("broker", number, keys)
+    values = {key: (settings[key].value or "") if key in settings else "" for key in keys}
+    return Authorizer(
+        [each.strip() for each in values["super.users"].split(";") if each.strip()],
+        allow_without_rules=values["allow.everyone.if.no.acl.found"] == "true",
+        acls=await admin.describe_acls(),
+    )
+
+
+def _told(console: Console, verdict: "Verdict") -> None:
+    if console.as_json:
+        rule = None if verdict.rule is None else _as_json(verdict.rule)
+        console.json([{"allowed": verdict.allowed, "reason": verdict.reason or str(verdict), "rule": rule}])
+    else:
+        word = "allowed" if verdict.allowed else "denied"
+        console.print(f"{word}: {verdict}")
+
+
+ACTIONS = (
+    Action(
+        "list",
+        "show the rules",
+        _list_arguments,
+        _list,
+        ("horolog acls list", "horolog acls list alice --resource topic:orders-eu"),
+    ),
+    Action(
+        "add",
+        "allow something, or deny it",
+        _add_denied_rule,
+        _add,
+        (
+            "horolog acls add alice read topic:orders-*",
+            "horolog acls add '*' all topic:secret --deny",
+            "horolog acls add alice read group:billing --host 192.0.2.7",
+        ),
+    ),
+    Action(
+        "remove",
+        "take a rule away",
+        _add_denied_rule,
+        _remove,
+        ("horolog acls remove alice read topic:orders-*",),
+    ),
+    Action(
+        "check",
+        "say whether somebody may do something, and by which rule",
+        _add_rule,
+        _check,
+        ("horolog acls check alice read topic:orders-eu", "horolog acls check alice alter cluster --host 192.0.2.7"),
+    ),
+)
