@@ -1,6 +1,7 @@
 """What durability costs: syncs in a second and records that share one, and starts after a clean stop and after SIGKILL.
 
     python -m benchmarks.trust [--quick] [--json FILE] [--write-docs]
+    python -m benchmarks.trust --workers 1 2 3      # stops and starts with many partitions alone, of so many workers each
 
 Producers of `acks=all` send one record each and wait; the broker's own metrics say how many syncs there were. Starts run from the
 start of the process to the first answer that names every partition. After SIGKILL a start is measured on logs of two sizes, none
@@ -17,6 +18,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks import brokers, fill, frames, process, pump, report
@@ -46,8 +48,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="under a minute: smaller logs, fewer partitions")
     parser.add_argument("--json", type=Path, default=DEFAULT_JSON)
     parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/performance.md")
+    parser.add_argument(
+        "--workers", type=int, nargs="+", help="stops and starts with many partitions alone, of so many workers each"
+    )
     chosen = parser.parse_args(arguments)
-    rows = list(measure(*(QUICK if chosen.quick else FULL)))
+    plan = QUICK if chosen.quick else FULL
+    rows = list(measure(*plan) if chosen.workers is None else with_workers(chosen.workers, plan[2]))
     report.save(chosen.json, {"machine": report.machine(), "figures": dict(rows)})
     lines = report.table(["", "measured"], rows)
     print("\n".join(lines))
@@ -62,6 +68,13 @@ def measure(seconds: float, producers: list[int], partitions: int, log_bytes: in
         yield from syncs(root / "syncs", seconds, producers)
         yield from starts_with_many(root / "many", partitions)
         yield from starts_with_one(root / "one", log_bytes)
+
+
+def with_workers(counts: list[int], partitions: int) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory(prefix="horolog-trust-") as folder:
+        for count in counts:
+            for name, measured in starts_with_many(Path(folder) / str(count), partitions, count):
+                yield f"{'1 process' if count == 1 else f'{count} workers'}: {name}", measured
 
 
 # -- syncs
@@ -129,25 +142,35 @@ def take_answer(link: socket.socket) -> None:
 # -- starts
 
 
-def starts_with_many(root: Path, partitions: int) -> Iterator[Row]:
-    broker = brokers.start(HOROLOG, root, SETTINGS)
+def starts_with_many(root: Path, partitions: int, workers: int = 1) -> Iterator[Row]:
+    settings = SETTINGS | ({brokers.WORKERS: str(workers)} if workers > 1 else {})
+    broker = brokers.start(HOROLOG, root, settings)
     with Peer(broker.address) as peer:
         peer.create_topics([TOPIC], partitions, {})
-        records = frames.batch(frames.payloads(RECORD_BYTES, 1), fill.FIRST_TIMESTAMP)
-        for partition in range(partitions):
-            peer.call(frames.produce(3, TOPIC, records, partition=partition))
+    write_to_each(broker.address)
     name = f"{partitions:,} partitions of one record"
     yield f"clean stop, {name}, none of them synced before", f"{stop_cleanly(broker):.1f} s"
-    broker = brokers.start(HOROLOG, root, SETTINGS, partitions=partitions)
+    broker = brokers.start(HOROLOG, root, settings, partitions=partitions)
     yield f"start after a clean stop, {name}", seconds_of(broker)
-    with Peer(broker.address) as peer:
-        for partition in range(partitions):
-            peer.call(frames.produce(3, TOPIC, records, partition=partition))
+    yield f"clean stop, {name}, none written to since the start", f"{stop_cleanly(broker):.1f} s"
+    broker = brokers.start(HOROLOG, root, settings, partitions=partitions)
+    write_to_each(broker.address)
     kill(broker)
-    broker = brokers.start(HOROLOG, root, SETTINGS, partitions=partitions)
+    broker = brokers.start(HOROLOG, root, settings, partitions=partitions)
     yield f"start after SIGKILL, {name}, each written to", seconds_of(broker)
     broker.stop()
     shutil.rmtree(root)
+
+
+def write_to_each(address: str) -> None:
+    """One record into each partition, at its leader."""
+    records = frames.batch(frames.payloads(RECORD_BYTES, 1), fill.FIRST_TIMESTAMP)
+    with Peer(address) as asker:
+        placed = asker.placement([TOPIC])
+    with ExitStack() as stack:
+        peers = {node: stack.enter_context(Peer(one)) for node, one in placed.addresses.items()}
+        for partition, leader in placed.leaders[TOPIC].items():
+            peers[leader].call(frames.produce(3, TOPIC, records, partition=partition))
 
 
 def starts_with_one(root: Path, log_bytes: int) -> Iterator[Row]:
