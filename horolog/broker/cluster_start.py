@@ -140,13 +140,14 @@ class Start:
         changed = self._finish_deletions(stored, taken)
         away = self._logs.folders.may_lack(one for topic in stored.topics.values() for one in topic.folders)
         changed |= self._adopt(stored, taken, overrides)
+        changed |= taken.rules != stored.rules
         state = ClusterState.of(
             self.records.values(),
             broker_configs=self.broker_configs,
             next_producer_id=next_producer_id_of(stored, self._new_topic_id, has_topics=bool(self.topics)),
             deleting={name: frozenset(ids) for name, ids in stored.deleting.items()} if away else {},
             unidentified=frozenset(self.unidentified),
-            rules=stored.rules,
+            rules=taken.rules,
         )
         self._report(stored, taken, now_ms)
         has_lost = bool(stored.damages or stored.lost_rules)

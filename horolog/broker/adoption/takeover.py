@@ -23,12 +23,15 @@ from enum import StrEnum
 from horolog.broker import internal_topics
 from horolog.broker.adoption import adopted_file, folders, kraft_log, kraft_state
 from horolog.broker.adoption.adopted_file import Adopted
+from horolog.broker.adoption.adopted_users import with_users
 from horolog.broker.adoption.folders import Folders, Renaming
 from horolog.broker.adoption.kraft_state import ALL_BROKERS, KraftState, KraftTopic
 from horolog.broker.cluster_file import StoredCluster, StoredTopic
 from horolog.broker.log.files import log_starts
 from horolog.broker.log.storage import Storage
+from horolog.broker.security.users import id_of
 from horolog.broker.settings import Settings
+from horolog.broker.stored_rules import Rules
 from horolog.broker.topic_settings import DECIDING, as_unknown, is_unknown, settled
 
 Configs = dict[str, str]
@@ -52,6 +55,7 @@ class Takeover:
     topics: dict[str, StoredTopic] = field(default_factory=dict)
     origins: dict[str, Origin] = field(default_factory=dict)
     broker_configs: dict[str, Configs] = field(default_factory=dict)
+    rules: Rules = field(default_factory=dict)
     renamings: list[Renaming] = field(default_factory=list)
     kraft: KraftState | None = None
     is_news: bool = False
@@ -146,9 +150,20 @@ class _Planning:
                 self._plan_found(name)
         self._plan_folders()
         self._plan_brokers()
+        self._plan_rules()
         if kraft is not None and result.is_news:
             result.notes += [*kraft.damages, *kraft.notes]
         return result
+
+    def _plan_rules(self) -> None:
+        """Of metadata that cannot be read whole nobody knows which users are gone: those on record count."""
+        kraft, before = self._result.kraft, self._before
+        self._result.rules = rules = self._stored.rules
+        if kraft is not None and kraft.is_whole:
+            known = before.state if before is not None and not before.damages else None
+            self._result.rules = now = with_users(rules, known, kraft)
+            if count := sum(rules.get(one) != rule for one, rule in now.items() if id_of(one[1])):
+                self._result.notes.append(f"{count} SCRAM credentials of Kafka's metadata come into force")
 
     # -- topics on record
 

@@ -131,7 +131,7 @@ def carry_out(data_dirs: Sequence[str], given: Mapping[str, Given], settings: Se
             next_id,
             stored.deleting,
             stored.leads,
-            rules=stored.rules.values(),
+            rules=taken.rules.values(),
             lost_rules=stored.lost_rules,
         )
         if taken.is_news and taken.kraft is not None:
