@@ -7,8 +7,9 @@ from pathlib import Path
 
 from horolog.protocol.apis import API
 from horolog.protocol.compile import encode
-from tests.fuzz import corpus, target_compression, target_files, target_messages
+from tests.fuzz import corpus, target_compression, target_files, target_messages, target_sasl
 from tests.support import golden
+from tests.support.sasl import ScramPeer, plain_token
 from tests.vendor.wire_prober.wire import SPEC, batch, body, compress, frame, header, is_flex, msg, rec, wrap
 
 BASE_MS = 1_600_000_000_000
@@ -97,7 +98,23 @@ def make_files(root: Path) -> None:
     assert len(target_files.READERS) == 10
 
 
+def make_logins() -> None:
+    peer = ScramPeer("SCRAM-SHA-256", "alice", "secret")
+    challenge = b"r=abcdef,s=c2FsdHNhbHQ=,i=4096"
+    write("sasl", "scram", b"\0" + peer.first() + target_sasl.PARTING + peer.last(challenge))
+    write("sasl", "plain", b"\1" + plain_token("alice", "secret", "alice"))
+    token = b"eyJhbGciOiJSUzI1NiIsImtpZCI6ImsifQ.eyJzdWIiOiJhIiwiZXhwIjoxfQ.c2ln"
+    message = b"n,a=alice,\x01auth=Bearer " + token + b"\x01host=h\x01\x01"
+    write("sasl", "oauthbearer", b"\2" + message + target_sasl.PARTING + b"\x01")
+    write("sasl", "token", b"\3" + token)
+    key = b'{"kty":"EC","crv":"P-256","kid":"k","use":"sig","x":"AA","y":"AA"}'
+    write("sasl", "keys", b'\4{"keys":[' + key + b"]}")
+    write("sasl", "jaas", b'\5x.y.PlainLoginModule required user_a="b\\"\\101" /* c */ user_d=e;')
+    assert len(target_sasl.WAYS) == 6
+
+
 def main() -> None:
+    make_logins()
     for number, (name, data) in enumerate(record_sets()):
         write("records", name, bytes([number, 1]) + data)
         write("records", f"{name}-inside", bytes([number, 2 | (number % 5) << 2 | 0x40]) + data)

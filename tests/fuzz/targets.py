@@ -5,7 +5,7 @@ from importlib import import_module
 
 Target = Callable[[bytes], object]
 
-TARGETS = ("compression", "files", "folder", "frames", "messages", "records", "server", "settings")
+TARGETS = ("compression", "files", "folder", "frames", "messages", "records", "sasl", "server", "settings")
 
 
 def load(name: str) -> Target:

@@ -21,6 +21,7 @@ from horolog.broker.security.users import UserId, rule_of
 from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import load
 from tests.support.sasl import Hourglass, ScramPeer, plain_token
+from tests.support.tokens import Signer
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -138,10 +139,6 @@ def test_without_its_libraries_oauthbearer_ends_the_start(monkeypatch):
 
 
 def test_the_keys_of_tokens_are_read_at_the_start_and_looked_at_again(tmp_path):
-    pytest.importorskip("jwt")
-    pytest.importorskip("cryptography")
-    from tests.support.tokens import Signer
-
     path = tmp_path / "keys"
     oauth = {"sasl.enabled.mechanisms": "OAUTHBEARER", URL: f"file://{path}"}
     assert "cannot be read" in refused(**oauth)

@@ -8,9 +8,6 @@ import pytest
 
 from horolog.broker.security.sasl.jwks import MOST_BYTES, Jwks, JwksFault, fetch, parse
 from tests.support.sasl import Hourglass
-
-pytest.importorskip("jwt")
-pytest.importorskip("cryptography")
 from tests.support.tokens import Signer
 
 RSA, EC = Signer("RSA", "r"), Signer("EC", "e")

@@ -11,9 +11,6 @@ import pytest
 from horolog.broker.security.sasl.jwks import Jwks, SigningKey
 from horolog.broker.security.sasl.oauthbearer import Token, TokenRefused
 from horolog.broker.security.sasl.tokens import Expected, TokenReader
-
-pytest.importorskip("jwt")
-pytest.importorskip("cryptography")
 from tests.support.tokens import Signer
 
 RSA, EC, OKP, OTHER = Signer("RSA", "r"), Signer("EC", "e"), Signer("OKP", "o"), Signer("RSA", "r")
