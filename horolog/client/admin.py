@@ -5,9 +5,10 @@ from horolog.client.admin_cluster import ClusterAdmin
 from horolog.client.admin_configs import ConfigAdmin, Operation, Resource
 from horolog.client.admin_groups import GroupAdmin
 from horolog.client.admin_topics import UP_TO_THE_END, NewTopic, TopicAdmin
+from horolog.client.admin_users import UserAdmin
 
 
-class Admin(TopicAdmin, ConfigAdmin, GroupAdmin, ClusterAdmin, AclAdmin):
+class Admin(TopicAdmin, ConfigAdmin, GroupAdmin, ClusterAdmin, AclAdmin, UserAdmin):
     """Made of bootstrap addresses (then it has a client of its own) or a client that others use too.
 
     A call about several things raises PartialFailure when some of them failed: `failures` and `results` tell which.

@@ -65,6 +65,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/security.md", "listeners=LOCAL://127.0.0.1:9092,CLIENTS://0.0.0.0:9094"): MADE_OF_SETTINGS,
     ("docs/security.md", "listeners=LOCAL://127.0.0.1:9092,CERTIFIED://0.0.0.0:9093"): MADE_OF_SETTINGS,
     ("docs/security.md", "security.protocol=SSL"): MADE_OF_SETTINGS,
+    ("docs/security.md", "horolog users add alice --data /var/lib/horolog..."): ELSEWHERE,
     ("docs/security.md", "listener.name.clients.sasl.enabled.mechanisms=PLAIN,OAUTHBEARER"): MADE_OF_SETTINGS,
     (
         "docs/security.md",

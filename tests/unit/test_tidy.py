@@ -210,7 +210,6 @@ def test_every_file_of_data_configuration_and_docs_is_named(files):
 
 LONE = {
     "broker/coordination/timers.py: next_due": "a loop of somebody else's asks: the simulation's, a test's",
-    "broker/security/sasl/scram_keys.py: of_password": "users that are made from a password, as tests make them",
     "broker/log/storage/storage.py: open_files": "tests hold the bound on descriptors against it",
     "client/consumer.py: seek_to_end": "the consumer's public interface",
     "pipeline/source.py: pushFilters": "Spark calls it",

@@ -29,6 +29,7 @@ COMMANDS = (
     Command("configs", "horolog.client.cli.configs", "show and change settings of topics, brokers and groups"),
     Command("groups", "horolog.client.cli.groups", "consumer groups: lag in records and time, reset by time, members"),
     Command("acls", "horolog.client.cli.acls", "access lists: who may do what, and by which rule"),
+    Command("users", "horolog.client.cli.users", "users of SASL/SCRAM: add, list, remove, before the first start, too"),
     Command("bench", "horolog.client.cli.bench", "measure a broker: produce, consume, latency, look-ups"),
     Command("health", "horolog.client.cli.health", "ask a broker whether it serves; the answer is the exit code"),
     Command("profiles", "horolog.client.cli.profiles", "list the brokers that --profile knows by name"),

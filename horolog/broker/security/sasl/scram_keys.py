@@ -80,9 +80,13 @@ def of_salted(kind: ScramKind, salted: bytes, salt: bytes, iterations: int) -> S
     return ScramKeys(salt, stored_key, kind.hmac(salted, b"Server Key"), iterations)
 
 
+def new_salt() -> bytes:
+    return secrets.token_bytes(SALT_BYTES)
+
+
 def of_password(kind: ScramKind, password: str, iterations: int = LEAST_ITERATIONS, salt: bytes = b"") -> ScramKeys:
     """Of a password, with a new salt unless one is given."""
-    salt = salt or secrets.token_bytes(SALT_BYTES)
+    salt = salt or new_salt()
     return of_salted(kind, kind.salted(password, salt, iterations), salt, iterations)
 
 

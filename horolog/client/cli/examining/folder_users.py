@@ -1,0 +1,51 @@
+"""Reads and changes the users of data folders that no broker runs on, before the first start of one, too."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+from horolog.broker.cluster_file import FILE_NAME, JOURNAL, ClusterFile
+from horolog.broker.cluster_state import RulesChanged
+from horolog.broker.left_folders import as_left, merge_what_workers_left
+from horolog.broker.log.storage import LOCK_FILE, ReadOnlyStorage, RealStorage, Storage, make_folder
+from horolog.broker.stored_rules import Rules
+from horolog.broker.workers.settling import plain_leads, state_of
+from horolog.client.cli.common.errors import CommandError, NotFoundError
+from horolog.client.cli.examining.folder_check import partitions_in
+
+
+def read(data_dirs: Sequence[str]) -> Rules:
+    """The rules of the cluster as they are; a broker may be running. Raises StorageFault."""
+    storage: Storage = ReadOnlyStorage()
+    for data_dir in data_dirs:
+        if not storage.is_dir(data_dir):
+            raise NotFoundError(f"{data_dir} is no folder", "name the folder that log.dirs names")
+    storage = as_left(storage, data_dirs)
+    return ClusterFile(storage, data_dirs[0], lambda: data_dirs).load().rules
+
+
+def change(data_dirs: Sequence[str], decide: Callable[[Rules], RulesChanged]) -> None:
+    """Durable when it returns. Folders that are not there are made. Raises FolderInUse, StorageFault, CommandError."""
+    storage = RealStorage()
+    with ExitStack() as locks:
+        for data_dir in data_dirs:
+            make_folder(storage, data_dir)
+            locks.callback(storage.lock(f"{data_dir}/{LOCK_FILE}").release)
+        merge_what_workers_left(storage, data_dirs)
+        file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
+        stored = file.load()
+        if stored.damages:
+            raise CommandError(
+                f"{FILE_NAME} is damaged: {stored.damages[0]}", "put back a copy of it, or start a broker"
+            )
+        if not stored.found and any(_has_data(storage, one) for one in data_dirs):
+            raise CommandError(
+                f"{', '.join(data_dirs)}: the folder of a Kafka, or {FILE_NAME} is lost",
+                "take it over first: horolog adopt DIR",
+            )
+        state = state_of(stored).apply(decide(stored.rules))
+        state.save(file, plain_leads(state))
+
+
+def _has_data(storage: Storage, data_dir: str) -> bool:
+    names = storage.list_dir(data_dir)
+    return JOURNAL in names or bool(partitions_in(storage, data_dir)) or "__cluster_metadata-0" in names

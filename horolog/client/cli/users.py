@@ -1,0 +1,232 @@
+"""`horolog users`: the users that come in by SASL/SCRAM, of a running broker or of a data folder that no broker runs on yet."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from horolog.client.cli.common.arguments import positive_number
+from horolog.client.cli.common.console import Console, is_terminal
+from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.online.actions import Action, add_actions, run_action
+from horolog.client.cli.online.connecting import connected
+
+if TYPE_CHECKING:  # hashing and reading files is imported when somebody asks for it
+    from horolog.broker.cluster_state import RulesChanged
+    from horolog.broker.stored_rules import Rules
+
+MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+DEFAULT_MECHANISM = "SCRAM-SHA-512"
+LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 16384
+MOST_PASSWORD_BYTES = 1024
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_actions(
+        parser,
+        "Add, list and remove the users that come in by SASL/SCRAM: of a running broker, or with --data of a folder.",
+        ACTIONS,
+    )
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    return await run_action(ACTIONS, arguments, console)
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a data folder that no broker runs on, in place of a broker; again for each that log.dirs names",
+    )
+
+
+# -- add
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("--mechanism", choices=MECHANISMS, default=DEFAULT_MECHANISM, help=f"({DEFAULT_MECHANISM})")
+    parser.add_argument(
+        "--password-file", type=Path, metavar="FILE", help="the password is its first line; else it is asked for"
+    )
+    parser.add_argument(
+        "--iterations",
+        type=positive_number,
+        default=LEAST_ITERATIONS,
+        metavar="COUNT",
+        help=f"how often the password is hashed, from {LEAST_ITERATIONS} to {MOST_ITERATIONS} ({LEAST_ITERATIONS})",
+    )
+    _add_data(parser)
+
+
+async def _add(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    """Another password for a user that is there, too."""
+    if not LEAST_ITERATIONS <= arguments.iterations <= MOST_ITERATIONS:
+        raise UsageError(f"--iterations {arguments.iterations}: {LEAST_ITERATIONS} to {MOST_ITERATIONS} are allowed")
+    if not arguments.name:
+        raise UsageError("a user has a name")
+    password = _password(arguments, console)
+    from horolog.broker.security.sasl import scram_keys
+
+    kind = scram_keys.KINDS[arguments.mechanism]
+    if arguments.data:
+        from horolog.broker.cluster_state import RulesChanged
+        from horolog.broker.security.users import UserId, rule_of, with_secret
+
+        keys = scram_keys.of_password(kind, password, arguments.iterations)
+        rule = rule_of(UserId(kind, arguments.name), keys)
+        _change(arguments.data, lambda rules: RulesChanged(with_secret(rules, [rule])))
+    else:
+        from horolog.client.admin import Admin
+        from horolog.client.admin_users import NewUser
+
+        salt = scram_keys.new_salt()
+        salted = kind.salted(password, salt, arguments.iterations)
+        user = NewUser(arguments.name, arguments.mechanism, arguments.iterations, salt, salted)
+        async with connected(arguments) as client, Admin(client) as admin:
+            await admin.put_users([user])
+    return _told(console, "added", arguments.name, [arguments.mechanism])
+
+
+def _password(arguments: argparse.Namespace, console: Console) -> str:
+    if arguments.password_file is not None:
+        try:
+            text = arguments.password_file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"{arguments.password_file} cannot be read: {error}") from error
+        lines = text.splitlines()
+        password = lines[0] if lines else ""
+    else:
+        password = _asked(arguments.name, console)
+    if not password:
+        raise UsageError("a password has one character at least")
+    if len(password.encode()) > MOST_PASSWORD_BYTES:
+        raise UsageError(f"a password has {MOST_PASSWORD_BYTES} bytes at most")
+    return password
+
+
+def _asked(name: str, console: Console) -> str:
+    """From the terminal, which does not show it; asked twice."""
+    from getpass import getpass
+
+    if not is_terminal(console.stdin):
+        raise UsageError("there is no terminal to ask for the password", "give --password-file FILE")
+    password = getpass(f"password of {name}: ", console.err)
+    if getpass("again: ", console.err) != password:
+        raise UsageError("the two passwords differ")
+    return password
+
+
+# -- list, remove
+
+
+async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    users = await _users(arguments)
+    rows = [(name, kind, count) for name, counts in sorted(users.items()) for kind, count in sorted(counts.items())]
+    if console.as_json:
+        console.json([{"user": name, "mechanism": kind, "iterations": count} for name, kind, count in rows])
+    else:
+        console.table(("USER", "MECHANISM", "ITERATIONS"), rows)
+    return ExitCode.OK
+
+
+async def _users(arguments: argparse.Namespace) -> dict[str, dict[str, int]]:
+    """The iterations of each user's passwords, by mechanism."""
+    if not arguments.data:
+        from horolog.client.admin import Admin
+
+        async with connected(arguments) as client, Admin(client) as admin:
+            return await admin.describe_users()
+    from horolog.broker.log.storage import StorageFault
+    from horolog.broker.security.users import stored_users
+    from horolog.client.cli.examining import folder_users
+
+    found: dict[str, dict[str, int]] = {}
+    try:
+        for user, keys in stored_users(folder_users.read(arguments.data)):
+            found.setdefault(user.name, {})[user.kind.name] = keys.iterations
+    except StorageFault as fault:
+        raise CommandError(f"{', '.join(arguments.data)}: {fault}") from fault
+    return found
+
+
+def _remove_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("--mechanism", choices=MECHANISMS, help="only the password of this one (all)")
+    _add_data(parser)
+
+
+async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    known = (await _users(arguments)).get(arguments.name, {})
+    gone = [one for one in sorted(known) if arguments.mechanism in {None, one}]
+    if not gone:
+        by = f" with a password for {arguments.mechanism}" if arguments.mechanism else ""
+        raise NotFoundError(f"there is no user {arguments.name!r}{by}", "`horolog users list` names them")
+    if arguments.data:
+        from horolog.broker.cluster_state import RulesChanged
+        from horolog.broker.security.sasl.scram_keys import KINDS
+        from horolog.broker.security.users import UserId
+
+        ids = frozenset(UserId(KINDS[one], arguments.name).rule_id for one in gone)
+        _change(arguments.data, lambda _: RulesChanged(removed=ids))
+    else:
+        from horolog.client.admin import Admin
+
+        async with connected(arguments) as client, Admin(client) as admin:
+            for one in gone:  # a request may name a user once
+                await admin.remove_users({arguments.name: one})
+    return _told(console, "removed", arguments.name, gone)
+
+
+def _change(data_dirs: list[str], decide: "Callable[[Rules], RulesChanged]") -> None:
+    from horolog.broker.cluster_file import NewerClusterFile
+    from horolog.broker.log.storage import FolderInUse, StorageFault
+    from horolog.client.cli.examining import folder_users
+
+    try:
+        folder_users.change([one.rstrip("/") or "/" for one in data_dirs], decide)
+    except FolderInUse as error:
+        advice = "change its users while it runs: -b HOST:PORT in place of --data"
+        raise CommandError(f"a broker runs on {', '.join(data_dirs)}: {error}", advice) from error
+    except (StorageFault, NewerClusterFile) as error:
+        raise CommandError(f"{', '.join(data_dirs)}: {error}") from error
+
+
+def _told(console: Console, verb: str, name: str, mechanisms: list[str]) -> ExitCode:
+    if console.as_json:
+        console.json([{"user": name, "mechanism": one, "done": verb} for one in mechanisms])
+    else:
+        console.print(f"{verb} {name} ({', '.join(mechanisms)})")
+    return ExitCode.OK
+
+
+ACTIONS = (
+    Action(
+        "add",
+        "add a user, or give one another password",
+        _add_arguments,
+        _add,
+        (
+            "horolog users add alice --password-file secret.txt",
+            "horolog users add alice --mechanism SCRAM-SHA-256 --data /var/lib/horolog",
+        ),
+    ),
+    Action(
+        "list",
+        "list users with their mechanisms",
+        _add_data,
+        _list,
+        ("horolog users list", "horolog users list --data /var/lib/horolog -o json"),
+    ),
+    Action(
+        "remove",
+        "remove a user, whose connections stay until they end",
+        _remove_arguments,
+        _remove,
+        ("horolog users remove alice", "horolog users remove alice --data /var/lib/horolog"),
+    ),
+)
