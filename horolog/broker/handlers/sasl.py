@@ -53,25 +53,25 @@ def authenticate(
     outcome = login.prove(bytes(request.auth_bytes))
     if isinstance(outcome, Refused):
         code = ErrorCode.SASL_AUTHENTICATION_FAILED
-        _refuse_late(
-            login, SaslAuthenticateResponse(error_code=code, error_message=outcome.told, auth_bytes=b""), context
-        )
+        refusal = SaslAuthenticateResponse(error_code=code, error_message=outcome.told, auth_bytes=b"")
+        _refuse_late(login, refusal if outcome.told else None, context)
         return None
     return SaslAuthenticateResponse(
         error_code=ErrorCode.NONE,
-        error_message=None,
+        error_message="",
         auth_bytes=outcome.token,
         session_lifetime_ms=outcome.lifetime_ms,
     )
 
 
 def _refuse_late(
-    login: Login, response: SaslHandshakeResponse | SaslAuthenticateResponse, context: RequestContext
+    login: Login, response: SaslHandshakeResponse | SaslAuthenticateResponse | None, context: RequestContext
 ) -> None:
     """Who guesses passwords has to wait for each answer, and to connect again."""
 
     def tell() -> None:
-        context.reply(response)
+        if response is not None:
+            context.reply(response)
         context.connection.close("")
 
     context.on_abandoned = login.door.later(login.door.delay_ms() / 1000, tell).cancel

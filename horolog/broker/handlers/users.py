@@ -51,7 +51,7 @@ def describe(
     asked = Counter(user.name for user in request.users or ()) or Counter(dict.fromkeys(sorted(infos), 1))
     return DescribeUserScramCredentialsResponse(
         error_code=ErrorCode.NONE,
-        error_message=None,
+        error_message="",
         results=[_described(name, infos.get(name), named_twice=count > 1) for name, count in asked.items()],
     )
 
@@ -59,7 +59,7 @@ def describe(
 def _described(
     name: str, infos: list[CredentialInfo] | None, *, named_twice: bool
 ) -> DescribeUserScramCredentialsResult:
-    code, message = ErrorCode.NONE, None
+    code, message = ErrorCode.NONE, ""
     if named_twice:
         code, message = ErrorCode.DUPLICATE_RESOURCE, NAMED_TWICE + name
     elif infos is None:

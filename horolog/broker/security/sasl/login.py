@@ -58,7 +58,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """What the peer is told, once it has waited."""
+    """What the peer is told, once it has waited; an empty text: nothing."""
 
     told: str
 
@@ -182,7 +182,7 @@ class Login:
         )
         during = "re-authentication" if self._anew else "authentication"
         unspecific = f"Authentication failed during {during} due to invalid credentials with SASL mechanism {mechanism}"
-        return Refused(failed.told or unspecific)
+        return Refused(unspecific if failed.told is None else failed.told)
 
     # -- once it is known
 
@@ -211,4 +211,4 @@ class _Never:
         self._why = why
 
     def step(self, token: bytes) -> Failed:  # noqa: ARG002 - whatever it says
-        return Failed(self._why, told=self._why)
+        return Failed(self._why, told="")

@@ -26,7 +26,9 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The peer is not let in. The reason is for the log, and holds no secret; the peer is told `told`, or nothing in particular."""
+    """The peer is not let in. The reason is for the log, and holds no secret; the peer is told `told`: None stands for nothing in particular, and
+    an empty text has the connection closed without an answer.
+    """
 
     reason: str
     user: str = ""

@@ -171,14 +171,13 @@ def test_a_renewal_as_another_principal_fails():
     assert login.principal == Principal("User", "ann")
 
 
-def test_a_renewal_by_another_mechanism_fails_when_it_is_to_be_proved():
+def test_a_renewal_by_another_mechanism_fails_when_it_is_to_be_proved(caplog):
     one = renewable(ManualClock(NOW_MS))
     login = known(one, b"ann", "X")
     assert login.begins_anew()
     assert login.choose("Y", 1)
-    assert login.prove(b"ann") == Refused(
-        "SASL mechanism 'Y' requested by client is not supported for re-authentication of mechanism 'X'"
-    )
+    assert login.prove(b"ann") == Refused("")  # the reason is in the log alone
+    assert "SASL mechanism 'Y' requested by client is not supported" in caplog.text
     assert counted(one)["X", "renewal", "failure"] == 1
 
 
