@@ -42,8 +42,7 @@ def summary(taken: Takeover, partitions: Iterable[Partition], now_ms: int) -> It
 
 def kept_for_later(kraft: KraftState) -> str:
     """Numbers only: nobody is to read secrets in a log."""
-    counts = {"ACLs": len(kraft.acls), "quotas": len(kraft.quotas)}
-    return ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    return f"{len(kraft.quotas)} quotas" if kraft.quotas else ""
 
 
 def named(names: Iterable[str]) -> str:

@@ -22,6 +22,7 @@ from enum import StrEnum
 
 from horolog.broker import internal_topics
 from horolog.broker.adoption import adopted_file, folders, kraft_log, kraft_state
+from horolog.broker.adoption.adopted_acls import with_acls
 from horolog.broker.adoption.adopted_file import Adopted
 from horolog.broker.adoption.adopted_users import with_users
 from horolog.broker.adoption.folders import Folders, Renaming
@@ -31,7 +32,7 @@ from horolog.broker.log.files import log_starts
 from horolog.broker.log.storage import Storage
 from horolog.broker.security.users import id_of
 from horolog.broker.settings import Settings
-from horolog.broker.stored_rules import Rules
+from horolog.broker.stored_rules import ACL, USER, Rules
 from horolog.broker.topic_settings import DECIDING, as_unknown, is_unknown, settled
 
 Configs = dict[str, str]
@@ -156,14 +157,19 @@ class _Planning:
         return result
 
     def _plan_rules(self) -> None:
-        """Of metadata that cannot be read whole nobody knows which users are gone: those on record count."""
+        """Of metadata that cannot be read whole nobody knows which users or ACLs are gone: those on record count."""
         kraft, before = self._result.kraft, self._before
         self._result.rules = rules = self._stored.rules
         if kraft is not None and kraft.is_whole:
             known = before.state if before is not None and not before.damages else None
-            self._result.rules = now = with_users(rules, known, kraft)
-            if count := sum(rules.get(one) != rule for one, rule in now.items() if id_of(one[1])):
-                self._result.notes.append(f"{count} SCRAM credentials of Kafka's metadata come into force")
+            self._result.rules = now = with_acls(with_users(rules, known, kraft), known, kraft)
+            changed = [one for one, rule in now.items() if rules.get(one) != rule]
+            for count, what in (
+                (sum(kind == USER and bool(id_of(key)) for kind, key in changed), "SCRAM credentials"),
+                (sum(kind == ACL for kind, _ in changed), "ACLs"),
+            ):
+                if count:
+                    self._result.notes.append(f"{count} {what} of Kafka's metadata come into force")
 
     # -- topics on record
 

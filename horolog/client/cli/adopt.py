@@ -152,8 +152,8 @@ def _show_kraft(kraft: dict[str, Any] | None, console: Console) -> None:
         return
     whole = "" if kraft["whole"] else ", not all of which can be read"
     console.print(
-        f"KRaft metadata up to offset {kraft['end_offset']}{whole}; kept and not in force:"
-        f" {kraft['scram_credentials']} SCRAM credentials, {kraft['acls']} ACLs, {kraft['quotas']} quotas"
+        f"KRaft metadata up to offset {kraft['end_offset']}{whole}: {kraft['scram_credentials']} SCRAM credentials and"
+        f" {kraft['acls']} ACLs come into force; {kraft['quotas']} quotas are kept and do not"
     )
 
 
