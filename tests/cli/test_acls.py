@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,6 +59,24 @@ def test_why_somebody_may_or_may_not_is_said(acls: Callable[..., Any]) -> None:
     assert json.loads(root.out) == [{"allowed": True, "reason": "User:root is a super user", "rule": None}]
     (found,) = json.loads(acls("check", "alice", "read", "topic:orders-eu", "-o", "json").out)
     assert found["rule"]["name"] == "orders-"
+
+
+def test_rules_are_made_before_the_first_start(
+    horolog: Callable[..., Any], start_broker: BrokerStarter, tmp_path: Path
+) -> None:
+    folder = tmp_path / "new"
+    rule = ("alice", "read", "topic:orders-*")
+    assert rules(horolog("acls", "add", *rule, "--data", folder, "-o", "json")) == [PREFIXED]
+    horolog("acls", "add", "bob", "read", "topic:t", "--data", folder)
+    assert rules(horolog("acls", "list", "alice", "--data", folder, "-o", "json")) == [PREFIXED]
+    assert rules(horolog("acls", "list", "--resource", "group:g", "--data", folder, "-o", "json")) == []
+    assert horolog("acls", "remove", "bob", "read", "topic:t", "--data", folder).code == 0
+    assert horolog("acls", "remove", "bob", "read", "topic:t", "--data", folder).code == 4
+    settings = {"authorizer__class__name": STANDARD_AUTHORIZER, "super__users": "User:ANONYMOUS"}
+    broker = start_broker(folder, **settings)
+    assert rules(horolog("acls", "list", "--bootstrap", broker.address, "-o", "json")) == [PREFIXED]
+    refused = horolog("acls", "add", *rule, "--data", folder)
+    assert (refused.code, "a broker runs on" in refused.err) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from horolog.client.cli.common.arguments import add_data_folders
 from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import NotFoundError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
@@ -42,6 +43,7 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
 def _add_denied_rule(parser: argparse.ArgumentParser) -> None:
     _add_rule(parser)
     parser.add_argument("--deny", action="store_true", help="a rule that denies, which wins over all that allow")
+    add_data_folders(parser)
 
 
 def _principal(text: str) -> str:
@@ -99,6 +101,7 @@ def _rule(arguments: argparse.Namespace) -> "Acl":
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("principal", metavar="PRINCIPAL", nargs="?", help="only rules for this one, or for everybody")
     parser.add_argument("--resource", metavar="RESOURCE", help=f"only rules that count for it: {RESOURCES}")
+    add_data_folders(parser)
 
 
 async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -106,8 +109,11 @@ async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.protocol.acl_types import EVERYBODY
 
     wanted = _filter(arguments.resource)
-    async with connected(arguments) as client, Admin(client) as admin:
-        found = await admin.describe_acls(wanted)
+    if arguments.data:
+        found = [acl for acl in _in_folder(arguments.data) if wanted.chooses(acl)]
+    else:
+        async with connected(arguments) as client, Admin(client) as admin:
+            found = await admin.describe_acls(wanted)
     if arguments.principal is not None:
         who = (_principal(arguments.principal), EVERYBODY)
         found = [acl for acl in found if acl.principal in who]
@@ -165,21 +171,44 @@ async def _add(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.client.admin import Admin
 
     rule = _rule(arguments)
-    async with connected(arguments) as client, Admin(client) as admin:
-        await admin.create_acls([rule])
+    if arguments.data:
+        from horolog.broker.cluster_state import RulesChanged
+        from horolog.broker.security.acls import rule_of
+        from horolog.client.cli.examining import folder_rules
+
+        folder_rules.change(arguments.data, lambda _: RulesChanged(put=(rule_of(rule),)))
+    else:
+        async with connected(arguments) as client, Admin(client) as admin:
+            await admin.create_acls([rule])
     return _shown(console, [rule], done="added")
 
 
 async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.broker.security.acls import AclFilter
+    from horolog.broker.security.acls import AclFilter, rule_of
     from horolog.client.admin import Admin
 
     rule = _rule(arguments)
-    async with connected(arguments) as client, Admin(client) as admin:
-        gone = await admin.delete_acls([AclFilter(*rule)])
+    if arguments.data:
+        from horolog.broker.cluster_state import RulesChanged
+        from horolog.client.cli.examining import folder_rules
+
+        gone = [one for one in _in_folder(arguments.data) if one == rule]
+        if gone:
+            folder_rules.change(arguments.data, lambda _: RulesChanged(removed=frozenset({rule_of(rule).id})))
+    else:
+        async with connected(arguments) as client, Admin(client) as admin:
+            gone = await admin.delete_acls([AclFilter(*rule)])
     if not gone:
         raise NotFoundError(f"there is no such rule: {rule}", "`horolog acls list` shows them all")
     return _shown(console, gone, done="removed")
+
+
+def _in_folder(data_dirs: list[str]) -> "list[Acl]":
+    from horolog.broker.security.acls import acl_of
+    from horolog.broker.stored_rules import ACL
+    from horolog.client.cli.examining import folder_rules
+
+    return sorted(acl_of(rule.content) for rule in folder_rules.read(data_dirs).values() if rule.kind == ACL)
 
 
 # -- check
@@ -242,6 +271,7 @@ ACTIONS = (
         (
             "horolog acls add alice read topic:orders-*",
             "horolog acls add '*' all topic:secret --deny",
+            "horolog acls add admin all cluster --data /var/lib/horolog",
             "horolog acls add alice read group:billing --host 192.0.2.7",
         ),
     ),

@@ -1,20 +1,14 @@
 """`horolog users`: the users that come in by SASL/SCRAM, of a running broker or of a data folder that no broker runs on yet."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from horolog.client.cli.common.arguments import positive_number
+from horolog.client.cli.common.arguments import add_data_folders, positive_number
 from horolog.client.cli.common.console import Console, is_terminal
 from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.actions import Action, add_actions, run_action
 from horolog.client.cli.online.connecting import connected
-
-if TYPE_CHECKING:  # hashing and reading files is imported when somebody asks for it
-    from horolog.broker.cluster_state import RulesChanged
-    from horolog.broker.stored_rules import Rules
 
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 DEFAULT_MECHANISM = "SCRAM-SHA-512"
@@ -34,16 +28,6 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     return await run_action(ACTIONS, arguments, console)
 
 
-def _add_data(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--data",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="a data folder that no broker runs on, in place of a broker; again for each that log.dirs names",
-    )
-
-
 # -- add
 
 
@@ -60,7 +44,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COUNT",
         help=f"how often the password is hashed, from {LEAST_ITERATIONS} to {MOST_ITERATIONS} ({LEAST_ITERATIONS})",
     )
-    _add_data(parser)
+    add_data_folders(parser)
 
 
 async def _add(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -76,10 +60,11 @@ async def _add(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if arguments.data:
         from horolog.broker.cluster_state import RulesChanged
         from horolog.broker.security.users import UserId, rule_of, with_secret
+        from horolog.client.cli.examining import folder_rules
 
         keys = scram_keys.of_password(kind, password, arguments.iterations)
         rule = rule_of(UserId(kind, arguments.name), keys)
-        _change(arguments.data, lambda rules: RulesChanged(with_secret(rules, [rule])))
+        folder_rules.change(arguments.data, lambda rules: RulesChanged(with_secret(rules, [rule])))
     else:
         from horolog.client.admin import Admin
         from horolog.client.admin_users import NewUser
@@ -141,23 +126,19 @@ async def _users(arguments: argparse.Namespace) -> dict[str, dict[str, int]]:
 
         async with connected(arguments) as client, Admin(client) as admin:
             return await admin.describe_users()
-    from horolog.broker.log.storage import StorageFault
     from horolog.broker.security.users import stored_users
-    from horolog.client.cli.examining import folder_users
+    from horolog.client.cli.examining import folder_rules
 
     found: dict[str, dict[str, int]] = {}
-    try:
-        for user, keys in stored_users(folder_users.read(arguments.data)):
-            found.setdefault(user.name, {})[user.kind.name] = keys.iterations
-    except StorageFault as fault:
-        raise CommandError(f"{', '.join(arguments.data)}: {fault}") from fault
+    for user, keys in stored_users(folder_rules.read(arguments.data)):
+        found.setdefault(user.name, {})[user.kind.name] = keys.iterations
     return found
 
 
 def _remove_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME")
     parser.add_argument("--mechanism", choices=MECHANISMS, help="only the password of this one (all)")
-    _add_data(parser)
+    add_data_folders(parser)
 
 
 async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -170,9 +151,10 @@ async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
         from horolog.broker.cluster_state import RulesChanged
         from horolog.broker.security.sasl.scram_keys import KINDS
         from horolog.broker.security.users import UserId
+        from horolog.client.cli.examining import folder_rules
 
         ids = frozenset(UserId(KINDS[one], arguments.name).rule_id for one in gone)
-        _change(arguments.data, lambda _: RulesChanged(removed=ids))
+        folder_rules.change(arguments.data, lambda _: RulesChanged(removed=ids))
     else:
         from horolog.client.admin import Admin
 
@@ -180,20 +162,6 @@ async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
             for one in gone:  # a request may name a user once
                 await admin.remove_users({arguments.name: one})
     return _told(console, "removed", arguments.name, gone)
-
-
-def _change(data_dirs: list[str], decide: "Callable[[Rules], RulesChanged]") -> None:
-    from horolog.broker.cluster_file import NewerClusterFile
-    from horolog.broker.log.storage import FolderInUse, StorageFault
-    from horolog.client.cli.examining import folder_users
-
-    try:
-        folder_users.change([one.rstrip("/") or "/" for one in data_dirs], decide)
-    except FolderInUse as error:
-        advice = "change its users while it runs: -b HOST:PORT in place of --data"
-        raise CommandError(f"a broker runs on {', '.join(data_dirs)}: {error}", advice) from error
-    except (StorageFault, NewerClusterFile) as error:
-        raise CommandError(f"{', '.join(data_dirs)}: {error}") from error
 
 
 def _told(console: Console, verb: str, name: str, mechanisms: list[str]) -> ExitCode:
@@ -218,7 +186,7 @@ ACTIONS = (
     Action(
         "list",
         "list users with their mechanisms",
-        _add_data,
+        add_data_folders,
         _list,
         ("horolog users list", "horolog users list --data /var/lib/horolog -o json"),
     ),

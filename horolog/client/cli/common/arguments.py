@@ -92,3 +92,14 @@ def partitions(text: str) -> list[int]:
             raise argparse.ArgumentTypeError(f"{part!r} is no range of partitions, as 5-7 is one")
         found.extend(range(start, end + 1))
     return list(dict.fromkeys(found))
+
+
+def add_data_folders(parser: argparse.ArgumentParser) -> None:
+    """`--data`: folders in place of a broker."""
+    parser.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a data folder that no broker runs on, in place of a broker; again for each that log.dirs names",
+    )

@@ -1,12 +1,20 @@
-"""Reads and changes the users of data folders that no broker runs on, before the first start of one, too."""
+"""Reads and changes the users and access lists of data folders that no broker runs on, before the first start of one, too."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from horolog.broker.cluster_file import FILE_NAME, JOURNAL, ClusterFile
+from horolog.broker.cluster_file import FILE_NAME, JOURNAL, ClusterFile, NewerClusterFile
 from horolog.broker.cluster_state import RulesChanged
 from horolog.broker.left_folders import as_left, merge_what_workers_left
-from horolog.broker.log.storage import LOCK_FILE, ReadOnlyStorage, RealStorage, Storage, make_folder
+from horolog.broker.log.storage import (
+    LOCK_FILE,
+    FolderInUse,
+    ReadOnlyStorage,
+    RealStorage,
+    Storage,
+    StorageFault,
+    make_folder,
+)
 from horolog.broker.stored_rules import Rules
 from horolog.broker.workers.settling import plain_leads, state_of
 from horolog.client.cli.common.errors import CommandError, NotFoundError
@@ -14,17 +22,31 @@ from horolog.client.cli.examining.folder_check import partitions_in
 
 
 def read(data_dirs: Sequence[str]) -> Rules:
-    """The rules of the cluster as they are; a broker may be running. Raises StorageFault."""
+    """The rules of the cluster as they are; a broker may be running. Raises CommandError."""
     storage: Storage = ReadOnlyStorage()
     for data_dir in data_dirs:
         if not storage.is_dir(data_dir):
             raise NotFoundError(f"{data_dir} is no folder", "name the folder that log.dirs names")
-    storage = as_left(storage, data_dirs)
-    return ClusterFile(storage, data_dirs[0], lambda: data_dirs).load().rules
+    try:
+        storage = as_left(storage, data_dirs)
+        return ClusterFile(storage, data_dirs[0], lambda: data_dirs).load().rules
+    except StorageFault as fault:
+        raise CommandError(f"{', '.join(data_dirs)}: {fault}") from fault
 
 
 def change(data_dirs: Sequence[str], decide: Callable[[Rules], RulesChanged]) -> None:
-    """Durable when it returns. Folders that are not there are made. Raises FolderInUse, StorageFault, CommandError."""
+    """Durable when it returns. Folders that are not there are made. Raises CommandError."""
+    try:
+        _change([one.rstrip("/") or "/" for one in data_dirs], decide)
+    except FolderInUse as error:
+        advice = "make the change while it runs: -b HOST:PORT in place of --data"
+        raise CommandError(f"a broker runs on {', '.join(data_dirs)}: {error}", advice) from error
+    except (StorageFault, NewerClusterFile) as error:
+        raise CommandError(f"{', '.join(data_dirs)}: {error}") from error
+
+
+def _change(data_dirs: Sequence[str], decide: Callable[[Rules], RulesChanged]) -> None:
+    """Raises FolderInUse, StorageFault, NewerClusterFile, CommandError."""
     storage = RealStorage()
     with ExitStack() as locks:
         for data_dir in data_dirs:
