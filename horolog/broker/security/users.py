@@ -9,10 +9,13 @@ from __future__ import annotations
 import base64
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
-from horolog.broker.security.sasl.scram_keys import KINDS, ScramKeys, ScramKind
+from horolog.broker.security.sasl.scram import Scram
+from horolog.broker.security.sasl.scram_keys import KINDS, USUAL, Form, ScramKeys, ScramKind
 from horolog.broker.stored_rules import USER, RuleId, Rules, StoredRule
 
 log = logging.getLogger(__name__)
@@ -69,10 +72,11 @@ def with_secret(rules: Rules, put: Iterable[StoredRule]) -> tuple[StoredRule, ..
 class ScramUsers:
     """The users that may come in now; `take` is a watcher of the cluster's rules."""
 
-    __slots__ = ("_by_kind", "_own_secret", "_seen", "secret")
+    __slots__ = ("_by_kind", "_own_secret", "_seen", "_usual", "secret")
 
     def __init__(self) -> None:
         self._by_kind: dict[str, dict[str, ScramKeys]] = {name: {} for name in KINDS}
+        self._usual = dict.fromkeys(KINDS, USUAL)
         self._own_secret = secrets.token_bytes(SECRET_BYTES)
         self.secret = self._own_secret
         self._seen: tuple[StoredRule, ...] = ()
@@ -91,11 +95,22 @@ class ScramUsers:
         for user, keys in stored_users(rules):
             by_kind[user.kind.name][user.name] = keys
         self._by_kind = by_kind
+        self._usual = {name: _usual_form(users.values()) for name, users in by_kind.items()}
         self.secret = _secret(rules) or self._own_secret
+
+    def login(self, kind: ScramKind) -> Scram:
+        """The begin of one login."""
+        return Scram(kind, partial(self.find, kind), self.secret, self._usual[kind.name])
 
     def find(self, kind: ScramKind, name: str) -> ScramKeys | None:
         """The credential of a user; None where there is no such user."""
         return self._by_kind[kind.name].get(name)
+
+
+def _usual_form(users: Iterable[ScramKeys]) -> Form:
+    """That of most users: tools make salts of different lengths, and iterations can be chosen."""
+    counts = Counter(Form(len(one.salt), one.iterations) for one in users)
+    return min(counts, key=lambda form: (-counts[form], form), default=USUAL)
 
 
 def _secret(rules: Rules) -> bytes | None:

@@ -20,8 +20,7 @@ from horolog.broker.security.sasl.jwks import SCHEMES, InThread, Jwks, JwksFault
 from horolog.broker.security.sasl.oauthbearer import OAuthBearer
 from horolog.broker.security.sasl.outcome import Mechanism
 from horolog.broker.security.sasl.plain import Plain
-from horolog.broker.security.sasl.scram import Scram
-from horolog.broker.security.sasl.scram_keys import KINDS, ScramKind
+from horolog.broker.security.sasl.scram_keys import KINDS
 from horolog.broker.security.sasl.tokens import Expected, TokenReader
 from horolog.broker.security.users import ScramUsers
 from horolog.broker.setting_types import SettingsError
@@ -102,10 +101,7 @@ class SaslDoors:
             return partial(Plain, options)
         if mechanism == oauthbearer.NAME:
             return partial(OAuthBearer, self._token_reader(listener, told.oauth))
-        return partial(self._scram, KINDS[mechanism])
-
-    def _scram(self, kind: ScramKind) -> Scram:
-        return Scram(kind, partial(self.users.find, kind), self.users.secret)
+        return partial(self.users.login, KINDS[mechanism])
 
     def _token_reader(self, listener: str, told: OAuthSettings) -> TokenReader:
         key, url = names(listener, JWKS_URL, oauthbearer.NAME)[0], told.jwks_url

@@ -17,7 +17,7 @@ from typing import Final
 from horolog.broker.principal import USER, Principal
 from horolog.broker.security.sasl import scram_keys
 from horolog.broker.security.sasl.outcome import OTHER_AUTHORIZATION_ID, Challenge, Done, Failed, Outcome, same
-from horolog.broker.security.sasl.scram_keys import ScramKeys, ScramKind
+from horolog.broker.security.sasl.scram_keys import USUAL, Form, ScramKeys, ScramKind
 
 _SAFE_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _PRINTABLE: Final = r"[\x21-\x2b\x2d-\x7e]+"
@@ -48,6 +48,7 @@ class Scram:
 
     __slots__ = (
         "_bare",
+        "_form",
         "_gs2",
         "_is_known",
         "_keys",
@@ -59,9 +60,10 @@ class Scram:
         "_server_first",
     )
 
-    def __init__(self, kind: ScramKind, keys_of: KeysOf, secret: bytes) -> None:
-        """`secret` is the cluster's: salts for names without a user follow from it."""
+    def __init__(self, kind: ScramKind, keys_of: KeysOf, secret: bytes, form: Form = USUAL) -> None:
+        """`secret` is the cluster's: salts for names without a user follow from it, in the form that most users have."""
         self._kind = kind
+        self._form = form
         self._keys_of = keys_of
         self._secret = secret
         self._keys = scram_keys.of_nobody(kind, "", secret)
@@ -87,7 +89,7 @@ class Scram:
             return Failed("the nonce is too long", name)
         if name_of(said["authzid"] or "") not in {"", name}:
             return same(OTHER_AUTHORIZATION_ID, name)
-        known, nobody = self._keys_of(name), scram_keys.of_nobody(self._kind, name, self._secret)
+        known, nobody = self._keys_of(name), scram_keys.of_nobody(self._kind, name, self._secret, self._form)
         self._is_known = known is not None
         self._keys = shown = nobody if known is None else known
         self._gs2, self._bare = said["gs2"], said["bare"]

@@ -10,7 +10,7 @@ import hmac
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 LEAST_ITERATIONS = 4096
 MOST_ITERATIONS = 16384
@@ -90,7 +90,18 @@ def of_password(kind: ScramKind, password: str, iterations: int = LEAST_ITERATIO
     return of_salted(kind, kind.salted(password, salt, iterations), salt, iterations)
 
 
-def of_nobody(kind: ScramKind, name: str, secret: bytes) -> ScramKeys:
-    """What a name without a user is answered with: always the same, and no password fits."""
-    salt = hmac.digest(secret, f"salt {kind.name} {name}".encode("utf-8", "surrogatepass"), "sha512")[:SALT_BYTES]
-    return ScramKeys(salt, secrets.token_bytes(kind.key_bytes), bytes(kind.key_bytes), LEAST_ITERATIONS)
+class Form(NamedTuple):
+    """As much of a credential as everybody is shown who begins a login."""
+
+    salt_bytes: int
+    iterations: int
+
+
+USUAL: Final = Form(SALT_BYTES, LEAST_ITERATIONS)
+
+
+def of_nobody(kind: ScramKind, name: str, secret: bytes, form: Form = USUAL) -> ScramKeys:
+    """The answer for a name without a user: always the same for one secret, and no password fits."""
+    named = f"{kind.name} {name}".encode("utf-8", "surrogatepass")
+    salt = hashlib.shake_256(hmac.digest(secret, named, "sha512")).digest(form.salt_bytes)
+    return ScramKeys(salt, secrets.token_bytes(kind.key_bytes), bytes(kind.key_bytes), form.iterations)

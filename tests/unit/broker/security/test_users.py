@@ -1,5 +1,7 @@
 """Users among the rules of the cluster."""
 
+import base64
+
 import pytest
 
 from horolog.broker.security.sasl import scram_keys
@@ -74,6 +76,24 @@ def test_the_secret_comes_with_the_first_user_and_stays():
     one.take(rules(*put))
     other.take(rules(*put, user("bob")))
     assert one.secret == other.secret
+
+
+def shown_to_strangers(users, name):
+    """The length of the salt, and the iterations, that a login begins with."""
+    challenge = users.login(SCRAM_SHA_256).step(f"n,,n={name},r=abc".encode())
+    said = dict(part.split("=", 1) for part in challenge.token.decode().split(","))
+    return len(base64.b64decode(said["s"])), int(said["i"])
+
+
+@pytest.mark.parametrize(("salt_bytes", "iterations"), [(16, 4096), (64, 10_000), (100, 16_384)])
+def test_a_name_without_user_looks_as_most_users_do(salt_bytes, iterations):
+    users = ScramUsers()
+    assert shown_to_strangers(users, "eve") == (26, 4096)
+    usual = scram_keys.of_password(SCRAM_SHA_256, "pw", iterations, b"s" * salt_bytes)
+    names = ("ann", "bob", "cat")
+    users.take(rules(user("dan"), *(rule_of(UserId(SCRAM_SHA_256, name), usual) for name in names)))
+    for name in (*names, "eve", "mallory"):
+        assert shown_to_strangers(users, name) == (salt_bytes, iterations)
 
 
 @pytest.mark.parametrize("content", [{}, {"secret": "*"}, {"secret": 7}])
