@@ -139,12 +139,21 @@ class SocketTransport(asyncio.Protocol):
         elif wire.is_closing():
             pass
         elif self._is_parting:
-            wire.write_eof()
-            wire.resume_reading()
+            _end_output(wire)
         else:
             wire.close()
             if self._is_slow:
                 asyncio.get_running_loop().call_later(CLOSE_GRACE_S, wire.abort)
+
+
+def _end_output(wire: asyncio.Transport) -> None:
+    """Say that no more comes, and read on. That a peer has reset its connection may be learned here."""
+    try:
+        wire.write_eof()
+    except OSError:
+        wire.abort()
+    else:
+        wire.resume_reading()
 
 
 def _sent(descriptor: int, output: list[Part]) -> Sequence[Part]:

@@ -1,6 +1,7 @@
 """A conversation over a transport of asyncio: answered in order, not read from while the peer owes us, ended with a reason."""
 
 import asyncio
+import errno
 import logging
 import struct
 from collections.abc import Callable
@@ -345,6 +346,18 @@ def test_a_peer_that_has_gone_is_not_parted_from() -> None:
     transport.aborted = True
     connection.part()
     assert not transport.ended
+
+
+def test_a_peer_that_has_just_reset_its_connection_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop of asyncio says so in the call."""
+
+    def not_connected(_: FakeTransport) -> None:
+        raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+
+    monkeypatch.setattr(FakeTransport, "write_eof", not_connected)
+    connection, transport, _ = connect()
+    connection.part()
+    assert transport.aborted
 
 
 def test_a_slow_peer_has_some_time_for_what_it_is_owed(monkeypatch: pytest.MonkeyPatch) -> None:
