@@ -1,10 +1,13 @@
-"""Names of cipher suites: those of the standard, which Java uses, as those of OpenSSL."""
+"""Cipher suites by the names of the standard, which Java uses, or of OpenSSL, and the versions of TLS that have them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import ssl
+from collections.abc import Collection
 from typing import Final
+
+VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 TLS_1_3: Final = frozenset({"TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"})
 """The suites of TLS 1.3; its library has them all on or the version off."""
@@ -26,9 +29,20 @@ def is_of_tls_1_3(name: str) -> bool:
     return name in TLS_1_3
 
 
-def older_names(names: Iterable[str]) -> list[str]:
-    """The suites for TLS 1.2 among them, by OpenSSL's names."""
-    return [openssl_name(name) for name in names if not is_of_tls_1_3(name)]
+def choose(context: ssl.SSLContext, names: Collection[str]) -> set[str]:
+    """The context has the suites of TLS 1.2 that are among them; returns the versions that have any. Raises ValueError."""
+    if not names:
+        return set(VERSIONS)
+    older = [openssl_name(name) for name in names if not is_of_tls_1_3(name)]
+    if older:
+        try:
+            context.set_ciphers(":".join(older))
+        except ssl.SSLError as error:
+            raise ValueError(f"{error}") from None
+    newer = TLS_1_3.intersection(names)
+    if newer and newer != TLS_1_3:
+        raise ValueError(f"of TLS 1.3 all suites are named or none: {', '.join(sorted(TLS_1_3))}")
+    return ({"TLSv1.2"} if older else set()) | ({"TLSv1.3"} if newer else set())
 
 
 def openssl_name(name: str) -> str:

@@ -24,7 +24,6 @@ from horolog.broker.setting_types import SettingsError
 
 log = logging.getLogger(__name__)
 
-_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _CLIENT_AUTH: Final = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 
 
@@ -175,23 +174,14 @@ def _context(settings: TlsSettings, material: KeyMaterial, authorities: str | No
 def _set_versions(context: ssl.SSLContext, settings: TlsSettings) -> None:
     """Versions, and suites: those of TLS 1.3 are all on or all off."""
     key, names = "ssl.cipher.suites", settings.cipher_suites
-    versions = set(settings.enabled_protocols)
-    if names:
-        try:
-            older = cipher_suites.older_names(names)
-            if older:
-                context.set_ciphers(":".join(older))
-        except (ValueError, ssl.SSLError) as error:
-            raise SettingsError(key, ",".join(names), f"{error}") from None
-        newer = cipher_suites.TLS_1_3.intersection(names)
-        if newer and newer != cipher_suites.TLS_1_3:
-            reason = f"of TLS 1.3 all suites are named or none: {', '.join(sorted(cipher_suites.TLS_1_3))}"
-            raise SettingsError(key, ",".join(names), reason)
-        versions -= ({"TLSv1.2"} if not older else set()) | ({"TLSv1.3"} if not newer else set())
+    try:
+        versions = cipher_suites.choose(context, names).intersection(settings.enabled_protocols)
+    except ValueError as error:
+        raise SettingsError(key, ",".join(names), f"{error}") from None
     if not versions:
         raise SettingsError(key, ",".join(names), "no version of ssl.enabled.protocols has any of these")
-    context.minimum_version = _VERSIONS[min(versions)]
-    context.maximum_version = _VERSIONS[max(versions)]
+    context.minimum_version = cipher_suites.VERSIONS[min(versions)]
+    context.maximum_version = cipher_suites.VERSIONS[max(versions)]
 
 
 def _set_key(context: ssl.SSLContext, material: KeyMaterial) -> None:

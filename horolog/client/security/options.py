@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Final
@@ -41,6 +42,7 @@ _OF_TLS: Final = frozenset(
         "ssl.endpoint.identification.algorithm",
         "ssl.enabled.protocols",
         "ssl.protocol",
+        "ssl.cipher.suites",
         # librdkafka
         "ssl.ca.location",
         "ssl.ca.pem",
@@ -154,6 +156,7 @@ def _tls(given: Mapping[str, str]) -> Tls:
         own_key=key,
         key_password=given.get("ssl.key.password") or None,
         versions=_versions(given),
+        cipher_suites=tuple(re.findall(r"[^\s,:]+", given.get("ssl.cipher.suites", ""))),
         checks_host=algorithm == "https",
         checks_certificate=_flag(given, "enable.ssl.certificate.verification"),
     )

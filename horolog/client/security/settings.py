@@ -36,6 +36,7 @@ class Tls:
     own_key: str | Store | None = field(default=None, repr=False)
     key_password: str | None = field(default=None, repr=False)
     versions: tuple[str, ...] = ()
+    cipher_suites: tuple[str, ...] = ()
     checks_host: bool = True
     checks_certificate: bool = True
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from horolog.broker.security import cipher_suites
 from horolog.client.errors import ConnectionFailed, KafkaError, TlsFailed
 from horolog.client.security.options import JKS_ADVICE
 from horolog.client.security.settings import SecurityError, Store, Tls
@@ -19,7 +20,6 @@ _JKS: Final = b"\xfe\xed\xfe\xed"
 _PEM: Final = b"-----BEGIN "
 _BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----([^-]+)-----END \1-----")
 _WIDTH: Final = 64
-_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 # OpenSSL's numbers of reasons why a certificate is not believed.
 _NOT_YET_VALID, _EXPIRED = 9, 10
@@ -43,9 +43,7 @@ class _Pem(NamedTuple):
 def context_of(tls: Tls) -> ssl.SSLContext:
     """Raises SecurityError, which names the setting, for a file or text that cannot be used."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = _VERSIONS[min(tls.versions, default="TLSv1.2")]
-    if tls.versions:
-        context.maximum_version = _VERSIONS[max(tls.versions)]
+    _set_versions(context, tls)
     context.verify_flags |= (
         ssl.VERIFY_X509_PARTIAL_CHAIN
     )  # every certificate that is trusted is an authority, as in Java
@@ -55,6 +53,18 @@ def context_of(tls: Tls) -> ssl.SSLContext:
     _trust(context, tls)
     _show(context, tls)
     return context
+
+
+def _set_versions(context: ssl.SSLContext, tls: Tls) -> None:
+    """Versions, and suites: those of TLS 1.3 are all on or all off."""
+    try:
+        versions = cipher_suites.choose(context, tls.cipher_suites).intersection(tls.versions or cipher_suites.VERSIONS)
+    except ValueError as error:
+        raise SecurityError(f"ssl.cipher.suites: {error}") from error
+    if not versions:
+        raise SecurityError("ssl.cipher.suites: no version of ssl.enabled.protocols has any of these")
+    context.minimum_version = cipher_suites.VERSIONS[min(versions)]
+    context.maximum_version = cipher_suites.VERSIONS[max(versions)]
 
 
 def _trust(context: ssl.SSLContext, tls: Tls) -> None:

@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from horolog.broker.security.cipher_suites import is_of_tls_1_3, older_names, openssl_name
+from horolog.broker.security.cipher_suites import TLS_1_3, choose, is_of_tls_1_3, openssl_name
 
 PAIRS = [
     ("TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "ECDHE-RSA-AES256-GCM-SHA384"),
@@ -27,7 +27,31 @@ def test_names(java, openssl):
 
 def test_suites_of_tls_1_3_are_apart():
     assert is_of_tls_1_3("TLS_AES_128_GCM_SHA256")
-    assert older_names(["TLS_AES_128_GCM_SHA256", PAIRS[0][0]]) == [PAIRS[0][1]]
+
+
+@pytest.mark.parametrize(
+    ("names", "versions"),
+    [
+        ([], {"TLSv1.2", "TLSv1.3"}),
+        ([PAIRS[0][0]], {"TLSv1.2"}),
+        (TLS_1_3, {"TLSv1.3"}),
+        ([*TLS_1_3, PAIRS[0][0]], {"TLSv1.2", "TLSv1.3"}),
+    ],
+)
+def test_names_decide_about_versions(names, versions):
+    assert choose(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), names) == versions
+
+
+def test_those_of_tls_1_2_are_set():
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    choose(context, [PAIRS[0][0]])
+    assert {one["name"] for one in context.get_ciphers() if one["protocol"] == "TLSv1.2"} == {PAIRS[0][1]}
+
+
+@pytest.mark.parametrize("names", [["TLS_AES_128_GCM_SHA256"], ["NONE-SUCH"], ["no such"]])
+def test_what_the_library_cannot_do_is_refused(names):
+    with pytest.raises(ValueError, match=r"all suites are named or none|No cipher can be selected|is no cipher suite"):
+        choose(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), names)
 
 
 @pytest.mark.parametrize("name", ["TLS_RSA_WITH_NULL_MD5", "a:b", "-ALL", "!ALL", ""])

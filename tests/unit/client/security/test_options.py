@@ -153,7 +153,6 @@ OF_TLS = {"security.protocol": "SSL"}
         ({"ssl.trustore.location": "/ca"}, "ssl.truststore.location is"),
         ({"security.providers": "x"}, "not known"),
         ({"sasl.kerberos.service.name": "x"}, "not known"),
-        ({"ssl.cipher.suites": "x"}, "not known"),
         (
             OF_TLS | {"ssl.keystore.location": "k.jks", "ssl.keystore.type": "jks"},
             "keytool -importkeystore -srckeystore k.jks",

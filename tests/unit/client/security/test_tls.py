@@ -101,6 +101,44 @@ async def test_versions_that_do_not_meet(authority):
     assert await ask(old, **trusting(authority, **{"ssl.protocol": "TLSv1.2"}))
 
 
+ONE_SUITE = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
+
+
+@pytest.mark.parametrize("text", [ONE_SUITE, "ECDHE-ECDSA-AES256-GCM-SHA384"])
+async def test_suites_as_java_and_librdkafka_write_them(authority, text):
+    allowed = server(authority)
+    allowed.set_ciphers("ECDHE-ECDSA-AES256-GCM-SHA384")
+    assert await ask(allowed, **trusting(authority, **{"ssl.cipher.suites": text}))
+    other = server(authority)
+    other.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
+    with pytest.raises((ConnectionFailed, TlsFailed)):
+        await ask(other, **trusting(authority, **{"ssl.cipher.suites": text}))
+    assert await ask(other, **trusting(authority, **{"ssl.cipher.suites": f"{text}:ECDHE-ECDSA-AES128-GCM-SHA256"}))
+
+
+def test_suites_decide_about_versions():
+    found = context_of(Security.of({"security.protocol": "SSL", "ssl.cipher.suites": f"{ONE_SUITE}, AES128-SHA"}).tls)
+    assert (found.minimum_version, found.maximum_version) == (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_2)
+    assert {one["name"] for one in found.get_ciphers() if one["protocol"] != "TLSv1.3"} == {
+        "ECDHE-ECDSA-AES256-GCM-SHA384",
+        "AES128-SHA",
+    }
+
+
+@pytest.mark.parametrize(
+    ("suites", "versions", "said"),
+    [
+        ("TLS_NULL", "", r"ssl\.cipher\.suites: 'TLS_NULL' is no cipher suite"),
+        ("TLS_AES_128_GCM_SHA256", "", "all suites are named or none"),
+        (ONE_SUITE, "TLSv1.3", r"no version of ssl\.enabled\.protocols"),
+    ],
+)
+def test_suites_that_cannot_be_had_are_named(suites, versions, said):
+    given = {"security.protocol": "SSL", "ssl.cipher.suites": suites, "ssl.enabled.protocols": versions}
+    with pytest.raises(SecurityError, match=said):
+        context_of(Security.of(given).tls)
+
+
 FORMS = {
     "one file": lambda own, _: {"ssl.keystore.location": str(own.both_file), "ssl.keystore.type": "PEM"},
     "text": lambda own, _: {"ssl.keystore.certificate.chain": own.chain_pem, "ssl.keystore.key": own.key_pem},
