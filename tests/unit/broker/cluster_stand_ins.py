@@ -206,12 +206,13 @@ class Machine:
         self.settings = from_layers(Layers(static={key.replace("_", "."): value for key, value in settings.items()}))
         self.logs = None
 
-    def start(self):
+    def start(self, journal=None):
         self.storage.crash()
         self._show_folders()
         self.logs = FakeLogs(self.folders)
         self.logs.resources = SimpleNamespace(storage=self.storage, changes=RareChanges())
-        cluster = Cluster("the-cluster", self.settings, self.logs, ClusterFile(self.storage, "/data"))
+        file = ClusterFile(self.storage, "/data")
+        cluster = Cluster("the-cluster", self.settings, self.logs, file, journal=journal)
         cluster.open(self.NOW_MS)
         return cluster
 

@@ -7,6 +7,7 @@ import pytest
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import FILE_NAME, StoredTopic
 from horolog.broker.cluster_state import PRODUCER_ID_BLOCK_SIZE, Lead, LeadsChanged, RulesChanged
+from horolog.broker.journal import Appended
 from horolog.broker.log.partition import SERVING
 from horolog.broker.log.storage import DataFolderError
 from horolog.broker.new_topics import MAX_PARTITIONS_PER_REQUEST, NewPartitions, NewTopic
@@ -18,6 +19,28 @@ from tests.support.at_once import at_once, delete_topic
 from tests.unit.broker.cluster_stand_ins import FakeLogs, FakePartition, Machine
 
 PATH = f"/data/{FILE_NAME}"
+
+
+class SlowJournal:
+    """Others append to `entries`; an entry from here is kept when the test says so."""
+
+    written_count = 0
+
+    def __init__(self):
+        self.entries = []
+        self._asked = []
+
+    def append(self, entry, becomes, done):
+        assert becomes.number == len(self.entries) + 1
+        self._asked.append((entry, done))
+
+    def tail(self, after):
+        return self.entries[after:]
+
+    def answer(self):
+        entry, done = self._asked.pop(0)
+        self.entries.append(entry)
+        done(Appended.WRITTEN)
 
 
 @pytest.fixture
@@ -145,6 +168,13 @@ class TestCreating:
 
 
 class TestDeleting:
+    def test_nothing_to_delete_is_done_without_a_write(self, machine):
+        cluster = machine.start()
+        cluster.create_topic("t")
+        before = cluster.change_count
+        assert at_once(cluster.delete_topics, []) == {}
+        assert (cluster.change_count, list(cluster.topics)) == (before, ["t"])
+
     def test_is_gone_after_a_crash_and_the_name_is_free(self, machine):
         cluster = machine.start()
         first = cluster.create_topic("t.x", 2)
@@ -329,6 +359,18 @@ class TestConfiguring:
         assert a.config is b.config
 
 
+def test_settings_of_this_broker_and_of_another_differ_in_what_was_changed_while_running(machine):
+    cluster = machine.start()
+    me = cluster.settings.node_id
+    at_once(cluster.alter_broker_configs, "", {"log.retention.ms": "70"})
+    at_once(cluster.alter_broker_configs, str(me), {"log.retention.ms": "71"})
+    at_once(cluster.alter_broker_configs, str(me + 1), {"message.max.bytes": "2000"})
+    mine, others = cluster.settings_of(str(me)), cluster.settings_of(str(me + 1))
+    assert mine is cluster.settings
+    assert (mine.log_retention_ms, others.log_retention_ms) == (71, 70)
+    assert (mine.message_max_bytes, others.message_max_bytes) == (1048588, 2000)
+
+
 BOB, LIST = StoredRule("user", "bob", {"salt": "c2FsdA"}), StoredRule("acl", "a", {"host": "*"})
 
 
@@ -369,6 +411,33 @@ class TestRules:
         assert list(machine.start().state.rules) == [LIST.id]
         machine.settings = usual
         assert list(machine.start().state.rules) == [LIST.id]
+
+
+class TestSharingAJournal:
+    """Others write it, too, and it takes a while."""
+
+    @pytest.fixture
+    def journal(self):
+        return SlowJournal()
+
+    @pytest.fixture
+    def cluster(self, machine, journal):
+        return machine.start(journal)
+
+    def test_what_others_have_changed_is_there_once_it_is_caught_up_with(self, cluster, journal):
+        told = []
+        cluster.rule_watchers.append(told.append)
+        journal.entries.append(RulesChanged((BOB,)))
+        assert cluster.rules("user") == {}
+        cluster.catch_up()
+        assert (cluster.rules("user"), told) == ({"bob": BOB}, [{BOB.id: BOB}])
+
+    def test_a_topic_that_is_still_being_made_is_there_later(self, cluster, journal):
+        with pytest.raises(ClusterError, match="still being made") as refused:
+            cluster.create_topic("t", 1)
+        assert refused.value.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        journal.answer()
+        assert cluster.topics["t"].partition_count == 1
 
 
 class TestAdopting:

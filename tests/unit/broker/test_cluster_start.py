@@ -7,17 +7,20 @@ import pytest
 from horolog.broker.adoption import adopted_file
 from horolog.broker.clock import ManualClock
 from horolog.broker.cluster_configs import ClusterConfigs
-from horolog.broker.cluster_file import ClusterFile, StoredCluster, StoredTopic
+from horolog.broker.cluster_file import FILE_NAME, ClusterFile, StoredCluster, StoredTopic
 from horolog.broker.cluster_start import Start, next_producer_id_of
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import LogManager
-from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.log.storage import DataFolderError, MemoryStorage
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.settings import Settings
+from horolog.broker.stored_rules import StoredRule
 from horolog.broker.topic_settings import SETTINGS_UNKNOWN
 from tests.support.kraft import FOLDER, log, topic
 from tests.support.log_model import NOW_MS, encode
 
+RECORD = f"/data/{FILE_NAME}"
+BOB, LIST = StoredRule("user", "bob", {"salt": "c2FsdA"}), StoredRule("acl", "a", {"host": "*"})
 ID, OTHER, FRESH = bytes(range(16)), bytes(range(1, 17)), bytes(range(2, 18))
 
 
@@ -30,8 +33,14 @@ class Machine:
         self.logs = None
         self.told = []
 
-    def record(self, *topics, broker_configs=None, deleting=None):
-        ClusterFile(self.storage, "/data").save(topics, broker_configs or {}, 40, deleting or {})
+    def record(self, *topics, broker_configs=None, deleting=None, rules=()):
+        ClusterFile(self.storage, "/data").save(topics, broker_configs or {}, 40, deleting or {}, rules=rules)
+
+    def damage(self, before, after):
+        """Change bytes of the record, so that a line of it cannot be read."""
+        data = self.storage.read_all(RECORD)
+        assert before in data
+        self.storage.write_atomically(RECORD, data.replace(before, after))
 
     def folder(self, name, topic_id=None, *, records=0):
         path = f"/data/{name}"
@@ -42,12 +51,13 @@ class Machine:
             data = encode(2, 0, [NOW_MS] * records, [b"v"] * records)
             self.storage.write_atomically(f"{path}/{0:020}.log", data)
 
-    def start(self):
+    def start(self, **settings):
         """The start, and the state that it came to."""
         if self.logs is not None:
             self.logs.abandon()
         self.logs = LogManager(["/data"], self.storage, ManualClock(NOW_MS), Settings())
-        start = Start(self.logs, ClusterFile(self.storage, "/data"), ClusterConfigs(Settings()), lambda: FRESH)
+        configs = ClusterConfigs(Settings(**settings))
+        start = Start(self.logs, ClusterFile(self.storage, "/data"), configs, lambda: FRESH)
         return start, start.run(NOW_MS, self.told.append)
 
     def names(self):
@@ -163,8 +173,7 @@ class TestTopicsThatWereBeingDeleted:
         machine.record(stored("other", OTHER), deleting={"t": [ID]})
         machine.folder("t-0", ID, records=1)
         machine.folder("other-0", OTHER)
-        path = "/data/horolog-cluster"
-        machine.storage.write_atomically(path, machine.storage.read_all(path).replace(b'"other"', b'"0ther"'))
+        machine.damage(b'"other"', b'"0ther"')
         machine.storage.fail("read", "t-0/partition.metadata")
         start, _ = machine.start()
         assert set(start.topics) == {"other"}
@@ -207,14 +216,38 @@ def test_a_damaged_record_is_told_and_written_anew(machine, caplog):
     machine.record(stored(retention_ms="5"), stored("u", OTHER, segment_ms="7"))
     for name, topic_id in (("t-0", ID), ("u-0", OTHER)):
         machine.folder(name, topic_id, records=1)
-    path = "/data/horolog-cluster"
-    machine.storage.write_atomically(path, machine.storage.read_all(path).replace(b'ms": "5"', b'ms": "6"'))
+    machine.damage(b'ms": "5"', b'ms": "6"')
     with caplog.at_level(logging.WARNING):
         start, state = machine.start()
     assert "is damaged" in caplog.text
     assert start.is_news
     assert state.topics["t"].overrides == {SETTINGS_UNKNOWN: "true"}
     assert state.topics["u"].overrides == {"segment.ms": "7"}
+
+
+class TestRulesOnRecord:
+    """Users, access lists and quotas."""
+
+    def test_count_from_the_first_moment(self, machine):
+        machine.record(rules=[BOB, LIST])
+        start, state = machine.start()
+        assert (dict(state.rules), start.is_news) == ({BOB.id: BOB, LIST.id: LIST}, False)
+
+    def test_that_cannot_be_read_end_the_start_before_any_folder_is_touched(self, machine):
+        machine.record(rules=[BOB, LIST], deleting={"t": [ID]})
+        machine.folder("t-0", ID, records=1)
+        machine.damage(b"c2FsdA", b"c2FsdB")
+        with pytest.raises(DataFolderError, match=r"1 or more rules .* cannot be read: .*horolog\.lost\.rules\.accept"):
+            machine.start()
+        assert machine.names() == ["t-0"]
+
+    def test_that_are_lost_are_told_and_forgotten_where_that_is_accepted(self, machine, caplog):
+        machine.record(rules=[BOB, LIST])
+        machine.damage(b"c2FsdA", b"c2FsdB")
+        with caplog.at_level(logging.WARNING):
+            start, state = machine.start(horolog_lost_rules_accept=True)
+        assert (list(state.rules), start.is_news) == ([LIST.id], True)
+        assert "1 or more rules (users, access lists, quotas) cannot be read: the others count" in caplog.text
 
 
 def test_settings_changed_while_running_count_before_any_partition_is_opened(machine, caplog):

@@ -51,10 +51,30 @@ def test_flags_win_over_environment_over_file(tmp_path):
         ("KAFKA_LOG_SEGMENT_BYTES", "log.segment.bytes"),
         ("KAFKA_ZOOKEEPER_CLIENT__CNXN", "zookeeper.client_cnxn"),
         ("KAFKA_LISTENER_NAME_IN___SIDE_SSL", "listener.name.in-side.ssl"),
+        ("KAFKA_CFG_LOG_SEGMENT_BYTES", "log.segment.bytes"),
+        ("KAFKA_CREATE_TOPICS", "horolog.create.topics"),
     ],
 )
 def test_variables_are_named_as_in_kafkas_image(variable, key):
     assert key_of_variable(variable) == key
+
+
+@pytest.mark.parametrize("source", ["file", "variable", "flag"])
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("principal.builder.class", "asks for authentication, which this release does not have"),
+        ("super.users", "no authorizer goes by it: authorizer.class.name names one"),
+    ],
+)
+def test_protection_that_nobody_gives_ends_the_start_wherever_it_is_asked_for(tmp_path, source, key, said):
+    file = tmp_path / "server.properties"
+    file.write_text(f"{key}=User:a\n" if source == "file" else "")
+    variables = {"KAFKA_" + key.upper().replace(".", "_"): "User:a"} if source == "variable" else {}
+    with pytest.raises(SettingsError) as refused:
+        load(file, variables, {key: "User:a"} if source == "flag" else {})
+    assert key in str(refused.value)
+    assert said in str(refused.value)
 
 
 def test_what_kafka_knows_and_we_do_not_use_is_one_warning(tmp_path):
@@ -74,6 +94,7 @@ def test_variables_of_scripts_and_platforms_are_not_settings():
         "KAFKA_PORT_9092_TCP_ADDR": "10.0.0.1",
         "KAFKA_CLUSTER_ID": "x",
         "KAFKA_JMX_PORT": "1",
+        "KAFKA_PORT": "tcp://10.0.0.1:9092",
     }
     assert load(None, environ, {}) == (Settings(layers=Layers()), [])
 
