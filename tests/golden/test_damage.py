@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from horolog.broker.log.partition import lookups
+from horolog.broker.log.storage import RealStorage
 from tests.golden.test_lookups import linear_scan, targets
 from tests.golden.test_reading import as_golden
 from tests.support import golden
@@ -115,7 +116,8 @@ def test_damaged_indexes_answer_right(case: Case, variant: str, *, clean: bool, 
         marker.write_bytes(b"")
     else:
         marker.unlink(missing_ok=True)
-    logs = open_logs(tmp_path, case.topic_config)
+    storage = RealStorage()
+    logs = open_logs(tmp_path, case.topic_config, storage=storage)
     partition = logs.partitions["topic", 0]
     records = case.records()
     assert [as_golden(record) for record in read_all(partition)] == records
@@ -127,6 +129,7 @@ def test_damaged_indexes_answer_right(case: Case, variant: str, *, clean: bool, 
     for record in records[:: max(1, len(records) // 10)]:
         assert read_all(partition, record.offset)[0].offset == record.offset, "reading may start anywhere"
     logs.close()
+    assert storage.open_files == 0, "whatever was opened on the way was closed"
 
 
 @pytest.mark.parametrize("case", CASES, indirect=True)

@@ -28,10 +28,16 @@ def broker_settings(flags: Mapping[str, str] | None = None) -> settings.Settings
     return loaded
 
 
-def open_logs(data: Path, overrides: Mapping[str, str] | None = None, *, wall_ms: int = WALL_MS) -> LogManager:
+def open_logs(
+    data: Path,
+    overrides: Mapping[str, str] | None = None,
+    *,
+    wall_ms: int = WALL_MS,
+    storage: RealStorage | None = None,
+) -> LogManager:
     """Every partition folder in `data`, each with the same overrides."""
     config = topic_config(overrides)
-    logs = LogManager([str(data)], RealStorage(), ManualClock(wall_ms), broker_settings())
+    logs = LogManager([str(data)], storage or RealStorage(), ManualClock(wall_ms), broker_settings())
     logs.open(lambda _topic: config)
     return logs
 

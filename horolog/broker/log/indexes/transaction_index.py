@@ -130,7 +130,9 @@ class TransactionIndex:
         del self.entries[kept:]
         if kept < self._written:
             self._written = kept
-            self._storage.open(self.path).truncate(kept * ENTRY_BYTES)
+            file = self._storage.open(self.path)
+            file.truncate(kept * ENTRY_BYTES)
+            file.close()
 
     def flush(self) -> None:
         """Write and sync what was appended; creates the file with its first entry."""

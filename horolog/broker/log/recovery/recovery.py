@@ -207,7 +207,9 @@ class _Opening:
         paths = [f"{self.directory}/{name}" for name in small_files if name in names]
         if self.known.may_be_unsynced:
             for path in paths:
-                rewrite.make_dirty(self.storage.open(path), 0, self.storage.stat(path)[0])
+                file = self.storage.open(path)
+                rewrite.make_dirty(file, 0, self.storage.stat(path)[0])
+                file.close()
         return paths
 
     # -- step 2
