@@ -25,7 +25,7 @@ RUN if [ "$COMPILED" = 1 ] && { command -v cc || { apt-get update && apt-get ins
         cp -r /opt/horolog/app/horolog /build/horolog && cd /build && python3 -m venv compiling \
         && for lock in runtime compile; do \
             compiling/bin/python -m pip install --no-cache-dir --no-deps --require-hashes -r $lock.lock || exit 1; done \
-        && compiling/bin/python -m tools.compiled /opt/horolog/app; fi; \
+        && compiling/bin/python -m tools.compiled /opt/horolog/app || exit 1; fi; \
     /opt/horolog/bin/python -c "import sys; sys.path.insert(0, '/opt/horolog/app'); \
         from horolog.protocol.records.walk import IS_COMPILED; print('the hot path is', 'compiled' if IS_COMPILED else 'plain Python')"
 

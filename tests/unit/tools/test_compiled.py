@@ -1,7 +1,11 @@
 """Modules of the hot path in both forms: the source as it is, and the extension module that is made of it."""
 
+import ast
 import os
+import re
 import shutil
+import sys
+import tomllib
 
 import pytest
 
@@ -23,6 +27,33 @@ def tree(tmp_path):
 
 def test_what_is_to_be_compiled_is_there():
     assert all((compiled.ROOT / module).is_file() for module in compiled.MODULES)
+
+
+def test_compiling_needs_no_optional_package():
+    """Whoever compiles has what the broker runs on, and the type checker looks at all that it imports."""
+    project = tomllib.loads((compiled.ROOT / "pyproject.toml").read_text("utf-8"))
+    passed_over = {
+        name.removesuffix(".*")
+        for part in project["tool"]["mypy"]["overrides"]
+        if part.get("ignore_missing_imports")
+        for name in part["module"]
+    }
+    given = {re.split(r"\W", each)[0] for each in project["project"]["dependencies"]}
+    imported = {
+        name.split(".")[0]
+        for room in ("broker", "client", "protocol")
+        for source in (compiled.ROOT / "horolog" / room).rglob("*.py")
+        for node in ast.walk(ast.parse(source.read_text("utf-8")))
+        for name in _imported(node)
+    }
+    newer_pythons = {"compression"}
+    assert imported - sys.stdlib_module_names - newer_pythons - {"horolog"} - given - passed_over == set()
+
+
+def _imported(node):
+    if isinstance(node, ast.Import):
+        return [each.name for each in node.names]
+    return [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
 
 
 def test_nothing_is_outdated_after_it_was_compiled(tree):
