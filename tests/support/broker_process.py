@@ -25,12 +25,17 @@ TARGET_SETTINGS: dict[str, str] = {
 }
 """The configuration under which the real brokers' answers of `tests/wire` were recorded."""
 
-WORKERS, WORKERS_VARIABLE = "horolog.workers", "HOROLOG_TEST_WORKERS"
+WORKERS, WORKER_PORTS, WORKERS_VARIABLE = "horolog.workers", "horolog.worker.ports", "HOROLOG_TEST_WORKERS"
 """How many workers brokers have that do not say so themselves: `pytest --workers` sets the variable."""
 
 
 class BrokerNotReadyError(Exception):
     """The broker ended, or printed no ready line in time; the text carries what it said."""
+
+
+def any_free_port(listeners: str) -> str:
+    """Ports of workers that are free in any case: those after the listener's may be taken, by another test or the listener beside it."""
+    return ",".join(f"{one.partition('://')[0]}:0" for one in listeners.split(","))
 
 
 class BrokerProcess:
@@ -89,8 +94,10 @@ class BrokerProcess:
             f"{self.host}:{self.port}",
         ]
         asked = os.environ.get(WORKERS_VARIABLE)
-        defaults = {WORKERS: asked} if asked else {}
-        for key, value in (defaults | self.settings).items():
+        settings = ({WORKERS: asked} if asked else {}) | self.settings
+        if settings.get(WORKERS, "1") != "1":
+            settings = {WORKER_PORTS: any_free_port(settings.get("listeners", "PLAINTEXT://"))} | settings
+        for key, value in settings.items():
             command += ["--set", f"{key}={value}"]
         return command
 

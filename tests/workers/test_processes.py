@@ -238,7 +238,7 @@ class TestStartsThatFail:
         with socket.socket() as other:
             other.bind(("127.0.0.1", first + 2))
             other.listen(1)
-            broker = brokers(2)
+            broker = brokers(2, horolog_worker_ports=str(first + 1))
             broker.port = first
             code, _, last = self.outcome(broker)
         assert (code, str(first + 2) in last) == (1, True)
