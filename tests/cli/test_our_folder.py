@@ -6,7 +6,7 @@ import time
 import pytest
 
 from horolog.broker.checked_lines import encode_line
-from horolog.broker.cluster_file import FILE_NAME
+from horolog.broker.cluster_file import FILE_NAME, VERSION
 from tests.support.broker_process import BrokerNotReadyError
 
 HOUR_MS = 3_600_000
@@ -96,7 +96,7 @@ def test_a_cluster_file_of_a_later_release_is_told_of_and_left_alone(running, ho
     assert running.stop() == 0
     path = running.data / FILE_NAME
     path.write_text(encode_line({"version": 9}))
-    told = f"{FILE_NAME} has version 9, this release knows versions up to 1"
+    told = f"{FILE_NAME} has version 9, this release knows versions up to {VERSION}"
     for words in (("adopt", running.data, "--dry-run"), ("doctor", "--repair", running.data), ("dump", running.data)):
         ended = horolog(*words)
         assert (ended.code != 0, told in ended.out + ended.err) == (True, True), ended
