@@ -84,11 +84,11 @@ def identify(logs: LogManager, partitions: Iterable[Partition], topic_id: bytes)
             log.error("%r: the topic's id could not be written into its folder: %s", partition, fault)
 
 
-def refuse_lost_rules(stored: StoredCluster, settings: Settings) -> None:
+def refuse_lost_rules(lost_rules: int, settings: Settings) -> None:
     """Without a rule that forbids, somebody may do what he should not. Raises DataFolderError."""
-    if not stored.lost_rules:
+    if not lost_rules:
         return
-    lost = f"{FILE_NAME}: {stored.lost_rules} or more rules (users, access lists, quotas) cannot be read"
+    lost = f"{FILE_NAME}: {lost_rules} or more rules (users, access lists, quotas) cannot be read"
     if not settings.horolog_lost_rules_accept:
         raise DataFolderError(
             f"{lost}: put back a copy of the file, or start with horolog.lost.rules.accept=true and go by the others"
@@ -123,7 +123,7 @@ class Start:
     def run(self, now_ms: int, settings_changed: Callable[[Settings], None]) -> ClusterState:
         """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
         stored = self._file.load()
-        refuse_lost_rules(stored, self._configs.settings)
+        refuse_lost_rules(stored.lost_rules, self._configs.settings)
         taken = takeover.plan(
             self._logs.resources.storage,
             [one.path for one in self._logs.folders.usable()],

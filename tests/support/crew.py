@@ -10,6 +10,7 @@ from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.storage import MemoryStorage, Storage
 from horolog.broker.settings import Layers, Settings, from_layers
+from horolog.broker.stored_rules import Rules
 from horolog.broker.workers import settling
 from horolog.broker.workers.worker_cluster import WorkerCluster
 from horolog.broker.workers.worker_context import WorkerContext
@@ -66,9 +67,14 @@ class Crew:
         self.clusters: dict[int, WorkerCluster] = {}
         self.logs: dict[int, LogManager] = {}
         self.ties: dict[int, Tie] = {}
-        self._static = {key.replace("_", "."): str(value) for key, value in settings.items()}
+        self._static: dict[str, str] = {}
+        self.set(**settings)
         self._said: list[tuple[int, int, Callable[[], None]]] = []
         self._ids = 0
+
+    def set(self, **settings: object) -> None:
+        """Settings of whoever starts from now on."""
+        self._static |= {key.replace("_", "."): str(value).lower() for key, value in settings.items()}
 
     def new_id(self) -> bytes:
         self._ids += 1
@@ -88,7 +94,7 @@ class Crew:
         settings = self.settings_of(self.nodes[0])
         settling.settle(self.storage, self.folders, self.clock, settings, self.nodes, self.new_id)
 
-    def begin(self, node: int) -> WorkerCluster:
+    def begin(self, node: int, rules_changed: Callable[[Rules], None] = lambda _: None) -> WorkerCluster:
         """Start one worker, or its successor."""
         settings, tie = self.settings_of(node), Tie(self, node)
         share = share_of(node, self.nodes[0], is_first=node == self.nodes[0])
@@ -104,6 +110,7 @@ class Crew:
             link=tie,
         )
         self.ties[node] = tie
+        cluster.rule_watchers.append(rules_changed)
         cluster.open(self.clock.wall_ms())
         self.clusters[node] = cluster
         return cluster

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from horolog.broker.adoption.folders import count_and_foreign
 from horolog.broker.cluster import Cluster, random_topic_id
 from horolog.broker.cluster_file import ClusterFile, StoredTopic
-from horolog.broker.cluster_start import NOT_TAKEN, identify
+from horolog.broker.cluster_start import NOT_TAKEN, identify, refuse_lost_rules
 from horolog.broker.cluster_state import ClusterState, EpochsTold, Step
 from horolog.broker.log.files import CheckpointError, checkpoints
 from horolog.broker.log.manager import LogManager, Mine, doom
@@ -73,6 +73,7 @@ class WorkerCluster(Cluster):
         state = replace(state, broker_configs=self._configs.take_usable(state.broker_configs))
         if state.broker_configs:
             self._take_settings(self._configs.settings)
+        refuse_lost_rules(state.lost_rules, self.settings)
         self.changes.begin(state, is_news=False)
         self._tell_rules(state.rules)
         self._look_at_folders(state)

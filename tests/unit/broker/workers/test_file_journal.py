@@ -381,6 +381,47 @@ class TestShortening:
         lines[3] = b"x" + lines[3][1:]
         assert lines_behind(b"".join(lines), 3) == b"".join(lines[3:])
 
+    def test_rules_outlive_the_lines_that_they_came_with(self, writers):
+        storage, folder, (one, other) = writers
+        gone, *kept = (StoredRule(kind, kind, {"x": 1}) for kind in ("user", "user", "acl", "quota"))
+        user, acl, quota = kept
+        changed = StoredRule("acl", "acl", {"x": 2})
+        one.append(RulesChanged((gone,)), RulesChanged((acl, quota)), RulesChanged((changed, user)))
+        one.append(
+            RulesChanged((StoredRule("user", "nobody", {}),)), RulesChanged(removed=frozenset([("user", "nobody")]))
+        )
+        one.applied = other.read_on().state.number
+        one.reserve(60)
+        assert find(storage, [folder]).head.whole.after == one.applied
+        assert b"RulesChanged" not in storage.read_all(path((storage, folder)))
+        assert other.read_on().state.rules == one.state.rules
+        assert Writer(storage, folder).state.rules == {rule.id: rule for rule in (user, changed, quota)}
+
+    def test_a_change_of_rules_that_is_not_applied_everywhere_stays_as_a_line(self, writers):
+        storage, folder, (one, other) = writers
+        first, second = StoredRule("acl", "a", {"x": 1}), StoredRule("acl", "b", {"x": 2})
+        one.append(RulesChanged((first,))).reserve(40)
+        one.applied = other.read_on().state.number
+        one.append(RulesChanged((second,), frozenset([first.id]))).reserve(20)
+        assert find(storage, [folder]).head.whole.after < one.state.number
+        assert other.read_on().state.rules == Writer(storage, folder).state.rules == {second.id: second}
+
+    def test_how_many_rules_are_lost_is_known_as_well(self, writers):
+        """Whoever shortens the journal does not make them forgotten."""
+        storage, folder, (one, _) = writers
+        kept = StoredRule("user", "kept", {})
+        one.append(RulesChanged((kept,)))
+        start = len(storage.read_all(path((storage, folder))))
+        one.append(RulesChanged((StoredRule("acl", "lost", {}),))).reserve()
+        storage.open(path((storage, folder))).pwritev([b"00000000"], start)
+        successor = Writer(storage, folder)
+        assert (list(successor.state.rules), successor.state.lost_rules) == ([kept.id], 1)
+        successor.applied = successor.state.number
+        successor.reserve(60)
+        found = find(storage, [folder])
+        assert (found.head.whole.after, found.whole.lost_rules) == (successor.applied, 1)
+        assert Writer(storage, folder).state == successor.state
+
     def test_without_the_head_of_the_state_no_worker_takes_it_up(self, writers):
         """Who leads which partition may have been in it; the next settling goes on without."""
         storage, folder, (one, _) = writers

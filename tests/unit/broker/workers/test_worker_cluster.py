@@ -4,12 +4,13 @@ import pytest
 
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import ClusterFile
-from horolog.broker.cluster_state import Lead, LeadsChanged, ProducerIdsReserved
+from horolog.broker.cluster_state import Lead, LeadsChanged, ProducerIdsReserved, RulesChanged
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.storage import DataFolderError
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.new_topics import NewPartitions, NewTopic
+from horolog.broker.stored_rules import StoredRule
 from horolog.broker.workers import file_journal
 from horolog.broker.workers.entry_lines import encode_entry
 from horolog.broker.workers.worker_cluster import WorkerCluster
@@ -18,6 +19,8 @@ from horolog.protocol.errors import ErrorCode
 from tests.support.at_once import at_once, delete_topic
 from tests.support.crew import Crew, Tie, context_of
 from tests.support.log_model import NEW, NOW_MS, encode, read_all
+
+RULES = tuple(StoredRule(kind, "a", {"of": kind}) for kind in ("user", "acl", "quota"))
 
 
 @pytest.fixture
@@ -281,6 +284,26 @@ class TestShorterJournals:
         assert stored.next_producer_id == state.next_producer_id
         assert stored.epochs == {}
 
+    def test_rules_are_there_for_a_successor_and_after_a_restart(self, crew):
+        """Both read nothing but the shorter journal: the lines that the rules came with are gone."""
+        create(crew, "kept", 4)
+        at_once(crew.clusters[1].change_rules, lambda _: RulesChanged(RULES))
+        at_once(crew.clusters[2].change_rules, lambda _: RulesChanged(removed=frozenset([RULES[0].id])))
+        self.change(crew)
+        assert b"RulesChanged" not in crew.storage.read_all(file_journal.find(crew.storage, crew.folders).path)
+        kept = {rule.id: rule for rule in RULES[1:]}
+        crew.kill(2)
+        told = []
+        crew.begin(2, told.append)
+        assert (crew.clusters[1].state.rules, crew.clusters[2].state.rules, told) == (kept, kept, [kept])
+        crew.kill()
+        crew.storage.crash()
+        crew.start()
+        assert crew.clusters[1].state.rules == crew.clusters[2].state.rules == kept
+        crew.stop()
+        crew.merge()
+        assert ClusterFile(crew.storage, "/data").load().rules == kept
+
     def test_while_a_worker_is_away_nothing_is_left_out(self, crew):
         """Its successor may have begun to read."""
         create(crew, "kept", 4)
@@ -293,6 +316,42 @@ class TestShorterJournals:
             at_once(crew.clusters[1].alter_topic_configs, {"kept": {"retention.ms": str(number)}})
         assert self.head(crew).whole is not None
         assert crew.clusters[1].state == crew.clusters[2].state
+
+
+class TestLostRules:
+    """A line of the journal cannot be read: it may have taken somebody's right away."""
+
+    @pytest.fixture
+    def crew(self):
+        crew = Crew((1, 2)).start()
+        at_once(crew.clusters[1].change_rules, lambda _: RulesChanged(RULES[:2]))
+        path = file_journal.find(crew.storage, crew.folders).path
+        start = len(crew.storage.read_all(path))
+        at_once(crew.clusters[1].change_rules, lambda _: RulesChanged(RULES[2:]))
+        create(crew, "t", 2)
+        crew.kill(2)
+        crew.storage.open(path).pwritev([b"00000000"], start)
+        return crew
+
+    def test_no_worker_serves_without_them(self, crew):
+        with pytest.raises(DataFolderError, match=r"1 or more rules .*horolog\.lost\.rules\.accept=true"):
+            crew.begin(2)
+        crew.kill()
+        for _ in range(2):
+            with pytest.raises(DataFolderError, match=r"horolog\.lost\.rules\.accept=true"):
+                crew.start()
+
+    def test_the_others_count_where_that_is_accepted(self, crew, caplog):
+        crew.set(horolog_lost_rules_accept=True)
+        known = [rule.id for rule in RULES[:2]]
+        assert list(crew.begin(2).state.rules) == known
+        assert "the others count" in caplog.text
+        crew.kill()
+        crew.start()
+        assert [list(one.state.rules) for one in crew.clusters.values()] == [known] * 2
+        crew.stop()
+        crew.set(horolog_lost_rules_accept=False)
+        assert crew.start().clusters[1].state.lost_rules == 0
 
 
 class TestStarts:
