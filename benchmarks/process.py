@@ -1,6 +1,7 @@
 """What the kernel says about a broker's process, and how to end one: cpu, memory, readiness, TERM before KILL."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -11,6 +12,11 @@ from pathlib import Path
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 POLL_SECONDS = 0.02
 STOP_TIMEOUT_SECONDS = 40.0
+LOWEST_PORT = 16_384
+FIRST_PORT_OF_CONNECTIONS = 32_768
+"""From here on Linux chooses ports for connections: one that is free may be taken before a broker has started."""
+
+_RANDOM = random.SystemRandom()  # a test may have seeded the common one, and others beside it in the same way
 
 
 class StartError(Exception):
@@ -49,12 +55,11 @@ def is_alive(pid: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that were free a moment ago, all different."""
-    held = []
+    """Ports of the loopback interface that were free a moment ago, all different; no connection is given one of them meanwhile."""
+    held: list[socket.socket] = []
     try:
-        for _ in range(count):
-            held.append(socket.socket())
-            held[-1].bind(("127.0.0.1", 0))
+        while len(held) < count:
+            held += _held_in_a_row(1)
         return [one.getsockname()[1] for one in held]
     finally:
         for one in held:
@@ -64,20 +69,27 @@ def free_ports(count: int) -> list[int]:
 def free_range(count: int, tries: int = 100) -> int:
     """The first of so many ports in a row that were free a moment ago."""
     for _ in range(tries):
-        held = [socket.socket() for _ in range(count)]
-        try:
-            held[0].bind(("127.0.0.1", 0))
-            first = held[0].getsockname()[1]
-            for place, one in enumerate(held[1:], 1):
-                one.bind(("127.0.0.1", first + place))
-        except (OSError, OverflowError):
-            continue
-        else:
-            return int(first)
-        finally:
+        held = _held_in_a_row(count)
+        if held:
+            first: int = held[0].getsockname()[1]
             for one in held:
                 one.close()
+            return first
     raise StartError(f"no {count} ports in a row are free")
+
+
+def _held_in_a_row(count: int) -> list[socket.socket]:
+    """Sockets bound to ports that follow each other, from a random one on; none where one of them is taken."""
+    first = _RANDOM.randrange(LOWEST_PORT, FIRST_PORT_OF_CONNECTIONS - count + 1)
+    held = [socket.socket() for _ in range(count)]
+    try:
+        for place, one in enumerate(held):
+            one.bind(("127.0.0.1", first + place))
+    except OSError:
+        for one in held:
+            one.close()
+        return []
+    return held
 
 
 def children(pid: int) -> list[int]:

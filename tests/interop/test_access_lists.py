@@ -10,7 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -27,7 +27,7 @@ from horolog.protocol.messages.offsets import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from horolog.protocol.messages.topics import CreatableTopic, CreateTopicsRequest
+from horolog.protocol.messages.topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from horolog.protocol.messages.transactions import InitProducerIdRequest
 from tests.support.every_request import BUILDERS, OPEN, SECRET, UNKNOWN_ID, World, request_of, told
 from tests.support.guarded_kafka import Addresses, guarded_kafka, guarded_process, wire_of
@@ -52,6 +52,13 @@ OPERATIONS = {
     "idempotent_write": 12,
 }
 ANYWHERE = (TOPIC, GROUP, TRANSACTION)
+OF_GROUPS, OF_TRANSACTIONS = 0, 1
+ABOUT_TRANSACTIONS = {
+    *(ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN),
+    *(ApiKey.DESCRIBE_TRANSACTIONS, ApiKey.LIST_TRANSACTIONS),
+}
+"""Asked of their coordinator; that of all groups leads all topics, and is asked about everything else."""
+
 Rule = tuple[int, str, int, int, int]
 
 USERS: dict[str, list[Rule]] = {
@@ -102,15 +109,53 @@ def patiently(ask: Callable[[], Any], is_done: Callable[[Any], bool]) -> Any:
     raise AssertionError(answer)
 
 
-def prepared(wire: RawWire) -> dict[str, bytes]:
+class Place(NamedTuple):
+    """The broker that coordinates; with several workers it may be any of them."""
+
+    node: int
+    address: str
+
+
+def coordinator(address: str, kind: int) -> Place:
+    """Of all groups or all transactions: their topics have one partition."""
+    find = FindCoordinatorRequest(key_type=kind, coordinator_keys=[OPEN])
+    with wire_of(address, "admin") as wire:
+        answer = patiently(lambda: wire.ask(find, 4), lambda one: not one.coordinators[0].error_code)
+    (found,) = answer.coordinators
+    return Place(found.node_id, f"{found.host}:{found.port}")
+
+
+def prepared(of_groups: Place, of_transactions: Place) -> dict[str, bytes]:
     """Topics, groups, transactional ids and rules; the ids of the topics."""
     made = [OPEN, SECRET, "kept", *(f"{SECRET}-{user}{version}" for user in USERS for version in range(7))]
-    topics = [CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in made]
-    wire.ask(CreateTopicsRequest(topics=topics, timeout_ms=30_000), 5)
-    everything = patiently(
-        lambda: wire.ask(MetadataRequest(topics=None), 12), lambda one: set(made) <= {each.name for each in one.topics}
-    )
-    creations = [
+    led_there = [CreatableReplicaAssignment(partition_index=0, broker_ids=[of_groups.node])]
+    topics = [
+        CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, assignments=led_there) for name in made
+    ]
+    place = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="")
+    committed = [OffsetCommitRequestTopic(name=name, partitions=[place]) for name in (OPEN, SECRET)]
+    with wire_of(of_groups.address, "admin") as wire:
+        wire.ask(CreateTopicsRequest(topics=topics, timeout_ms=30_000), 5)
+        everything = patiently(
+            lambda: wire.ask(MetadataRequest(topics=None), 12),
+            lambda one: set(made) <= {each.name for each in one.topics},
+        )
+        assert not any(one.error_code for one in wire.ask(CreateAclsRequest(creations=rules()), 2).results)
+        for name in (OPEN, SECRET):
+            commit = OffsetCommitRequest(group_id=name, topics=committed)
+            patiently(
+                lambda: wire.ask(commit, 5),  # noqa: B023
+                lambda one: not any(each.partitions[0].error_code for each in one.topics),
+            )
+    with wire_of(of_transactions.address, "admin") as wire:
+        for name in (OPEN, SECRET):
+            begin = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=10_000)
+            patiently(lambda: wire.ask(begin, 4), lambda one: not one.error_code)  # noqa: B023
+    return {each.name: each.topic_id for each in everything.topics}
+
+
+def rules() -> list[AclCreation]:
+    return [
         AclCreation(
             resource_type=kind,
             resource_name=name,
@@ -123,34 +168,20 @@ def prepared(wire: RawWire) -> dict[str, bytes]:
         for user, rules in USERS.items()
         for kind, name, pattern, operation, permission in rules
     ]
-    assert not any(one.error_code for one in wire.ask(CreateAclsRequest(creations=creations), 2).results)
-    place = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="")
-    committed = [OffsetCommitRequestTopic(name=name, partitions=[place]) for name in (OPEN, SECRET)]
-    for name in (OPEN, SECRET):
-        for kind in (0, 1):
-            find = FindCoordinatorRequest(key_type=kind, coordinator_keys=[name])
-            patiently(lambda: wire.ask(find, 4), lambda one: not one.coordinators[0].error_code)  # noqa: B023
-        commit = OffsetCommitRequest(group_id=name, topics=committed)
-        patiently(
-            lambda: wire.ask(commit, 5),  # noqa: B023
-            lambda one: not any(each.partitions[0].error_code for each in one.topics),
-        )
-        begin = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=10_000)
-        patiently(lambda: wire.ask(begin, 4), lambda one: not one.error_code)  # noqa: B023
-    return {each.name: each.topic_id for each in everything.topics}
 
 
-def asked(addresses: Addresses, served: dict[ApiKey, range]) -> Said:
+def asked(address: str, served: dict[ApiKey, range]) -> Said:
     """What everybody is told about everything."""
-    with RawWire(addresses[0]) as wire:
-        ids = prepared(wire)
+    of_groups, of_transactions = coordinator(address, OF_GROUPS), coordinator(address, OF_TRANSACTIONS)
+    ids = prepared(of_groups, of_transactions)
     time.sleep(1)  # until Kafka's broker has the rules of its controller
     names = {topic_id: name for name, topic_id in ids.items()} | {UNKNOWN_ID: "unknown"}
     said: Said = {}
     for user in USERS:
         world = World(ids, user)
-        with wire_of(addresses[1], user) as wire:
+        with wire_of(of_groups.address, user) as others, wire_of(of_transactions.address, user) as transactional:
             for key in BUILDERS:
+                wire = transactional if key in ABOUT_TRANSACTIONS else others
                 for version in served.get(key, ()):
                     answer = wire.ask(request_of(key, world, version), version)
                     said[user, key.name, version] = [decided(row) for row in told(answer, names)]
@@ -201,9 +232,9 @@ def test_everybody_is_told_the_same_as_by_kafka(tmp_path: Path) -> None:
         pytest.skip(f"no jars of Kafka {RELEASE}: {error}")
     with guarded_kafka(RELEASE, users) as addresses:
         served = both_serve(addresses[0])
-        theirs = asked(addresses, served)
+        theirs = asked(addresses[1], served)
     with guarded_process(tmp_path / "data", users) as addresses:
-        ours = asked(addresses, served)
+        ours = asked(addresses[1], served)
     assert len(theirs) > 150 * len(USERS)
     assert theirs.keys() == ours.keys()
     found = [

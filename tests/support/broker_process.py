@@ -1,5 +1,6 @@
 """A broker as a process of its own for tests: started on a free port, waited for by its ready line, ended by its process id."""
 
+import contextlib
 import os
 import re
 import selectors
@@ -143,6 +144,8 @@ class BrokerProcess:
                     if line.endswith("\n") and _ADDRESS.search(line):
                         return line.strip()
                 if not chunk:
+                    with contextlib.suppress(subprocess.TimeoutExpired):  # it ends, and with what status is told
+                        self._process.wait(max(1.0, deadline - time.monotonic()))
                     break
         raise BrokerNotReadyError(
             f"no ready line; exit status {self._process.poll()}\n{said.decode(errors='replace')}\n{self.log()[-4000:]}"

@@ -35,6 +35,8 @@ def settings(open_port: int, users_port: int, users: Sequence[str]) -> dict[str,
         "authorizer.class.name": STANDARD_AUTHORIZER,
         "super.users": "User:ANONYMOUS;User:admin",
         "auto.create.topics.enable": "false",
+        "offsets.topic.num.partitions": "1",
+        "transaction.state.log.num.partitions": "1",
     }
 
 

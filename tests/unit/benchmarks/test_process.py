@@ -5,6 +5,8 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -49,8 +51,21 @@ def test_waiting_ends_with_its_time(sleeper):
         process.wait_until(lambda: False, sleeper.pid, 0.05, lambda: "")
 
 
-def test_free_ports_differ():
-    assert len(set(process.free_ports(20))) == 20
+def test_free_ports_differ_and_are_none_that_a_connection_may_be_given():
+    ports = process.free_ports(20)
+    assert len(set(ports)) == 20
+    given_from = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    assert max(ports) < min(given_from, process.FIRST_PORT_OF_CONNECTIONS)
+
+
+def test_a_port_that_is_taken_is_passed_over(monkeypatch):
+    with socket.create_server(("127.0.0.1", process.free_ports(1)[0])) as other:
+        taken = other.getsockname()[1]
+        wanted = iter([taken, taken + 1, taken])
+        monkeypatch.setattr(process, "_RANDOM", SimpleNamespace(randrange=lambda *_: next(wanted)))
+        assert process.free_ports(1) == [taken + 1]
+        with pytest.raises(process.StartError, match="in a row"):
+            process.free_range(2, tries=1)
 
 
 def test_a_range_of_ports_is_free_from_its_first_to_its_last():
