@@ -1,6 +1,7 @@
 """`horolog topics`: list, create, describe, alter, delete topics, and remove records from their beginning."""
 
 import argparse
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from horolog.client.cli.common.arguments import add_zone, partitions, positive_number, whole_number
@@ -12,6 +13,7 @@ from horolog.client.cli.online.connecting import connected, partitions_of, unkno
 
 if TYPE_CHECKING:
     from horolog.client.admin import Admin
+    from horolog.client.client import Client
     from horolog.client.cluster_view import TopicView
 
 
@@ -103,12 +105,23 @@ async def _create(arguments: argparse.Namespace, console: Console) -> ExitCode:
             if len(new) > 1:
                 raise
             failures = {new[0].name: error}
+        if not arguments.dry_run:
+            await _until_known(client, [name for name in arguments.topics if name not in failures])
     existed: set[str] = set()
     if arguments.if_not_exists:
         existed = {name for name, error in failures.items() if error.code == ErrorCode.TOPIC_ALREADY_EXISTS}
         failures = {name: error for name, error in failures.items() if name not in existed}
     done = "created" if not arguments.dry_run else "could be created"
     return _report(done, arguments.topics, failures, console, existed)
+
+
+async def _until_known(client: "Client", names: list[str]) -> None:
+    """A Kafka's brokers hear of a topic a moment after who has made it is answered: the next command is to find it."""
+    from horolog.client.errors import KafkaError
+
+    for name in names:
+        with suppress(KafkaError):  # it was made, whatever is known of it
+            await client.topic(name)
 
 
 def _report(
