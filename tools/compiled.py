@@ -37,6 +37,10 @@ MODULES = (
     "horolog/broker/log/partition/partition.py",
     "horolog/broker/log/partition/rolling.py",
     "horolog/broker/log/segments/segment.py",
+    # Look-ups by time.
+    "horolog/broker/log/segments/batch_times.py",
+    "horolog/broker/log/segments/lookup.py",
+    "horolog/broker/log/segments/time_search.py",
     # What every request passes through, and Produce.
     "horolog/broker/committer.py",
     "horolog/broker/metrics.py",

@@ -106,6 +106,25 @@ def test_of_any_bytes(walks, data, count):
     assert outcome(plain, data, 0, 0, count) == outcome(fast, data, 0, 0, count)
 
 
+@given(similar_records(), st.data())
+def test_of_later_records_whole_and_damaged(forms, made, data):
+    records, count = made
+    damaged = bytearray(records)
+    for _ in range(data.draw(st.integers(0, 2))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]))
+    above = data.draw(st.one_of(st.sampled_from([-(2**63), -1, 0, 5]), WIDE))
+    only_first = data.draw(st.booleans())
+    outcomes = []
+    for form in forms["walk"]:
+        found = []
+        try:
+            end = form.later_records(bytes(damaged), 0, count, above, found, only_first)
+        except (DecodeError, IndexError) as error:
+            end = type(error)
+        outcomes.append((end, found))
+    assert outcomes[0] == outcomes[1]
+
+
 @pytest.mark.parametrize("last", [0x01, 0x02, 0x7F, 0x80])
 def test_of_a_time_at_the_edge_of_64_bits(walks, last):
     plain, fast = walks

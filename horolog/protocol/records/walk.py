@@ -1,5 +1,7 @@
 """Walks the records of a v2 batch, one varint after the other: checks that they are well formed, notes times, offsets and keys.
 
+Of records that were checked before, a look-up reads lengths and times alone (`later_records`).
+
 This module may be compiled (see `tools.compiled`). `i64` is a machine's integer then, and an `int` otherwise: nothing here may
 need more than 64 bits. `data` is `bytes`, whose elements compiled code reads in place.
 """
@@ -93,6 +95,44 @@ def walk(data: bytes, position: i64, index: i64, count: i64) -> tuple[i64, i64, 
 
 def misfit(bytes_over: int) -> DecodeError:
     return DecodeError(f"a record ends {bytes_over:+d} bytes from where its length says")
+
+
+def later_records(
+    data: bytes, position: i64, count: i64, above: i64, found: list[tuple[i64, i64]] | None, only_first: bool
+) -> tuple[i64, i64]:
+    """Where `count` records end, and the largest of their timestamp deltas and `above`. IndexError: past the data.
+
+    Into `found` go those later than all before them and than `above`: the delta, and where the offset's lies. With `only_first`
+    the walk ends at the first of them.
+    """
+    while count > 0:
+        count -= 1
+        size: i64 = data[position]
+        position += 1
+        if size > 127:
+            byte: i64 = data[position]
+            position += 1
+            size += (byte << 7) - 128
+            if byte > 127:
+                size, position = _rest(data, position, size, _LAST_SHIFT_OF_VARINT)
+        stop: i64 = position + (size >> 1)
+        raw: i64 = data[position + 1]
+        position += 2
+        if raw > 127:
+            byte = data[position]
+            position += 1
+            raw += (byte << 7) - 128
+            if byte > 127:
+                raw, position = _rest(data, position, raw, _LAST_SHIFT_OF_VARLONG)
+        delta: i64 = (raw >> 1 & _LARGEST_DELTA) ^ -(raw & 1)
+        if delta > above:
+            above = delta
+            if found is not None:
+                found.append((delta, position))
+                if only_first:
+                    return stop, above
+        position = stop
+    return position, above
 
 
 def _rest(data: bytes, position: i64, value: i64, last_shift: i64) -> tuple[i64, i64]:

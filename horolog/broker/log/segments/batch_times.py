@@ -16,11 +16,15 @@ from array import array
 from bisect import bisect_left
 from typing import NamedTuple
 
+from mypy_extensions import i64
+
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.primitives import MAX_VARLONG_BYTES, Buffer, decode_unsigned_varint, decode_varint
+from horolog.protocol.primitives import Buffer, decode_varint
 from horolog.protocol.records.batch import BatchHeader, iter_records_of, read_header, records_of
 from horolog.protocol.records.entries import iter_records
 from horolog.protocol.records.head import HEADER_BYTES
+from horolog.protocol.records.record import MAX_INT64
+from horolog.protocol.records.walk import later_records
 
 REMEMBERED_TIMES = 1024 * 1024
 """Samples and highs, over all partitions, at 16 bytes each."""
@@ -76,7 +80,7 @@ class Samples:
         self.header = header
         self.positions: array[int] = array("q", (HEADER_BYTES,))  # in the batch; the last is that of the next sample
         self.timestamps: array[int] = array("q")
-        self._highest = _doubled(-1, header)
+        self._highest = _delta(-1, header)
         self._left = header.count
 
     def __len__(self) -> int:
@@ -88,15 +92,15 @@ class Samples:
         timestamps = self.timestamps
         return self._left > 0 and not (timestamps and timestamps[-1] >= timestamp)
 
-    def walk_on(self, data: Buffer, start: int, timestamp: int) -> None:
+    def walk_on(self, data: bytes, start: int, timestamp: int) -> None:
         """Take samples until one reaches a time; `data` is the batch from the place `start` on. Raises DecodeError."""
         position = self.positions[-1] - start
         while self.lacks(timestamp):
             count = min(RECORDS_PER_SAMPLE, self._left)
-            position, self._highest = _walk(data, position, count, self._highest, None)
+            position, self._highest = _walk(data, position, count, self._highest)
             self._left -= count
             self.positions.append(position + start)
-            self.timestamps.append(self.header.base_timestamp + (self._highest >> 1))
+            self.timestamps.append(self.header.base_timestamp + self._highest)
 
     def span_for(self, timestamp: int) -> tuple[int, int, int] | None:
         """(count, start, end) of the records among which the answer is; None if it is not in what has been walked."""
@@ -154,76 +158,40 @@ def _highs_of_batch(data: Buffer) -> Highs:
     if header.attributes & LOG_APPEND_TIME_BIT:
         highs.add(header.max_timestamp, next(iter_records_of(records, header)).offset)
         return highs
-    found: list[tuple[int, int]] = []
-    _walk(records, 0, header.count, _doubled(-1, header), found)
-    for doubled, offset_at in found:
-        highs.timestamps.append(header.base_timestamp + (doubled >> 1))
+    found: list[tuple[i64, i64]] = []
+    _walk(records, 0, header.count, _delta(-1, header), found)
+    for delta, offset_at in found:
+        highs.timestamps.append(header.base_timestamp + delta)
         highs.offsets.append(header.base_offset + decode_varint(records, offset_at)[0])
     return highs
 
 
-def find_record(data: Buffer, position: int, count: int, header: BatchHeader, timestamp: int) -> Place | None:
+def find_record(data: bytes, position: int, count: int, header: BatchHeader, timestamp: int) -> Place | None:
     """The first of `count` records that is not before a time; `data` holds them from `position` on. Raises DecodeError."""
-    found: list[tuple[int, int]] = []
-    _walk(data, position, count, _doubled(timestamp, header) - 1, found, only_first=True)
+    found: list[tuple[i64, i64]] = []
+    _walk(data, position, count, _delta(timestamp - 1, header), found, only_first=True)
     if not found:
         return None
-    doubled, offset_at = found[0]
-    return Place(header.base_timestamp + (doubled >> 1), header.base_offset + decode_varint(data, offset_at)[0])
+    delta, offset_at = found[0]
+    return Place(header.base_timestamp + delta, header.base_offset + decode_varint(data, offset_at)[0])
 
 
-def _doubled(timestamp: int, header: BatchHeader) -> int:
-    """A time as `_walk` compares it: twice its distance from the base timestamp, which is what its varint says."""
-    return 2 * (timestamp - header.base_timestamp)
+def _delta(timestamp: int, header: BatchHeader) -> int:
+    """A time as records of the batch have it, or the nearest that they can have."""
+    return min(max(timestamp - header.base_timestamp, -MAX_INT64), MAX_INT64)
 
 
 def _walk(
-    data: Buffer,
+    data: bytes,
     position: int,
     count: int,
     above: int,
-    found: list[tuple[int, int]] | None,
+    found: list[tuple[i64, i64]] | None = None,
     *,
     only_first: bool = False,
 ) -> tuple[int, int]:
-    """Go over `count` records; into `found` go those later than all before them and than `above`: (doubled time, offset's place).
-
-    Gives the position behind the last record and the largest doubled time. The tight loop of look-ups: length and time are
-    unpacked in place as long as their varints have at most two and three bytes.
-    """
+    """`later_records`, with damage told. Raises DecodeError."""
     try:
-        for _ in range(count):
-            raw = data[position]
-            if raw < 128:
-                at = position + 2
-            elif data[position + 1] < 128:
-                raw += (data[position + 1] << 7) - 128
-                at = position + 3
-            else:
-                raw, at = decode_unsigned_varint(data, position)
-                at += 1
-            position = at - 1 + (raw >> 1)
-            raw = data[at]
-            at += 1
-            if raw > 127:
-                if data[at] < 128:
-                    raw += (data[at] << 7) - 128
-                    at += 1
-                elif data[at + 1] < 128:
-                    raw += (data[at] << 7) + (data[at + 1] << 14) - 16512
-                    at += 2
-                else:
-                    raw, at = decode_unsigned_varint(data, at - 1, MAX_VARLONG_BYTES)
-            if raw & 1:
-                raw = -1 - raw
-            if raw <= above:
-                continue
-            above = raw
-            if found is None:
-                continue
-            found.append((raw, at))
-            if only_first:
-                break
+        return later_records(data, position, count, above, found, only_first)
     except IndexError:
         raise DecodeError("a record runs past the end of its batch") from None
-    return position, above

@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.records.walk import walk
+from horolog.protocol.records.walk import later_records, walk
 from tests.support import raw_records as raw
 
 EXTREMES = [0, 1, -1, 63, -64, 8191, -8192, 2**31, -(2**31), 2**63 - 1, -(2**63)]
@@ -93,3 +93,35 @@ def test_an_end_inside_of_a_record(kept):
     assert len(record) > 12
     with pytest.raises((IndexError, DecodeError)):
         walk(record[:kept], 0, 0, 1)
+
+
+TIMES = [-5, 3, 3, -(2**62), 9, 2**40, 8192]
+
+
+@pytest.fixture
+def dated():
+    return b"".join(raw.record(b"v" * 100, timestamp_delta=delta, offset_delta=i) for i, delta in enumerate(TIMES))
+
+
+def test_records_later_than_all_before_them(dated):
+    found = []
+    assert later_records(dated, 0, len(TIMES), -5, found, False) == (len(dated), 2**40)
+    assert [delta for delta, _ in found] == [3, 9, 2**40]
+    assert [dated[at] >> 1 for _, at in found] == [1, 4, 5]  # where their offsets lie
+
+
+def test_the_first_later_record_ends_the_walk(dated):
+    found = []
+    end, highest = later_records(dated, 0, len(TIMES), 3, found, True)
+    assert (highest, [delta for delta, _ in found]) == (9, [9])
+    assert later_records(dated, end, 2, 9, None, False) == (len(dated), 2**40)
+
+
+def test_the_highest_time_alone(dated):
+    assert later_records(dated, 0, 2, -(2**63), None, False)[1] == 3
+    assert later_records(dated, 0, 0, 7, None, False) == (0, 7)
+
+
+def test_a_walk_past_the_end_is_an_index_error(dated):
+    with pytest.raises(IndexError):
+        later_records(dated, 0, len(TIMES) + 1, 0, None, False)
