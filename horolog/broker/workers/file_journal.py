@@ -1,8 +1,9 @@
 """The journal that workers share: `horolog-journal`, one line for each change since `horolog-cluster` was written (`entry_lines`).
 
 Who appends holds the file (flock), reads what others have appended, and only then writes the next number, synced before anybody
-can see it: who reads holds the file as well, and syncs what it finds, for a writer may have been killed between the two. A tail
-that was not written whole is cut by the next writer. What the disk does not take is cut again: then nothing has happened.
+can see it: who reads holds the file as well, and writes and syncs what it finds once more, for a writer may have been killed before
+its sync, or after one that failed. A tail that was not written whole is cut by the next writer. What the disk does not take is cut
+again: then nothing has happened.
 
 A journal that has grown is *shortened* by whoever appends: another file takes its name, with the whole state in the place of its lines,
 and those lines again that not every worker has applied yet. It has other bytes for a head, by which the others notice. Until the folder
@@ -169,10 +170,13 @@ def take_up(storage: Storage, data_dirs: Iterable[str]) -> Found | None:
     try:
         file = storage.open_apart(found.path)
         try:
-            file.datasync()
+            data = file.pread(file.size(), 0)
+            taken = parse(found.path, data)
+            if taken is not None:
+                _make_sure(file, data[: taken.read.end], 0)
         finally:
             file.close()
-        found = parse(found.path, storage.read_all(found.path))
+        found = taken
     finally:
         lock.release()
     if found is not None and found.whole is not None and not found.whole.head_found:
@@ -180,6 +184,16 @@ def take_up(storage: Storage, data_dirs: Iterable[str]) -> Found | None:
             f"{found.path}: it cannot be read who leads which partition; stop all workers and start again"
         )
     return found
+
+
+def _make_sure(file: File, data: bytes, position: int) -> None:
+    """Have entries on the disk that were read: whoever wrote them may have failed to sync them, and been killed before it cut them off.
+
+    The system takes such bytes for written, so a sync alone proves nothing: they are written again.
+    """
+    if data:
+        file.pwritev([data], position)
+        file.datasync()
 
 
 def begin(storage: Storage, data_dir: str, head: Head) -> None:
@@ -302,9 +316,9 @@ class FileJournal:
             size = file.size()
             if size <= self._end:
                 return
-            read = read_entries(file.pread(size - self._end, self._end), self._number)
-            if read.end:
-                file.datasync()
+            data = file.pread(size - self._end, self._end)
+            read = read_entries(data, self._number)
+            _make_sure(file, data[: read.end], self._end)
         finally:
             file.close()
         for damage in read.damages:

@@ -111,6 +111,28 @@ def test_a_tail_that_was_not_written_whole_is_cut_by_the_next_writer(place, cut,
     assert storage.read_all(path(place)) == encode_head(HEAD) + encode_entry(1, ONE) + encode_entry(2, TWO)
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda storage, other: other.tail(0),
+        lambda storage, _: file_journal.take_up(storage, ["/data"]).read.entries,
+    ],
+    ids=["what is new", "all of it"],
+)
+def test_an_entry_that_was_read_is_on_the_disk_though_its_writer_could_not_sync_it_and_was_killed(read, monkeypatch):
+    monkeypatch.setattr(FileJournal, "_take_back", lambda *_: None)
+    storage = MemoryStorage()
+    storage.make_dir("/data")
+    storage.sync_dir("/")
+    file_journal.begin(storage, "/data", HEAD)
+    one, other = opened((storage, "/data")), opened((storage, "/data"))
+    storage.fail("sync", "horolog-journal")
+    assert append(one, ONE, 1) is Appended.FAILED
+    assert list(read(storage, other)) == [ONE]
+    storage.crash()
+    assert find(storage, ["/data"]).read.entries == [ONE]
+
+
 def test_a_line_that_is_damaged_between_others_is_told_and_passed_over():
     lines = [encode_entry(1, ONE), encode_entry(2, TWO), encode_entry(3, THREE)]
     damaged = lines[1].replace(b"names", b"nemas")
