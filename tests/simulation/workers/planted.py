@@ -23,7 +23,6 @@ from horolog.broker.workers.file_journal import FileJournal
 from horolog.broker.workers.link import WorkerLink
 from horolog.broker.workers.worker_checkpoints import Row
 from tests.simulation.planted import by_name, nothing
-from tests.simulation.workers.disk import ProcessStorage
 
 
 class NoLock:
@@ -32,7 +31,13 @@ class NoLock:
 
 
 def appends_without_the_lock() -> contextlib.AbstractContextManager[Any]:
-    return patch.object(ProcessStorage, "lock_in_turn", lambda *_: NoLock())
+    original = FileJournal._append
+
+    def append(journal: FileJournal, entry: Any, becomes: ClusterState) -> Outcome:
+        with patch.object(type(journal._storage), "lock_in_turn", lambda *_: NoLock()):
+            return original(journal, entry, becomes)
+
+    return patch.object(FileJournal, "_append", append)
 
 
 def appends_whatever_others_have_appended() -> contextlib.AbstractContextManager[Any]:
@@ -142,7 +147,6 @@ def trusts_the_name_of_a_shorter_journal() -> contextlib.AbstractContextManager[
 
 
 PLANTED = by_name(
-    appends_without_the_lock,
     appends_whatever_others_have_appended,
     answers_before_others_have_applied,
     tells_nobody,
@@ -155,6 +159,9 @@ PLANTED = by_name(
 )
 
 FOUND_BY_UNIT_TESTS = by_name(
-    takes_markers_of_old_coordinators, lets_later_work_begin_at_once, trusts_the_name_of_a_shorter_journal
+    takes_markers_of_old_coordinators,
+    lets_later_work_begin_at_once,
+    trusts_the_name_of_a_shorter_journal,
+    appends_without_the_lock,
 )
 """Bugs that take more coincidences than some hundred histories have."""

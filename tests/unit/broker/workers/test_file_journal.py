@@ -268,6 +268,17 @@ class TestFaults:
         assert changes > 5
 
 
+def test_nothing_is_appended_while_another_holds_the_file(place, monkeypatch):
+    monkeypatch.setattr("horolog.broker.log.storage.storage.TURN_LOOKS", 3)
+    storage, folder = place
+    journal = opened(place)
+    lock = storage.lock_in_turn(path(place))
+    assert append(journal, ONE, 1) is Appended.FAILED
+    assert find(storage, [folder]).read.entries == []
+    lock.release()
+    assert append(journal, ONE, 1) is Appended.WRITTEN
+
+
 def test_a_lock_in_turn_is_waited_for_and_given_up(place, monkeypatch):
     storage, _ = place
     monkeypatch.setattr("horolog.broker.log.storage.storage.TURN_LOOKS", 3)
