@@ -60,6 +60,7 @@ from horolog.version import __version__
 if TYPE_CHECKING:
     from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.observability.http import MetricsServer
+    from horolog.broker.security.audit import AuditTrail
     from horolog.broker.security.sasl.door import SaslDoor
     from horolog.broker.security.sasl.doors import SaslDoors
 
@@ -124,6 +125,7 @@ class Broker:
         self.authorizer = authorizer_of(settings)
         if self.authorizer is not None:
             self._go_by_rules(self.authorizer)
+        self.audit = _audit(self.settings, clock, self.metrics, role.worker)
         self.waiting = Waiting(loop)
         safety = LocalSafety(loop, self.workers, self.metrics, clock.monotonic)
         self.committer = Committer(loop, safety, self.waiting.changed, self.metrics, clock.monotonic)
@@ -143,7 +145,7 @@ class Broker:
         self.turns = Turns()
         self.sent_back = None if others is None else SentBack(clock.monotonic)
         self.limits = ConnectionLimits.of(self.settings)
-        self.doors = _doors(self.settings, clock, self.metrics, loop)
+        self.doors = _doors(self.settings, clock, self.metrics, loop, self.audit)
         if self.doors is not None:
             self.cluster.rule_watchers.append(self.doors.users.take)
         self.tls = TlsListeners(settings)
@@ -160,6 +162,8 @@ class Broker:
         return f"<Broker {self.settings.node_id} of {self.cluster!r} on {self.listeners}>"
 
     async def start(self) -> None:
+        if self.audit is not None:
+            self.audit.open()
         await self._start_metrics_server()
         self.cluster.open(self.clock.wall_ms())
         create_missing(self.cluster, self.settings.horolog_create_topics)
@@ -168,7 +172,7 @@ class Broker:
         dispatcher = Dispatcher(self)
         for address in listen_addresses(self.settings):
             asks = self._handshakes(address.name, dispatcher)
-            door = self.tls.door(address.name)
+            door = self.tls.door(address.name, None if self.audit is None else self.audit.of_tls(address.name))
             listener = self._role.listener(address, dispatcher, self.clock, self.limits, asks, door)
             await listener.start()
             self._endpoints.bound(listener)
@@ -209,6 +213,8 @@ class Broker:
                 self.logs.close(pool.map)
         else:
             self.logs.close()
+        if self.audit is not None:
+            self.audit.close()
         if self.metrics_server is not None:
             self.metrics_server.stop()
 
@@ -222,6 +228,8 @@ class Broker:
             await listener.stop_accepting()
             listener.stop_serving()
         self._role.ask_nobody()
+        if self.audit is not None:
+            self.audit.flush()
         try:
             await asyncio.wait_for(self.committer.drain(), STOP_GRACE_S)
         except TimeoutError:
@@ -286,7 +294,22 @@ class Broker:
         self.upkeep.run_once()
 
 
-def _doors(settings: Settings, clock: Clock, metrics: Metrics, loop: asyncio.AbstractEventLoop) -> SaslDoors | None:
+def _audit(settings: Settings, clock: Clock, metrics: Metrics, worker: int | None) -> AuditTrail | None:
+    """None where nobody wants one."""
+    path = settings.horolog_audit_file
+    if path is None:
+        return None
+    from horolog.broker.security.audit import LOST, AuditTrail
+    from horolog.broker.security.audit_file import AuditFile
+
+    sinks = [AuditFile(path, metrics.counter(LOST, "file"))]
+    kinds, rate = settings.horolog_audit_events, settings.horolog_audit_rate_max
+    return AuditTrail(kinds, sinks, clock, metrics, rate=rate, worker=worker)
+
+
+def _doors(
+    settings: Settings, clock: Clock, metrics: Metrics, loop: asyncio.AbstractEventLoop, audit: AuditTrail | None
+) -> SaslDoors | None:
     """What the listeners ask of those who come in by SASL; None where nobody does. Raises SettingsError."""
     refuse_what_closes_nothing(settings)
     if not sasl_listeners(settings):
@@ -294,7 +317,7 @@ def _doors(settings: Settings, clock: Clock, metrics: Metrics, loop: asyncio.Abs
     from horolog.broker.network.background import in_thread
     from horolog.broker.security.sasl.doors import SaslDoors, Surroundings
 
-    around = Surroundings(clock, metrics, loop.call_later, lambda work, done: in_thread(loop, work, done))
+    around = Surroundings(clock, metrics, loop.call_later, lambda work, done: in_thread(loop, work, done), audit)
     return SaslDoors(settings, around)
 
 

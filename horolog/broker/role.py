@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 class Role:
     """The role of a broker alone: it leads everything and asks nobody."""
 
+    worker: int | None = None
+    """Its number, where there are several."""
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 

@@ -12,6 +12,7 @@ from horolog.broker.setting_types import boolean, integer, long, password, strin
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 STORE_TYPES = ("JKS", "PKCS12", "PEM")
 CLIENT_AUTH = ("none", "requested", "required")
+AUDITED = ("login", "refusal", "change")
 _VALIDATORS = tuple(
     f"org.apache.kafka.common.security.oauthbearer.{name}"
     for name in ("OAuthBearerValidatorCallbackHandler", "secured.OAuthBearerValidatorCallbackHandler")
@@ -191,4 +192,15 @@ class SecuritySettings:
     )
     allow_everyone_if_no_acl_found: bool = boolean(
         False, "Whether everybody may do everything with a resource that no rule is about."
+    )
+
+    # Audit
+    horolog_audit_file: str | None = string(
+        None, "A file to which logins, refusals and changes are appended, one JSON object a line.", nullable=True
+    )
+    horolog_audit_events: tuple[str, ...] = words(AUDITED, "The kinds of events that are told.", choices=AUDITED)
+    horolog_audit_rate_max: int = integer(
+        100,
+        "Events of one kind that are told a second, after the first 10000; those beyond are counted in the next one.",
+        low=1,
     )

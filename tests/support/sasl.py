@@ -10,6 +10,7 @@ from typing import Any
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.metrics import Metrics
+from horolog.broker.security.audit import AuditTrail
 from horolog.broker.security.sasl.door import AUTHENTICATIONS, SaslDoor
 from horolog.broker.security.sasl.outcome import Mechanism
 from horolog.broker.security.sasl.plain import Plain, PlainUsers
@@ -96,6 +97,7 @@ def door(
     glass: Hourglass | None = None,
     clock: ManualClock | None = None,
     max_receive_bytes: int = 1000,
+    audit: AuditTrail | None = None,
 ) -> SaslDoor:
     """By default alice comes in with the password `secret`, by PLAIN."""
     made = (
@@ -110,6 +112,7 @@ def door(
         clock or ManualClock(NOW_MS),
         Metrics(),
         (glass or Hourglass()).later,
+        audit,
     )
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from horolog.broker.metrics import Metrics
     from horolog.broker.placement import Placement
     from horolog.broker.principal import Principal
+    from horolog.broker.security.audit import AuditTrail
     from horolog.broker.security.authorizer import Authorizer
     from horolog.broker.security.sasl.login import Login
     from horolog.broker.settings import Settings
@@ -93,6 +94,7 @@ class BrokerView(Protocol):
 
     settings: Settings
     authorizer: Authorizer | None
+    audit: AuditTrail | None
     clock: Clock
     cluster: Cluster
     logs: LogManager

@@ -27,11 +27,15 @@ def open_gate(_: ApiKey, handle: HandlerFunction) -> HandlerFunction:
 def gate_of(broker: BrokerView) -> Gate:
     """The gate that the settings ask for; whether a principal may is asked before whether anybody may."""
     gate = _gate_for_all(broker)
+    if broker.audit is not None:
+        from horolog.broker.handlers.auditing import auditing
+
+        gate = auditing(broker.audit, gate)
     if broker.authorizer is None:
         return gate
     from horolog.broker.handlers.authorization import gate_by
 
-    guard = gate_by(broker.authorizer)
+    guard = gate_by(broker.authorizer, broker.audit)
     return lambda key, handle: guard(key, gate(key, handle))
 
 

@@ -30,6 +30,7 @@ def handshake(
     login = context.connection.login
     if login is None or login.stage is Stage.KNOWN:
         return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, mechanisms=[])
+    login.client_id = context.client_id
     mechanisms = list(login.door.mechanisms)
     if login.choose(request.mechanism, context.version):
         return SaslHandshakeResponse(error_code=ErrorCode.NONE, mechanisms=mechanisms)

@@ -10,7 +10,7 @@ from horolog.broker import listener_keys
 from horolog.broker.listeners import Address, listen_addresses
 from horolog.broker.security import listener_protection
 from horolog.broker.security.tls import HandshakeBounds, ListenerTls
-from horolog.broker.security.tls_wire import TlsDoor
+from horolog.broker.security.tls_wire import Tell, TlsDoor
 from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import SPECS, Settings
 
@@ -40,10 +40,10 @@ class TlsListeners:
     def __iter__(self) -> Iterator[ListenerTls]:
         return iter(self.by_name.values())
 
-    def door(self, name: str) -> TlsDoor | None:
+    def door(self, name: str, tell: Tell | None = None) -> TlsDoor | None:
         """Where connections of a listener come in; None where it does not speak TLS."""
         tls = self.by_name.get(name)
-        return None if tls is None else TlsDoor(tls)
+        return None if tls is None else TlsDoor(tls, tell)
 
     def check(self, settings: Settings) -> None:
         """Whether other settings could be served. Raises SettingsError."""

@@ -28,13 +28,16 @@ CHUNK_BYTES: Final = 16 * RECORD_BYTES
 HANDSHAKE_RECORD: Final = 0x16
 
 Known = Callable[[Principal], None]
+Tell = Callable[[str, Principal | None, str], None]
+"""Told the address of each peer that has come in, and who it is; or why it has not come in."""
 
 
 class TlsDoor:
     """Where peers of one listener come in; it knows those whose handshake is not over, the oldest first."""
 
-    def __init__(self, tls: ListenerTls) -> None:
+    def __init__(self, tls: ListenerTls, tell: Tell | None = None) -> None:
         self.tls = tls
+        self.tell = tell
         self.half_open: dict[TlsWire, None] = {}
 
     def __repr__(self) -> str:
@@ -149,6 +152,8 @@ class TlsWire(asyncio.Transport, asyncio.Protocol):
             self._flush()
             if self._known is not None:
                 self._known(principal)
+                if self._door.tell is not None:
+                    self._door.tell(_host_of(self), principal, "")
             self._read(session)
 
     def _handshake_ended(self) -> None:
@@ -165,10 +170,10 @@ class TlsWire(asyncio.Transport, asyncio.Protocol):
         if self._wire is None or self._is_deaf:
             return
         self._door.tls.failures += 1
-        peer = self._wire.get_extra_info("peername")
-        log.info(
-            "closing the connection of %s on %s: %s", peer[0] if peer else "a client", self._door.tls.listener, reason
-        )
+        peer = _host_of(self._wire)
+        log.info("closing the connection of %s on %s: %s", peer or "a client", self._door.tls.listener, reason)
+        if self._door.tell is not None and not self._is_secure:
+            self._door.tell(peer, None, reason)
         self._is_deaf = True
         self._handshake_ended()
         self._flush()
@@ -273,6 +278,11 @@ def _pieces(parts: list[Any]) -> Iterator[Any]:
         view = memoryview(part)
         for start in range(0, len(view), CHUNK_BYTES):
             yield view[start : start + CHUNK_BYTES]
+
+
+def _host_of(wire: asyncio.Transport) -> str:
+    peer = wire.get_extra_info("peername")
+    return str(peer[0]) if peer else ""
 
 
 def _said(error: ssl.SSLError) -> str:

@@ -47,6 +47,7 @@ class WorkerRole(Role):
     ) -> None:
         """With `peers` given, the others do not ask by sockets."""
         self._context = context
+        self.worker = context.number
         self._link = link
         self._loop = loop
         self._is_asked_by_socket = peers is None

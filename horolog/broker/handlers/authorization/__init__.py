@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from horolog.broker.handlers.authorization.asked import Asked
+from horolog.broker.handlers.auditing import tell_refusal
+from horolog.broker.handlers.authorization.asked import Asked, NotingRights
 from horolog.broker.handlers.authorization.table import NEEDS
 from horolog.broker.handlers.refusals import refuse
 from horolog.broker.listeners import PEERS
@@ -18,12 +19,16 @@ if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
     from horolog.broker.handlers.context import BrokerView, RequestContext
     from horolog.broker.handlers.gate import Gate
+    from horolog.broker.security.audit import AuditTrail
     from horolog.broker.security.authorizer import Authorizer
     from horolog.protocol.apis import ApiKey
 
 
-def gate_by(authorizer: Authorizer) -> Gate:
-    """See `handlers.gate`. An API that the table leaves out is refused to everybody: there is no such (a test walks all of them)."""
+def gate_by(authorizer: Authorizer, audit: AuditTrail | None = None) -> Gate:
+    """See `handlers.gate`. An API that the table leaves out is refused to everybody: there is no such (a test walks all of them).
+
+    With an audit the rights that a request lacked are told, if something of it was refused.
+    """
 
     def gate(key: ApiKey, handle: HandlerFunction) -> HandlerFunction:
         needs = NEEDS[key]
@@ -34,11 +39,18 @@ def gate_by(authorizer: Authorizer) -> Gate:
         def guarded(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
             if context.listener == PEERS:
                 return handle(broker, request, context)
-            asked = Asked(key, broker, request, context, authorizer)
+            rights = authorizer.rights(context.principal, context.connection.peer_host)
+            noting = None if audit is None else NotingRights(rights)
+            asked = Asked(key, broker, request, context, noting or rights)
+            code = None
             for check in checks:
                 code = check(asked)
                 if code is not None:
-                    return refuse(key, request, context, code)
+                    break
+            if audit is not None and noting is not None and (code is not None or asked.refuses_something):
+                tell_refusal(audit, context, noting.missing())
+            if code is not None:
+                return refuse(key, request, context, code)
             return asked.answered_by(needs.handle or handle)
 
         return guarded

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.gate import amend
 from horolog.broker.handlers.refusals import refused_parts
-from horolog.protocol.acl_types import CLUSTER_NAME, Operation, ResourceType
+from horolog.broker.security.audit import Denied
+from horolog.protocol.acl_types import CLUSTER_NAME, EVERY_NAME, Operation, ResourceType
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.wire import Struct
@@ -17,7 +18,7 @@ from horolog.protocol.wire import Struct
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
     from horolog.broker.handlers.context import BrokerView, RequestContext
-    from horolog.broker.security.authorizer import Authorizer, Rights
+    from horolog.broker.security.authorizer import Rights
 
 FAILED: Final = {
     ResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -33,6 +34,7 @@ class Asked:
 
     __slots__ = (
         "_changes",
+        "_hides_something",
         "_key",
         "_nothing_left",
         "_refused",
@@ -45,17 +47,18 @@ class Asked:
     )
 
     def __init__(
-        self, key: ApiKey, broker: BrokerView, request: Any, context: RequestContext, authorizer: Authorizer
+        self, key: ApiKey, broker: BrokerView, request: Any, context: RequestContext, rights: Rights | NotingRights
     ) -> None:
         self._key = key
         self.broker = broker
         self.request = request
         self.context = context
         self.version = context.version
-        self.rights: Rights = authorizer.rights(context.principal, context.connection.peer_host)
+        self.rights = rights
         self._refused: list[tuple[Any, ErrorCode]] = []
         self._changes: list[Callable[[Any], None]] = []
         self._nothing_left = False
+        self._hides_something = False
         self.answer: object | None = None
         """Of a check that answers in the handler's stead."""
 
@@ -80,7 +83,11 @@ class Asked:
 
     @property
     def refuses_something(self) -> bool:
-        return bool(self._refused)
+        return bool(self._refused) or self._hides_something or self.answer is not None
+
+    def hides_something(self) -> None:
+        """Parts are refused in another way than by leaving them out."""
+        self._hides_something = True
 
     def leave_out(self, field: str, kept: list[Any], refused: list[Any], code: ErrorCode) -> None:
         """Go on with some elements of an array of the request; the others are answered with a code."""
@@ -126,6 +133,40 @@ class Asked:
 
     def _parts(self, request: Any, code: ErrorCode) -> Any:
         return refused_parts(self._key, request, self.version, code)
+
+
+class NotingRights:
+    """`Rights` that note what was denied."""
+
+    __slots__ = ("_denied", "_rights")
+
+    def __init__(self, rights: Rights) -> None:
+        self._rights = rights
+        self._denied: dict[Denied, None] = {}
+
+    def __repr__(self) -> str:
+        return repr(self._rights)
+
+    def may(self, operation: Operation, kind: ResourceType, name: str) -> bool:
+        allowed = self._rights.may(operation, kind, name)
+        if not allowed:
+            self._denied[Denied(operation, kind, name)] = None
+        return allowed
+
+    def may_any(self, operation: Operation, kind: ResourceType) -> bool:
+        allowed = self._rights.may_any(operation, kind)
+        if not allowed:
+            self._denied[Denied(operation, kind, EVERY_NAME)] = None
+        return allowed
+
+    def operations(self, kind: ResourceType, name: str) -> list[Operation]:
+        """That is no refusal, whatever is missing."""
+        return self._rights.operations(kind, name)
+
+    def missing(self) -> list[Denied]:
+        """What a refusal is for: a right on the cluster that stands for those on each resource is told where nothing else is."""
+        parts = [one for one in self._denied if one.kind is not ResourceType.CLUSTER]
+        return parts or list(self._denied)
 
 
 def with_field(key: ApiKey, request: Any, field: str, value: object) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.authorization.asked import FAILED, Asked
+from horolog.broker.handlers.authorization.changes import Changes
 from horolog.broker.handlers.operations import NOT_ASKED, bits
 from horolog.protocol.acl_types import CLUSTER_NAME, Operation, ResourceType
 from horolog.protocol.apis import API, ApiKey
@@ -37,18 +38,21 @@ class Check(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What one API needs; without checks everybody may ask. `handle` takes the place of the API's own handler."""
+    """What one API needs; without checks everybody may ask. `handle` takes the place of the API's own handler; `changes` says what an API
+    changes that is the business of administrators.
+    """
 
     checks: Sequence[Check] = ()
     handle: HandlerFunction | None = None
+    changes: Changes | None = None
 
     @property
     def told(self) -> str:
         return "; ".join(check.told for check in self.checks) or "nothing"
 
 
-def needs(*checks: Check, handle: HandlerFunction | None = None) -> Needs:
-    return Needs(checks, handle)
+def needs(*checks: Check, handle: HandlerFunction | None = None, changes: Changes | None = None) -> Needs:
+    return Needs(checks, handle, changes)
 
 
 @dataclass(frozen=True, slots=True)

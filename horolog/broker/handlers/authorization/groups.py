@@ -120,6 +120,8 @@ def _committed_of_groups(asked: Asked) -> None:
         if group.topics is not None:
             denied = [each for each in group.topics if not _is_known(asked, each)]
             hidden[-1] = [_refused_topic(each) for each in denied]
+            if denied:
+                asked.hides_something()
             group.topics = [each for each in group.topics if _is_known(asked, each)]
     asked.leave_out("groups", kept, refused, ErrorCode.GROUP_AUTHORIZATION_FAILED)
     every = [group.topics is None for group in kept]

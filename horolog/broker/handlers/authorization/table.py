@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from horolog.broker.handlers.authorization import groups, topics
+from horolog.broker.handlers.authorization import changes, groups, topics
 from horolog.broker.handlers.authorization.asked import FAILED, Asked
+from horolog.broker.handlers.authorization.changes import Changes
 from horolog.broker.handlers.authorization.checks import (
     Needs,
     OnEach,
@@ -99,10 +100,17 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
         Special(
             "CREATE on the cluster or on each topic; DESCRIBE_CONFIGS on those whose configuration is told",
             topics.creatable,
-        )
+        ),
+        changes=Changes(Operation.CREATE, changes.created_topics),
     ),
-    ApiKey.DELETE_TOPICS: needs(Special("DELETE on the cluster or on each topic", topics.deletable)),
-    ApiKey.DELETE_RECORDS: needs(OnEach(Operation.DELETE, ResourceType.TOPIC, "topics")),
+    ApiKey.DELETE_TOPICS: needs(
+        Special("DELETE on the cluster or on each topic", topics.deletable),
+        changes=Changes(Operation.DELETE, changes.parts),
+    ),
+    ApiKey.DELETE_RECORDS: needs(
+        OnEach(Operation.DELETE, ResourceType.TOPIC, "topics"),
+        changes=Changes(Operation.DELETE, changes.cut_partitions),
+    ),
     ApiKey.INIT_PRODUCER_ID: needs(
         Special(
             "WRITE on the transactional id; without one IDEMPOTENT_WRITE on the cluster or WRITE on any topic",
@@ -120,30 +128,48 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
     ),
     ApiKey.ADD_OFFSETS_TO_TXN: needs(_IN_TRANSACTION, _ON_GROUP),
     ApiKey.END_TXN: needs(_IN_TRANSACTION),
-    ApiKey.WRITE_TXN_MARKERS: needs(cluster(Operation.ALTER, Operation.CLUSTER_ACTION)),
+    ApiKey.WRITE_TXN_MARKERS: needs(
+        cluster(Operation.ALTER, Operation.CLUSTER_ACTION), changes=Changes(Operation.ALTER, changes.parts)
+    ),
     ApiKey.TXN_OFFSET_COMMIT: needs(_IN_TRANSACTION, _ON_GROUP, OnEach(Operation.READ, ResourceType.TOPIC, "topics")),
     ApiKey.DESCRIBE_ACLS: needs(cluster(Operation.DESCRIBE)),
-    ApiKey.CREATE_ACLS: needs(cluster(Operation.ALTER)),
-    ApiKey.DELETE_ACLS: needs(cluster(Operation.ALTER)),
+    ApiKey.CREATE_ACLS: needs(cluster(Operation.ALTER), changes=Changes(Operation.ALTER, changes.created_rules)),
+    ApiKey.DELETE_ACLS: needs(cluster(Operation.ALTER), changes=Changes(Operation.ALTER, changes.removed_rules)),
     ApiKey.DESCRIBE_CONFIGS: needs(OnConfigs(Operation.DESCRIBE_CONFIGS)),
-    ApiKey.ALTER_CONFIGS: needs(OnConfigs(Operation.ALTER_CONFIGS)),
-    ApiKey.ALTER_REPLICA_LOG_DIRS: needs(cluster(Operation.ALTER)),
+    ApiKey.ALTER_CONFIGS: needs(
+        OnConfigs(Operation.ALTER_CONFIGS), changes=Changes(Operation.ALTER_CONFIGS, changes.configs)
+    ),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: needs(cluster(Operation.ALTER), changes=Changes(Operation.ALTER, changes.parts)),
     ApiKey.DESCRIBE_LOG_DIRS: needs(Special("DESCRIBE on the cluster", groups.folders)),
     ApiKey.SASL_AUTHENTICATE: _FREE,
-    ApiKey.CREATE_PARTITIONS: needs(OnEach(Operation.ALTER, ResourceType.TOPIC, "topics")),
-    ApiKey.DELETE_GROUPS: needs(OnEach(Operation.DELETE, ResourceType.GROUP, "groups_names", None)),
-    ApiKey.ELECT_LEADERS: needs(cluster(Operation.ALTER)),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: needs(OnConfigs(Operation.ALTER_CONFIGS)),
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: needs(cluster(Operation.ALTER)),
+    ApiKey.CREATE_PARTITIONS: needs(
+        OnEach(Operation.ALTER, ResourceType.TOPIC, "topics"), changes=Changes(Operation.ALTER, changes.grown_topics)
+    ),
+    ApiKey.DELETE_GROUPS: needs(
+        OnEach(Operation.DELETE, ResourceType.GROUP, "groups_names", None),
+        changes=Changes(Operation.DELETE, changes.parts),
+    ),
+    ApiKey.ELECT_LEADERS: needs(cluster(Operation.ALTER), changes=Changes(Operation.ALTER, changes.parts)),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: needs(
+        OnConfigs(Operation.ALTER_CONFIGS), changes=Changes(Operation.ALTER_CONFIGS, changes.configs)
+    ),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: needs(
+        cluster(Operation.ALTER), changes=Changes(Operation.ALTER, changes.parts)
+    ),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: needs(cluster(Operation.DESCRIBE)),
     ApiKey.OFFSET_DELETE: needs(
         OnOne(Operation.DELETE, ResourceType.GROUP, "group_id"),
         OnEach(Operation.READ, ResourceType.TOPIC, "topics"),
+        changes=Changes(Operation.DELETE, changes.forgotten_offsets),
     ),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: needs(cluster(Operation.DESCRIBE_CONFIGS)),
-    ApiKey.ALTER_CLIENT_QUOTAS: needs(cluster(Operation.ALTER_CONFIGS)),
+    ApiKey.ALTER_CLIENT_QUOTAS: needs(
+        cluster(Operation.ALTER_CONFIGS), changes=Changes(Operation.ALTER_CONFIGS, changes.quotas)
+    ),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: needs(cluster(Operation.DESCRIBE)),
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: needs(cluster(Operation.ALTER)),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: needs(
+        cluster(Operation.ALTER), changes=Changes(Operation.ALTER, changes.users)
+    ),
     ApiKey.DESCRIBE_QUORUM: needs(cluster(Operation.DESCRIBE)),
     ApiKey.DESCRIBE_CLUSTER: needs(
         Told("nothing; operations are told with DESCRIBE on the cluster", groups.own_operations_on_cluster)

@@ -6,10 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from horolog.broker.handlers import fetch, metadata, produce, topic_partitions, topics
+from horolog.broker.handlers.auditing import tell_refusal
 from horolog.broker.handlers.authorization.asked import Asked
 from horolog.broker.handlers.authorization.checks import own_cluster_operations, own_operations
 from horolog.broker.handlers.fetch_sessions import FetchSession, PartitionKey, Positions
 from horolog.broker.log.partition import Partition
+from horolog.broker.security.audit import Denied
 from horolog.broker.topic import NO_TOPIC_ID
 from horolog.protocol.acl_types import CLUSTER_NAME, Operation, ResourceType
 from horolog.protocol.errors import ErrorCode
@@ -90,8 +92,17 @@ class GuardedFetch(fetch.PendingFetch):
         else:
             allowed = rights.may(Operation.READ, ResourceType.TOPIC, name)
         if not allowed:
+            self._tell_refusal(name)
             return DENIED
         return broker.cluster.led.get(key) or super()._find(key)
+
+    def _tell_refusal(self, name: str) -> None:
+        if self.broker.audit is None:
+            return
+        missing = Denied(Operation.READ, ResourceType.TOPIC, name)
+        if self.terms.replica_id >= 0:
+            missing = Denied(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
+        tell_refusal(self.broker.audit, self.context, [missing])
 
 
 def guarded_fetch(broker: BrokerView, request: fetch.FetchRequest, context: RequestContext) -> object | None:

@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from horolog.broker.clock import Clock
 from horolog.broker.metrics import Described, Kind, Metrics
+from horolog.broker.security.audit import AuditTrail
 from horolog.broker.security.sasl.outcome import Mechanism
 
 AUTHENTICATIONS: Final = Described(
@@ -47,6 +48,7 @@ class SaslDoor:
     clock: Clock
     metrics: Metrics
     later: Later
+    audit: AuditTrail | None = None
 
     def count(self, mechanism: str, *, anew: bool, succeeded: bool) -> None:
         kind, outcome = "renewal" if anew else "login", "success" if succeeded else "failure"

@@ -13,6 +13,7 @@ from horolog.broker.listener_keys import names
 from horolog.broker.listeners import listen_addresses
 from horolog.broker.metrics import Metrics
 from horolog.broker.security import listener_protection
+from horolog.broker.security.audit import AuditTrail
 from horolog.broker.security.listener_protection import MechanismSettings, OAuthSettings, SaslSettings
 from horolog.broker.security.sasl import jaas, oauthbearer, plain
 from horolog.broker.security.sasl.door import Later, SaslDoor
@@ -45,6 +46,7 @@ class Surroundings:
     metrics: Metrics
     later: Later
     in_thread: InThread
+    audit: AuditTrail | None = None
 
 
 class SaslDoors:
@@ -89,6 +91,7 @@ class SaslDoors:
             around.clock,
             around.metrics,
             around.later,
+            around.audit,
         )
 
     def _maker(self, listener: str, mechanism: str, told: MechanismSettings) -> Callable[[], Mechanism]:

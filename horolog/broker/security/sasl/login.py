@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from horolog.broker.principal import Principal
+from horolog.broker.principal import USER, Principal
+from horolog.broker.security.audit import Who
 from horolog.broker.security.sasl.door import ENDED_SESSIONS, NO_MECHANISM, SaslDoor
 from horolog.broker.security.sasl.outcome import Challenge, Done, Failed, Mechanism
 from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +75,7 @@ class Login:
         "_ends_s",
         "_mechanism",
         "_name",
+        "client_id",
         "headers",
         "peer_host",
         "principal",
@@ -87,6 +90,7 @@ class Login:
         self._began_s: float | None = None  # the newest renewal
         self._ends_s: float | None = None
         self.peer_host = peer_host
+        self.client_id: str | None = None
         self.headers = True
         self.principal: Principal | None = None
         self.stage = Stage.BEGIN
@@ -156,6 +160,7 @@ class Login:
         self.principal = done.principal
         self.stage = Stage.KNOWN
         self._door.count(self._name, anew=self._anew, succeeded=True)
+        self._tell(str(done.principal), self._name, ErrorCode.NONE)
         log.debug("%s at %s on %s, by %s", done.principal, self.peer_host, self._door.listener, self._name)
         self._anew = False
         lifetimes_ms = []
@@ -172,6 +177,11 @@ class Login:
     def _fail(self, failed: Failed, mechanism: str) -> Refused:
         self.stage = Stage.FAILED
         self._door.count(mechanism, anew=self._anew, succeeded=False)
+        user = f"{USER}:{failed.user}" if failed.user else None
+        code = (
+            ErrorCode.UNSUPPORTED_SASL_MECHANISM if mechanism == NO_MECHANISM else ErrorCode.SASL_AUTHENTICATION_FAILED
+        )
+        self._tell(user, mechanism, code, failed.reason)
         log.warning(
             "%s on %s was not let in as %r by %s: %s",
             self.peer_host or "a client",
@@ -183,6 +193,11 @@ class Login:
         during = "re-authentication" if self._anew else "authentication"
         unspecific = f"Authentication failed during {during} due to invalid credentials with SASL mechanism {mechanism}"
         return Refused(unspecific if failed.told is None else failed.told)
+
+    def _tell(self, principal: str | None, mechanism: str, outcome: ErrorCode, reason: str = "") -> None:
+        if self._door.audit is not None:
+            who = Who(principal, self.peer_host, self._door.listener, self.client_id)
+            self._door.audit.login(who, mechanism, outcome.name, renewal=self._anew, detail=reason)
 
     # -- once it is known
 

@@ -37,6 +37,7 @@ class StandIn:
         self.placement = SoleBroker(self.cluster, endpoints)
         self.hand_overs = None
         self.authorizer = None
+        self.audit = None
 
     @property
     def settings(self):

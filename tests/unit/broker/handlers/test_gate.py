@@ -13,7 +13,7 @@ from tests.support.conversations import NoMeter
 
 
 def broker(*, read_only, authorizer=None):
-    return SimpleNamespace(settings=SimpleNamespace(horolog_read_only=read_only), authorizer=authorizer)
+    return SimpleNamespace(settings=SimpleNamespace(horolog_read_only=read_only), authorizer=authorizer, audit=None)
 
 
 def handle(broker, request, context):

@@ -15,6 +15,7 @@ from horolog.broker.security.listener_protection import of
 from horolog.broker.security.tls import HandshakeBounds, ListenerTls
 from horolog.broker.security.tls_wire import CHUNK_BYTES, TlsDoor, TlsWire
 from horolog.broker.settings import Layers, from_layers
+from tests.support.audited import Kept, trail
 
 SOON_S = 5.0
 
@@ -344,3 +345,25 @@ async def test_a_port_without_anybody_who_asks_who_it_is(certificates):
     assert wire.is_closing()
     wire.abort()
     wire.fail("nobody is there")
+
+
+async def test_the_audit_is_told_of_certificates_and_of_handshakes_that_fail(certificates):
+    kept = Kept()
+    async with opened(certificates, ssl_client_auth="requested") as place:
+        place.door.tell = trail(kept).of_tls("SSL")
+        await place.connect(certificates.client(certificates.alice))
+        await until(lambda: place.principals)
+        await place.connect(certificates.client())
+        await until(lambda: len(place.principals) == 2)
+        alice, nobody = place.principals
+        assert nobody is ANONYMOUS
+        fields = ("principal", "address", "listener", "mechanism", "outcome")
+        assert kept.told(*fields) == [(str(alice), "127.0.0.1", "SSL", "TLS", "NONE")]
+        reader, writer = await place.plain()
+        writer.write(b"no TLS at all")
+        await ended(reader)
+        (event,) = kept.events()
+        assert event["outcome"] == "SSL_AUTHENTICATION_FAILED"
+        assert "what it sends is no TLS" in event["detail"]
+        place.door.wire(Echo(place)).fail("there is no connection any more")
+        assert kept.events() == []

@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from horolog.broker.handlers.authorization.asked import Asked, with_field
+from horolog.broker.handlers.authorization.asked import Asked, NotingRights, with_field
 from horolog.broker.principal import Principal
+from horolog.broker.security.audit import Denied
 from horolog.broker.security.authorizer import Authorizer
 from horolog.protocol.acl_types import Operation, ResourceType
 from horolog.protocol.apis import ApiKey
@@ -36,7 +37,7 @@ def asked(key: ApiKey, request: Any, version: int = 1) -> Asked:
     )
     topic = SimpleNamespace(name="t")
     broker: Any = SimpleNamespace(cluster=SimpleNamespace(by_id={b"1": topic}))
-    return Asked(key, broker, request, context, authorizer)
+    return Asked(key, broker, request, context, authorizer.rights(Principal("User", "alice"), "h"))
 
 
 def answered(given: Asked, handle: Any) -> Any:
@@ -120,3 +121,32 @@ def test_flat_requests_are_changed_like_others() -> None:
     answer = answered(given, lambda _, request, __: (0, [(name, each, []) for name, each, _ in request[5]]))
     assert [name for name, _, _ in answer[1]] == ["t", "u"]
     assert answer[1][1][2] == [(0, DENIED)]
+
+
+def test_rights_that_are_missing_are_noted() -> None:
+    authorizer = Authorizer((), allow_without_rules=False, acls=[acl("alice", "READ", name="t")])
+    noting = NotingRights(authorizer.rights(Principal("User", "alice"), "h"))
+    assert "User:alice" in repr(noting)
+    assert noting.may(Operation.READ, ResourceType.TOPIC, "t")
+    assert noting.may_any(Operation.READ, ResourceType.TOPIC)
+    assert Operation.WRITE not in noting.operations(ResourceType.TOPIC, "t")
+    assert noting.missing() == []
+    assert not noting.may(Operation.CREATE, ResourceType.CLUSTER, "kafka-cluster")
+    on_cluster = Denied(Operation.CREATE, ResourceType.CLUSTER, "kafka-cluster")
+    assert noting.missing() == [on_cluster]
+    for _ in range(2):
+        assert not noting.may(Operation.CREATE, ResourceType.TOPIC, "u")
+    assert not noting.may_any(Operation.WRITE, ResourceType.TOPIC)
+    assert noting.missing() == [
+        Denied(Operation.CREATE, ResourceType.TOPIC, "u"),
+        Denied(Operation.WRITE, ResourceType.TOPIC, "*"),
+    ]
+
+
+def test_what_is_hidden_or_answered_is_refused_too() -> None:
+    given = asked(ApiKey.DELETE_GROUPS, None)
+    given.hides_something()
+    assert given.refuses_something
+    answering = asked(ApiKey.DELETE_GROUPS, None)
+    answering.answer = 17
+    assert answering.refuses_something

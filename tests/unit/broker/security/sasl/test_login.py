@@ -10,6 +10,7 @@ from horolog.broker.security.sasl.door import ENDED_SESSIONS
 from horolog.broker.security.sasl.login import Accepted, Login, Refused, Stage
 from horolog.broker.security.sasl.outcome import Challenge, Done, Failed
 from horolog.protocol.apis import ApiKey
+from tests.support.audited import Kept, trail
 from tests.support.sasl import NOW_MS, counted, door, plain_token
 
 ALICE, BOB = plain_token("alice", "secret"), plain_token("bob", "other")
@@ -189,3 +190,29 @@ def test_a_renewal_that_fails_says_so():
         "Authentication failed during re-authentication due to invalid credentials with SASL mechanism X"
     )
     assert "failed" in repr(login)
+
+
+def test_the_audit_is_told_who_has_come_in_and_who_has_not():
+    kept = Kept()
+    both = {"X": lambda: Ends(None)}
+    one = door(both, {"X": 10_000}, audit=trail(kept))
+    login = Login(one, "1.2.3.4")
+    login.client_id = "app"
+    login.choose("X", 1)
+    login.prove(b"?")
+    assert kept.events() == []
+    login.prove(b"ann")
+    fields = ("principal", "address", "listener", "client_id", "operation", "mechanism", "outcome", "detail")
+    assert kept.told(*fields) == [("User:ann", "1.2.3.4", "IN", "app", "LOGIN", "X", "NONE", None)]
+    login.begins_anew()
+    login.choose("X", 1)
+    login.prove(b"ann")
+    assert kept.told("operation", "outcome") == [("RENEWAL", "NONE")]
+    again = Login(one, "1.2.3.4")
+    again.choose("X", 1)
+    again.prove(b"no")
+    assert kept.told("principal", "outcome", "detail") == [
+        ("User:eve", "SASL_AUTHENTICATION_FAILED", "a reason for the log")
+    ]
+    Login(one, "1.2.3.4").choose("Y", 1)
+    assert kept.told("principal", "mechanism", "outcome") == [(None, "(none)", "UNSUPPORTED_SASL_MECHANISM")]

@@ -1,0 +1,67 @@
+"""Has the audit told of what requests have changed, and of what was refused to them.
+
+Changes are read from the answers of the APIs that change things, which the table of the access lists names, with or without an
+authorizer: after the handler has answered, before what was refused besides is added. Peers are trusted: the broker that a
+client asked tells.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from horolog.broker.handlers.gate import amend
+from horolog.broker.listeners import PEERS
+from horolog.broker.security.audit import Who
+
+if TYPE_CHECKING:
+    from horolog.broker.handlers import HandlerFunction
+    from horolog.broker.handlers.authorization.changes import Changes
+    from horolog.broker.handlers.context import BrokerView, RequestContext
+    from horolog.broker.handlers.gate import Gate
+    from horolog.broker.security.audit import AuditTrail, Denied
+    from horolog.protocol.apis import ApiKey
+
+log = logging.getLogger(__name__)
+
+
+def auditing(audit: AuditTrail, gate: Gate) -> Gate:
+    """The same gate, and what was changed behind it is told."""
+    from horolog.broker.handlers.authorization.table import NEEDS
+
+    def audited(key: ApiKey, handle: HandlerFunction) -> HandlerFunction:
+        function, changes = gate(key, handle), NEEDS[key].changes
+        return function if changes is None else _telling(audit, changes, function)
+
+    return audited
+
+
+def _telling(audit: AuditTrail, changes: Changes, handle: HandlerFunction) -> HandlerFunction:
+    def telling(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
+        if context.listener != PEERS and not getattr(request, "validate_only", False):
+            amend(context, lambda answer: _tell(audit, changes, request, answer, context))
+        return handle(broker, request, context)
+
+    return telling
+
+
+def _tell(audit: AuditTrail, changes: Changes, request: Any, answer: Any, context: RequestContext) -> None:
+    try:
+        audit.changed(who(context), _shown(context), changes.operation, changes.parts_of(request, answer))
+    except Exception:
+        log.exception("the audit could not tell of a %s", _shown(context))
+
+
+def tell_refusal(audit: AuditTrail, context: RequestContext, denied: Iterable[Denied]) -> None:
+    audit.refused(who(context), _shown(context), denied)
+
+
+def who(context: RequestContext) -> Who:
+    """Whoever has sent a request."""
+    peer = context.connection
+    return Who(str(peer.principal), peer.peer_host, peer.listener, context.client_id)
+
+
+def _shown(context: RequestContext) -> str:
+    return f"{context.route.name} v{context.route.version}"

@@ -1,0 +1,237 @@
+"""The audit: logins, refusals and administrative changes as events, each one line of JSON.
+
+An event is a flat object in ASCII. Fields that have nothing to say are left out:
+
+    time        UTC with milliseconds, by the broker's clock
+    event       login, refusal or change
+    worker      its number, where several share the broker
+    principal   such as User:alice; of a login that failed the user that was named
+    address, listener, client_id
+                where the client comes in, and how it calls itself
+    request     the API and its version, such as CreateTopics v7
+    operation   of a login LOGIN or RENEWAL; else the operation of access lists that the request takes
+    resource    TYPE:NAME, such as topic:orders, partition:orders-3, group:billing, cluster:kafka-cluster
+    outcome     Kafka's name of the error; NONE where there is none
+    mechanism   of a login: one of SASL, or TLS
+    detail      what was changed, or why a login failed; never a secret
+    left_out    events of this kind before this one that were too many
+
+What clients have said is cut to `MAX_CHARACTERS`. Of each kind `rate` events a second are told, and at once as many as one
+request may well cause; more are counted.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from horolog.broker.clock import Clock
+from horolog.broker.metrics import Described, Kind, Metrics
+from horolog.broker.principal import ANONYMOUS, Principal
+from horolog.protocol.acl_types import Operation, ResourceType
+from horolog.protocol.errors import ErrorCode
+
+log = logging.getLogger(__name__)
+
+LOGIN: Final = "login"
+REFUSAL: Final = "refusal"
+CHANGE: Final = "change"
+
+TLS: Final = "TLS"
+TLS_FAILED: Final = "SSL_AUTHENTICATION_FAILED"
+"""As Kafka calls it, whose protocol has no code for it."""
+
+MAX_CHARACTERS: Final = 256
+BURST: Final = 10_000
+"""As many topics as one request may create."""
+LEAST_BETWEEN_WARNINGS_S: Final = 60.0
+
+EVENTS: Final = Described("audit_events_total", Kind.COUNTER, "Events of the audit that were told.", ("event",))
+LOST: Final = Described(
+    "audit_lost_events_total",
+    Kind.COUNTER,
+    "Events of the audit that are missing: too many at a time (`rate`), or not taken by the `file` or the `topic`.",
+    ("by",),
+)
+FAMILIES: Final = (EVENTS, LOST)
+_NAMES: Final[Mapping[int, str]] = {code: code.name for code in ErrorCode}
+
+
+class Who(NamedTuple):
+    """Whoever has caused an event."""
+
+    principal: str | None
+    address: str
+    listener: str
+    client_id: str | None = None
+
+
+class Denied(NamedTuple):
+    """A right that somebody lacks."""
+
+    operation: Operation
+    kind: ResourceType
+    name: str
+
+
+class Part(NamedTuple):
+    """One thing that was to be changed, and what came of it."""
+
+    resource: str
+    code: int
+    detail: str = ""
+
+
+class Sink(Protocol):
+    """Where events go. It never waits, and never fails: what it cannot take is counted."""
+
+    def open(self) -> None:
+        """Raises OSError."""
+        ...
+
+    def take(self, event: str, line: bytes) -> None: ...
+    def flush(self) -> None:
+        """The broker takes no more requests: hand on what is still here."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class _Allowance:
+    """How many events of one kind may still be told, and how many were left out since the last."""
+
+    __slots__ = ("left", "left_out", "since_s", "warned_s")
+
+    def __init__(self, now_s: float) -> None:
+        self.left = float(BURST)
+        self.since_s = now_s
+        self.left_out = 0
+        self.warned_s = now_s - LEAST_BETWEEN_WARNINGS_S
+
+    def takes(self, now_s: float, rate: int) -> bool:
+        self.left = min(self.left + (now_s - self.since_s) * rate, BURST)
+        self.since_s = now_s
+        if self.left < 1:
+            self.left_out += 1
+            return False
+        self.left -= 1
+        return True
+
+
+class AuditTrail:
+    """Makes events and hands them to the sinks."""
+
+    def __init__(
+        self,
+        kinds: Collection[str],
+        sinks: Sequence[Sink],
+        clock: Clock,
+        metrics: Metrics,
+        *,
+        rate: int,
+        worker: int | None = None,
+    ) -> None:
+        self._sinks = sinks
+        self._clock = clock
+        self._rate = rate
+        self._always: dict[str, object] = {} if worker is None else {"worker": worker}
+        now_s = clock.monotonic()
+        self._allowances = {kind: _Allowance(now_s) for kind in kinds}
+        self._counters = {kind: metrics.counter(EVENTS, kind) for kind in kinds}
+        self._lost = metrics.counter(LOST, "rate")
+
+    def __repr__(self) -> str:
+        return f"<AuditTrail of {', '.join(self._allowances)}>"
+
+    # -- what has happened
+
+    def login(self, who: Who, mechanism: str, outcome: str, *, renewal: bool = False, detail: str = "") -> None:
+        operation = "RENEWAL" if renewal else "LOGIN"
+        self._tell(LOGIN, who, {"operation": operation, "outcome": outcome, "mechanism": mechanism, "detail": detail})
+
+    def of_tls(self, listener: str) -> Callable[[str, Principal | None, str], None]:
+        """Tells of the peers of one listener: those with a certificate that have come in, and those that have not, and why."""
+
+        def tell(address: str, principal: Principal | None, reason: str) -> None:
+            if principal is None:
+                self.login(Who(None, address, listener), TLS, TLS_FAILED, detail=reason)
+            elif principal != ANONYMOUS:
+                self.login(Who(str(principal), address, listener), TLS, ErrorCode.NONE.name)
+
+        return tell
+
+    def refused(self, who: Who, request: str, denied: Iterable[Denied]) -> None:
+        for operation, kind, name in denied:
+            self._tell(
+                REFUSAL,
+                who,
+                {
+                    "request": request,
+                    "operation": operation.name,
+                    "resource": f"{kind.name.lower()}:{name}",
+                    "outcome": f"{kind.name}_AUTHORIZATION_FAILED",
+                },
+            )
+
+    def changed(self, who: Who, request: str, operation: Operation, parts: Iterable[Part]) -> None:
+        for part in parts:
+            self._tell(
+                CHANGE,
+                who,
+                {
+                    "request": request,
+                    "operation": operation.name,
+                    "resource": part.resource,
+                    "outcome": _NAMES[part.code],
+                    "detail": part.detail,
+                },
+            )
+
+    def _tell(self, event: str, who: Who, fields: dict[str, str]) -> None:
+        allowance = self._allowances.get(event)
+        if allowance is None:
+            return  # nobody wants to know of this kind
+        now_s = self._clock.monotonic()
+        if not allowance.takes(now_s, self._rate):
+            self._lost.value += 1
+            if now_s - allowance.warned_s >= LEAST_BETWEEN_WARNINGS_S:
+                allowance.warned_s = now_s
+                log.warning("the audit leaves out events of the kind %s: more than %s a second", event, self._rate)
+            return
+        left_out, allowance.left_out = allowance.left_out, 0
+        self._counters[event].value += 1
+        told = {**who._asdict(), **fields}
+        shown = {name: _cut(value) for name, value in told.items() if value}
+        line: dict[str, object] = {"time": _time(self._clock.wall_ms()), "event": event, **self._always, **shown}
+        if left_out:
+            line["left_out"] = left_out
+        data = json.dumps(line).encode()
+        for sink in self._sinks:
+            sink.take(event, data)
+
+    # -- its life
+
+    def open(self) -> None:
+        """Raises OSError where events could not be kept."""
+        for sink in self._sinks:
+            sink.open()
+
+    def flush(self) -> None:
+        for sink in self._sinks:
+            sink.flush()
+
+    def close(self) -> None:
+        for sink in self._sinks:
+            sink.close()
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - 1] + "…"
+
+
+def _time(wall_ms: int) -> str:
+    seconds, ms = divmod(wall_ms, 1000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{ms:03d}Z"

@@ -1,0 +1,139 @@
+"""The audit as a file: lines are queued, and appended by a thread of its own.
+
+- Whoever rotates the file moves or removes it: before each write the thread looks whether its file is still the one of
+  that name, and makes a new one if not. A file that was copied and cut goes on at its new end.
+- Several workers append to one file: each write holds whole lines.
+- While the disk fails the lines stay in the queue, and the first that were not written are tried again every second. What finds the queue
+  full is lost: counted, and told by one line of the log. Lines are given to the system, not synced one by one.
+- At a clean stop the queue is written out, within `MOST_CLOSING_S`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import deque
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from horolog.broker.metrics import Counter
+
+log = logging.getLogger(__name__)
+
+MOST_QUEUED: Final = 20_000
+MOST_LINES_PER_WRITE: Final = 1_000
+RETRY_S: Final = 1.0
+MOST_CLOSING_S: Final = 5.0
+ONLY_OURS: Final = 0o600
+
+
+class AuditFile:
+    """A `Sink`. `take` is called by the event loop's thread, `_run` is the other's."""
+
+    def __init__(self, path: str, lost: Counter) -> None:
+        self._path = path
+        self._lost = lost
+        self._queue: deque[bytes] = deque()
+        self._changed = threading.Condition()
+        self._is_closing = False
+        self._is_failing = False
+        self._dropped = 0
+        self._descriptor = -1
+        self._thread: threading.Thread | None = None
+
+    def __repr__(self) -> str:
+        return f"<AuditFile {self._path}: {len(self._queue)} lines queued>"
+
+    def open(self) -> None:
+        """Raises OSError: a broker that cannot keep its audit does not start."""
+        self._descriptor = self._opened()
+        self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
+        self._thread.start()
+
+    def take(self, event: str, line: bytes) -> None:  # noqa: ARG002 - a file holds all kinds
+        with self._changed:
+            if len(self._queue) < MOST_QUEUED:
+                self._queue.append(line + b"\n")
+                self._changed.notify()
+                return
+            self._dropped += 1
+            is_first = self._dropped == 1
+        self._lost.value += 1
+        if is_first:
+            log.error("%s: the audit's queue is full: events are lost", self._path)
+
+    def flush(self) -> None:
+        """The thread is at it."""
+
+    def close(self) -> None:
+        if self._thread is None:
+            return
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify()
+        self._thread.join(MOST_CLOSING_S)
+        if self._thread.is_alive():
+            log.error("%s: the disk does not take the last lines of the audit", self._path)
+        else:
+            os.close(self._descriptor)
+        self._thread = None
+        if self._queue:
+            self._lost.value += len(self._queue)
+            log.error("%s: %s events of the audit were not written", self._path, len(self._queue))
+
+    # -- the thread
+
+    def _run(self) -> None:
+        while lines := self._next():
+            data = whole = b"".join(lines)
+            while data := self._write(data, is_begun=len(data) < len(whole)):
+                if self._is_closing:
+                    return
+                with self._changed:
+                    self._changed.wait_for(lambda: self._is_closing, RETRY_S)
+            self._is_written(len(lines))
+
+    def _next(self) -> list[bytes]:
+        """Lines to write, which stay in the queue until they are; none: it is over."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._queue or self._is_closing)
+            return list(islice(self._queue, MOST_LINES_PER_WRITE))
+
+    def _write(self, data: bytes, *, is_begun: bool) -> bytes:
+        """What was not written: it goes on from there, so that no line is left in two."""
+        try:
+            if not is_begun:
+                self._follow_rotation()
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except OSError as error:
+            if not self._is_failing:
+                self._is_failing = True
+                log.error("%s: the audit cannot be written: %s", self._path, error)
+        return data
+
+    def _is_written(self, count: int) -> None:
+        with self._changed:
+            for _ in range(count):
+                self._queue.popleft()
+            dropped, self._dropped = self._dropped, 0
+        if self._is_failing or dropped:
+            self._is_failing = False
+            log.warning("%s: the audit is written again, %s events were lost", self._path, dropped)
+
+    def _opened(self) -> int:
+        return os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, ONLY_OURS)
+
+    def _follow_rotation(self) -> None:
+        """Raises OSError."""
+        mine = os.fstat(self._descriptor)
+        try:
+            there = Path(self._path).stat()
+        except FileNotFoundError:
+            there = None
+        if there is None or (there.st_dev, there.st_ino) != (mine.st_dev, mine.st_ino):
+            new = self._opened()
+            os.close(self._descriptor)
+            self._descriptor = new

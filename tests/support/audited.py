@@ -1,0 +1,65 @@
+"""Events of an audit, read back as whoever reads its lines would."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from horolog.broker.clock import ManualClock
+from horolog.broker.metrics import Metrics
+from horolog.broker.network.dispatch import Dispatcher
+from horolog.broker.security.audit import CHANGE, LOGIN, REFUSAL, AuditTrail
+from tests.support.memory_broker import NOW_MS, MemoryBroker
+
+KINDS = (LOGIN, REFUSAL, CHANGE)
+
+
+class Kept:
+    """A sink that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, bytes]] = []
+        self.calls: list[str] = []
+
+    def open(self) -> None:
+        self.calls.append("open")
+
+    def take(self, event: str, line: bytes) -> None:
+        self.lines.append((event, line))
+
+    def flush(self) -> None:
+        self.calls.append("flush")
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+    def events(self) -> list[dict[str, Any]]:
+        """Everything since the last call."""
+        lines, self.lines = self.lines, []
+        events = [json.loads(line) for _, line in lines]
+        assert [kind for kind, _ in lines] == [each["event"] for each in events]
+        return events
+
+    def told(self, *names: str) -> list[tuple[Any, ...]]:
+        """Some fields of each."""
+        return [tuple(each.get(name) for name in names) for each in self.events()]
+
+
+def trail(
+    kept: Kept,
+    *,
+    clock: ManualClock | None = None,
+    kinds: tuple[str, ...] = KINDS,
+    rate: int = 100,
+    worker: int | None = None,
+    metrics: Metrics | None = None,
+) -> AuditTrail:
+    return AuditTrail(kinds, [kept], clock or ManualClock(NOW_MS), metrics or Metrics(), rate=rate, worker=worker)
+
+
+def audited(memory: MemoryBroker) -> Kept:
+    """What a running broker in memory tells from now on."""
+    kept = Kept()
+    memory.broker.audit = trail(kept)
+    memory.dispatcher = Dispatcher(memory.broker)
+    return kept
