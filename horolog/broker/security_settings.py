@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from horolog.broker.protection import wrong_authorizer, wrong_super_users
 from horolog.broker.setting_types import boolean, integer, long, password, string, words
 
+EXPIRY_WARNING_MS = 30 * 86_400_000
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 STORE_TYPES = ("JKS", "PKCS12", "PEM")
 CLIENT_AUTH = ("none", "requested", "required")
@@ -98,7 +99,7 @@ class SecuritySettings:
         10_000, "Time between two looks for certificate files that have changed; they are taken up then.", low=100
     )
     horolog_ssl_expiry_warning_ms: int = long(
-        30 * 86_400_000, "Time before a certificate expires from which on there are warnings of it.", low=0
+        EXPIRY_WARNING_MS, "Time before a certificate expires from which on there are warnings of it.", low=0
     )
 
     # The HTTP port

@@ -72,6 +72,11 @@ class Channels:
         task = self._tasks.get((lane, host, port))
         return task is not None and task.done() and _is_usable(task)
 
+    def certificates(self) -> dict[str, bytes]:
+        """Those of brokers that are connected by TLS, as DER, by HOST:PORT."""
+        open_ones = [task.result().connection for task in self._tasks.values() if task.done() and _is_usable(task)]
+        return {each.name: found for each in open_ones if (found := each.certificate) is not None}
+
     async def to(self, lane: str, host: str, port: int) -> Channel:
         """The channel of that lane, opened now if there is none; all who ask meanwhile wait for the same one."""
         key = (lane, host, port)

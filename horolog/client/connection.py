@@ -69,6 +69,12 @@ class Connection(asyncio.Protocol):
     def is_open(self) -> bool:
         return self._transport is not None and self.why_closed is None
 
+    @property
+    def certificate(self) -> bytes | None:
+        """The broker's, as DER; None without TLS."""
+        tls = None if self._transport is None else self._transport.get_extra_info("ssl_object")
+        return None if tls is None else tls.getpeercert(binary_form=True)
+
     async def request(self, api: Api, version: int, message: Message, timeout_ms: float) -> Any:
         """The answer; a request without one in time ends the connection, for a later answer could be taken for another's."""
         try:

@@ -48,6 +48,15 @@ def read(encoded: bytes) -> Certificate:
     return Certificate(_name(subject.content), _seconds(times[1]))
 
 
+def expiry_warning(whose: str, expires_s: float, now_s: float, within_ms: int) -> str | None:
+    """A line about a certificate that is about to expire, or has."""
+    left_s = expires_s - now_s
+    if left_s * 1000 >= within_ms:
+        return None
+    when = datetime.fromtimestamp(expires_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"the certificate of {whose} {'expires' if left_s > 0 else 'has expired'}: {when}"
+
+
 def _seconds(time: der.Element) -> float:
     form = {der.UTC_TIME: "%y%m%d%H%M%SZ", der.GENERALIZED_TIME: "%Y%m%d%H%M%SZ"}.get(time.tag)
     if form is None:

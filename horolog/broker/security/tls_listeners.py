@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Final
 
 from horolog.broker import listener_keys
 from horolog.broker.listeners import Address, listen_addresses
 from horolog.broker.security import listener_protection
+from horolog.broker.security.certificates import expiry_warning
 from horolog.broker.security.tls import HandshakeBounds, ListenerTls
 from horolog.broker.security.tls_wire import Tell, TlsDoor
 from horolog.broker.setting_types import SettingsError
@@ -67,10 +67,9 @@ class TlsListeners:
     def warnings(self, now_s: float) -> Iterator[str]:
         """A line for every certificate that is about to expire, or has."""
         for tls in self.by_name.values():
-            left_s = tls.expires_s - now_s
-            if left_s * 1000 < self._warning_ms:
-                when = datetime.fromtimestamp(tls.expires_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
-                yield f"the certificate of listener {tls.listener} {'expires' if left_s > 0 else 'has expired'}: {when}"
+            warning = expiry_warning(f"listener {tls.listener}", tls.expires_s, now_s, self._warning_ms)
+            if warning is not None:
+                yield warning
 
 
 def check_all_is_used(settings: Settings) -> None:

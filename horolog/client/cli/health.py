@@ -2,6 +2,8 @@
 
 import argparse
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from horolog.client.cli.common.arguments import add_output, describe
@@ -18,7 +20,8 @@ SHOWN = 10  # partitions without a leader that are named
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Ask a broker whether it serves. Exit code 0: it does; 3: it answers, but partitions are offline; 5: no answer.",
+        "Ask a broker whether it serves. Exit code 0: it does; 3: it answers, but partitions are offline; 5: no answer."
+        " A certificate that expires within 30 days is a warning.",
         "horolog health",
         "horolog health --bootstrap broker:9092 --timeout 2s -o json",
     )
@@ -30,8 +33,10 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     began = time.monotonic()
     async with connected(arguments) as client:
         view = await client.metadata()
+        certificates = client.channels.certificates()
     took_ms = round((time.monotonic() - began) * 1000)
     offline = offline_partitions(view)
+    warnings = expiry_warnings(certificates, time.time())
     partitions = sum(len(topic.partitions) for topic in view.topics.values())
     if console.as_json:
         console.json(
@@ -42,6 +47,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
                 "topics": len(view.topics),
                 "partitions": partitions,
                 "offline": offline,
+                "warnings": warnings,
                 "took_ms": took_ms,
             }
         )
@@ -54,7 +60,22 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         console.print(
             f"healthy: {len(view.nodes)} broker, {len(view.topics)} topics, {partitions} partitions, {took_ms} ms"
         )
+    for warning in () if console.as_json else warnings:
+        console.warn(warning)
     return ExitCode.ALERT if offline else ExitCode.OK
+
+
+def expiry_warnings(certificates: Mapping[str, bytes], now_s: float) -> list[str]:
+    """A line for each certificate, DER by broker, that its broker warns of, too."""
+    from horolog.broker.security.certificates import expiry_warning, read
+    from horolog.broker.security.der import DerError
+    from horolog.broker.security_settings import EXPIRY_WARNING_MS
+
+    found = []
+    for broker, encoded in sorted(certificates.items()):
+        with suppress(DerError):  # it was believed, in whatever form it tells its time
+            found.append(expiry_warning(broker, read(encoded).expires_s, now_s, EXPIRY_WARNING_MS))
+    return [warning for warning in found if warning is not None]
 
 
 def offline_partitions(view: "ClusterView") -> list[str]:

@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.broker.security.certificates import read
+from horolog.broker.security.certificates import expiry_warning, read
 from horolog.broker.security.der import DerError
 
 KEY = ec.generate_private_key(ec.SECP256R1())
@@ -130,3 +130,15 @@ def test_broken_certificates_are_refused_or_read(at, flipped):
     encoded[at] ^= flipped
     with contextlib.suppress(DerError):
         assert read(bytes(encoded)).subject is not None
+
+
+@pytest.mark.parametrize(
+    ("left_s", "said"),
+    [
+        (2.0, None),
+        (1.999, "the certificate of x expires: 1970-01-01 00:16 UTC"),
+        (-0.1, "the certificate of x has expired: 1970-01-01 00:16 UTC"),
+    ],
+)
+def test_the_end_is_told_some_time_before(left_s, said):
+    assert expiry_warning("x", 1000.0, 1000.0 - left_s, 2000) == said

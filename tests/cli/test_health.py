@@ -1,0 +1,73 @@
+"""`horolog health` tells when the certificate of a broker's listener is about to expire."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from horolog.client.cli.health import expiry_warnings
+from horolog.client.cli.main import main
+from horolog.testing import horolog_broker
+from tests.support.authority import Authority
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+async def health(authority: Authority, days: float, *options: str, checks: bool = True) -> int:
+    """The exit code, at a broker whose certificate holds so many days."""
+    shown = authority.issue("127.0.0.1", expires=datetime.now(UTC) + timedelta(days=days))
+    keys = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(shown.both_file)}
+    config = authority.folder / "client.properties"
+    config.write_text(
+        f"security.protocol=SSL\nssl.truststore.location={authority.trusted}\n"
+        f"enable.ssl.certificate.verification={str(checks).lower()}\n"
+    )
+    listeners = {"listeners": "TLS://127.0.0.1:0", "listener.security.protocol.map": "TLS:SSL"}
+    async with horolog_broker(settings=listeners | keys) as broker:
+        words = ["health", "--bootstrap", broker.bootstrap, "--command-config", str(config), *options]
+        return await asyncio.to_thread(main, words)
+
+
+@pytest.mark.parametrize(("days", "is_told"), [(31, False), (29, True)])
+async def test_the_end_of_a_certificate_is_told_a_month_before(
+    authority: Authority, capsys: pytest.CaptureFixture[str], days: float, is_told: bool
+) -> None:
+    assert await health(authority, days) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("healthy: ")
+    told = re.search(r"warning: the certificate of 127\.0\.0\.1:\d+ expires: \d{4}-\d\d-\d\d \d\d:\d\d UTC", said.err)
+    assert (told is not None) is is_told
+
+
+async def test_json_has_it_too(authority: Authority, capsys: pytest.CaptureFixture[str]) -> None:
+    assert await health(authority, 1, "-o", "json") == 0
+    said = capsys.readouterr()
+    (warning,) = json.loads(said.out)["warnings"]
+    assert "expires: " in warning
+    assert said.err == ""
+
+
+async def test_one_that_has_expired_and_is_not_checked(
+    authority: Authority, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await health(authority, -1) != 0
+    assert "has expired" in capsys.readouterr().err
+    assert await health(authority, -1, checks=False) == 0
+    assert "warning: the certificate of 127.0.0.1:" in capsys.readouterr().err
+
+
+async def test_without_tls_there_is_nothing_to_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    async with horolog_broker() as broker:
+        assert await asyncio.to_thread(main, ["health", "--bootstrap", broker.bootstrap, "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["warnings"] == []
+
+
+def test_a_certificate_that_cannot_be_read_is_passed_over() -> None:
+    assert expiry_warnings({"a:1": b"\x30\x00"}, 0.0) == []
