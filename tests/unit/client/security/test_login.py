@@ -17,7 +17,7 @@ from horolog.client.retry import RetryPolicy
 from horolog.client.security import Sasl, Security
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.messages.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
-from tests.support.sasl_broker import PASSWORD, TOKEN, USER, SaslBroker
+from tests.support.scripted_login import PASSWORD, TOKEN, USER, ScriptedLogin
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
@@ -42,14 +42,14 @@ async def ask(broker, wanted):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 async def test_the_right_credentials(mechanism):
-    broker = SaslBroker()
+    broker = ScriptedLogin()
     assert (await ask(broker, security(mechanism))).controller_id == 1
     assert broker.logins == 1
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 async def test_the_wrong_credentials_are_refused_once(mechanism):
-    broker = SaslBroker()
+    broker = ScriptedLogin()
     with pytest.raises(AuthenticationFailed, match=r"not you|invalid_token") as caught:
         await ask(broker, security(mechanism, "wrong hush", "wrong.hush"))
     assert not caught.value.retriable
@@ -59,17 +59,17 @@ async def test_the_wrong_credentials_are_refused_once(mechanism):
 
 async def test_no_credentials_are_hinted_at():
     with pytest.raises(ConnectionFailed, match="asks for credentials"):
-        await ask(SaslBroker(), None)
+        await ask(ScriptedLogin(), None)
 
 
 async def test_a_mechanism_that_is_not_offered():
     with pytest.raises(AuthenticationFailed, match=r"it offers PLAIN$"):
-        await ask(SaslBroker(mechanisms=("PLAIN",)), security("SCRAM-SHA-512"))
+        await ask(ScriptedLogin(mechanisms=("PLAIN",)), security("SCRAM-SHA-512"))
 
 
 @pytest.mark.parametrize(("code", "said"), [(34, "asks for no login"), (29, "error code 29")])
 async def test_a_handshake_that_is_refused(code, said):
-    broker = SaslBroker()
+    broker = ScriptedLogin()
     broker.scripts[ApiKey.SASL_HANDSHAKE] = lambda _: SaslHandshakeResponse(error_code=code)
     with pytest.raises(AuthenticationFailed, match=said):
         await ask(broker, security("PLAIN"))
@@ -77,14 +77,14 @@ async def test_a_handshake_that_is_refused(code, said):
 
 @pytest.mark.parametrize("answer", [b"", b"\xff", b"r=x,s=c2FsdA==,i=4096", b"v=AAAA"])
 async def test_a_server_that_is_not_believed(answer):
-    broker = SaslBroker()
+    broker = ScriptedLogin()
     broker.scripts[ApiKey.SASL_AUTHENTICATE] = lambda _: SaslAuthenticateResponse(auth_bytes=answer)
     with pytest.raises(AuthenticationFailed, match="SCRAM-SHA-256 failed"):
         await ask(broker, security("SCRAM-SHA-256"))
 
 
 async def test_a_server_with_another_password_is_not_believed():
-    broker = SaslBroker()
+    broker = ScriptedLogin()
     broker.outcome = lambda _right, last=b"": SaslAuthenticateResponse(auth_bytes=last)
     broker.password = "another"
     with pytest.raises(AuthenticationFailed, match="signature is wrong"):
@@ -93,18 +93,18 @@ async def test_a_server_with_another_password_is_not_believed():
 
 async def test_what_cannot_be_said_is_told():
     with pytest.raises(AuthenticationFailed, match="NUL"):
-        await ask(SaslBroker(), security("PLAIN", "a\0b"))
+        await ask(ScriptedLogin(), security("PLAIN", "a\0b"))
 
 
 async def test_a_broker_without_authenticate_requests():
-    broker = SaslBroker()
+    broker = ScriptedLogin()
     broker.versions[ApiKey.SASL_HANDSHAKE] = (0, 0)
     with pytest.raises(UnsupportedVersion, match="SaslHandshake"):
         await ask(broker, security("PLAIN"))
 
 
 async def test_a_login_without_an_answer_ends_in_time():
-    broker = SaslBroker()
+    broker = ScriptedLogin()
     broker.scripts[ApiKey.SASL_AUTHENTICATE] = lambda _: None
     async with broker.serving() as address:
         options = {"security": security("PLAIN"), "request_timeout_ms": 200, "retry": RetryPolicy(timeout_ms=100)}
@@ -115,7 +115,7 @@ async def test_a_login_without_an_answer_ends_in_time():
 
 async def test_a_session_goes_on_under_load():
     """Requests all the time, in parallel: none is lost, none comes in the middle of a login, and the connection stays."""
-    broker = SaslBroker(lifetime_ms=300)
+    broker = ScriptedLogin(lifetime_ms=300)
     async with broker.serving() as address, client_of(address, security("SCRAM-SHA-256")) as client:
         await client.metadata([])
         end = time.monotonic() + 1.5
@@ -136,7 +136,7 @@ async def test_a_session_goes_on_under_load():
 
 
 async def test_an_idle_session_is_renewed_too():
-    broker = SaslBroker(lifetime_ms=100)
+    broker = ScriptedLogin(lifetime_ms=100)
     async with broker.serving() as address, client_of(address, security("OAUTHBEARER")) as client:
         await client.metadata([])
         async with asyncio.timeout(10):
@@ -148,7 +148,7 @@ async def test_an_idle_session_is_renewed_too():
 
 
 async def test_credentials_that_are_refused_later_end_the_connection():
-    broker = SaslBroker(lifetime_ms=100)
+    broker = ScriptedLogin(lifetime_ms=100)
     async with broker.serving() as address, client_of(address, security("PLAIN")) as client:
         await client.metadata([])
         broker.password = "changed"
@@ -160,7 +160,7 @@ async def test_credentials_that_are_refused_later_end_the_connection():
 
 
 async def test_an_unanswered_request_waits_for_a_login():
-    broker = SaslBroker()
+    broker = ScriptedLogin()
     async with broker.serving() as address, client_of(address, security("PLAIN")) as client:
         await client.metadata([])
         (task,) = client.channels._tasks.values()
@@ -178,7 +178,7 @@ async def test_an_unanswered_request_waits_for_a_login():
 
 async def test_everybody_is_told_of_a_refusal():
     """Several who ask at once wait for the one connection, and get its error."""
-    broker = SaslBroker()
+    broker = ScriptedLogin()
     async with broker.serving() as address, client_of(address, security("PLAIN", "wrong")) as client:
         results = await asyncio.gather(*(client.metadata([]) for _ in range(5)), return_exceptions=True)
     assert all(isinstance(each, KafkaError) and not each.retriable for each in results)

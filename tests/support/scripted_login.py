@@ -1,4 +1,4 @@
-"""A broker of one topic that asks for a login first, by the book and independently of the client's code."""
+"""A scripted broker of one topic that asks for a login first, by the book and independently of the client's code."""
 
 import base64
 import hashlib
@@ -22,7 +22,7 @@ ITERATIONS = 4096
 _REFUSED = SaslAuthenticateResponse(error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message="not you")
 
 
-class SaslBroker(Scripted):
+class ScriptedLogin(Scripted):
     """Of one connection at a time; `logins` says how often somebody came in, `events` what was asked in which order."""
 
     def __init__(
