@@ -13,9 +13,12 @@ from unittest.mock import patch
 
 from horolog.broker.adoption import folders
 from horolog.broker.cluster_file import ClusterFile
+from horolog.broker.cluster_state import RulesChanged
 from horolog.broker.committer import Committer
 from horolog.broker.groups.journal import Journal as GroupJournal
+from horolog.broker.handlers.authorization.topics import GuardedFetch
 from horolog.broker.handlers.produce import Produced
+from horolog.broker.journal import Appended, WholeFile
 from horolog.broker.log.compaction.offset_map import OffsetMap
 from horolog.broker.log.integrity import Damage, IndexSum, surveying
 from horolog.broker.log.manager import LogManager
@@ -27,6 +30,8 @@ from horolog.broker.log.producers import ProducerStates
 from horolog.broker.log.segments import Segment, TimeSearch, syncing
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.safety import Failures
+from horolog.broker.security.authorizer import Authorizer
+from horolog.broker.security.users import ScramUsers
 from horolog.broker.transactions import records as transaction_records
 from horolog.broker.transactions.ending import Ending
 from horolog.broker.transactions.journal import Journal as TransactionJournal
@@ -246,7 +251,68 @@ def takes_what_can_be_read_of_groups_for_all() -> Iterator[None]:
         yield
 
 
-PLANTED = by_name(
+@contextlib.contextmanager
+def goes_by_verdicts_of_former_rules() -> Iterator[None]:
+    original = Authorizer.replace
+
+    def replace_all(authorizer: Authorizer, acls: Any) -> None:
+        known = getattr(authorizer, "_subjects", {})
+        original(authorizer, acls)
+        authorizer._subjects = known
+
+    with patch.object(Authorizer, "replace", replace_all):
+        yield
+
+
+def asks_for_rights_only_when_a_fetch_begins() -> contextlib.AbstractContextManager[Any]:
+    original = GuardedFetch._find
+
+    def find(fetch: GuardedFetch, key: Any) -> Any:
+        found = original(fetch, key)
+        if isinstance(found, Partition):
+            fetch.known[key] = found
+        return found
+
+    return patch.object(GuardedFetch, "_find", find)
+
+
+def answers_changes_of_rules_before_they_are_durable() -> contextlib.AbstractContextManager[Any]:
+    original = WholeFile.append
+
+    def append(journal: WholeFile, entry: Any, becomes: Any, done: Callable[[Appended], None]) -> None:
+        if isinstance(entry, RulesChanged):
+            done(Appended.WRITTEN)  # and the next change of another kind writes it
+        else:
+            original(journal, entry, becomes, done)
+
+    return patch.object(WholeFile, "append", append)
+
+
+def lets_users_in_that_were_removed() -> contextlib.AbstractContextManager[Any]:
+    original = ScramUsers.take
+
+    def take(users: ScramUsers, rules: Any) -> None:
+        before = {name: dict(known) for name, known in users._by_kind.items()}
+        original(users, rules)
+        users._by_kind = {name: before[name] | known for name, known in users._by_kind.items()}
+
+    return patch.object(ScramUsers, "take", take)
+
+
+def starts_without_rules_that_cannot_be_read() -> contextlib.AbstractContextManager[Any]:
+    return patch("horolog.broker.cluster_start.refuse_lost_rules", nothing)
+
+
+OF_PRINCIPALS = by_name(
+    goes_by_verdicts_of_former_rules,
+    asks_for_rights_only_when_a_fetch_begins,
+    answers_changes_of_rules_before_they_are_durable,
+    lets_users_in_that_were_removed,
+    starts_without_rules_that_cannot_be_read,
+)
+"""Bugs that only histories with principals show."""
+
+PLANTED = OF_PRINCIPALS | by_name(
     skips_file_syncs,
     skips_folder_syncs,
     renames_without_sync,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from horolog.broker.principal import ANONYMOUS
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from horolog.protocol.messages.transactions import InitProducerIdRequest
@@ -14,7 +15,7 @@ from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.head import TRANSACTIONAL_BIT
 from horolog.protocol.records.record import Record
 from tests.simulation.model import Attempt, Level, PartitionModel, Sent
-from tests.simulation.world import Client
+from tests.simulation.world import Answered, Client
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
@@ -34,6 +35,10 @@ STORAGE_ERRORS = {ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_LEADER_OR_FOLLOWE
 class Actor:
     """Someone who talks to the broker on a connection of their own, and makes another when that is gone."""
 
+    principal = ANONYMOUS
+    weight = 14
+    """How often it does something, beside others."""
+
     def __init__(self, simulation: Simulation, name: str) -> None:
         self.simulation = simulation
         self.world = simulation.world
@@ -44,7 +49,7 @@ class Actor:
     @property
     def client(self) -> Client:
         if self._client is None or self._client.closed:
-            self._client = self.world.connect()
+            self._client = self.world.connect(self.principal)
         return self._client
 
     def step(self) -> None:
@@ -141,7 +146,11 @@ class PlainProducer(Actor):
             if not code and version >= FIRST_VERSION_WITH_TIMES:
                 attempt.append_time = answer.responses[0].partition_responses[0].log_append_time_ms
 
-        self.client.send(request, version, answered if acks else None)
+        self.client.send(request, version, self._watched(partition, attempt, answered if acks else None))
+
+    def _watched(self, partition: PartitionModel, attempt: Attempt, answered: Answered | None) -> Answered | None:
+        """What to call with the answer; the request is about to leave."""
+        return answered
 
 
 class IdempotentProducer(Actor):

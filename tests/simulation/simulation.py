@@ -10,13 +10,16 @@ from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import DataFolderError, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL, PowerCut
 from horolog.protocol.errors import ErrorCode
+from tests.simulation import access
+from tests.simulation.access import ACCEPT, PRINCIPALS, Access, RuleAdministrator
 from tests.simulation.admin import ALWAYS, Administrator
 from tests.simulation.faults import SURVIVAL, Chaos
 from tests.simulation.model import Attempt, Level, Outcome, PartitionModel, TopicModel
 from tests.simulation.offsets import Committer, OffsetsModel
+from tests.simulation.principals import GuardedConsumer, GuardedProducer, Visitor
 from tests.simulation.producers import STORAGE_ERRORS, Actor, IdempotentProducer, PlainProducer
 from tests.simulation.reading import Reader, Unreadable
-from tests.simulation.themes import OFTEN, Theme, theme_of
+from tests.simulation.themes import OFTEN, Theme, has_principals, theme_of
 from tests.simulation.transactions import TIMEOUT_MS, TransactionalProducer
 from tests.simulation.world import SimulationFailure, World, in_simulation
 
@@ -65,21 +68,42 @@ class Simulation:
             Committer(self, "alone", joins=False),
             self._member,
         ]
+        self.access = Access(self) if has_principals(seed) else None
+        if self.access is not None:
+            self._actors += self._principals(self.access)
         self._operations = self._table()
 
     # -- what a simulation of several workers has otherwise
 
     ledger_partitions = 2
+    has_doors = True
+    """Whether users log in where there are principals."""
     somebody_may_be_behind = False
     """Whether a tool may be told of the cluster as it was a moment ago."""
     produced_again: frozenset[ErrorCode] = frozenset()
     """Answers to a Produce of a transaction after which it is sent again, and not given up."""
 
+    def rules_hold_since(self, moment_s: float) -> bool:
+        """Whether what was acknowledged before has been in force everywhere since then."""
+        return True
+
     def make_theme(self) -> Theme:
         return theme_of(self.seed)
 
     def make_world(self) -> World:
-        return World(self.seed)
+        return World(self.seed, self.settings())
+
+    def settings(self) -> dict[str, str]:
+        """Besides those that every history has."""
+        if not has_principals(self.seed):
+            return {}
+        return {**access.SETTINGS, **(access.DOOR_SETTINGS if self.has_doors else {})}
+
+    def _principals(self, known: Access) -> list[Actor]:
+        rules = RuleAdministrator(self, known)
+        writers = [GuardedProducer(self, known, who) for who in PRINCIPALS]
+        readers = [GuardedConsumer(self, known, who) for who in PRINCIPALS]
+        return [rules, *writers, *readers, *([Visitor(self, known)] if self.has_doors else [])]
 
     def simulated(self) -> AbstractContextManager[None]:
         return in_simulation(self.world)
@@ -99,7 +123,7 @@ class Simulation:
 
     def _table(self) -> tuple[list[Callable[[], None]], list[int]]:
         """What may happen in a step, and how often it does."""
-        actors: list[tuple[Callable[[], None], int]] = [(actor.step, 14) for actor in self._actors]
+        actors: list[tuple[Callable[[], None], int]] = [(actor.step, actor.weight) for actor in self._actors]
         others: list[tuple[Callable[[], None], int]] = [
             (self._pass_time, 24),
             (self._admin.create, 2),
@@ -130,6 +154,10 @@ class Simulation:
 
     def next_value(self) -> int:
         self._values += 1
+        return self._values
+
+    @property
+    def values_made(self) -> int:
         return self._values
 
     def sent_again(self, attempt: Attempt, partition: PartitionModel | None = None) -> None:
@@ -296,6 +324,8 @@ class Simulation:
                 if self.syncs_fail:
                     partition.disk_failed()
                 partition.broker_ended(power=power, clean=clean)
+        if self.access is not None:
+            self.access.ended()
 
     def _start(self) -> None:
         if self.world.chance.random() < 0.2:
@@ -306,7 +336,9 @@ class Simulation:
         try:
             self.world.start()
         except (DataFolderError, StorageFault) as fault:
-            if not self._chaos.active:
+            if self._are_rules_lost(fault):
+                self.world.note("lost rules are accepted")
+            elif not self._chaos.active:
                 self.fail(f"the broker does not start: {fault}")
             self.world.note("start refused", type(fault).__name__)
             raise PowerCut from fault
@@ -315,6 +347,14 @@ class Simulation:
         if self._chaos.active and any(one.condition.fault for one in self.world.partitions()):
             raise PowerCut  # offline until the next start, and that is how it should be
         self.world.note("started", self.world.starts)
+
+    def _are_rules_lost(self, fault: Exception) -> bool:
+        """Where the file was damaged, nobody serves without a rule of it until an operator accepts that."""
+        if self.access is None or not self.configs_may_be_lost or ACCEPT not in str(fault):
+            return False
+        self.access.may_be_lost()
+        self.world.set(ACCEPT, "true")
+        return True
 
     def _wait_for_disk(self) -> None:
         """An offline partition is opened again once its disk works; members of groups do not wait for that."""
@@ -333,12 +373,20 @@ class Simulation:
         }
         if offline:
             self.fail(f"offline after a start: {offline}")
-        self._admin.reconcile()
+        self.reconcile(has_started=True)
         self._check(self._all_partitions())
         self._reader.check_offsets()
         for partition in self._all_partitions():
             partition.started()
         self.configs_may_be_lost = self.syncs_fail = self.pages_may_be_lost = False
+
+    def reconcile(self, *, has_started: bool = False) -> None:
+        """What there is must be what was promised; what was not answered is now one or the other."""
+        self._admin.reconcile()
+        if self.access is not None:
+            self.access.reconcile(has_started=has_started)
+        if has_started and self.world.given.get(ACCEPT):
+            self.world.set(ACCEPT, "false")
 
     # -- the end
 
@@ -359,7 +407,7 @@ class Simulation:
             self.world.loop.advance(TIMEOUT_MS + 10_000)
             self.world.loop.settle()
         self.world.deliver()
-        self._admin.reconcile()
+        self.reconcile()
         partitions = self._all_partitions()
         self._check(partitions)
         try:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.simulation.planted import PLANTED
+from tests.simulation.planted import OF_PRINCIPALS, PLANTED
 from tests.simulation.runs import found_at, run_seed, shrink, trace_hashes
 from tests.simulation.themes import (
     CLOSED_FOLDERS,
@@ -18,6 +18,7 @@ from tests.simulation.themes import (
     LOST_PAGES,
     RETENTION,
     seeds_of,
+    seeds_with_principals,
 )
 from tools import compiled
 
@@ -47,6 +48,8 @@ EXERCISED = (
     "compaction shrinks", "look-up by time", "checked", "offset checked", "clean stop", "power cut", "process ended", "end is set",
     "hangs up", "clock jumps", "loop goes on during a sync", "fault: write", "fault: torn write", "fault: sync", "fault: lost pages",
     "fault: sync_dir", "fault: read", "fault: rename", "fault: create", "fault: full", "healed", "bit flip",
+    "change access", "granted", "denied", "guarded fetch", "came in", "was not let in", "ends before the answer", "looks at access",
+    "lost rules are accepted",
 )  # fmt: skip
 
 
@@ -86,6 +89,8 @@ def test_planted_bugs_are_found(name: str) -> None:
     seeds: Iterable[int] = range(first, first + SEEDS_FOR_A_PLANTED_BUG)
     if name in THEMED:
         seeds = seeds_of(THEMED[name], SEEDS_FOR_A_PLANTED_BUG)
+    if name in OF_PRINCIPALS:
+        seeds = seeds_with_principals(SEEDS_FOR_A_PLANTED_BUG)
     assert found_at(PLANTED[name], seeds, STEPS) is not None
 
 

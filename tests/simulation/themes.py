@@ -27,7 +27,7 @@ DAMAGED_KINDS = (
 )
 FAULTS = ("write", "write", "torn write", "sync", "lost pages", "read", "rename", "create", "sync_dir", "full")
 PARTS = ("", "", "-", "-0/", "horolog", "__", "checkpoint")
-ONE_IN, PLACE = 10, 7
+ONE_IN, PLACE, PRINCIPALS_PLACE = 10, 7, 3
 OFTEN = 10
 
 
@@ -66,6 +66,16 @@ DELETIONS = Theme(often=("create", "delete", "end_at_an_operation"))
 RETENTION = Theme(damage_chance=0.0, sends_again=True, often=("apply_retention", "_end_now"))
 LOST_PAGES = Theme(faults=("lost pages",), parts=("", "-0/"), often=("fail_disk",))
 THEMES = (LOG_STARTS, CLOSED_FOLDERS, GROUPS, DELETIONS, RETENTION, LOST_PAGES)
+
+
+def has_principals(seed: int) -> bool:
+    """One history in ten has an access list, users, and principals that others give rights to and take them from."""
+    return seed % ONE_IN == PRINCIPALS_PLACE
+
+
+def seeds_with_principals(count: int) -> list[int]:
+    """The first ones."""
+    return [PRINCIPALS_PLACE + number * ONE_IN for number in range(count)]
 
 
 def theme_of(seed: int) -> Theme:

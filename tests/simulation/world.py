@@ -14,7 +14,8 @@ import random
 import struct
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Protocol
 from unittest.mock import patch
 
@@ -22,9 +23,10 @@ from horolog.broker.app import Broker
 from horolog.broker.clock import ManualClock
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import MemoryStorage, StorageFault
-from horolog.broker.network.conversation import Conversation
+from horolog.broker.network.conversation import Conversation, HandshakeFactory
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
+from horolog.broker.principal import ANONYMOUS, Principal
 from horolog.broker.settings import load
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode, encode
@@ -86,14 +88,21 @@ class Host(Protocol):
 class Client:
     """The client's end of a conversation; an answer is handed out when the world delivers it."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, principal: Principal = ANONYMOUS, asks: HandshakeFactory | None = None) -> None:
+        """`principal` is believed, unless the handshake that `asks` makes finds out who it is."""
         self._last_id = 0
         self._received = bytearray()
         self._waiting: deque[tuple[Message, int, Answered]] = deque()
         self._is_lost = False
         self._conversation = Conversation(
-            host.dispatcher.dispatch, host.limits, host.clock.monotonic, listener="PLAINTEXT"
+            host.dispatcher.dispatch,
+            host.limits,
+            host.clock.monotonic,
+            listener="PLAINTEXT",
+            handshake=None if asks is None else asks(),
         )
+        if asks is None:
+            self._conversation.serve_as(principal)
 
     @property
     def closed(self) -> bool:
@@ -148,11 +157,13 @@ class Client:
 class World:
     """See the module's docstring. `starts` counts the brokers that there have been."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, settings: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`settings` besides those that every history has."""
         self.chance = random.Random(seed)
         self.clock = ManualClock(START_MS)
         self.storage = MemoryStorage(lambda: self.clock.wall_ms() * 1_000_000)
-        self.settings, _ = load(None, {}, SETTINGS)
+        self.given = {**SETTINGS, **settings}
+        self.settings, _ = load(None, {}, self.given)
         self.limits = ConnectionLimits.of(self.settings)
         self.starts = 0
         self.counts: Counter[str] = Counter()
@@ -179,6 +190,11 @@ class World:
         return self._digest.hexdigest()
 
     # -- brokers come and go
+
+    def set(self, key: str, value: str) -> None:
+        """For whoever starts from now on."""
+        self.given[key] = value
+        self.settings, _ = load(None, {}, self.given)
 
     def start(self) -> None:
         self.starts += 1
@@ -224,8 +240,10 @@ class World:
 
     # -- clients
 
-    def connect(self) -> Client:
-        client = Client(self)
+    def connect(self, principal: Principal = ANONYMOUS, *, door: str | None = None) -> Client:
+        """As whoever is believed, or at a door where nobody is known."""
+        asks = None if door is None else self.broker._handshakes(door, self.dispatcher)
+        client = Client(self, principal, asks)
         self._clients.append(client)
         return client
 

@@ -146,7 +146,15 @@ def trusts_the_name_of_a_shorter_journal() -> contextlib.AbstractContextManager[
     return patch.object(FileJournal, "_is_named", property(lambda _: True, nothing), create=True)
 
 
-PLANTED = by_name(
+def shortens_journals_without_rules() -> contextlib.AbstractContextManager[Any]:
+    original = file_journal.encode_whole
+    return patch.object(file_journal, "encode_whole", lambda state: original(replace(state, rules={})))
+
+
+OF_PRINCIPALS = by_name(shortens_journals_without_rules)
+"""Bugs that only histories with principals show."""
+
+PLANTED = OF_PRINCIPALS | by_name(
     appends_whatever_others_have_appended,
     answers_before_others_have_applied,
     tells_nobody,

@@ -29,6 +29,7 @@ from horolog.protocol.messages.transactions import (
 from horolog.protocol.wire import Message
 
 if TYPE_CHECKING:
+    from horolog.broker.principal import Principal
     from tests.simulation.workers.world import ProcessClient, WorkersWorld
 
 GROUP, TRANSACTION = 0, 1
@@ -171,8 +172,9 @@ class RoutedClient:
 
     closed = False
 
-    def __init__(self, world: WorkersWorld) -> None:
+    def __init__(self, world: WorkersWorld, principal: Principal) -> None:
         self._world = world
+        self._principal = principal
         self._view = View(world)
         self._clients: dict[int, ProcessClient] = {}
 
@@ -196,7 +198,7 @@ class RoutedClient:
     def _client(self, node: int) -> ProcessClient | None:
         known = self._clients.get(node)
         if known is None or known.closed:
-            known = self._world.connect_to(node)
+            known = self._world.connect_to(node, self._principal)
             if known is None:
                 self._clients.pop(node, None)
                 return None

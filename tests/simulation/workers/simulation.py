@@ -36,6 +36,7 @@ class WorkersSimulation(Simulation):
     """See the module's docstring. `workers` run at first; later starts may have fewer, or one broker alone."""
 
     ledger_partitions = 4
+    has_doors = False
     produced_again = frozenset(
         {
             ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -60,7 +61,7 @@ class WorkersSimulation(Simulation):
         return theme_of(self.seed)
 
     def make_world(self) -> World:
-        self.workers_world = WorkersWorld(self.seed, self.most_workers)
+        self.workers_world = WorkersWorld(self.seed, self.most_workers, self.settings())
         return self.workers_world
 
     def newer_producer(self) -> Actor:
@@ -107,6 +108,9 @@ class WorkersSimulation(Simulation):
     @property
     def somebody_may_be_behind(self) -> bool:  # type: ignore[override]
         return not self.workers_world.is_undisturbed
+
+    def rules_hold_since(self, moment_s: float) -> bool:
+        return self.workers_world.is_undisturbed_since(moment_s)
 
     def disk_is_failing(self) -> None:
         self._chaos.active = True
@@ -168,7 +172,7 @@ class WorkersSimulation(Simulation):
             if not self.workers_world.awake:
                 continue
             try:
-                self._admin.reconcile()
+                self.reconcile()
             except Unanswered:
                 continue
             return

@@ -11,7 +11,8 @@ import pytest
 
 from tests.simulation.planted import Planting
 from tests.simulation.runs import found_at, run_seed
-from tests.simulation.workers.planted import FOUND_BY_UNIT_TESTS, PLANTED
+from tests.simulation.themes import seeds_with_principals
+from tests.simulation.workers.planted import FOUND_BY_UNIT_TESTS, OF_PRINCIPALS, PLANTED
 from tests.simulation.workers.themes import HAND_OVERS, seeds_of
 from tools import compiled
 
@@ -33,7 +34,7 @@ EXERCISED = (
     "worker ended", "worker is killed", "end of worker is set", "end of worker at message", "supervisor ended", "worker stops", "worker hangs",
     "worker goes on", "worker is silent", "connection cut", "messages are slow", "hand over", "handed over", "hand-overs done", "elected",
     "nobody has answered", "known everywhere", "workers", "stopped", "commit", "abort", "offset committed", "idempotent retry",
-    "journal was shortened",
+    "journal was shortened", "change access", "granted", "denied",
 )  # fmt: skip
 
 
@@ -65,6 +66,8 @@ def test_planted_bugs_are_found(name: str) -> None:
     seeds: Iterable[int] = range(SEEDS_FOR_A_PLANTED_BUG)
     if name in THEMED:
         seeds = seeds_of(THEMED[name], SEEDS_FOR_A_PLANTED_BUG)
+    if name in OF_PRINCIPALS:
+        seeds = seeds_with_principals(SEEDS_FOR_A_PLANTED_BUG)
     assert found_at(PLANTED[name], seeds, STEPS, 2) is not None
 
 

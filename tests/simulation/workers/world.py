@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 from unittest.mock import patch
 
@@ -19,18 +20,21 @@ from horolog.broker.log.storage import DataFolderError, StorageFault
 from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
+from horolog.broker.principal import ANONYMOUS, Principal
 from horolog.broker.settings import load
 from horolog.broker.workers import settling
 from horolog.broker.workers.link import WorkerLink
 from horolog.broker.workers.worker_context import WorkerContext
 from horolog.broker.workers.worker_role import WorkerRole
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.acls import DescribeAclsRequest
 from horolog.protocol.messages.configs import DescribeConfigsRequest
 from horolog.protocol.messages.fetch import FetchRequest
 from horolog.protocol.messages.groups import FindCoordinatorRequest
 from horolog.protocol.messages.list_offsets import ListOffsetsRequest
 from horolog.protocol.messages.metadata import MetadataRequest
 from horolog.protocol.messages.offsets import OffsetFetchRequest
+from horolog.protocol.messages.scram import DescribeUserScramCredentialsRequest
 from horolog.protocol.wire import Message
 from tests.simulation.workers.machine import Machine
 from tests.simulation.workers.network import DELAYS_MS, End, Network
@@ -46,7 +50,7 @@ from tests.simulation.workers.routing import (
     wanted_by,
 )
 from tests.simulation.workers.supervisor import Supervisor, Worker, link_of
-from tests.simulation.world import DATA, SETTINGS, Client, SimulationFailure, World, in_simulation
+from tests.simulation.world import DATA, Client, SimulationFailure, World, in_simulation
 
 FIRST_NODE = 1
 FIRST_PORT = 9093
@@ -77,7 +81,9 @@ ASK_AGAIN_MS = 100
 REST_S = 1.0
 SOCKETS = "/sockets"
 READS = (
+    DescribeAclsRequest,
     DescribeConfigsRequest,
+    DescribeUserScramCredentialsRequest,
     FetchRequest,
     FindCoordinatorRequest,
     ListOffsetsRequest,
@@ -107,8 +113,8 @@ class SimulatedWorker(Process):
 class ProcessClient(Client):
     """A client of one process: what it sends is taken when the process comes to it."""
 
-    def __init__(self, process: SimulatedWorker) -> None:
-        super().__init__(process)
+    def __init__(self, process: SimulatedWorker, principal: Principal) -> None:
+        super().__init__(process, principal)
         self.process = process
 
     @property
@@ -137,8 +143,8 @@ class WorkersWorld(World):
 
     loop: Machine  # type: ignore[assignment]
 
-    def __init__(self, seed: int, count: int) -> None:
-        super().__init__(seed)
+    def __init__(self, seed: int, count: int, settings: Mapping[str, str] = MappingProxyType({})) -> None:
+        super().__init__(seed, settings)
         self.count = count
         self.network = Network(self.clock, self.chance)
         self.loop = Machine(self.clock, self.chance, self.network)
@@ -213,7 +219,7 @@ class WorkersWorld(World):
 
     async def _start_broker(self, process: SimulatedWorker, settles: bool) -> None:
         storage, link, node = process.storage, process.link, process.node
-        texts = {**SETTINGS, "node.id": str(node)}
+        texts = {**self.given, "node.id": str(node)}
         for name in ("offsets.topic.num.partitions", "transaction.state.log.num.partitions"):
             texts[name] = SHARDS
         settings, _ = load(None, {}, texts)
@@ -307,8 +313,11 @@ class WorkersWorld(World):
     @property
     def is_undisturbed(self) -> bool:
         """Whether nothing is wrong, nor was shortly before the last request was begun."""
+        return self.is_undisturbed_since(self.asked_s)
+
+    def is_undisturbed_since(self, moment_s: float) -> bool:
         is_fast = self.network.delays_ms is DELAYS_MS
-        return self.is_whole and is_fast and not self.is_excused() and self.asked_s - self.trouble_s > REST_S
+        return self.is_whole and is_fast and not self.is_excused() and moment_s - self.trouble_s > REST_S
 
     @property
     def is_whole(self) -> bool:
@@ -355,15 +364,16 @@ class WorkersWorld(World):
         now_s = self.clock.monotonic()
         return [one for one in self.processes if not one.hangs and now_s - one.woke_s > REST_S]
 
-    def connect(self) -> Client:
-        routed: Any = RoutedClient(self)
+    def connect(self, principal: Principal = ANONYMOUS, *, door: str | None = None) -> Client:
+        assert door is None, "nobody logs in here"
+        routed: Any = RoutedClient(self, principal)
         return routed  # type: ignore[no-any-return]
 
-    def connect_to(self, node: int) -> ProcessClient | None:
+    def connect_to(self, node: int, principal: Principal = ANONYMOUS) -> ProcessClient | None:
         process = next((one for one in self.processes if one.node == node), None)
         if process is None:
             return None
-        client = ProcessClient(process)
+        client = ProcessClient(process, principal)
         self._clients.append(client)
         return client
 
