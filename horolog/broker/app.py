@@ -125,10 +125,10 @@ class Broker:
         self.authorizer = authorizer_of(settings)
         if self.authorizer is not None:
             self._go_by_rules(self.authorizer)
-        self.audit = _audit(self.settings, clock, self.metrics, role.worker)
         self.waiting = Waiting(loop)
         safety = LocalSafety(loop, self.workers, self.metrics, clock.monotonic)
         self.committer = Committer(loop, safety, self.waiting.changed, self.metrics, clock.monotonic)
+        self.audit = _audit(self, role.worker, loop)
         expiry_clock = ExpiryClock(clock, lambda: self.settings.horolog_clock_jump_wait_ms)
         others = role.others(self.cluster, self.placement)
         self.transactions = TransactionCoordinator(
@@ -294,15 +294,22 @@ class Broker:
         self.upkeep.run_once()
 
 
-def _audit(settings: Settings, clock: Clock, metrics: Metrics, worker: int | None) -> AuditTrail | None:
+def _audit(broker: Broker, worker: int | None, loop: asyncio.AbstractEventLoop) -> AuditTrail | None:
     """None where nobody wants one."""
-    path = settings.horolog_audit_file
-    if path is None:
+    settings, clock, cluster, metrics = broker.settings, broker.clock, broker.cluster, broker.metrics
+    path, topic = settings.horolog_audit_file, settings.horolog_audit_topic
+    if path is None and topic is None:
         return None
-    from horolog.broker.security.audit import LOST, AuditTrail
+    from horolog.broker.coordination.audit_topic import AuditTopic
+    from horolog.broker.security.audit import LOST, AuditTrail, Sink
     from horolog.broker.security.audit_file import AuditFile
 
-    sinks = [AuditFile(path, metrics.counter(LOST, "file"))]
+    sinks: list[Sink] = []
+    if path is not None:
+        sinks.append(AuditFile(path, metrics.counter(LOST, "file")))
+    if topic is not None:
+        node = cluster.nodes[0 if worker is None else worker - 1]
+        sinks.append(AuditTopic(topic, node, cluster, broker.committer, clock, loop, metrics.counter(LOST, "topic")))
     kinds, rate = settings.horolog_audit_events, settings.horolog_audit_rate_max
     return AuditTrail(kinds, sinks, clock, metrics, rate=rate, worker=worker)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from horolog.broker.protection import wrong_authorizer, wrong_super_users
 from horolog.broker.setting_types import boolean, integer, long, password, string, words
+from horolog.broker.topic_names import wrong_with
 
 EXPIRY_WARNING_MS = 30 * 86_400_000
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
@@ -22,6 +23,10 @@ _VALIDATORS = tuple(
 
 def _wrong_validator(text: str) -> str | None:
     return None if text in _VALIDATORS else f"{_VALIDATORS[0]} is allowed: signed tokens, of OAUTHBEARER"
+
+
+def _wrong_audit_topic(name: str) -> str | None:
+    return f"{name} is the broker's own" if name.startswith("__") else wrong_with(name)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -198,6 +203,12 @@ class SecuritySettings:
     # Audit
     horolog_audit_file: str | None = string(
         None, "A file to which logins, refusals and changes are appended, one JSON object a line.", nullable=True
+    )
+    horolog_audit_topic: str | None = string(
+        None,
+        "A topic to which the same events are written; it is made when the first comes.",
+        nullable=True,
+        check=_wrong_audit_topic,
     )
     horolog_audit_events: tuple[str, ...] = words(AUDITED, "The kinds of events that are told.", choices=AUDITED)
     horolog_audit_rate_max: int = integer(

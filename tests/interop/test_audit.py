@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from horolog import Admin
+from horolog import Admin, Consumer, ConsumerRecord, TopicPartition
 from horolog.broker.security.sasl import scram_keys
 from horolog.broker.security.sasl.scram_keys import SCRAM_SHA_512
 from horolog.client.admin_users import NewUser
@@ -17,6 +20,7 @@ from tests.support.guarded_broker import STANDARD_AUTHORIZER
 from tests.support.sasl_brokers import PASSWORD, Door, horolog
 
 pytestmark = pytest.mark.timeout(120)
+TOPIC = "audit"
 WORKERS = {"horolog.workers": "2", "horolog.worker.ports": "PLAINTEXT:0,SASL_PLAINTEXT:0"}
 
 
@@ -65,20 +69,44 @@ def check(events: list[dict[str, Any]]) -> None:
     assert {each["address"] for each in events} == {"127.0.0.1"}
 
 
+def wait_for(condition: Callable[[], object]) -> None:
+    ends = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < ends, "it has not come"
+        time.sleep(0.01)
+
+
+async def read_topic(door: Door, partitions: int, count: int) -> list[dict[str, Any]]:
+    """The first events of the topic, in the order of their times."""
+    records: list[ConsumerRecord] = []
+    async with asyncio.timeout(30), Consumer(door.open) as consumer:
+        consumer.assign(TopicPartition(TOPIC, index) for index in range(partitions))
+        while len(records) < count:
+            records += await consumer.poll(1000)
+    events = [json.loads(one.value or b"") for one in records]
+    assert [(one.key or b"").decode() for one in records] == [each["event"] for each in events]
+    return sorted(events, key=lambda each: str(each["time"]))
+
+
 @pytest.mark.parametrize("workers", [{}, WORKERS], ids=["alone", "workers"])
-async def test_a_broker_tells_a_file(tmp_path: Path, workers: dict[str, str]) -> None:
+async def test_a_broker_tells_a_file_and_a_topic(tmp_path: Path, workers: dict[str, str]) -> None:
     file = tmp_path / "audit.jsonl"
     settings = {
         "authorizer.class.name": STANDARD_AUTHORIZER,
         "super.users": "User:ANONYMOUS",
         "horolog.audit.file": str(file),
+        "horolog.audit.topic": TOPIC,
     }
     with horolog(tmp_path / "data", **settings, **workers) as (door, broker):
         await cause_events(door)
+        wait_for(lambda: '"DELETE"' in file.read_text())
+        in_topic = await read_topic(door, 2 if workers else 1, len(file.read_text().splitlines()))
+        check(in_topic)
         broker.stop()
     text = file.read_text()
     events = [json.loads(line) for line in text.splitlines()]
     check(events)
+    assert sorted(in_topic, key=str) == sorted(events, key=str)
     assert not [word for word in ("hunter2", PASSWORD, "secret") if word in text]
     assert {each.get("worker") for each in events} <= ({1, 2} if workers else {None})
 

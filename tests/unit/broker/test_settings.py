@@ -266,3 +266,17 @@ def test_each_release_wrote_one_format(release, magic):
 @pytest.mark.parametrize("text", ["", "x", "0.7", "0.12", "5.0", "3", "a.b"])
 def test_what_was_never_a_release_wrote_none(text):
     assert magic_of_release(text) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("horolog.audit.topic", "__consumer_offsets"),
+        ("horolog.audit.topic", "no name"),
+        ("horolog.audit.events", "login,gossip"),
+        ("horolog.audit.rate.max", "0"),
+    ],
+)
+def test_an_audit_that_cannot_be_is_refused(key, text):
+    with pytest.raises(SettingsError, match=key):
+        load(None, {}, {key: text})

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.metrics import Metrics
+from horolog.broker.principal import ANONYMOUS, Principal
 from horolog.broker.security.audit import (
     BURST,
     CHANGE,
@@ -131,3 +132,15 @@ def test_what_is_cut_shows_it() -> None:
     kept = Kept()
     trail(kept).login(ALICE._replace(client_id="c" * 300), "m" * MAX_CHARACTERS, "NONE")
     assert kept.told("client_id", "mechanism") == [("c" * (MAX_CHARACTERS - 1) + "…", "m" * MAX_CHARACTERS)]
+
+
+def test_who_shows_no_certificate_has_not_logged_in() -> None:
+    kept = Kept()
+    tell = trail(kept).of_tls("SSL")
+    tell("h", ANONYMOUS, "")
+    tell("h", Principal("User", "CN=alice"), "")
+    tell("h", None, "its certificate is refused")
+    assert kept.told("principal", "outcome", "detail") == [
+        ("User:CN=alice", "NONE", None),
+        (None, "SSL_AUTHENTICATION_FAILED", "its certificate is refused"),
+    ]
