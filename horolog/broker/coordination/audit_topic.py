@@ -162,7 +162,7 @@ class AuditTopic:
             if isinstance(result, ClusterError) and result.code not in OTHERS_WERE_FIRST:
                 self._tell(f"it could not be made: {result}")
 
-    # -- what is missing
+    # -- lost events
 
     def _lose(self, count: int, reason: str) -> None:
         self._lost.value += count
