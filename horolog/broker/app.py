@@ -309,7 +309,8 @@ def _audit(broker: Broker, worker: int | None, loop: asyncio.AbstractEventLoop) 
         sinks.append(AuditFile(path, metrics.counter(LOST, "file")))
     if topic is not None:
         node = cluster.nodes[0 if worker is None else worker - 1]
-        sinks.append(AuditTopic(topic, node, cluster, broker.committer, clock, loop, metrics.counter(LOST, "topic")))
+        lost = metrics.counter(LOST, "topic")
+        sinks.append(AuditTopic(topic, node, cluster, broker.committer, clock, loop, lost=lost))
     kinds, rate = settings.horolog_audit_events, settings.horolog_audit_rate_max
     return AuditTrail(kinds, sinks, clock, metrics, rate=rate, worker=worker)
 

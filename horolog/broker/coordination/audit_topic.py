@@ -53,6 +53,7 @@ class AuditTopic:
         committer: Committer,
         clock: Clock,
         loop: asyncio.AbstractEventLoop,
+        *,
         lost: Counter,
     ) -> None:
         self._name = name

@@ -43,7 +43,7 @@ class Place:
         world = self.world
         committer: Any = world.committer
         node = world.cluster.nodes[0]
-        self.topic = AuditTopic(NAME, node, world.cluster, committer, world.clock, self.loop, self.lost)
+        self.topic = AuditTopic(NAME, node, world.cluster, committer, world.clock, self.loop, lost=self.lost)
         self.topic.open()
 
     def turn(self) -> None:
