@@ -49,8 +49,13 @@ def wrong_authorizer(text: str) -> str | None:
     return None if not text or text in AUTHORIZERS else f"{', '.join(AUTHORIZERS)} or nothing is allowed"
 
 
+def super_users_of(text: str) -> list[str]:
+    """The principals of `super.users`, each as TYPE:NAME."""
+    return [each for each in map(str.strip, text.split(";")) if each]
+
+
 def wrong_super_users(text: str) -> str | None:
-    for each in filter(None, map(str.strip, text.split(";"))):
+    for each in super_users_of(text):
         kind, separator, name = each.partition(":")
         if not (kind and separator and name):
             return "principals are allowed, TYPE:NAME with semicolons between, such as User:admin;User:ops"

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from horolog.broker.principal import Principal
+from horolog.broker.protection import super_users_of
 from horolog.broker.security.acls import Acl, acl_of, plain_host
 from horolog.broker.settings import Settings
 from horolog.broker.stored_rules import ACL, Rules, StoredRule
@@ -245,8 +246,8 @@ def authorizer_of(settings: Settings) -> Authorizer | None:
     """The authorizer that the settings ask for, still without rules."""
     if not settings.authorizer_class_name:
         return None
-    super_users = [each.strip() for each in settings.super_users.split(";") if each.strip()]
-    return Authorizer(super_users, allow_without_rules=settings.allow_everyone_if_no_acl_found)
+    allow_without_rules = settings.allow_everyone_if_no_acl_found
+    return Authorizer(super_users_of(settings.super_users), allow_without_rules=allow_without_rules)
 
 
 class KnownAcls:

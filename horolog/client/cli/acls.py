@@ -233,6 +233,7 @@ async def _check(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 async def _authorizer(admin: "Admin") -> "Authorizer":
+    from horolog.broker.protection import super_users_of
     from horolog.broker.security.authorizer import Authorizer
 
     number = str(min((await admin.client.metadata([])).nodes))
@@ -240,7 +241,7 @@ async def _authorizer(admin: "Admin") -> "Authorizer":
     settings = await admin.describe_configs("broker", number, keys)
     values = {key: (settings[key].value or "") if key in settings else "" for key in keys}
     return Authorizer(
-        [each.strip() for each in values["super.users"].split(";") if each.strip()],
+        super_users_of(values["super.users"]),
         allow_without_rules=values["allow.everyone.if.no.acl.found"] == "true",
         acls=await admin.describe_acls(),
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.broker import listener_keys
-from horolog.broker.protection import AUTHORIZERS, asked_by
+from horolog.broker.protection import AUTHORIZERS, asked_by, super_users_of
 from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import SPECS, load
 from horolog.broker.settings_sources import kafka_keys
@@ -111,3 +111,8 @@ def test_the_authorizers_of_kafka_are_known(name):
     )
     assert (settings.authorizer_class_name, warnings) == (name, [])
     assert load(None, {}, {"allow.everyone.if.no.acl.found": "true"})[0].allow_everyone_if_no_acl_found
+
+
+def test_super_users_stand_between_semicolons():
+    assert super_users_of(" User:a ;User:b,c;; ") == ["User:a", "User:b,c"]
+    assert super_users_of("") == []
