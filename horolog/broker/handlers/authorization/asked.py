@@ -96,6 +96,14 @@ class Asked:
             self.request = with_field(self._key, self.request, field, kept)
             self._nothing_left = not kept
 
+    def keep_if(self, is_allowed: Callable[[Any], bool], field: str, code: ErrorCode) -> None:
+        """Leave out every element of an array that is not allowed."""
+        kept: list[Any] = []
+        refused: list[Any] = []
+        for each in getattr(self.request, field):
+            (kept if is_allowed(each) else refused).append(each)
+        self.leave_out(field, kept, refused, code)
+
     def ask_in_any_case(self) -> None:
         """The handler is asked even where nothing is left: its answer tells of more than the parts."""
         self._nothing_left = False

@@ -45,9 +45,7 @@ def coordinators(asked: Asked) -> ErrorCode | None:
         )
     if asked.version < find_coordinator.FIRST_VERSION_WITH_MANY_KEYS:
         return None if asked.may(Operation.DESCRIBE, sought, request.key) else FAILED[sought]
-    keys = request.coordinator_keys
-    kept = [key for key in keys if asked.may(Operation.DESCRIBE, sought, key)]
-    asked.leave_out("coordinator_keys", kept, [key for key in keys if key not in set(kept)], FAILED[sought])
+    asked.keep_if(lambda key: asked.may(Operation.DESCRIBE, sought, key), "coordinator_keys", FAILED[sought])
     return None
 
 
@@ -97,9 +95,7 @@ def committed(asked: Asked) -> ErrorCode | None:
     if request.topics is None:
         asked.then(lambda answer: _keep_known(asked, answer))
         return None
-    kept = [each for each in request.topics if asked.may_topic(Operation.DESCRIBE, each.name)]
-    refused = [each for each in request.topics if not asked.may_topic(Operation.DESCRIBE, each.name)]
-    asked.leave_out("topics", kept, refused, DENIED)
+    asked.keep_if(lambda each: asked.may_topic(Operation.DESCRIBE, each.name), "topics", DENIED)
     return None
 
 

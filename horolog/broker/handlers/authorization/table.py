@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from horolog.broker.handlers.authorization import changes, groups, topics
@@ -49,16 +50,13 @@ class OnConfigs:
     def of_requests(self, key: ApiKey) -> CheckRequest:  # noqa: ARG002 - the same for all
         def check(asked: Asked) -> None:
             for kind, code in FAILED.items():
-                kept: list[Any] = []
-                refused: list[Any] = []
-                for each in asked.request.resources:
-                    is_of_kind = CONFIGURED.get(each.resource_type) is kind
-                    name = CLUSTER_NAME if kind is ResourceType.CLUSTER else each.resource_name
-                    denied = is_of_kind and not asked.may(self.operation, kind, name)
-                    (refused if denied else kept).append(each)
-                asked.leave_out("resources", kept, refused, code)
+                asked.keep_if(partial(self._may, asked, kind), "resources", code)
 
         return check
+
+    def _may(self, asked: Asked, kind: ResourceType, each: Any) -> bool:
+        name = CLUSTER_NAME if kind is ResourceType.CLUSTER else each.resource_name
+        return CONFIGURED.get(each.resource_type) is not kind or asked.may(self.operation, kind, name)
 
 
 _ON_GROUP: Final = OnOne(Operation.READ, ResourceType.GROUP, "group_id")

@@ -22,7 +22,7 @@ from horolog.protocol.messages.metadata import (
     MetadataResponseTopic,
     TopicRequest,
 )
-from horolog.protocol.messages.topics import CreatableTopic, CreateTopicsResponse, DeleteTopicState
+from horolog.protocol.messages.topics import CreateTopicsResponse, DeleteTopicState
 
 if TYPE_CHECKING:
     from horolog.broker.handlers.context import BrokerView, RequestContext
@@ -119,16 +119,15 @@ def describable(asked: Asked) -> None:
     if wanted is None or (not wanted and asked.version <= metadata.LAST_VERSION_WHERE_EMPTY_MEANS_ALL):
         asked.then(lambda answer: _keep_known(asked, answer))
         return
-    kept: list[MetadataRequestTopic] = []
-    refused: list[MetadataRequestTopic] = []
-    for each in wanted:
-        by_id = asked.version >= metadata.FIRST_VERSION_BY_TOPIC_ID and each.topic_id != NO_TOPIC_ID
-        name = asked.name_of(each.topic_id) if by_id else each.name
-        allowed = name is None or (asked.may_topic(Operation.DESCRIBE, name) and _exists_or_may_be_made(asked, name))
-        (kept if allowed else refused).append(each)
-    asked.leave_out("topics", kept, refused, DENIED)
+
+    def may_be_told(topic: MetadataRequestTopic) -> bool:
+        by_id = asked.version >= metadata.FIRST_VERSION_BY_TOPIC_ID and topic.topic_id != NO_TOPIC_ID
+        name = asked.name_of(topic.topic_id) if by_id else topic.name
+        return name is None or (asked.may_topic(Operation.DESCRIBE, name) and _exists_or_may_be_made(asked, name))
+
+    asked.keep_if(may_be_told, "topics", DENIED)
     asked.ask_in_any_case()
-    if not kept and asked.version <= metadata.LAST_VERSION_WHERE_EMPTY_MEANS_ALL:
+    if not asked.request.topics and asked.version <= metadata.LAST_VERSION_WHERE_EMPTY_MEANS_ALL:
         asked.then(_keep_none)
 
 
@@ -191,14 +190,8 @@ def creatable(asked: Asked) -> None:
     asked.then(lambda answer: _hide_configs(asked, answer))
     if asked.may_cluster(Operation.CREATE):
         return
-    every = asked.request.topics
-    twice = topics.duplicates(each.name for each in every)
-    kept: list[CreatableTopic] = []
-    refused: list[CreatableTopic] = []
-    for each in every:
-        allowed = each.name in twice or asked.may_topic(Operation.CREATE, each.name)
-        (kept if allowed else refused).append(each)
-    asked.leave_out("topics", kept, refused, DENIED)
+    twice = topics.duplicates(each.name for each in asked.request.topics)
+    asked.keep_if(lambda each: each.name in twice or asked.may_topic(Operation.CREATE, each.name), "topics", DENIED)
 
 
 def _hide_configs(asked: Asked, answer: CreateTopicsResponse) -> None:

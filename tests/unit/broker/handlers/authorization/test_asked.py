@@ -73,6 +73,14 @@ def test_what_is_left_out_is_answered_beside_the_rest() -> None:
     assert request.groups_names == ["a", "b", "c"]
 
 
+def test_elements_that_are_allowed_are_kept_in_their_order() -> None:
+    given = asked(ApiKey.DELETE_GROUPS, DeleteGroupsRequest(groups_names=["a", "b", "a", "c"]))
+    given.keep_if(lambda name: name != "b", "groups_names", DENIED)
+    assert given.request.groups_names == ["a", "a", "c"]
+    answer = answered(given, deleted)
+    assert [(one.group_id, one.error_code) for one in answer.results] == [("a", 0), ("a", 0), ("c", 0), ("b", DENIED)]
+
+
 def test_where_nothing_is_left_nobody_is_asked() -> None:
     given = asked(ApiKey.DELETE_GROUPS, DeleteGroupsRequest(groups_names=["a", "b"]))
     given.leave_out("groups_names", ["b"], ["a"], DENIED)
