@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import socket
 import subprocess
 import time
@@ -19,8 +20,9 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from benchmarks import kafka
 from benchmarks.process import free_ports
 from horolog.testing import broker_in_thread
+from tests.interop.java_logins import RELEASES, outcomes
 from tests.support.broker_process import BrokerProcess
-from tests.support.certificates import Certificates
+from tests.support.certificates import PASSWORD, Certificates
 from tests.support.names import unique
 
 with warnings.catch_warnings():  # about how it reads its own schemas
@@ -35,6 +37,7 @@ pytestmark = [
 ]
 
 RELEASE = "4.3.1"
+KCAT = shutil.which("kcat")
 WAIT_S = 4.0
 ONE_OF_THEM = [
     "horolog",
@@ -145,6 +148,23 @@ def kafka_python(address: str, certificates: Certificates, shown: Path | None) -
         consumer.close()
 
 
+def kcat(address: str, certificates: Certificates, shown: Path | None) -> bytes:
+    topic = unique("tls")
+    options = ["-X", "security.protocol=SSL", "-X", f"ssl.ca.location={certificates.ca}"]
+    options += ["-X", f"message.timeout.ms={int(WAIT_S * 1000)}", "-m", str(int(WAIT_S))]
+    if shown is not None:
+        options += ["-X", f"ssl.certificate.location={shown}", "-X", f"ssl.key.location={shown}"]
+    for mode, given in (["-P"], b"x" * 100_000), (["-C", "-o", "beginning", "-c", "1"], b""):
+        done = subprocess.run(
+            [str(KCAT), "-b", address, "-t", topic, *mode, *options],
+            input=given,
+            capture_output=True,
+            timeout=60,
+            check=True,
+        )
+    return done.stdout.rstrip(b"\n")
+
+
 async def aiokafka(address: str, certificates: Certificates, shown: Path | None) -> bytes:
     given = {
         "bootstrap_servers": address,
@@ -171,7 +191,14 @@ async def aiokafka(address: str, certificates: Certificates, shown: Path | None)
 Client = Callable[[str, Certificates, Path | None], bytes]
 
 
-@pytest.mark.parametrize("client", [librdkafka, kafka_python], ids=lambda client: client.__name__)
+@pytest.mark.parametrize(
+    "client",
+    [
+        librdkafka,
+        kafka_python,
+        pytest.param(kcat, marks=pytest.mark.skipif(KCAT is None, reason="kcat is not installed")),
+    ],
+)
 def test_who_shows_the_right_certificate_comes_in(client: Client, address: str, certificates: Certificates) -> None:
     assert client(address, certificates, certificates.alice) == b"x" * 100_000
     for shown in (certificates.mallory, None):
@@ -205,6 +232,19 @@ def test_kafkas_own_tools(address: str, certificates: Certificates) -> None:
         command += ["--command-config", str(properties), "--create", "--topic", unique("tls")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
         assert (done.returncode == 0) is comes_in, done.stdout + done.stderr
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("release", RELEASES)
+def test_java_clients(address: str, certificates: Certificates, tmp_path: Path, release: str) -> None:
+    trusting = f"security.protocol=SSL\nssl.truststore.type=PEM\nssl.truststore.location={certificates.ca}\n"
+    settings = [
+        f"{trusting}ssl.keystore.type=PKCS12\nssl.keystore.password={PASSWORD}\nssl.key.password={PASSWORD}\n"
+        f"ssl.keystore.location={certificates.pkcs12(shown)}\n"
+        for shown in (certificates.alice, certificates.mallory)
+    ]
+    said = outcomes(release, tmp_path, address, [*settings, trusting, "security.protocol=SSL\n"])
+    assert [line.partition(":")[0] for line in said] == ["in", "refused", "refused", "refused"], said
 
 
 NAMES = """
