@@ -12,8 +12,8 @@ from horolog.protocol.messages.acls import AclCreation, CreateAclsRequest
 from tests.support.conversations import NoMeter
 
 
-def broker(*, read_only, authorizer=None):
-    return SimpleNamespace(settings=SimpleNamespace(horolog_read_only=read_only), authorizer=authorizer, audit=None)
+def broker(*, read_only, authorizer=None, audit=None):
+    return SimpleNamespace(settings=SimpleNamespace(horolog_read_only=read_only), authorizer=authorizer, audit=audit)
 
 
 def handle(broker, request, context):
@@ -28,6 +28,12 @@ def test_an_open_gate_leads_to_the_handler_itself():
 
 def test_a_broker_that_only_reads_has_a_gate_of_its_own():
     assert gate_of(broker(read_only=True)) is read_only.gate
+
+
+def test_with_an_audit_what_changes_nothing_leads_to_the_handler_itself():
+    gate = gate_of(broker(read_only=False, audit=object()))
+    assert gate(ApiKey.FETCH, handle) is handle
+    assert gate(ApiKey.CREATE_ACLS, handle) is not handle
 
 
 def test_an_authorizer_asks_before_all_others():
