@@ -3,6 +3,7 @@
     python -m benchmarks.workers 1 2                       # about a minute; prints the table
     python -m benchmarks.workers 1 2 --kafka 4.3.1         # beside a real Kafka
     python -m benchmarks.workers 1 2 --json FILE           # keeps every figure
+    python -m benchmarks.workers 1 2 4 8 --apart           # all workers on one core, the load on the others: what a worker costs its neighbours
 
 A topic has eight partitions; each connection writes to one of them, at its leader. The load comes from one process, whose share of a
 core is told: on a machine with as many cores as workers it takes away from them.
@@ -11,6 +12,7 @@ core is told: on a machine with as many cores as workers it takes away from them
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -77,9 +79,14 @@ def name_of(workers: int) -> str:
     return f"{HOROLOG}-{workers}"
 
 
-def start(root: Path, workers: Sequence[int], kafka: str | None) -> list[Broker]:
-    """All that are compared, running."""
+def start(root: Path, workers: Sequence[int], kafka: str | None, *, apart: bool = False) -> list[Broker]:
+    """All that are compared, running; `apart`, they share one core, and this process has the others."""
     started: list[Broker] = []
+    first, *others = sorted(os.sched_getaffinity(0))
+    if apart and not others:
+        raise process.StartError("one core cannot be divided between brokers and their load")
+    if apart:
+        os.sched_setaffinity(0, {first})  # what is started has the cores of whoever starts it
     try:
         for count in workers:
             settings = {WORKERS: str(count)} if count > 1 else {}
@@ -89,6 +96,9 @@ def start(root: Path, workers: Sequence[int], kafka: str | None) -> list[Broker]
     except BaseException:
         stop(started)
         raise
+    finally:
+        if apart:
+            os.sched_setaffinity(0, others)
     return started
 
 
@@ -195,6 +205,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.workers", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("workers", type=int, nargs="+", help="how many workers each broker has")
     parser.add_argument("--kafka", help="a Kafka release beside them")
+    parser.add_argument("--apart", action="store_true", help="brokers on one core, the load on the others")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--warm-seconds", type=float, default=1.0)
@@ -203,7 +214,7 @@ def main(arguments: list[str] | None = None) -> int:
     plan = Plan(chosen.rounds, chosen.seconds, chosen.warm_seconds)
     root = Path(tempfile.mkdtemp(prefix="horolog-workers-"))
     try:
-        started = start(root, chosen.workers, chosen.kafka)
+        started = start(root, chosen.workers, chosen.kafka, apart=chosen.apart)
         try:
             with ready_memory.filled(root) as filling:
                 results = compare(started, plan, filling)

@@ -28,6 +28,18 @@ def test_one_broker_alone_is_beside_nobody():
     assert workers.table(results(1000.0), ["horolog-1"])[2].split("|")[-2].strip() == "-"
 
 
+def test_brokers_and_their_load_have_cores_of_their_own(monkeypatch, tmp_path):
+    has, started_on = [{0, 1, 2}], []
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: has[0])
+    monkeypatch.setattr("os.sched_setaffinity", lambda _, cores: has.append(set(cores)))
+    monkeypatch.setattr(workers.brokers, "start", lambda *_: started_on.append(has[-1]))
+    workers.start(tmp_path, [1, 2], None, apart=True)
+    assert (started_on, has[-1]) == ([{0}, {0}], {1, 2})
+    has[0] = {0}
+    with pytest.raises(process.StartError):
+        workers.start(tmp_path, [1], None, apart=True)
+
+
 def test_connections_go_to_the_leaders_of_their_partitions(monkeypatch):
     class Asked:
         def __init__(self, address):
