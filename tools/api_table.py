@@ -20,7 +20,6 @@ NOT_SERVED = {
         "ExpireDelegationToken",
         "DescribeDelegationToken",
     ),
-    "no quotas yet": ("AlterClientQuotas",),
     "one broker: no quorum and no other broker to change": (
         "UpdateFeatures",
         "UnregisterBroker",

@@ -46,6 +46,7 @@ from horolog.broker.role import Role
 from horolog.broker.safety import LocalSafety
 from horolog.broker.security.authorizer import Authorizer, KnownAcls, authorizer_of
 from horolog.broker.security.listener_protection import refuse_what_closes_nothing, sasl_listeners
+from horolog.broker.security.quotas import ClientQuotas
 from horolog.broker.security.tls_listeners import HTTP, TlsListeners
 from horolog.broker.settings import Settings
 from horolog.broker.start_notes import notes
@@ -144,7 +145,9 @@ class Broker:
         self.hand_overs = role.hand_overs(self.cluster, self.placement, self.committer, self.workers)
         self.turns = Turns()
         self.sent_back = None if others is None else SentBack(clock.monotonic)
-        self.limits = ConnectionLimits.of(self.settings)
+        self.quotas = ClientQuotas(settings, clock.monotonic, self.metrics, role.parts)
+        self.cluster.rule_watchers.append(self.quotas.take)
+        self.limits = ConnectionLimits.of(self.settings, self.quotas)
         self.doors = _doors(self.settings, clock, self.metrics, loop, self.audit)
         if self.doors is not None:
             self.cluster.rule_watchers.append(self.doors.users.take)

@@ -23,15 +23,10 @@ _KINDS: Final = (
     (_LISTENER + r"(?:[^.]+\.)?sasl\.oauthbearer\.jwt\.validator\.class", "a check of tokens of its own"),
     (_LISTENER + r"(?:principal\.builder\.class|security\.providers)", "authentication"),
     (r"delegation\.token\.(?:master|secret)\.key", "delegation tokens"),
-    (r"quota\.(?:producer|consumer)\.default|client\.quota\.callback\.class", "quotas"),
+    (r"client\.quota\.callback\.class", "quotas"),
 )
 _OF_STRANGERS: Final = ((_LISTENER + r"ssl\..+", "encryption"),)
 """Keys that are in no table of settings: those that are, are served."""
-
-_ASKS_NOTHING: Final = {
-    "quota.consumer.default": {str(2**63 - 1)},
-    "quota.producer.default": {str(2**63 - 1)},
-}
 
 
 AUTHORIZERS: Final = (
@@ -75,7 +70,7 @@ def without_authorizer(given: Mapping[str, str]) -> str | None:
 def asked_by(key: str, value: str, *, in_table: bool = False) -> str | None:
     """The protection that a setting asks for and nobody gives it; None where it asks for none."""
     value = value.strip()
-    if not value or value in _ASKS_NOTHING.get(key, ()) or _HARMLESS.fullmatch(key):
+    if not value or _HARMLESS.fullmatch(key):
         return None
     kinds = _KINDS if in_table else (*_KINDS, *_OF_STRANGERS)
     return next((protection for pattern, protection in kinds if re.fullmatch(pattern, key)), None)

@@ -49,6 +49,11 @@ class Role:
         """The settings that it goes by."""
         return settings
 
+    @property
+    def parts(self) -> int:
+        """How many brokers share what quotas allow."""
+        return 1
+
     def told(self, addresses: dict[str, Address]) -> dict[str, Address]:
         """Where clients of each listener are sent."""
         return addresses

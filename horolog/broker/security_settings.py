@@ -7,7 +7,7 @@ of it as well.
 from dataclasses import dataclass
 
 from horolog.broker.protection import wrong_authorizer, wrong_super_users
-from horolog.broker.setting_types import boolean, integer, long, password, string, words
+from horolog.broker.setting_types import INT64_MAX, boolean, integer, long, password, string, words
 from horolog.broker.topic_names import wrong_with
 
 EXPIRY_WARNING_MS = 30 * 86_400_000
@@ -214,5 +214,23 @@ class SecuritySettings:
     horolog_audit_rate_max: int = integer(
         100,
         "Events of one kind that are told a second, after the first 10000; those beyond are counted in the next one.",
+        low=1,
+    )
+
+    # Quotas
+    quota_window_num: int = integer(11, "Windows over which rates are measured, the last of them unfinished.", low=1)
+    quota_window_size_seconds: int = integer(1, "How long each of these windows is.", low=1)
+    controller_quota_window_num: int = integer(
+        11, "Windows in which a rest of all that controller_mutation_rate allows is kept.", low=1
+    )
+    controller_quota_window_size_seconds: int = integer(1, "How long each of these windows is.", low=1)
+    quota_producer_default: int = long(
+        INT64_MAX,
+        "Bytes in a second for a producer's client id that has no quota; Kafka had this key before 3.0.",
+        low=1,
+    )
+    quota_consumer_default: int = long(
+        INT64_MAX,
+        "Bytes in a second for a consumer's client id that has no quota; Kafka had this key before 3.0.",
         low=1,
     )

@@ -1,7 +1,7 @@
 """Keeps what a folder's KRaft controller knew when the folder was taken over, in the file `horolog-adopted` beside `horolog-cluster`.
 
-It has two uses. It keeps quotas until they are served; and should a Kafka work on the folder again,
-what it has changed since is told from what was changed here. The form is that of `horolog-cluster`, a checksum before each line:
+Should a Kafka work on the folder again, what it has changed since is told from what was changed here. The form is that of
+`horolog-cluster`, a checksum before each line:
 
     {"version": 1, "lines": <number of other lines>, "end_offset": ..., "epoch": ..., "written": "<the log's fingerprint>"}
     {"topic": "<name>", "id": "<topic id>", "partitions": <count>, "configs": {"<key>": "<value>"}}

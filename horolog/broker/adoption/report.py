@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from horolog.broker.adoption.forecast import expiring
-from horolog.broker.adoption.kraft_state import KraftState
 from horolog.broker.adoption.takeover import Origin, Takeover
 from horolog.broker.log.partition import Partition
 from horolog.broker.topic_settings import SETTINGS_UNKNOWN
@@ -29,8 +28,6 @@ def summary(taken: Takeover, partitions: Iterable[Partition], now_ms: int) -> It
         yield f"{len(adopted)} topics are taken over; where their settings come from: {sources}"
     if changed:
         yield f"a Kafka has changed settings of {named(changed)} since this folder was taken over: they count"
-    if taken.kraft is not None and (kept := kept_for_later(taken.kraft)):
-        yield f"kept for when they are served, and not in force: {kept}"
     news = {*adopted, *changed}
     doomed = [one for one in expiring(partitions, now_ms) if one.topic in news]
     if doomed:
@@ -38,11 +35,6 @@ def summary(taken: Takeover, partitions: Iterable[Partition], now_ms: int) -> It
             f"retention would delete {sum(one.segments for one in doomed)} segments, {sum(one.size_bytes for one in doomed)} bytes,"
             f" of {named(dict.fromkeys(one.topic for one in doomed))} within an hour: see horolog adopt --dry-run"
         )
-
-
-def kept_for_later(kraft: KraftState) -> str:
-    """Numbers only: nobody is to read secrets in a log."""
-    return f"{len(kraft.quotas)} quotas" if kraft.quotas else ""
 
 
 def named(names: Iterable[str]) -> str:

@@ -24,15 +24,17 @@ from horolog.broker import internal_topics
 from horolog.broker.adoption import adopted_file, folders, kraft_log, kraft_state
 from horolog.broker.adoption.adopted_acls import with_acls
 from horolog.broker.adoption.adopted_file import Adopted
+from horolog.broker.adoption.adopted_quotas import with_quotas
 from horolog.broker.adoption.adopted_users import with_users
 from horolog.broker.adoption.folders import Folders, Renaming
 from horolog.broker.adoption.kraft_state import ALL_BROKERS, KraftState, KraftTopic
 from horolog.broker.cluster_file import StoredCluster, StoredTopic
 from horolog.broker.log.files import log_starts
 from horolog.broker.log.storage import Storage
+from horolog.broker.security.quota_entities import ADOPTED
 from horolog.broker.security.users import id_of
 from horolog.broker.settings import Settings
-from horolog.broker.stored_rules import ACL, USER, Rules
+from horolog.broker.stored_rules import ACL, QUOTA, USER, Rules
 from horolog.broker.topic_settings import DECIDING, as_unknown, is_unknown, settled
 
 Configs = dict[str, str]
@@ -157,16 +159,18 @@ class _Planning:
         return result
 
     def _plan_rules(self) -> None:
-        """Of metadata that cannot be read whole nobody knows which users or ACLs are gone: those on record count."""
+        """Of metadata that cannot be read whole nobody knows which rules are gone: those on record count."""
         kraft, before = self._result.kraft, self._before
         self._result.rules = rules = self._stored.rules
         if kraft is not None and kraft.is_whole:
             known = before.state if before is not None and not before.damages else None
-            self._result.rules = now = with_acls(with_users(rules, known, kraft), known, kraft)
+            now = with_quotas(with_acls(with_users(rules, known, kraft), known, kraft), known, kraft)
+            self._result.rules = now
             changed = [one for one, rule in now.items() if rules.get(one) != rule]
             for count, what in (
                 (sum(kind == USER and bool(id_of(key)) for kind, key in changed), "SCRAM credentials"),
                 (sum(kind == ACL for kind, _ in changed), "ACLs"),
+                (sum(kind == QUOTA and (kind, key) != ADOPTED.id for kind, key in changed), "quotas"),
             ):
                 if count:
                     self._result.notes.append(f"{count} {what} of Kafka's metadata come into force")

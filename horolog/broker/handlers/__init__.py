@@ -88,6 +88,7 @@ HANDLERS: dict[ApiKey, Handler] = {
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: Handler(0, 1, "replicas:alter_reassignments"),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: Handler(0, 0, "replicas:list_reassignments"),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Handler(0, 1, "quotas:describe"),
+    ApiKey.ALTER_CLIENT_QUOTAS: Handler(0, 1, "quotas:alter"),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Handler(0, 0, "users:describe"),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Handler(0, 0, "users:alter"),
     ApiKey.OFFSET_DELETE: Handler(0, 0, "offsets:delete"),

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from horolog.broker.coordination.turns import SentBack, Turns
     from horolog.broker.groups.coordinator import GroupCoordinator
     from horolog.broker.handlers.fetch_sessions import FetchSessions
+    from horolog.broker.handlers.throttling import Throttle
     from horolog.broker.log.manager import LogManager
     from horolog.broker.metrics import Metrics
     from horolog.broker.placement import Placement
     from horolog.broker.principal import Principal
     from horolog.broker.security.audit import AuditTrail
     from horolog.broker.security.authorizer import Authorizer
+    from horolog.broker.security.quotas import ClientQuotas
     from horolog.broker.security.sasl.login import Login
     from horolog.broker.settings import Settings
     from horolog.broker.transactions.coordinator import TransactionCoordinator
@@ -52,6 +54,11 @@ class Route(Protocol):
     @property
     def holds_frame(self) -> bool:
         """Whether a request holds on to its frame until it is answered."""
+        ...
+
+    @property
+    def throttle(self) -> Throttle | None:
+        """What a request is charged, where there are quotas for it."""
         ...
 
 
@@ -86,6 +93,7 @@ class Peer(Protocol):
     @property
     def unanswered(self) -> Line: ...
     def answered(self) -> None: ...
+    def mute(self, seconds: float) -> None: ...
     def close(self, reason: str) -> None: ...
 
 
@@ -106,6 +114,7 @@ class BrokerView(Protocol):
     transactions: TransactionCoordinator
     joining: Joining
     placement: Placement
+    quotas: ClientQuotas
     hand_overs: HandOvers | None
     turns: Turns
     sent_back: SentBack | None

@@ -123,6 +123,7 @@ class PendingFetch:
         "positions",
         "session",
         "terms",
+        "throttle",
     )
 
     def __init__(
@@ -142,6 +143,10 @@ class PendingFetch:
         self.max_wait_ms = max_wait_ms
         self.min_bytes = min_bytes
         self.max_bytes = max_bytes
+        self.throttle = throttle = context.route.throttle
+        if throttle is not None:  # an answer that passes the quota by itself could never leave
+            self.max_bytes = int(min(max_bytes, throttle.most_fetched_bytes))
+            self.min_bytes = min(min_bytes, self.max_bytes)
         if replica is not None:  # v15 moved it into a tagged field
             replica_id = replica[0]
         self.terms = _new_tuple(Terms, (context.version, isolation_level, replica_id))
@@ -251,7 +256,10 @@ class PendingFetch:
             lookout.note(key, position, partition, is_quiet=is_quiet)
 
     def respond(self, collected: Collected) -> FetchResponse:
+        """Who is over a quota is answered with nothing, and asks for the same again."""
         session, told = self.session, collected.found
+        if self.throttle is not None and self.throttle.refuses_fetch(collected.size_bytes):
+            return self._nothing()
         if session is None:
             return NO_THROTTLING_MS, ErrorCode.NONE, NO_SESSION, _by_topic(told), ()
         if self.is_incremental:
@@ -263,6 +271,14 @@ class PendingFetch:
             self._note(collected)
             session.serve_last([key for key, _, answer, _ in told if answer.records])
         return NO_THROTTLING_MS, ErrorCode.NONE, session.id, _by_topic(told), ()
+
+    def _nothing(self) -> FetchResponse:
+        """A session that is not told of must not stay."""
+        session = self.session
+        if session is not None and not self.is_incremental:
+            self.broker.fetch_sessions.close(session.id)
+            session = None
+        return NO_THROTTLING_MS, ErrorCode.NONE, NO_SESSION if session is None else session.id, [], ()
 
 
 def handle(

@@ -55,7 +55,7 @@ def amend(context: RequestContext, change: Callable[[Any], None]) -> None:
 class _Amended:
     """The route of one request whose answer is changed."""
 
-    __slots__ = ("_change", "_encode", "holds_frame", "meter", "name", "response_header_version", "version")
+    __slots__ = ("_change", "_encode", "holds_frame", "meter", "name", "response_header_version", "throttle", "version")
 
     def __init__(self, route: Route, change: Callable[[Any], None]) -> None:
         self._change = change
@@ -65,6 +65,7 @@ class _Amended:
         self.response_header_version = route.response_header_version
         self.meter = route.meter
         self.holds_frame = route.holds_frame
+        self.throttle = route.throttle
 
     def encode(self, response: Any, parts: list[Part]) -> None:
         self._change(response)

@@ -64,6 +64,9 @@ ALSO_BESIDE_PARTS = {
 ANSWERED_ONCE = {CreatableTopicResult, CreatePartitionsTopicResult, DeletableGroupResult}
 """Parts that are told once, however often a request names them."""
 
+ECHOED = {"entity"}
+"""Arrays that name a part, as the request has them."""
+
 NOT_IN_THE_ANSWER = {"dirs"}
 """Levels of a request that the answer leaves out."""
 
@@ -128,6 +131,8 @@ class _Refusal:
                 setattr(answer, name, self._code)
             elif name == "error_message" and place and self._why:
                 setattr(answer, name, self._why)
+            elif name in ECHOED:
+                setattr(answer, name, getattr(asked, name))
             elif isinstance(declared.type, ArrayType) and not place:
                 self._fill_parts(answer, name, declared.type, asked)
             elif name.endswith(NUMBERS) and not getattr(answer, name):

@@ -44,6 +44,7 @@ FIRST_DELETE_VERSION_WITH_DISABLED_CODE = 3
 REPLICATION_FACTOR = 1
 
 DUPLICATE = ClusterError(ErrorCode.INVALID_REQUEST, "the request names this topic more than once")
+THROTTLED = ClusterError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded.")
 UNKNOWN_ID = ClusterError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id here")
 
 
@@ -57,10 +58,16 @@ def duplicates(names: Iterable[str | None]) -> set[str | None]:
 def create_topics(broker: BrokerView, request: CreateTopicsRequest, context: RequestContext) -> None:
     cluster = broker.cluster
     twice = duplicates(each.name for each in request.topics)
-    wanted = [_new_topic(each) for each in request.topics if each.name not in twice]
+    asked = [_new_topic(each) for each in request.topics if each.name not in twice]
+    known = cluster.topics
+    throttled = {
+        new.name for new in asked if new.name not in known and not _may_change(context, _count_of(new, cluster))
+    }
+    wanted = [new for new in asked if new.name not in throttled]
 
     def done(results: Created) -> None:
         answers = [_not_created(name or "", DUPLICATE) for name in twice]
+        answers += [_not_created(name, THROTTLED) for name in throttled]
         for new, result in zip(wanted, results, strict=True):
             if isinstance(result, ClusterError):
                 answers.append(_not_created(new.name, result))
@@ -69,6 +76,18 @@ def create_topics(broker: BrokerView, request: CreateTopicsRequest, context: Req
         context.reply(CreateTopicsResponse(topics=answers))
 
     cluster.create_topics(wanted, done, validate_only=request.validate_only)
+
+
+def _may_change(context: RequestContext, count: int) -> bool:
+    """Whether the client's quota allows that so many partitions are made or removed."""
+    throttle = context.route.throttle
+    return throttle is None or throttle.allows_mutation(count)
+
+
+def _count_of(new: NewTopic, cluster: Cluster) -> int:
+    if new.assignments:
+        return len(new.assignments)
+    return new.partition_count if new.partition_count > 0 else cluster.settings.num_partitions
 
 
 def _new_topic(asked: CreatableTopic) -> NewTopic:
@@ -122,6 +141,8 @@ def delete_topics(broker: BrokerView, request: DeleteTopicsRequest, context: Req
     for each in {(each.name, each.topic_id): each for each in asked}.values():
         try:
             name = _deletable(broker, each, twice, context.version)
+            if not _may_change(context, cluster.topics[name].partition_count):
+                raise THROTTLED
         except ClusterError as error:
             answers.append(_not_deleted(each.name, each.topic_id, error))
         else:
@@ -177,14 +198,22 @@ def _not_deleted(name: str | None, topic_id: bytes, error: ClusterError) -> Dele
 
 def create_partitions(broker: BrokerView, request: CreatePartitionsRequest, context: RequestContext) -> None:
     twice = duplicates(each.name for each in request.topics)
-    wanted = [_new_partitions(each) for each in request.topics if each.name not in twice]
+    asked = [_new_partitions(each) for each in request.topics if each.name not in twice]
+    throttled = {each.name: THROTTLED for each in asked if not _may_change(context, _growth(each, broker.cluster))}
+    wanted = [each for each in asked if each.name not in throttled]
 
     def done(refused: Failures) -> None:
-        failures = {**refused, **{name or "": DUPLICATE for name in twice}}
+        failures = {**refused, **throttled, **{name or "": DUPLICATE for name in twice}}
         names = dict.fromkeys(each.name for each in request.topics)
         context.reply(CreatePartitionsResponse(results=[_grown(name, failures.get(name)) for name in names]))
 
     broker.cluster.add_partitions(wanted, done, validate_only=request.validate_only)
+
+
+def _growth(asked: NewPartitions, cluster: Cluster) -> int:
+    """How many partitions are asked for beside those that are there."""
+    topic = cluster.topics.get(asked.name)
+    return 0 if topic is None else max(0, asked.total_count - topic.partition_count)
 
 
 def _grown(name: str, failure: ClusterError | None) -> CreatePartitionsTopicResult:

@@ -109,6 +109,10 @@ class Carrier(Protocol):
         """`wants_to_read`, `wants_turn` or `closing` has changed."""
         ...
 
+    def muted(self, seconds: float) -> None:
+        """After so long `mute(0)` is to be called."""
+        ...
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Onlooker:
@@ -122,6 +126,9 @@ class Onlooker:
         pass
 
     def state_changed(self) -> None:
+        pass
+
+    def muted(self, seconds: float) -> None:
         pass
 
 
@@ -150,6 +157,7 @@ class Conversation:
         "carrier",
         "closing",
         "is_active",
+        "is_muted",
         "listener",
         "login",
         "peer_host",
@@ -188,6 +196,7 @@ class Conversation:
         self.closing = False
         self.wants_to_read = True
         self.wants_turn = False
+        self.is_muted = False  # what arrives has to wait, for the peer is over its quota
         self.is_active = True  # since the listener's last sweep
         self.unfinished_bytes = 0
         self.unfinished_sweeps = 0  # of the listener, since the unfinished request began
@@ -264,7 +273,8 @@ class Conversation:
         """Handle what arrived, or keep it while the peer has to catch up."""
         requests = self._requests
         if requests.held_bytes >= requests.limit_bytes and self.wants_to_read:
-            self._wait_for_room()
+            requests.stop(self)
+            self._pause()
         if self.wants_to_read:
             if len(frames) == 1:
                 self._handle(frames[0])
@@ -327,7 +337,8 @@ class Conversation:
             context.held_bytes = context.size_bytes
             requests.held_bytes += context.size_bytes
             if requests.held_bytes >= requests.limit_bytes:
-                self._wait_for_room()
+                requests.stop(self)
+                self._pause()
         if unanswered.is_too_much:
             self._pause()
 
@@ -394,7 +405,7 @@ class Conversation:
 
     @property
     def idle(self) -> bool:
-        return not self.unanswered.queue and not self._backlog
+        return not (self.unanswered.queue or self._backlog or self.is_muted)
 
     # -- flow control
 
@@ -424,9 +435,14 @@ class Conversation:
         if untaken_bytes > WRITE_HIGH_WATER_BYTES or (untaken_bytes and answers.is_tight):
             self._pause()
 
-    def _wait_for_room(self) -> None:
-        self._requests.stop(self)
-        self._pause()
+    def mute(self, seconds: float) -> None:
+        """Serve nothing for so long, though answers leave; with 0 it is over."""
+        self.is_muted = seconds > 0
+        if not self.is_muted:
+            self.resume_if_allowed()
+        elif not self.closing:
+            self._pause()
+            self.carrier.muted(seconds)
 
     def _pause(self) -> None:
         if self.wants_to_read:
@@ -437,7 +453,7 @@ class Conversation:
     def resume_if_allowed(self) -> None:
         """Read on, unless there is still a reason not to; whatever ends the last of the reasons calls this."""
         self.wants_turn = False
-        if self._write_blocked or self.wants_to_read or self.unanswered.is_too_much:
+        if self._write_blocked or self.is_muted or self.wants_to_read or self.unanswered.is_too_much:
             return
         if self.closing or self.state is State.DRAINING:
             return

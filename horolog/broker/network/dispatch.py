@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from horolog.broker.handlers import HANDLERS, Handler
 from horolog.broker.handlers.context import BrokerView, Peer, RequestContext
 from horolog.broker.handlers.gate import gate_of
+from horolog.broker.handlers.throttling import within_quotas
 from horolog.broker.network.meters import REQUESTS, SIZE_BYTES, ApiMeter
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.compile import decoder, encoder, flat_decoder, flat_encoder
@@ -22,6 +23,7 @@ from horolog.protocol.primitives import Buffer
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
     from horolog.broker.handlers.gate import Gate
+    from horolog.broker.handlers.throttling import Throttle
     from horolog.broker.metrics import Counter
 
 
@@ -38,6 +40,7 @@ class Route:
         "received",
         "requests",
         "response_header_version",
+        "throttle",
         "version",
     )
 
@@ -62,6 +65,7 @@ class Route:
         self.encode: Callable[[Any, list[Any]], None] = (flat_encoder if flat else encoder)(api.response, version)
         self.response_header_version = api.response_header_version(version)
         self.holds_frame = key is ApiKey.PRODUCE  # its records are written from there
+        self.throttle: Throttle | None = None
         self.requests = requests
         self.meter = meter
         self.received = meter.received
@@ -79,6 +83,7 @@ class Dispatcher:
         self._gate = gate or gate_of(broker)
         self._routes: dict[int, Route] = {}
         self._meters: dict[ApiKey, ApiMeter] = {}
+        broker.quotas.watchers.append(self._routes.clear)
 
     def dispatch(self, frame: memoryview, connection: Peer) -> RequestContext:
         """Handle one request; the context comes back answered (`parts`) or waiting (`parts` is None)."""
@@ -110,7 +115,7 @@ class Dispatcher:
                 return self._unsupported_api_versions()
             raise ProtocolError(f"{API[key].name} version {version} is not served")
         counter = self._broker.metrics.counter(REQUESTS, API[key].name, str(version))
-        function = self._gate(key, handler.function)
+        function = within_quotas(self._broker, key, self._gate(key, handler.function), flat=handler.flat)
         route = Route(key, version, function, counter, self._meter(key), flat=handler.flat)
         self._routes[api_key << 16 | version] = route
         return route

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from horolog.broker.metrics import Histogram
 from horolog.broker.network.admission import Admission
 from horolog.broker.network.memory import PeerMemory
+from horolog.broker.security.quotas import ClientQuotas
 from horolog.broker.settings import Settings
 
 
@@ -27,9 +28,10 @@ class ConnectionLimits:
     memory: PeerMemory
     pauses: Histogram
     """For how long connections were not read from."""
+    quotas: ClientQuotas | None = None
 
     @classmethod
-    def of(cls, settings: Settings) -> ConnectionLimits:
+    def of(cls, settings: Settings, quotas: ClientQuotas | None = None) -> ConnectionLimits:
         return cls(
             settings.connections_max_idle_ms,
             settings.horolog_request_read_max_ms,
@@ -46,4 +48,5 @@ class ConnectionLimits:
                 settings.horolog_fetch_memory_max_bytes,
             ),
             Histogram(),
+            quotas,
         )

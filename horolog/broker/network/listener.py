@@ -148,6 +148,11 @@ class Listener:
     def _refusal(self, connection: SocketTransport) -> str | None:
         return self._limits.admission.enter(connection.conversation.peer_host)
 
+    def too_soon_s(self, connection: SocketTransport) -> float:
+        """After how long a connection is closed whose address opens them too fast; 0 if it may stay."""
+        quotas = self._limits.quotas
+        return 0.0 if quotas is None else quotas.connect(connection.conversation.peer_host)
+
     def tune(self, connected: socket.socket) -> None:
         """Small answers leave at once; buffers are the system's unless the settings say otherwise."""
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

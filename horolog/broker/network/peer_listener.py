@@ -29,7 +29,7 @@ NEVER = -1
 def limits_of_peers(limits: ConnectionLimits) -> ConnectionLimits:
     """Bounds that peers do not share with clients."""
     memory = PeerMemory(math.inf, MOST_UNTAKEN_BYTES, MOST_UNTAKEN_BYTES)
-    return replace(limits, max_idle_ms=NEVER, memory=memory)
+    return replace(limits, max_idle_ms=NEVER, memory=memory, quotas=None)
 
 
 class PeerListener(Listener):

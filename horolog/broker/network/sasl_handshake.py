@@ -18,6 +18,7 @@ from horolog.protocol.framing import read_request_header
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from horolog.broker.handlers.throttling import Throttle
     from horolog.broker.network.conversation import Conversation, Serve
     from horolog.broker.security.sasl.door import SaslDoor
     from horolog.protocol.primitives import Part
@@ -99,6 +100,7 @@ class _Tokens:
     version = 0
     response_header_version = 0
     holds_frame = False
+    throttle: Throttle | None = None
 
     @property
     def encode(self) -> Callable[[object, list[Part]], None]:

@@ -25,7 +25,7 @@ CLOSE_GRACE_S = 5.0
 class SocketTransport(asyncio.Protocol):
     """What asyncio tells becomes a call of `conversation`; what that wants (see its `Carrier`) becomes a call of asyncio's transport."""
 
-    __slots__ = ("_descriptor", "_is_parting", "_is_slow", "_listener", "_wire", "conversation")
+    __slots__ = ("_descriptor", "_is_parting", "_is_slow", "_listener", "_unmute", "_wire", "conversation")
 
     def __init__(self, listener: Listener, conversation: Conversation) -> None:
         self._listener = listener
@@ -33,6 +33,7 @@ class SocketTransport(asyncio.Protocol):
         self._descriptor = -1
         self._is_parting = False
         self._is_slow = False
+        self._unmute: asyncio.TimerHandle | None = None
         self.conversation = conversation
         conversation.carrier = self
 
@@ -49,6 +50,12 @@ class SocketTransport(asyncio.Protocol):
         if refusal is not None:
             self.conversation.close(refusal)
             return
+        wait_s = self._listener.too_soon_s(self)
+        if wait_s:
+            self.conversation.drain()
+            why = "connection_creation_rate is passed"
+            asyncio.get_running_loop().call_later(wait_s, self.conversation.close, why)
+            return
         wire.set_write_buffer_limits(high=SLOW_ABOVE_BYTES)
         connected = wire.get_extra_info("socket")
         if connected is not None:
@@ -57,6 +64,9 @@ class SocketTransport(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - however it ended, it has ended
         self._wire = None
+        if self._unmute is not None:
+            self._unmute.cancel()
+            self._unmute = None
         self._listener.forget(self)
         self.conversation.lost()
 
@@ -115,6 +125,19 @@ class SocketTransport(asyncio.Protocol):
             wire.pause_reading()
             if conversation.wants_turn:
                 asyncio.get_running_loop().call_soon(conversation.resume_if_allowed)
+
+    def muted(self, seconds: float) -> None:
+        """The last of several times ends it, and no earlier one."""
+        loop = asyncio.get_running_loop()
+        if self._unmute is not None:
+            if self._unmute.when() >= loop.time() + seconds:
+                return
+            self._unmute.cancel()
+        self._unmute = loop.call_later(seconds, self._may_go_on)
+
+    def _may_go_on(self) -> None:
+        self._unmute = None
+        self.conversation.mute(0)
 
     # -- the end
 

@@ -9,10 +9,18 @@ from horolog.broker.metrics import Described, lines
 from horolog.broker.network import meters
 from horolog.broker.observability import loop_lag, process, state
 from horolog.broker.observability.watched import Watched
-from horolog.broker.security import audit
+from horolog.broker.security import audit, quotas
 from horolog.broker.security.sasl import door
 
-COUNTED = (*meters.FAMILIES, *committer.FAMILIES, *safety.FAMILIES, *loop_lag.FAMILIES, *door.FAMILIES, *audit.FAMILIES)
+COUNTED = (
+    *meters.FAMILIES,
+    *committer.FAMILIES,
+    *safety.FAMILIES,
+    *loop_lag.FAMILIES,
+    *door.FAMILIES,
+    *audit.FAMILIES,
+    *quotas.FAMILIES,
+)
 CATALOGUE: tuple[Described, ...] = (*COUNTED, *state.FAMILIES, *process.FAMILIES)
 
 SAMPLES_PER_PIECE = 100

@@ -64,6 +64,10 @@ class WorkerRole(Role):
         """Of what all workers share it has its part."""
         return divided(settings, len(self._context.nodes))
 
+    @property
+    def parts(self) -> int:
+        return len(self._context.nodes)
+
     def told(self, addresses: dict[str, Address]) -> dict[str, Address]:
         """Never the port that workers share, for any of them answers there."""
         ports, node = self._context.ports, self._context.node

@@ -20,7 +20,6 @@ ASKING = [
     ("ssl.engine.factory.class", "com.example.Engines", "encryption"),
     ("ssl.keystore.filename", "server.jks", "encryption"),
     ("listener.name.outside.ssl.engine.factory.class", "com.example.Engines", "encryption"),
-    ("quota.producer.default", "1048576", "quotas"),
     ("client.quota.callback.class", "com.example.Quotas", "quotas"),
 ]
 NOT_ASKING = [

@@ -1,7 +1,6 @@
 """The lines that a start prints about what it takes over."""
 
-from horolog.broker.adoption.kraft_state import KraftState
-from horolog.broker.adoption.report import MAX_NAMED, kept_for_later, named, summary
+from horolog.broker.adoption.report import MAX_NAMED, named, summary
 from horolog.broker.adoption.takeover import Origin, Takeover
 from tests.support.log_model import NOW_MS, Model, send, small_config
 
@@ -25,14 +24,6 @@ def test_topics_are_counted_by_where_their_settings_come_from():
 def test_settings_that_a_kafka_has_changed_are_told():
     (line,) = lines(Takeover(origins={"a": Origin.CHANGED}))
     assert "settings of a " in line
-
-
-def test_secrets_are_counted_and_not_shown():
-    kraft = KraftState(scram={("user", 1): "secret"}, quotas={(): {}, (("ip", None),): {}})
-    assert kept_for_later(kraft) == "2 quotas"
-    (_, line) = lines(Takeover(origins={"a": Origin.KRAFT}, kraft=kraft))
-    assert line.endswith("not in force: 2 quotas")
-    assert len(lines(Takeover(origins={"a": Origin.KRAFT}, kraft=KraftState()))) == 1
 
 
 def test_what_retention_would_delete_soon_is_told_of_the_topics_that_are_new_here():

@@ -52,7 +52,12 @@ class StandIn:
         replies = []
         connection = SimpleNamespace(login=None)
         context = Context(
-            version=version, listener="PLAINTEXT", client_id="test", reply=replies.append, connection=connection
+            version=version,
+            listener="PLAINTEXT",
+            client_id="test",
+            reply=replies.append,
+            connection=connection,
+            route=SimpleNamespace(throttle=None),
         )
         answer = handler.function(self, request, context) or replies.pop()
         parts = []

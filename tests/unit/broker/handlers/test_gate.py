@@ -55,6 +55,7 @@ def test_an_amended_answer_is_changed_before_it_is_encoded():
         response_header_version=1,
         meter=NoMeter(),
         holds_frame=True,
+        throttle=None,
         encode=lambda response, parts: parts.append(bytes(response)),
     )
     context = SimpleNamespace(route=route)

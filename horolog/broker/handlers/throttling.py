@@ -1,0 +1,188 @@
+"""Who is over a quota is told to wait in the answer, and is not read from for as long: decided here for every request that is answered.
+
+Where no quota asks for it an api's function stays the handler itself, and costs nothing more. Else each request has a `Throttle`, as part of
+its route: it is charged for bytes of Produce when the request comes, for the time of a thread and bytes of Fetch when it is answered.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, Final
+
+from horolog.broker.listeners import PEERS
+from horolog.broker.security.quota_entities import FETCH, MUTATION, PRODUCE, REQUEST
+from horolog.protocol.apis import API, ApiKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from horolog.broker.handlers import HandlerFunction
+    from horolog.broker.handlers.context import BrokerView, RequestContext, Route
+    from horolog.broker.security.quotas import ClientQuotas
+    from horolog.protocol.primitives import Part
+
+FIRST_STRICT: Final = {ApiKey.CREATE_TOPICS: 6, ApiKey.DELETE_TOPICS: 5, ApiKey.CREATE_PARTITIONS: 3}
+"""The versions from which on clients understand that a quota refuses them."""
+
+_BYTES: Final = {ApiKey.PRODUCE: PRODUCE, ApiKey.FETCH: FETCH}
+_EXEMPT: Final = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.WRITE_TXN_MARKERS}
+"""Part of a login, and what brokers ask: nobody is slowed there."""
+
+THROTTLE_TIME: Final = "throttle_time_ms"
+PER_CENT: Final = 100.0
+MS: Final = 1000
+
+
+def within_quotas(broker: BrokerView, key: ApiKey, handle: HandlerFunction, *, flat: bool) -> HandlerFunction:
+    """The function that requests of an api go to: the handler, or one that charges for it."""
+    quotas = broker.quotas
+    counts_bytes = key in _BYTES and quotas.has(_BYTES[key])
+    counts_time = key not in _EXEMPT and quotas.has(REQUEST)
+    if not (counts_bytes or counts_time or (key in FIRST_STRICT and quotas.has(MUTATION))):
+        return handle
+    put = _putting(key, flat=flat)
+    charges_size = counts_bytes and key is ApiKey.PRODUCE
+    monotonic = broker.clock.monotonic
+
+    def charged(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
+        if context.connection.listener == PEERS:
+            return handle(broker, request, context)
+        throttle = Throttle(quotas, context, key, monotonic if counts_time else None)
+        context.route = _ThrottledRoute(context.route, throttle, put)
+        if charges_size:
+            throttle.charge_size(context.size_bytes)
+        answer = handle(broker, request, context)
+        throttle.handled()
+        return answer
+
+    return charged
+
+
+class Throttle:
+    """What one request is charged, and for how long its client has to wait."""
+
+    __slots__ = (
+        "_began_s",
+        "_client_id",
+        "_connection",
+        "_key",
+        "_kind",
+        "_monotonic",
+        "_quotas",
+        "_took_s",
+        "_user",
+        "_version",
+        "_wait_s",
+    )
+
+    def __init__(
+        self, quotas: ClientQuotas, context: RequestContext, key: ApiKey, monotonic: Callable[[], float] | None
+    ) -> None:
+        """Without a clock its time is not charged."""
+        self._quotas = quotas
+        self._connection = context.connection
+        self._user = context.principal.name
+        self._client_id = context.client_id or ""
+        self._key = key
+        self._version = context.version
+        self._monotonic = monotonic
+        self._began_s = 0.0 if monotonic is None else monotonic()
+        self._took_s = -1.0
+        self._wait_s = 0.0
+        self._kind = ""
+
+    def __repr__(self) -> str:
+        return f"<Throttle of {self._user} as {self._client_id!r}: {self._wait_s:g} s>"
+
+    def handled(self) -> None:
+        """Nothing more is done for it now: what it waits for is no work of a thread."""
+        if self._monotonic is not None:
+            self._took_s = self._monotonic() - self._began_s
+
+    def charge_size(self, size_bytes: int) -> None:
+        """A Produce is charged at once, for not every one is answered."""
+        self._wait(PRODUCE, self._quotas.charge(PRODUCE, self._user, self._client_id, size_bytes))
+        if self._wait_s:
+            self._connection.mute(self._wait_s)
+
+    @property
+    def most_fetched_bytes(self) -> float:
+        return self._quotas.most_at_once(FETCH, self._user, self._client_id)
+
+    def refuses_fetch(self, size_bytes: int) -> bool:
+        """Whether so much may not leave now; the client is to ask again after the wait."""
+        self._charge_time()
+        wait_s = self._quotas.charge(FETCH, self._user, self._client_id, size_bytes)
+        self._wait(FETCH, wait_s)
+        if not self._wait_s:
+            return False
+        self._quotas.give_back(FETCH, self._user, self._client_id, size_bytes)
+        return True
+
+    def allows_mutation(self, count: int) -> bool:
+        """Whether so many partitions may be made or removed."""
+        strict = self._version >= FIRST_STRICT[self._key]
+        allowed, wait_s = self._quotas.mutate(self._user, self._client_id, count, strict=strict)
+        self._wait(MUTATION, wait_s)
+        return allowed
+
+    def answered(self) -> int:
+        """The milliseconds that the answer tells."""
+        self._charge_time()
+        wait_ms = round(self._wait_s * MS)
+        if wait_ms:
+            self._quotas.told(self._kind, self._wait_s)
+            self._connection.mute(self._wait_s)
+        return wait_ms
+
+    def _charge_time(self) -> None:
+        """Once; an answer that is given before the handler ends is charged for what was done until then."""
+        if self._monotonic is None:
+            return
+        if self._took_s < 0:
+            self.handled()
+        self._monotonic = None
+        self._wait(REQUEST, self._quotas.charge(REQUEST, self._user, self._client_id, self._took_s * PER_CENT))
+
+    def _wait(self, kind: str, wait_s: float) -> None:
+        """The longest wait is for all quotas."""
+        if wait_s > self._wait_s:
+            self._wait_s, self._kind = wait_s, kind
+
+
+class _ThrottledRoute:
+    """The route of one request that is charged."""
+
+    __slots__ = ("_encode", "_put", "holds_frame", "meter", "name", "response_header_version", "throttle", "version")
+
+    def __init__(self, route: Route, throttle: Throttle, put: Callable[[Any, int], Any]) -> None:
+        self.throttle: Throttle | None = throttle
+        self._encode = route.encode
+        self._put = put
+        self.name = route.name
+        self.version = route.version
+        self.response_header_version = route.response_header_version
+        self.meter = route.meter
+        self.holds_frame = route.holds_frame
+
+    def encode(self, response: Any, parts: list[Part]) -> None:
+        wait_ms = 0 if self.throttle is None else self.throttle.answered()
+        self._encode(self._put(response, wait_ms) if wait_ms else response, parts)
+
+
+def _putting(key: ApiKey, *, flat: bool) -> Callable[[Any, int], Any]:
+    """A function that gives an answer with the time to wait in it; others may have the answer, too, and keep theirs."""
+    fields = list(API[key].response.FIELDS)
+    if THROTTLE_TIME not in fields:
+        return lambda response, _: response
+    place = fields.index(THROTTLE_TIME)
+
+    def put_in_tuple(response: tuple[Any, ...], wait_ms: int) -> tuple[Any, ...]:
+        return (*response[:place], wait_ms, *response[place + 1 :])
+
+    def put(response: Any, wait_ms: int) -> Any:
+        changed = copy.copy(response)
+        changed.throttle_time_ms = wait_ms
+        return changed
+
+    return put_in_tuple if flat else put

@@ -1,0 +1,230 @@
+"""How much clients may ask for: which quota holds for a user and a client id, who shares it, and for how long one who is over it waits.
+
+Of all entities that fit a client the first with a value counts: user and client id, user and default client id, user; the same three
+of the default user; client id, default client id. Who is found by a client id has a rate of its own for each, others share the user's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from horolog.broker.metrics import Described, Kind, Metrics
+from horolog.broker.security.quota_entities import (
+    CLIENT_ID,
+    CONNECTION,
+    FETCH,
+    IP,
+    MUTATION,
+    PRODUCE,
+    REQUEST,
+    USER,
+    Entity,
+    Values,
+    stored_quotas,
+)
+from horolog.broker.security.quota_rates import Rate, TokenBucket, Windows
+from horolog.broker.setting_types import INT64_MAX
+from horolog.broker.settings import Settings
+from horolog.broker.stored_rules import Rules
+
+THROTTLE_SECONDS: Final = Described(
+    "throttle_seconds",
+    Kind.HISTOGRAM,
+    "For how long requests and connections over a quota were told to wait.",
+    ("quota",),
+)
+FAMILIES: Final = (THROTTLE_SECONDS,)
+
+DEFAULT: Final = None
+Sharer = tuple[str | None, str | None]
+"""User and client id of those who share one rate; None where any have it."""
+
+
+M = TypeVar("M", Rate, TokenBucket)
+
+
+class Limit(NamedTuple):
+    """What holds for a client."""
+
+    value: float
+    sharer: Sharer
+
+
+class QuotaTable:
+    """The quotas of the cluster, as one broker of several has its part of them."""
+
+    __slots__ = ("_by_kind",)
+
+    def __init__(self, quotas: Mapping[Entity, Values], defaults: Values, parts: int) -> None:
+        """`defaults` hold for client ids without a quota."""
+        self._by_kind: dict[str, dict[Entity, float]] = {}
+        of_clients = {((CLIENT_ID, DEFAULT),): defaults}
+        for entity, values in (*of_clients.items(), *quotas.items()):
+            for kind, value in values.items():
+                self._by_kind.setdefault(kind, {})[entity] = value / parts
+
+    def __repr__(self) -> str:
+        return f"<QuotaTable {self._by_kind}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, QuotaTable) and self._by_kind == other._by_kind
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def has(self, kind: str) -> bool:
+        return kind in self._by_kind
+
+    def of_client(self, kind: str, user: str, client_id: str) -> Limit | None:
+        quotas = self._by_kind.get(kind)
+        if quotas is None:
+            return None
+        for user_key in (user, DEFAULT):
+            for client_key in (client_id, DEFAULT):
+                value = quotas.get(((CLIENT_ID, client_key), (USER, user_key)))
+                if value is not None:
+                    return Limit(value, (user, client_id))
+            value = quotas.get(((USER, user_key),))
+            if value is not None:
+                return Limit(value, (user, None))
+        for client_key in (client_id, DEFAULT):
+            value = quotas.get(((CLIENT_ID, client_key),))
+            if value is not None:
+                return Limit(value, (None, client_id))
+        return None
+
+    def of_address(self, address: str) -> float | None:
+        quotas = self._by_kind.get(CONNECTION, {})
+        return quotas.get(((IP, address),), quotas.get(((IP, DEFAULT),)))
+
+
+class _Meters(Generic[M]):
+    """One meter for each who shares a quota; those that say nothing any more are dropped once in all windows."""
+
+    __slots__ = ("_by_sharer", "_new", "_swept_s", "_windows")
+
+    def __init__(self, new: Callable[[Windows], M], windows: Windows) -> None:
+        self._new: Callable[[Windows], M] = new
+        self._windows = windows
+        self._by_sharer: dict[object, M] = {}
+        self._swept_s = 0.0
+
+    def __repr__(self) -> str:
+        return f"<_Meters of {len(self._by_sharer)}>"
+
+    def __len__(self) -> int:
+        return len(self._by_sharer)
+
+    def of(self, sharer: object, now_s: float) -> M:
+        meter = self._by_sharer.get(sharer)
+        if meter is None:
+            if now_s - self._swept_s >= self._windows.all_s:
+                self._swept_s = now_s
+                self._by_sharer = {one: kept for one, kept in self._by_sharer.items() if not kept.says_nothing(now_s)}
+            meter = self._by_sharer[sharer] = self._new(self._windows)
+        return meter
+
+
+class ClientQuotas:
+    """What clients have used of their quotas; `take` is a watcher of the cluster's rules, `watchers` are called when they differ."""
+
+    __slots__ = (
+        "_defaults",
+        "_meters",
+        "_metrics",
+        "_monotonic",
+        "_mutations",
+        "_parts",
+        "_table",
+        "_windows",
+        "watchers",
+    )
+
+    def __init__(self, settings: Settings, monotonic: Callable[[], float], metrics: Metrics, parts: int = 1) -> None:
+        """`parts`: so many brokers share what the quotas allow, one each."""
+        self._parts = parts
+        self._monotonic = monotonic
+        self._metrics = metrics
+        of_settings = {PRODUCE: settings.quota_producer_default, FETCH: settings.quota_consumer_default}
+        self._defaults = {kind: float(value) for kind, value in of_settings.items() if value != INT64_MAX}
+        self._windows = Windows(settings.quota_window_num, settings.quota_window_size_seconds)
+        mutations = Windows(settings.controller_quota_window_num, settings.controller_quota_window_size_seconds)
+        self._meters = {kind: _Meters(Rate, self._windows) for kind in (PRODUCE, FETCH, REQUEST, CONNECTION)}
+        self._mutations = _Meters(TokenBucket, mutations)
+        self._table = QuotaTable({}, self._defaults, parts)
+        self.watchers: list[Callable[[], None]] = []
+
+    def __repr__(self) -> str:
+        return f"<ClientQuotas {self._table!r}>"
+
+    def take(self, rules: Rules) -> None:
+        """These rules count from now on; what was used stays used."""
+        table = QuotaTable(dict(stored_quotas(rules)), self._defaults, self._parts)
+        if table != self._table:  # users and access lists change, too
+            self._table = table
+            for changed in self.watchers:
+                changed()
+
+    def has(self, kind: str) -> bool:
+        return self._table.has(kind)
+
+    @property
+    def meter_count(self) -> int:
+        return sum(map(len, self._meters.values())) + len(self._mutations)
+
+    def charge(self, kind: str, user: str, client_id: str, amount: float) -> float:
+        """Count what a client has used; for how many seconds it has to wait."""
+        limit = self._table.of_client(kind, user, client_id)
+        if limit is None:
+            return 0.0
+        now_s = self._monotonic()
+        meter = self._meters[kind].of(limit.sharer, now_s)
+        meter.record(amount, now_s)
+        wait_s = meter.wait_s(limit.value, now_s)
+        return min(wait_s, self._windows.length_s) if kind == REQUEST else wait_s
+
+    def give_back(self, kind: str, user: str, client_id: str, amount: float) -> None:
+        """Count what was charged as not used."""
+        limit = self._table.of_client(kind, user, client_id)
+        if limit is not None:
+            now_s = self._monotonic()
+            self._meters[kind].of(limit.sharer, now_s).record(-amount, now_s)
+
+    def most_at_once(self, kind: str, user: str, client_id: str) -> float:
+        """What a client may use in all windows: more would be over its quota even after a rest."""
+        limit = self._table.of_client(kind, user, client_id)
+        return math.inf if limit is None else limit.value * (self._windows.number - 1) * self._windows.length_s
+
+    def mutate(self, user: str, client_id: str, count: int, *, strict: bool) -> tuple[bool, float]:
+        """Whether a client may change so many partitions, and for how many seconds it has to wait.
+
+        A strict quota refuses who is over it already; one that is not counts, and makes wait.
+        """
+        limit = self._table.of_client(MUTATION, user, client_id)
+        if limit is None:
+            return True, 0.0
+        now_s = self._monotonic()
+        bucket = self._mutations.of(limit.sharer, now_s)
+        if strict and (wait_s := bucket.wait_s(limit.value, now_s)):
+            return False, wait_s
+        bucket.record(count, limit.value, now_s)
+        return True, 0.0 if strict else bucket.wait_s(limit.value, now_s)
+
+    def connect(self, address: str) -> float:
+        """Count a connection; the seconds after which one that is too much is to be closed, or 0."""
+        limit = self._table.of_address(address)
+        if limit is None:
+            return 0.0
+        now_s = self._monotonic()
+        rate = self._meters[CONNECTION].of(address, now_s)
+        rate.record(1, now_s)
+        wait_s = min(rate.wait_s(limit, now_s), self._windows.length_s)
+        if wait_s:
+            rate.record(-1, now_s)
+            self.told(CONNECTION, wait_s)
+        return wait_s
+
+    def told(self, kind: str, wait_s: float) -> None:
+        """Somebody has to wait."""
+        self._metrics.histogram(THROTTLE_SECONDS, kind).observe(wait_s)
