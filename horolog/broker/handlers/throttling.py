@@ -31,6 +31,7 @@ _EXEMPT: Final = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.WRITE_
 THROTTLE_TIME: Final = "throttle_time_ms"
 PER_CENT: Final = 100.0
 MS: Final = 1000
+LEAST_WAIT_S: Final = 0.001
 
 
 def within_quotas(broker: BrokerView, key: ApiKey, handle: HandlerFunction, *, flat: bool) -> HandlerFunction:
@@ -145,8 +146,8 @@ class Throttle:
         self._wait(REQUEST, self._quotas.charge(REQUEST, self._user, self._client_id, self._took_s * PER_CENT))
 
     def _wait(self, kind: str, wait_s: float) -> None:
-        """The longest wait is for all quotas."""
-        if wait_s > self._wait_s:
+        """The longest wait is for all quotas; none that an answer could not tell."""
+        if wait_s > max(self._wait_s, LEAST_WAIT_S):
             self._wait_s, self._kind = wait_s, kind
 
 

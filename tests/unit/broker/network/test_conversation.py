@@ -465,3 +465,50 @@ def test_who_is_not_known_cannot_have_much_kept_of_a_request() -> None:
     known.receive(framed(b"z" * 1000)[:500])
     known.receive(framed(b"z" * 1000)[500:])
     assert len(service.seen[0]) == 1000
+
+
+# -- who is over a quota
+
+
+class Timer(Peer):
+    """Notes for how long its conversation is muted."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        super().__init__(conversation)
+        self.waits: list[float] = []
+
+    def muted(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+
+def test_a_muted_peer_is_answered_and_not_served_until_it_is_over() -> None:
+    conversation, service = talk()
+    peer = Timer(conversation)
+    conversation.receive(framed(b"w1"))
+    conversation.mute(2.5)
+    assert (peer.waits, conversation.wants_to_read, conversation.idle) == ([2.5], False, False)
+    conversation.receive(framed(b"later"))
+    finish(service.waiting[0], b"first")
+    conversation.resume_if_allowed()
+    assert (peer.answers, service.seen) == ([b"first"], [b"w1"])
+    assert not conversation.idle
+    conversation.mute(0)
+    assert peer.answers == [b"first", b"later"]
+    assert (conversation.wants_to_read, conversation.idle) == (True, True)
+
+
+def test_one_that_is_muted_by_nobody_who_tells_the_time_stays_so() -> None:
+    conversation, _ = talk()
+    conversation.mute(1.0)
+    assert conversation.is_muted
+    conversation.resume_if_allowed()
+    assert not conversation.wants_to_read
+
+
+def test_who_is_gone_is_not_muted() -> None:
+    conversation, _ = talk()
+    peer = Timer(conversation)
+    conversation.close()
+    conversation.mute(1.0)
+    conversation.mute(0)
+    assert (peer.waits, conversation.wants_to_read) == ([], False)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -57,9 +58,9 @@ class Place:
 
 @contextlib.asynccontextmanager
 async def opened(
-    *, new_handshake: HandshakeFactory | None = None, door: TlsDoor | None = None, **chosen: Any
+    *, new_handshake: HandshakeFactory | None = None, door: TlsDoor | None = None, quotas: Any = None, **chosen: Any
 ) -> AsyncIterator[Place]:
-    place = Place(limits(**chosen), new_handshake, door)
+    place = Place(replace(limits(**chosen), quotas=quotas), new_handshake, door)
     await place.listener.start()
     try:
         yield place
@@ -248,3 +249,41 @@ async def test_buffers_are_as_the_settings_say_and_small_answers_leave_at_once()
         assert tuned.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         assert tuned.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) in {50_000, 100_000}
         assert tuned.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) in {60_000, 120_000}
+
+
+class Hurried:
+    """Quotas by which each connection but the first is too soon."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def connect(self, address: str) -> float:
+        self.asked.append(address)
+        return 0.1 if len(self.asked) > 1 else 0.0
+
+
+async def test_who_connects_too_soon_is_not_served_and_closed_after_a_while() -> None:
+    quotas: Any = Hurried()
+    async with opened(quotas=quotas) as place:
+        first, second = await place.connect(), await place.connect()
+        for _, writer in (first, second):
+            writer.write(framed(b"hello"))
+        assert await first[0].readexactly(5) == b"hello"
+        assert place.listener.connection_count == 2
+        assert await read_all(second[0]) == b""
+        assert place.service.seen == [b"hello"]
+        assert quotas.asked == ["127.0.0.1"] * 2
+
+
+async def test_who_is_muted_is_not_idle() -> None:
+    async with opened(connections_max_idle_ms=1000) as place:
+        reader, writer = await place.connect()
+        writer.write(framed(b"a"))
+        assert await reader.readexactly(1) == b"a"
+        (connection,) = place.listener._connections
+        connection.conversation.mute(0.5)
+        for _ in range(3):
+            await asyncio.sleep(0.15)
+            place.clock.advance(600)
+        writer.write(framed(b"b"))
+        assert await reader.readexactly(1) == b"b"

@@ -70,6 +70,9 @@ class FakeListener:
     def admit(self, connection: SocketTransport) -> str | None:
         return self.refusal
 
+    def too_soon_s(self, connection: SocketTransport) -> float:
+        return 0.0
+
     def forget(self, connection: SocketTransport) -> None:
         self.forgotten += 1
 
@@ -392,3 +395,26 @@ def test_a_connection_that_is_lost_leaves_no_cycle() -> None:
     assert connection.conversation.carrier is connection
     connection.connection_lost(None)
     assert connection.conversation.carrier is NOBODY
+
+
+async def test_who_is_muted_is_read_from_after_the_longest_of_several_times() -> None:
+    connection, transport, dispatcher = connect()
+    conversation = connection.conversation
+    for seconds in (0.01, 0.05, 0.02):
+        conversation.mute(seconds)
+    assert not transport.reading
+    connection.data_received(framed(b"a"))
+    await asyncio.sleep(0.03)
+    assert (transport.reading, dispatcher.seen) == (False, [])
+    async with asyncio.timeout(5):
+        while not transport.reading:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.005)
+    assert transport.written == [b"a"]
+
+
+async def test_nobody_is_unmuted_who_is_gone() -> None:
+    connection, transport, _ = connect()
+    connection.conversation.mute(0.01)
+    connection.connection_lost(None)
+    await asyncio.sleep(0.03)
+    assert (transport.reading, connection.conversation.is_muted) == (False, True)
