@@ -18,6 +18,7 @@ from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import leadership
 from horolog.broker.handlers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from horolog.broker.handlers.throttling import may_change
 from horolog.broker.new_topics import NewTopic
 from horolog.broker.placement import Placement
 from horolog.broker.topic import NO_TOPIC_ID, Topic
@@ -25,7 +26,6 @@ from horolog.broker.topic_names import INTERNAL_TOPICS, wrong_with
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import (
     MetadataRequest,
-    MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
@@ -51,7 +51,7 @@ def handle(broker: BrokerView, request: MetadataRequest, context: RequestContext
         error = ErrorCode.INVALID_REQUEST
         topics = [_unknown(each.name or "", each.topic_id, error, NOT_ASKED) for each in wanted]
     else:
-        topics = _find(broker, wanted, request.allow_auto_topic_creation, operations)
+        topics = _find(broker, request, context, operations)
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=one.node, host=one.host, port=one.port, rack=one.rack)
@@ -68,13 +68,13 @@ def handle(broker: BrokerView, request: MetadataRequest, context: RequestContext
 
 
 def _find(
-    broker: BrokerView, wanted: Iterable[MetadataRequestTopic], may_create: bool, operations: int
+    broker: BrokerView, request: MetadataRequest, context: RequestContext, operations: int
 ) -> list[MetadataResponseTopic]:
     """The topics asked for, each once; those that do not exist are created for the next time they are asked for."""
     cluster = broker.cluster
     found: list[MetadataResponseTopic] = []
     missing: list[str] = []
-    for name, topic_id in dict.fromkeys((each.name, each.topic_id) for each in wanted):
+    for name, topic_id in dict.fromkeys((each.name, each.topic_id) for each in request.topics or ()):
         if topic_id != NO_TOPIC_ID or name is None:
             topic = cluster.by_id.get(topic_id)
             if topic is None:
@@ -87,18 +87,23 @@ def _find(
             found.append(describe_topic(broker.placement, topic, operations))
     codes = dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     codes |= {name: ErrorCode.INVALID_TOPIC_EXCEPTION for name in missing if wrong_with(name) is not None}
-    if may_create and broker.settings.auto_create_topics_enable and not broker.settings.horolog_read_only:
-        codes |= create_on_demand(cluster, [name for name in missing if wrong_with(name) is None])
+    if (
+        request.allow_auto_topic_creation
+        and broker.settings.auto_create_topics_enable
+        and not broker.settings.horolog_read_only
+    ):
+        codes |= create_on_demand(cluster, [name for name in missing if wrong_with(name) is None], context)
     found.extend(_unknown(name, NO_TOPIC_ID, code, operations) for name, code in codes.items())
     return found
 
 
-def create_on_demand(cluster: Cluster, names: Iterable[str]) -> dict[str, ErrorCode]:
+def create_on_demand(cluster: Cluster, names: Iterable[str], context: RequestContext) -> dict[str, ErrorCode]:
     """Create topics that a client asked about; those of which it is known at once that they cannot be, and why.
 
-    Internal topics are left to the coordinators that need them.
+    Internal topics are left to the coordinators that need them, and those that the client's quota forbids to a later request.
     """
-    wanted = [NewTopic(name) for name in names if name not in INTERNAL_TOPICS]
+    count = cluster.settings.num_partitions
+    wanted = [NewTopic(name) for name in names if name not in INTERNAL_TOPICS and may_change(context, count)]
     refused: dict[str, ErrorCode] = {}
 
     def done(results: Created) -> None:

@@ -70,7 +70,7 @@ def describe(
         for entity, values in stored_quotas(broker.cluster.state.rules)
         if _fits(entity, request.components, strict=request.strict)
     ]
-    return DescribeClientQuotasResponse(error_code=ErrorCode.NONE, error_message=None, entries=entries)
+    return DescribeClientQuotasResponse(error_code=ErrorCode.NONE, error_message="", entries=entries)
 
 
 def _fits(entity: Entity, components: Sequence[ComponentData], *, strict: bool) -> bool:
@@ -180,7 +180,7 @@ def alter(broker: BrokerView, request: AlterClientQuotasRequest, context: Reques
 
 
 def _each_once(entries: Iterable[AlterClientQuotasRequestEntryData]) -> dict[Entity, str | Sequence[OpData]]:
-    """What is asked of each entity, or why it is refused."""
+    """The changes asked for, by entity; or why there can be none."""
     asked: dict[Entity, str | Sequence[OpData]] = {}
     for entry in entries:
         entity = entity_of({one.entity_type: one.entity_name for one in entry.entity})

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 FIRST_STRICT: Final = {ApiKey.CREATE_TOPICS: 6, ApiKey.DELETE_TOPICS: 5, ApiKey.CREATE_PARTITIONS: 3}
 """The versions from which on clients understand that a quota refuses them."""
 
+MUTATING: Final = {*FIRST_STRICT, ApiKey.METADATA}
+"""Metadata makes topics on the way. Those that are too many are not made; nobody is told, nor waits."""
+
 _BYTES: Final = {ApiKey.PRODUCE: PRODUCE, ApiKey.FETCH: FETCH}
 _EXEMPT: Final = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.WRITE_TXN_MARKERS}
 """Part of a login, and what brokers ask: nobody is slowed there."""
@@ -39,7 +42,7 @@ def within_quotas(broker: BrokerView, key: ApiKey, handle: HandlerFunction, *, f
     quotas = broker.quotas
     counts_bytes = key in _BYTES and quotas.has(_BYTES[key])
     counts_time = key not in _EXEMPT and quotas.has(REQUEST)
-    if not (counts_bytes or counts_time or (key in FIRST_STRICT and quotas.has(MUTATION))):
+    if not (counts_bytes or counts_time or (key in MUTATING and quotas.has(MUTATION))):
         return handle
     put = _putting(key, flat=flat)
     charges_size = counts_bytes and key is ApiKey.PRODUCE
@@ -59,6 +62,12 @@ def within_quotas(broker: BrokerView, key: ApiKey, handle: HandlerFunction, *, f
     return charged
 
 
+def may_change(context: RequestContext, count: int) -> bool:
+    """Whether the client's quota allows that so many partitions are made or removed."""
+    throttle = context.route.throttle
+    return throttle is None or throttle.allows_mutation(count)
+
+
 class Throttle:
     """What one request is charged, and for how long its client has to wait."""
 
@@ -70,6 +79,7 @@ class Throttle:
         "_kind",
         "_monotonic",
         "_quotas",
+        "_told",
         "_took_s",
         "_user",
         "_version",
@@ -90,7 +100,7 @@ class Throttle:
         self._began_s = 0.0 if monotonic is None else monotonic()
         self._took_s = -1.0
         self._wait_s = 0.0
-        self._kind = ""
+        self._kind = self._told = ""
 
     def __repr__(self) -> str:
         return f"<Throttle of {self._user} as {self._client_id!r}: {self._wait_s:g} s>"
@@ -103,8 +113,7 @@ class Throttle:
     def charge_size(self, size_bytes: int) -> None:
         """A Produce is charged at once, for not every one is answered."""
         self._wait(PRODUCE, self._quotas.charge(PRODUCE, self._user, self._client_id, size_bytes))
-        if self._wait_s:
-            self._connection.mute(self._wait_s)
+        self._begin_wait()
 
     @property
     def most_fetched_bytes(self) -> float:
@@ -122,19 +131,26 @@ class Throttle:
 
     def allows_mutation(self, count: int) -> bool:
         """Whether so many partitions may be made or removed."""
-        strict = self._version >= FIRST_STRICT[self._key]
+        strict = self._version >= FIRST_STRICT.get(self._key, 0)
         allowed, wait_s = self._quotas.mutate(self._user, self._client_id, count, strict=strict)
-        self._wait(MUTATION, wait_s)
+        if self._key in FIRST_STRICT:
+            self._wait(MUTATION, wait_s)
         return allowed
 
     def answered(self) -> int:
         """The milliseconds that the answer tells."""
         self._charge_time()
-        wait_ms = round(self._wait_s * MS)
-        if wait_ms:
+        self._begin_wait()
+        return round(self._wait_s * MS)
+
+    def _begin_wait(self) -> None:
+        """From now on; whoever waits already is counted again if it is for another quota."""
+        if not self._wait_s:
+            return
+        if self._kind != self._told:
+            self._told = self._kind
             self._quotas.told(self._kind, self._wait_s)
-            self._connection.mute(self._wait_s)
-        return wait_ms
+        self._connection.mute(self._wait_s)
 
     def _charge_time(self) -> None:
         """Once; an answer that is given before the handler ends is charged for what was done until then."""

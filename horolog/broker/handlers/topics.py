@@ -19,6 +19,7 @@ from horolog.broker.cluster import Cluster, Created
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import StoredTopic
 from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.handlers.throttling import may_change
 from horolog.broker.new_topics import NewPartitions, NewTopic, unknown_topic
 from horolog.broker.topic import NO_TOPIC_ID
 from horolog.protocol.errors import ErrorCode
@@ -61,7 +62,7 @@ def create_topics(broker: BrokerView, request: CreateTopicsRequest, context: Req
     asked = [_new_topic(each) for each in request.topics if each.name not in twice]
     known = cluster.topics
     throttled = {
-        new.name for new in asked if new.name not in known and not _may_change(context, _count_of(new, cluster))
+        new.name for new in asked if new.name not in known and not may_change(context, _count_of(new, cluster))
     }
     wanted = [new for new in asked if new.name not in throttled]
 
@@ -76,12 +77,6 @@ def create_topics(broker: BrokerView, request: CreateTopicsRequest, context: Req
         context.reply(CreateTopicsResponse(topics=answers))
 
     cluster.create_topics(wanted, done, validate_only=request.validate_only)
-
-
-def _may_change(context: RequestContext, count: int) -> bool:
-    """Whether the client's quota allows that so many partitions are made or removed."""
-    throttle = context.route.throttle
-    return throttle is None or throttle.allows_mutation(count)
 
 
 def _count_of(new: NewTopic, cluster: Cluster) -> int:
@@ -141,12 +136,13 @@ def delete_topics(broker: BrokerView, request: DeleteTopicsRequest, context: Req
     for each in {(each.name, each.topic_id): each for each in asked}.values():
         try:
             name = _deletable(broker, each, twice, context.version)
-            if not _may_change(context, cluster.topics[name].partition_count):
-                raise THROTTLED
         except ClusterError as error:
             answers.append(_not_deleted(each.name, each.topic_id, error))
-        else:
+            continue
+        if may_change(context, cluster.topics[name].partition_count):
             doomed[name] = cluster.topics[name].id
+        else:
+            answers.append(_not_deleted(each.name, each.topic_id, THROTTLED))
     partitions = [partition for name in doomed for partition in cluster.topics[name].led_here]
 
     def done(failures: Failures) -> None:
@@ -199,7 +195,7 @@ def _not_deleted(name: str | None, topic_id: bytes, error: ClusterError) -> Dele
 def create_partitions(broker: BrokerView, request: CreatePartitionsRequest, context: RequestContext) -> None:
     twice = duplicates(each.name for each in request.topics)
     asked = [_new_partitions(each) for each in request.topics if each.name not in twice]
-    throttled = {each.name: THROTTLED for each in asked if not _may_change(context, _growth(each, broker.cluster))}
+    throttled = {each.name: THROTTLED for each in asked if not may_change(context, _growth(each, broker.cluster))}
     wanted = [each for each in asked if each.name not in throttled]
 
     def done(refused: Failures) -> None:

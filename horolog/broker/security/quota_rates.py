@@ -56,7 +56,7 @@ class Rate:
         return sum(one.total for one in self._samples) / self._measured_s(now_s)
 
     def wait_s(self, limit: float, now_s: float) -> float:
-        """After so long without anything counted the rate is what is allowed; 0 where it already is."""
+        """After so long without anything counted the rate has come down to the limit; 0 where it is no higher."""
         rate = self.per_second(now_s)
         if rate <= limit:
             return 0.0

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from horolog.broker.metrics import Described, Kind, Metrics
+from horolog.broker.security.acls import plain_host
 from horolog.broker.security.quota_entities import (
     CLIENT_ID,
     CONNECTION,
@@ -63,7 +64,7 @@ class QuotaTable:
         of_clients = {((CLIENT_ID, DEFAULT),): defaults}
         for entity, values in (*of_clients.items(), *quotas.items()):
             for kind, value in values.items():
-                self._by_kind.setdefault(kind, {})[entity] = value / parts
+                self._by_kind.setdefault(kind, {})[_compared(entity)] = value / parts
 
     def __repr__(self) -> str:
         return f"<QuotaTable {self._by_kind}>"
@@ -96,7 +97,12 @@ class QuotaTable:
 
     def of_address(self, address: str) -> float | None:
         quotas = self._by_kind.get(CONNECTION, {})
-        return quotas.get(((IP, address),), quotas.get(((IP, DEFAULT),)))
+        return quotas.get(((IP, plain_host(address)),), quotas.get(((IP, DEFAULT),)))
+
+
+def _compared(entity: Entity) -> Entity:
+    """With an address as those of connections are written."""
+    return tuple((kind, plain_host(name) if kind == IP and name is not None else name) for kind, name in entity)
 
 
 class _Meters(Generic[M]):

@@ -30,7 +30,6 @@ NOT_ASKING = [
     ("sasl.mechanism.inter.broker.protocol", "PLAIN"),
     ("sasl.login.callback.handler.class", "com.example.Login"),
     ("sasl.oauthbearer.token.endpoint.url", "https://127.0.0.1/token"),
-    ("quota.consumer.default", "9223372036854775807"),
     ("zookeeper.ssl.client.enable", "true"),
     ("password.encoder.secret", "secret"),
     ("replication.quota.window.num", "11"),

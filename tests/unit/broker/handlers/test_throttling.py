@@ -15,7 +15,7 @@ from horolog.broker.security.quotas import THROTTLE_SECONDS
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from horolog.protocol.messages.metadata import MetadataRequest
+from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from horolog.protocol.messages.quotas import (
     AlterClientQuotasRequest,
@@ -115,6 +115,7 @@ async def test_a_producer_that_asks_for_no_answer_is_slowed_as_well() -> None:
         wire = connect(memory)
         wire.send(produce(20_000, acks=0), 9)
         assert wire.waits[0] == pytest.approx(10.0, rel=0.1)
+        assert sum(memory.broker.metrics.histogram(THROTTLE_SECONDS, PRODUCE).counts) == 1
         assert not wire.conversation.wants_to_read
 
 
@@ -245,3 +246,32 @@ async def test_changes_of_topics_that_are_too_many_are_refused_or_make_wait() ->
         unknown = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="x", count=4)], timeout_ms=1000)
         (answer,) = (await wire.ask(unknown, 3)).results
         assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+async def test_topics_that_are_made_on_the_way_are_changes_too() -> None:
+    async with MemoryBroker() as memory:
+        await limit(memory, **{MUTATION: 0.01})
+        wire = connect(memory)
+        names = [MetadataRequestTopic(name=name) for name in ("a", "b", "c")]
+        request = MetadataRequest(topics=names, allow_auto_topic_creation=True)
+        answer = await wire.ask(request, 9)
+        assert {one.error_code for one in answer.topics} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        assert (answer.throttle_time_ms, wire.waits) == (0, [])
+        assert list(memory.broker.cluster.topics) == ["a"]
+        memory.clock.advance(1_000_000)
+        await wire.ask(request, 9)
+        assert list(memory.broker.cluster.topics) == ["a", "b"]
+
+
+async def test_the_time_counts_beside_bytes_and_each_wait_once() -> None:
+    memory = MemoryBroker()
+    memory.clock = Working(NOW_MS)
+    async with memory:
+        memory.topic()
+        await limit(memory, **{REQUEST: 0.001, PRODUCE: 50_000.0})
+        wire = connect(memory)
+        answer = await wire.ask(produce(501_000), 9)
+        assert answer.throttle_time_ms == 1000
+        for kind in (PRODUCE, REQUEST):
+            assert sum(memory.broker.metrics.histogram(THROTTLE_SECONDS, kind).counts) == 1
+        assert len(wire.waits) == 2

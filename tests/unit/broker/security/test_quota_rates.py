@@ -47,7 +47,7 @@ def test_one_window_alone_is_never_shorter_than_itself():
     st.lists(st.tuples(st.floats(0.001, 0.5), st.floats(0.0, 0.2)), min_size=5, max_size=5),
 )
 def test_who_waits_as_told_goes_as_fast_as_allowed(limit, steps):
-    """Over two minutes, whatever the size of a request, in parts of what is allowed a second, and the time between two."""
+    """Over two minutes, whatever the size of a request, in parts of a second's limit, and the time between two."""
     rate, now_s, used = Rate(WINDOWS), 0.0, 0.0
     count = 0
     while now_s < 120.0:
@@ -76,7 +76,7 @@ def test_a_bucket_may_be_emptied_at_once_and_below():
 
 @given(st.floats(0.1, 50.0), st.lists(st.tuples(st.floats(0.0, 3.0), st.integers(1, 100)), max_size=50))
 def test_a_bucket_gives_no_more_than_fills_it_and_flows_in(limit, asked):
-    """Beside one request, which may be larger than what is left."""
+    """Beside one request, which may be larger than the rest."""
     bucket, now_s, given_out, largest = TokenBucket(WINDOWS), 0.0, 0.0, 0
     for pause_s, amount in asked:
         now_s += pause_s

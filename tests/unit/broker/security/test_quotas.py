@@ -137,6 +137,16 @@ def test_connections_of_an_address():
     assert sum(world.metrics.histogram(THROTTLE_SECONDS, CONNECTION).counts) == 1
 
 
+@pytest.mark.parametrize(
+    ("told", "came"), [("0:0:0:0:0:0:0:1", "::1"), ("2001:DB8::1", "2001:db8::1"), ("10.0.0.1", "::ffff:10.0.0.1")]
+)
+def test_an_address_may_be_written_in_several_ways(told, came):
+    world = World()
+    world.set(({IP: told}, {CONNECTION: 0.1}))
+    assert world.quotas.connect(came) == 0.0
+    assert world.quotas.connect(came) > 0.0
+
+
 def test_those_that_are_gone_are_forgotten():
     world = World()
     world.set(({CLIENT_ID: None}, {PRODUCE: 100.0, MUTATION: 1.0}))

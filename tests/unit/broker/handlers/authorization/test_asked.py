@@ -20,7 +20,7 @@ DENIED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 
 class Route:
-    name, version, response_header_version, meter, holds_frame = "x", 1, 0, None, False
+    name, version, response_header_version, meter, holds_frame, throttle = "x", 1, 0, None, False, None
 
     def __init__(self) -> None:
         self.encoded: list[Any] = []
