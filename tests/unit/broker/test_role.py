@@ -36,6 +36,7 @@ async def test_what_a_broker_without_a_role_of_its_own_is_made_of():
 def test_nothing_is_divided_and_clients_are_sent_where_the_settings_say():
     settings, addresses = Settings(), {"PLAINTEXT": ADDRESS}
     assert Role().part_of(settings) is settings
+    assert Role().parts == 1
     assert Role().told(addresses) is addresses
     assert repr(Role()) == "<Role>"
 

@@ -19,7 +19,7 @@ RATE = "producer_byte_rate"
 def described(broker, *components, strict=False, version=1):
     wanted = [ComponentData(entity_type=kind, match_type=how, match=name) for kind, how, name in components]
     answer = broker.ask(ApiKey.DESCRIBE_CLIENT_QUOTAS, version, components=wanted, strict=strict)
-    assert (answer.error_code, answer.error_message) == (0, None)
+    assert (answer.error_code, answer.error_message) == (0, "")
     return {
         tuple((part.entity_type, part.entity_name) for part in entry.entity): {
             value.key: value.value for value in entry.values

@@ -28,6 +28,13 @@ from horolog.protocol.messages.configs import (
 )
 from horolog.protocol.messages.log_dirs import DescribeLogDirsRequest
 from horolog.protocol.messages.metadata import DescribeClusterRequest, MetadataRequest, MetadataRequestTopic
+from horolog.protocol.messages.quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasRequestEntityData,
+    AlterClientQuotasRequestEntryData,
+    DescribeClientQuotasRequest,
+    OpData,
+)
 from horolog.protocol.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -224,6 +231,18 @@ async def test_an_access_list_that_one_worker_changes_counts_at_the_other():
     for node in NODES:
         assert (await alice[node].ask(everything, 12)).topics == []
     await pair.stop()
+
+
+async def test_a_quota_that_one_worker_is_told_is_divided_among_all(pair):
+    entity = [AlterClientQuotasRequestEntityData(entity_type="user", entity_name=None)]
+    quota = OpData(key="controller_mutation_rate", value=2.0)
+    entry = AlterClientQuotasRequestEntryData(entity=entity, ops=[quota])
+    answer = await pair.wires[1].ask(AlterClientQuotasRequest(entries=[entry]), 1)
+    assert answer.entries[0].error_code == ErrorCode.NONE
+    for node in NODES:
+        every = await pair.wires[node].ask(DescribeClientQuotasRequest(), 1)
+        assert [(one.key, one.value) for one in every.entries[0].values] == [("controller_mutation_rate", 2.0)]
+        assert pair.brokers[node].quotas.mutate("ann", "", 12, strict=False) == (True, 1.0)
 
 
 async def test_settings_of_each_worker_are_known_to_all(pair):
