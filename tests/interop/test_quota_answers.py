@@ -163,7 +163,7 @@ STEPS: dict[str, Ask] = {
         entry({"user": "ann"}, (M, None), (P, None)),
         entry({"user": "never"}, (P, None)),
     ),
-    "what is left": describe(),
+    "the rest": describe(),
     "gone": alter(
         entry({"user": "ann", "client-id": "app"}, (C, None)),
         entry({"user": "ann", "client-id": None}, (R, None)),
