@@ -128,12 +128,13 @@ class SocketTransport(asyncio.Protocol):
 
     def muted(self, seconds: float) -> None:
         """The last of several times ends it, and no earlier one."""
-        loop = asyncio.get_running_loop()
-        if self._unmute is not None:
-            if self._unmute.when() >= loop.time() + seconds:
-                return
-            self._unmute.cancel()
-        self._unmute = loop.call_later(seconds, self._may_go_on)
+        before, timer = self._unmute, asyncio.get_running_loop().call_later(seconds, self._may_go_on)
+        if before is not None and before.when() >= timer.when():
+            timer.cancel()
+            return
+        if before is not None:
+            before.cancel()
+        self._unmute = timer
 
     def _may_go_on(self) -> None:
         self._unmute = None

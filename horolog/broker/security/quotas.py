@@ -162,7 +162,8 @@ class ClientQuotas:
         self.watchers: list[Callable[[], None]] = []
 
     def __repr__(self) -> str:
-        return f"<ClientQuotas {self._table!r}>"
+        count = sum(map(len, self._meters.values())) + len(self._mutations)
+        return f"<ClientQuotas {self._table!r}, {count} who used them>"
 
     def take(self, rules: Rules) -> None:
         """These rules count from now on; what was used stays used."""
@@ -174,10 +175,6 @@ class ClientQuotas:
 
     def has(self, kind: str) -> bool:
         return self._table.has(kind)
-
-    @property
-    def meter_count(self) -> int:
-        return sum(map(len, self._meters.values())) + len(self._mutations)
 
     def charge(self, kind: str, user: str, client_id: str, amount: float) -> float:
         """Count what a client has used; for how many seconds it has to wait."""

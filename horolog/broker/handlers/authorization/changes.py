@@ -206,4 +206,5 @@ def quotas(request: Any, answer: Any) -> Iterator[Part]:
 
 
 def _entity(entry: Any) -> str:
-    return ",".join(f"{one.entity_type}={one.entity_name or '<default>'}" for one in entry.entity)
+    parts = sorted((one.entity_type, one.entity_name or "<default>") for one in entry.entity)
+    return ",".join(f"{kind}={name}" for kind, name in parts)

@@ -45,7 +45,13 @@ def handler() -> Handler:
 
 def context_of(listener: str = "PLAINTEXT") -> Any:
     route = SimpleNamespace(
-        name="x", version=1, response_header_version=0, meter=None, holds_frame=False, encode=lambda *_: None
+        name="x",
+        version=1,
+        response_header_version=0,
+        meter=None,
+        holds_frame=False,
+        throttle=None,
+        encode=lambda *_: None,
     )
     return SimpleNamespace(
         listener=listener,

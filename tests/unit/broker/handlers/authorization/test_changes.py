@@ -221,3 +221,20 @@ def test_quotas() -> None:
         Part("quota:user=<default>", 0, "producer_byte_rate=10.0, consumer_byte_rate"),
         Part("quota:user=ann", 0),
     ]
+
+
+def test_the_parts_of_an_entity_may_be_told_in_any_order() -> None:
+    parts = {"user": "ann", "client-id": "app"}
+    entity = [
+        quotas.AlterClientQuotasRequestEntityData(entity_type=kind, entity_name=name) for kind, name in parts.items()
+    ]
+    ops = [quotas.OpData(key="producer_byte_rate", value=10.0)]
+    entry = quotas.AlterClientQuotasRequestEntryData(entity=entity, ops=ops)
+    told = quotas.AlterClientQuotasResponseEntryData(
+        entity=[
+            quotas.AlterClientQuotasResponseEntityData(entity_type=kind, entity_name=parts[kind])
+            for kind in sorted(parts)
+        ]
+    )
+    request, answer = quotas.AlterClientQuotasRequest(entries=[entry]), quotas.AlterClientQuotasResponse(entries=[told])
+    assert list(changes.quotas(request, answer)) == [Part("quota:client-id=app,user=ann", 0, "producer_byte_rate=10.0")]
