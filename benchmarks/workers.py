@@ -86,7 +86,7 @@ def start(root: Path, workers: Sequence[int], kafka: str | None, *, apart: bool 
     if apart and not others:
         raise process.StartError("one core cannot be divided between brokers and their load")
     if apart:
-        os.sched_setaffinity(0, {first})  # what is started has the cores of whoever starts it
+        os.sched_setaffinity(0, {first})  # a process has the cores of whoever starts it
     try:
         for count in workers:
             settings = {WORKERS: str(count)} if count > 1 else {}
