@@ -23,7 +23,7 @@ MECHANISM = "SCRAM-SHA-256"
 DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 NOT_ASKED = {ErrorCode.UNKNOWN_TOPIC_ID}
 """Codes that are told without a look at rights."""
-WAIT_MS, MANY_BYTES = 3000, 1_000_000
+WAITS_MS, MANY_BYTES = (3000, 60_000), 1_000_000
 
 
 class Verdicts:
@@ -97,7 +97,7 @@ class GuardedConsumer(Actor):
         offset = end if waits else self.chance.randint(0, end)
         asked = FetchPartition(partition=partition.index, fetch_offset=offset, partition_max_bytes=MANY_BYTES)
         request = FetchRequest(
-            max_wait_ms=WAIT_MS if waits else 0,
+            max_wait_ms=self.chance.choice(WAITS_MS) if waits else 0,
             min_bytes=self.chance.choice((1, MANY_BYTES)) if waits else 0,
             topics=[FetchTopic(topic=topic.name, partitions=[asked])],
         )

@@ -65,6 +65,7 @@ GROUPS = Theme(faults=("read",), parts=("__",), start_fault_chance=0.6, waits_fo
 DELETIONS = Theme(often=("create", "delete", "end_at_an_operation"))
 RETENTION = Theme(damage_chance=0.0, sends_again=True, often=("apply_retention", "_end_now"))
 LOST_PAGES = Theme(faults=("lost pages",), parts=("", "-0/"), often=("fail_disk",))
+PRINCIPALS = Theme(damaged=(*DAMAGED_KINDS, *("horolog-cluster",) * len(DAMAGED_KINDS)))
 THEMES = (LOG_STARTS, CLOSED_FOLDERS, GROUPS, DELETIONS, RETENTION, LOST_PAGES)
 
 
@@ -79,6 +80,8 @@ def seeds_with_principals(count: int) -> list[int]:
 
 
 def theme_of(seed: int) -> Theme:
+    if has_principals(seed):
+        return PRINCIPALS
     return THEMES[seed // ONE_IN % len(THEMES)] if seed % ONE_IN == PLACE else ANYTHING
 
 
