@@ -124,7 +124,16 @@ class AuditFile:
             log.warning("%s: the audit is written again, %s events were lost", self._path, dropped)
 
     def _opened(self) -> int:
-        return os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, ONLY_OURS)
+        """What was begun by a process that is gone ends here: the next line is one of its own. Raises OSError."""
+        descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, ONLY_OURS)
+        try:
+            size = os.fstat(descriptor).st_size
+            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+                os.write(descriptor, b"\n")
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
 
     def _follow_rotation(self) -> None:
         """Raises OSError."""

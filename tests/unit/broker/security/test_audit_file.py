@@ -159,3 +159,26 @@ def test_a_disk_that_answers_no_more_holds_nobody_up(
     assert lost.value == 1
     assert "does not take the last lines" in caplog.text
     disk.free.set()
+
+
+def test_a_line_that_an_end_has_cut_spoils_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "audit"
+    path.write_text('1\n{"tim')
+    with opened(path) as (file, _):
+        put(file, 2)
+    assert path.read_text() == '1\n{"tim\n2\n'
+
+
+def test_a_file_that_takes_nothing_at_the_start_is_closed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disk: Disk
+) -> None:
+    path = tmp_path / "audit"
+    path.write_text("cut")
+    disk.room_bytes = 0
+    closed: list[int] = []
+    monkeypatch.setattr(audit_file.os, "close", closed.append)
+    with pytest.raises(OSError, match="No space"):
+        AuditFile(str(path), Counter()).open()
+    monkeypatch.undo()
+    (descriptor,) = closed
+    os.close(descriptor)
