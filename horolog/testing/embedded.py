@@ -69,7 +69,8 @@ class EmbeddedBroker:
     def http(self) -> str | None:
         """Where /metrics, /health and /ready are, if `horolog_http_listen` asks for them."""
         metrics_server = self.broker.metrics_server
-        return None if metrics_server is None else f"http://{self.host}:{metrics_server.port}"
+        scheme = self.broker.settings.horolog_http_protocol.lower()
+        return None if metrics_server is None else f"{scheme}://{self.host}:{metrics_server.port}"
 
     def create_topic(self, name: str, partitions: int = 1, **configs: object) -> None:
         """Make a topic without a client; raises `broker.cluster_errors.ClusterError`."""

@@ -1,7 +1,10 @@
 """A broker inside a test: quick to start, apart from others, with a clock that moves append times and retention."""
 
 import asyncio
+import ssl
 import time
+import urllib.error
+import urllib.request
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,6 +14,7 @@ from confluent_kafka import Consumer, Producer
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.setting_types import SettingsError
 from horolog.testing import BrokerClock, broker_in_thread, horolog_broker
+from tests.support.certificates import Certificates
 
 T0 = 1_700_000_000_000
 START_SECONDS = 2.0
@@ -190,3 +194,34 @@ def test_the_clock_runs_until_it_is_set_and_again_when_let_run():
         clock.advance(seconds=-1)
     with pytest.raises(ValueError, match="time zone"):
         clock.set(datetime(2026, 1, 1))  # noqa: DTZ001 - that it has none is the point
+
+
+async def test_metrics_are_scraped_over_tls_with_a_token(tmp_path):
+    """As Prometheus does it; strangers learn nothing."""
+    certificates = Certificates(tmp_path)
+    settings = {
+        "horolog.http.listen": "127.0.0.1:0",
+        "horolog.http.protocol": "HTTPS",
+        "horolog.http.token": "the token",
+        "listener.name.http.ssl.keystore.type": "PEM",
+        "listener.name.http.ssl.keystore.location": str(certificates.server),
+    }
+
+    def scrape(address, token, trust):
+        headers = {"Accept": "application/openmetrics-text;version=1.0.0"}
+        headers |= {} if token is None else {"Authorization": f"Bearer {token}"}
+        asked = urllib.request.Request(f"{address}/metrics", headers=headers)
+        with urllib.request.urlopen(asked, timeout=10, context=trust) as answer:
+            return answer.read().decode()
+
+    async with horolog_broker(settings=settings) as broker:
+        assert broker.http.startswith("https://")
+        found = await asyncio.to_thread(scrape, broker.http, "the token", certificates.client())
+        assert 'horolog_certificate_expires_seconds{listener="HTTP"}' in found
+        for token in ("another", None):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                await asyncio.to_thread(scrape, broker.http, token, certificates.client())
+            with refused.value as answer:
+                assert (answer.code, answer.read()) == (401, b"401 Unauthorized\n")
+        with pytest.raises(urllib.error.URLError, match="certificate verify failed"):
+            await asyncio.to_thread(scrape, broker.http, "the token", ssl.create_default_context())
