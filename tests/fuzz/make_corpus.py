@@ -5,9 +5,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import trustme
+
+from horolog.broker.security.stores import encoded_certificates
 from horolog.protocol.apis import API
 from horolog.protocol.compile import encode
-from tests.fuzz import corpus, target_compression, target_files, target_messages, target_sasl
+from tests.fuzz import corpus, target_certificates, target_compression, target_files, target_messages, target_sasl
 from tests.support import golden
 from tests.support.sasl import ScramPeer, plain_token
 from tests.vendor.wire_prober.wire import SPEC, batch, body, compress, frame, header, is_flex, msg, rec, wrap
@@ -113,8 +116,21 @@ def make_logins() -> None:
     assert len(target_sasl.WAYS) == 6
 
 
+def make_certificates() -> None:
+    """Other ones at each run: keys are random."""
+    authority = trustme.CA()
+    issued = authority.issue_cert("localhost", "alice@example.org", common_name="alice", organization_name="Logs, Inc")
+    chain = b"".join(one.bytes() for one in issued.cert_chain_pems)
+    pem = issued.private_key_pem.bytes() + chain + target_certificates.PARTING + authority.cert_pem.bytes()
+    write("certificates", "shown", b"\0" + encoded_certificates(chain.decode())[0])
+    write("certificates", "listener", b"\1" + pem)
+    write("certificates", "client", b"\2" + pem)
+    assert len(target_certificates.WAYS) == 3
+
+
 def main() -> None:
     make_logins()
+    make_certificates()
     for number, (name, data) in enumerate(record_sets()):
         write("records", name, bytes([number, 1]) + data)
         write("records", f"{name}-inside", bytes([number, 2 | (number % 5) << 2 | 0x40]) + data)

@@ -5,7 +5,18 @@ from importlib import import_module
 
 Target = Callable[[bytes], object]
 
-TARGETS = ("compression", "files", "folder", "frames", "messages", "records", "sasl", "server", "settings")
+TARGETS = (
+    "certificates",
+    "compression",
+    "files",
+    "folder",
+    "frames",
+    "messages",
+    "records",
+    "sasl",
+    "server",
+    "settings",
+)
 
 
 def load(name: str) -> Target:

@@ -78,7 +78,7 @@ def _trust(context: ssl.SSLContext, tls: Tls) -> None:
         return
     try:
         context.load_verify_locations(cadata=text)
-    except (ssl.SSLError, ValueError) as error:
+    except (ssl.SSLError, ValueError, TypeError) as error:  # the last one where it is no ASCII
         raise SecurityError(f"{name}: there is no certificate in it that can be read") from error
 
 

@@ -116,6 +116,12 @@ async def test_suites_as_java_and_librdkafka_write_them(authority, text):
     assert await ask(other, **trusting(authority, **{"ssl.cipher.suites": f"{text}:ECDHE-ECDSA-AES128-GCM-SHA256"}))
 
 
+def test_authorities_that_are_no_ascii_are_refused():
+    given = {"security.protocol": "SSL", "ssl.truststore.certificates": "-----BEGIN CERTIFICATE-----\nä\n"}
+    with pytest.raises(SecurityError, match=r"ssl\.truststore\.certificates: there is no certificate"):
+        context_of(Security.of(given).tls)
+
+
 def test_suites_decide_about_versions():
     found = context_of(Security.of({"security.protocol": "SSL", "ssl.cipher.suites": f"{ONE_SUITE}, AES128-SHA"}).tls)
     assert (found.minimum_version, found.maximum_version) == (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_2)
