@@ -178,7 +178,7 @@ def asked(address: str, served: dict[ApiKey, range]) -> Said:
     names = {topic_id: name for name, topic_id in ids.items()} | {UNKNOWN_ID: "unknown"}
     said: Said = {}
     for user in USERS:
-        world = World(ids, user)
+        world = World(ids, user, of_groups.node)
         with wire_of(of_groups.address, user) as others, wire_of(of_transactions.address, user) as transactional:
             for key in BUILDERS:
                 wire = transactional if key in ABOUT_TRANSACTIONS else others

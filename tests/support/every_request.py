@@ -36,10 +36,11 @@ NO_RECORDS = encode(2, 0, [1_700_000_000_000], [b"v"])
 
 @dataclass(frozen=True)
 class World:
-    """The ids of the topics that are there; `mark` is part of the names of what a request makes."""
+    """The ids of the topics that are there; `mark` is part of the names of what a request makes, and `leader` leads all of it, and is to."""
 
     ids: Mapping[str, bytes]
     mark: str = ""
+    leader: int = 1
     records: bytes = NO_RECORDS
 
     def id_of(self, name: str) -> bytes:
@@ -304,7 +305,7 @@ def _elect(world: World, version: int) -> Message:
 
 
 def _alter_reassignments(world: World, version: int) -> Message:
-    partition = reassignments.ReassignablePartition(partition_index=0, replicas=[1])
+    partition = reassignments.ReassignablePartition(partition_index=0, replicas=[world.leader])
     topic = reassignments.ReassignableTopic(name=OPEN, partitions=[partition])
     return reassignments.AlterPartitionReassignmentsRequest(timeout_ms=5000, topics=[topic])
 
