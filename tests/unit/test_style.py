@@ -80,6 +80,17 @@ def test_handlers_ask_the_placement_who_leads():
     assert list(style.reads_of(style.PROJECT / "horolog/broker/placement.py", {"node_id"}))
 
 
+def test_no_exception_is_raised_that_others_raise_too():
+    """Each time it is raised a traceback is added to it, and with that whatever the functions on the way have in hand."""
+    shared = [
+        f"{path}:{node.lineno}"
+        for path in style.PROJECT.joinpath("horolog").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Name) and node.exc.id.isupper()
+    ]
+    assert not shared, shared
+
+
 def test_every_module_opens_with_a_sentence():
     duties = {str(path.relative_to(style.PROJECT)): style.duty(path) for path in style.python_files()}
     none([f"{name}: {duty}" for name, duty in duties.items() if not style.is_sentence(duty)])

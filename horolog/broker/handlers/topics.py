@@ -134,15 +134,14 @@ def delete_topics(broker: BrokerView, request: DeleteTopicsRequest, context: Req
     doomed: dict[str, bytes] = {}
     twice = duplicates(_name_of(cluster, each) for each in asked)
     for each in {(each.name, each.topic_id): each for each in asked}.values():
-        try:
-            name = _deletable(broker, each, twice, context.version)
-        except ClusterError as error:
-            answers.append(_not_deleted(each.name, each.topic_id, error))
-            continue
-        if may_change(context, cluster.topics[name].partition_count):
+        name = _name_of(cluster, each) or ""
+        error = _undeletable(broker, each, name, twice, context.version)
+        if error is None and not may_change(context, cluster.topics[name].partition_count):
+            error = THROTTLED
+        if error is None:
             doomed[name] = cluster.topics[name].id
         else:
-            answers.append(_not_deleted(each.name, each.topic_id, THROTTLED))
+            answers.append(_not_deleted(each.name, each.topic_id, error))
     partitions = [partition for name in doomed for partition in cluster.topics[name].led_here]
 
     def done(failures: Failures) -> None:
@@ -166,23 +165,23 @@ def _name_of(cluster: Cluster, asked: DeleteTopicState) -> str | None:
     return topic.name if topic is not None else asked.topic_id.hex() + "/"
 
 
-def _deletable(broker: BrokerView, asked: DeleteTopicState, twice: set[str | None], version: int) -> str:
-    """The name of the topic to delete; raises ClusterError if it may not be."""
-    cluster = broker.cluster
+def _undeletable(
+    broker: BrokerView, asked: DeleteTopicState, name: str, twice: set[str | None], version: int
+) -> ClusterError | None:
+    """Why the topic that is meant may not be deleted. Errors that requests share are never raised: tracebacks would gather in them."""
     if asked.name is not None and asked.topic_id != NO_TOPIC_ID:
-        raise ClusterError(ErrorCode.INVALID_REQUEST, "a topic is named by its name or by its id, not by both")
+        return ClusterError(ErrorCode.INVALID_REQUEST, "a topic is named by its name or by its id, not by both")
     if asked.name is None and asked.topic_id == NO_TOPIC_ID:
-        raise ClusterError(ErrorCode.INVALID_REQUEST, "a topic is named by its name or by its id")
-    name = _name_of(cluster, asked)
+        return ClusterError(ErrorCode.INVALID_REQUEST, "a topic is named by its name or by its id")
     if name in twice:
-        raise DUPLICATE
-    if name is None or name not in cluster.topics:
-        raise UNKNOWN_ID if asked.name is None else unknown_topic(asked.name)
+        return DUPLICATE
+    if name not in broker.cluster.topics:
+        return UNKNOWN_ID if asked.name is None else unknown_topic(asked.name)
     if not broker.settings.delete_topic_enable:
         old = version < FIRST_DELETE_VERSION_WITH_DISABLED_CODE
         code = ErrorCode.INVALID_REQUEST if old else ErrorCode.TOPIC_DELETION_DISABLED
-        raise ClusterError(code, "delete.topic.enable is false")
-    return name
+        return ClusterError(code, "delete.topic.enable is false")
+    return None
 
 
 def _not_deleted(name: str | None, topic_id: bytes, error: ClusterError) -> DeletableTopicResult:

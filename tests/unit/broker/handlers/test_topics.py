@@ -2,6 +2,7 @@
 
 import pytest
 
+from horolog.broker.handlers import topics
 from horolog.broker.topic_settings import ROWS
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
@@ -114,6 +115,12 @@ class TestDeleteTopics:
         broker.cluster.create_topic("t")
         assert [a.error_code for a in self.delete(broker, version, "t", "t")] == [ErrorCode.INVALID_REQUEST]
         assert "t" in broker.cluster.topics
+
+    def test_errors_that_requests_share_hold_on_to_no_request(self, broker):
+        broker.cluster.create_topic("t")
+        self.delete(broker, 6, "t", "t")
+        broker.ask(ApiKey.DELETE_TOPICS, 6, topics=[DeleteTopicState(name=None, topic_id=b"i" * 16)])
+        assert (topics.DUPLICATE.__traceback__, topics.UNKNOWN_ID.__traceback__) == (None, None)
 
     @pytest.mark.parametrize("version", DELETE_VERSIONS)
     def test_switched_off(self, version):
