@@ -9,8 +9,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from horolog.client.cli.health import expiry_warnings
+from horolog.client.cli.health import expiry_warnings, openness_warnings
 from horolog.client.cli.main import main
+from horolog.client.cluster_view import ClusterView, Node
+from horolog.client.security.settings import Sasl, Security, Tls
 from horolog.testing import horolog_broker
 from tests.support.authority import Authority
 
@@ -71,3 +73,26 @@ async def test_without_tls_there_is_nothing_to_tell(capsys: pytest.CaptureFixtur
 
 def test_a_certificate_that_cannot_be_read_is_passed_over() -> None:
     assert expiry_warnings({"a:1": b"\x30\x00"}, 0.0) == []
+
+
+async def test_a_broker_that_others_reach_and_that_asks_nobody_is_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    advertised = {"advertised.listeners": "PLAINTEXT://broker.example:9092"}
+    async with horolog_broker(settings=advertised) as broker:
+        assert await asyncio.to_thread(main, ["health", "--bootstrap", broker.bootstrap]) == 0
+    told = "nobody is asked who he is at broker.example:9092, which others than this machine reach"
+    assert f"warning: {told}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("security", "warns"),
+    [
+        (None, True),
+        (Security(tls=Tls()), True),
+        (Security(tls=Tls(own_chain="chain", own_key="key")), False),
+        (Security(sasl=Sasl("PLAIN", "u", "p")), False),
+    ],
+)
+def test_who_has_said_who_he_is_may_have_been_asked(security: Security | None, *, warns: bool) -> None:
+    view = ClusterView(nodes={1: Node(1, "127.0.0.1", 9092, None), 2: Node(2, "10.0.0.5", 9092, None)})
+    told = "nobody is asked who he is at 10.0.0.5:9092, which others than this machine reach"
+    assert openness_warnings(view, security) == [told] * warns

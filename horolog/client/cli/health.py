@@ -4,7 +4,7 @@ import argparse
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from horolog.client.cli.common.arguments import add_output, describe
 from horolog.client.cli.common.console import Console
@@ -13,15 +13,16 @@ from horolog.client.cli.online.connecting import add_connection, connected
 
 if TYPE_CHECKING:
     from horolog.client.cluster_view import ClusterView
+    from horolog.client.security.settings import Security
 
-SHOWN = 10  # partitions without a leader that are named
+SHOWN: Final = 10  # partitions without a leader that are named
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Ask a broker whether it serves. Exit code 0: it does; 3: it answers, but partitions are offline; 5: no answer."
-        " A certificate that expires within 30 days is a warning.",
+        " Warnings: a certificate that expires within 30 days, and brokers at which nobody is asked who he is.",
         "horolog health",
         "horolog health --bootstrap broker:9092 --timeout 2s -o json",
     )
@@ -36,7 +37,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         certificates = client.channels.certificates()
     took_ms = round((time.monotonic() - began) * 1000)
     offline = offline_partitions(view)
-    warnings = expiry_warnings(certificates, time.time())
+    warnings = expiry_warnings(certificates, time.time()) + openness_warnings(view, arguments.security)
     partitions = sum(len(topic.partitions) for topic in view.topics.values())
     if console.as_json:
         console.json(
@@ -76,6 +77,18 @@ def expiry_warnings(certificates: Mapping[str, bytes], now_s: float) -> list[str
         with suppress(DerError):  # it was believed, in whatever form it tells its time
             found.append(expiry_warning(broker, read(encoded).expires_s, now_s, EXPIRY_WARNING_MS))
     return [warning for warning in found if warning is not None]
+
+
+def openness_warnings(view: "ClusterView", security: "Security | None") -> list[str]:
+    """One line for all brokers that others than this machine reach, and that were content with a client who did not say who he is."""
+    from horolog.broker.listeners import is_loopback
+
+    if security is not None and security.says_who:
+        return []
+    reached = [f"{each.host}:{each.port}" for each in view.nodes.values() if not is_loopback(each.host)]
+    if not reached:
+        return []
+    return [f"nobody is asked who he is at {', '.join(reached[:SHOWN])}, which others than this machine reach"]
 
 
 def offline_partitions(view: "ClusterView") -> list[str]:

@@ -68,6 +68,12 @@ class Security:
             return "PLAINTEXT" if self.tls is None else "SSL"
         return "SASL_PLAINTEXT" if self.tls is None else "SASL_SSL"
 
+    @property
+    def says_who(self) -> bool:
+        """Whether a broker is told who the client is, if it wants to know."""
+        tls = self.tls
+        return self.sasl is not None or (tls is not None and (tls.own or tls.own_chain) is not None)
+
     @classmethod
     def of(cls, properties: Mapping[str, str], *, token: TokenSource | None = None) -> Security:
         """Read Kafka's names (`ssl.truststore.location`), or librdkafka's (`ssl.ca.location`). Others than those of security are passed over.
