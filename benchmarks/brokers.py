@@ -40,14 +40,23 @@ class Running:
 
 
 def start(
-    name: str, root: Path, settings: Mapping[str, str] | None = None, *, partitions: int = 0, tree: Path | None = None
+    name: str,
+    root: Path,
+    settings: Mapping[str, str] | None = None,
+    *,
+    partitions: int = 0,
+    tree: Path | None = None,
+    port: int = 0,
 ) -> Running:
-    """Start a broker on its folder below `root`; ready when it answers and leads so many partitions. `tree` is where `before` lies."""
+    """Start a broker on its folder below `root`; ready when it answers and leads so many partitions. `tree` is where `before` lies.
+
+    Without a port it has a free one.
+    """
     data = root / name
     chosen = dict(settings or {})
     if name.startswith(OURS):
-        return _start_horolog(name, data, chosen, partitions, tree if name == BEFORE else None)
-    node = kafka.start(name, data, KAFKA_SETTINGS | chosen, partitions=partitions)
+        return _start_horolog(name, data, chosen, partitions, tree if name == BEFORE else None, port)
+    node = kafka.start(name, data, KAFKA_SETTINGS | chosen, partitions=partitions, port=port)
     return Running(name, node.address, node.pid, data, node.ready_seconds)
 
 
@@ -56,10 +65,12 @@ def module_of(tree: Path) -> str:
     return next(one for one in COMMANDS if (tree / one).exists()).removesuffix(".py").replace("/", ".")
 
 
-def _start_horolog(name: str, data: Path, settings: Mapping[str, str], partitions: int, tree: Path | None) -> Running:
+def _start_horolog(
+    name: str, data: Path, settings: Mapping[str, str], partitions: int, tree: Path | None, port: int
+) -> Running:
     data.mkdir(parents=True, exist_ok=True)
     workers = int(settings.get(WORKERS, "1"))
-    address = f"127.0.0.1:{process.free_range(1 + workers)}"  # a port that all share, and one for each
+    address = f"127.0.0.1:{port or process.free_range(1 + workers)}"  # a port that all share, and one for each
     module = module_of(tree or Path())
     command = [sys.executable, "-m", module, "serve", "--data", str(data.absolute()), "--listen", address]
     for key, value in settings.items():

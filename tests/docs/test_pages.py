@@ -34,6 +34,7 @@ READ_AS_SETTINGS = "settings, read by tests/unit/docs/test_operations.py"
 MADE_OF_PROFILES = "profiles, read by tests/unit/docs/test_security.py"
 GUARDED = "needs a broker with an authorizer: tests/cli/test_acls.py"
 MADE_OF_SETTINGS = "settings, read by tests/unit/docs/test_security.py"
+KAFKAS_TOOL = "needs a tool of Kafka's: tests/interop/test_kafka_tools.py"
 
 NOT_RUN: dict[tuple[str, str], str] = {
     ("README.md", "make run     # builds its environment, serves on 127.0.0.1:9092, keeps data under ./data"): MAKES,
@@ -53,6 +54,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/migration.md", "horolog pipeline mirror ..."): ELSEWHERE,
     ("docs/design.md", "socket -> transport..."): SHAPE,
     ("docs/design.md", "bytes -> TLS (transport)..."): SHAPE,
+    ("docs/design.md", "login, tls_wire (a peer's handshake)..."): SHAPE,
     ("docs/design.md", "<data folder>/"): SHAPE,
     ("docs/design.md", "python -m tests.simulation --seeds 400 --jobs 2..."): LONG,
     ("docs/design.md", "python -m tests.simulation --workers 3..."): LONG,
@@ -72,6 +74,9 @@ NOT_RUN: dict[tuple[str, str], str] = {
         "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     ): MADE_OF_SETTINGS,
     ("docs/security.md", "horolog acls ..."): GUARDED,
+    ("docs/security.md", "horolog.audit.file=/var/log/horolog/audit.jsonl"): MADE_OF_SETTINGS,
+    ("docs/security.md", '{"time": "2026-11-23T09:30:00.117Z", "event": "login"...'): SHAPE,
+    ("docs/security.md", "kafka-configs.sh --bootstrap-server broker:9092 --alter..."): KAFKAS_TOOL,
     ("docs/pipeline.md", "pip install ..."): INSTALLS,
     ("docs/pipeline.md", "pip wheel ..."): INSTALLS,
     ("docs/pipeline.md", "python -m venv ..."): INSTALLS,

@@ -81,6 +81,23 @@ def test_configurations(session_broker: BrokerProcess, topic: str) -> None:
     assert "message.timestamp.type=CreateTime" in tool(session_broker, CONFIGS, *entity, "--describe", "--all")
 
 
+@pytest.mark.parametrize(
+    ("entity", "value"),
+    [
+        (("users", "--entity-name", unique("tools")), "producer_byte_rate=1048576"),
+        (("clients", "--entity-name", unique("tools")), "consumer_byte_rate=1048576"),
+        (("ips", "--entity-name", "10.0.0.7"), "connection_creation_rate=10"),
+    ],
+    ids=["users", "clients", "ips"],
+)
+def test_quotas(session_broker: BrokerProcess, entity: tuple[str, ...], value: str) -> None:
+    whose = ("--entity-type", *entity)
+    tool(session_broker, CONFIGS, *whose, "--alter", "--add-config", value)
+    assert value in tool(session_broker, CONFIGS, *whose, "--describe")
+    tool(session_broker, CONFIGS, *whose, "--alter", "--delete-config", value.partition("=")[0])
+    assert value not in tool(session_broker, CONFIGS, *whose, "--describe")
+
+
 def test_offsets_by_time_and_deleted_records(session_broker: BrokerProcess, topic: str, tmp_path) -> None:
     target = SAMPLES[100].timestamp - 20_000
     asked = (str(target), "earliest", "latest", "max-timestamp")

@@ -11,7 +11,7 @@ import hmac
 import re
 import secrets
 from base64 import b64decode, b64encode
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Final
 
 DIGESTS: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
@@ -31,15 +31,25 @@ def new_nonce() -> str:
     return secrets.token_urlsafe(24)
 
 
-def scram(mechanism: str, username: str, password: str, nonce: str) -> Generator[bytes, bytes, None]:
-    """The client's messages; what the server answers is sent in. Ends when the server has proved that it knows the password."""
+def scram(
+    mechanism: str,
+    username: str,
+    password: str,
+    nonce: str,
+    *,
+    derive: Callable[[str, bytes, bytes, int], bytes] = hashlib.pbkdf2_hmac,
+) -> Generator[bytes, bytes, None]:
+    """The client's messages; what the server answers is sent in. Ends when the server has proved that it knows the password.
+
+    `derive` salts the password, which takes milliseconds: whoever logs in often may remember what came of it.
+    """
     digest = DIGESTS[mechanism]
     bare = f"n={username.replace('=', '=3D').replace(',', '=2C')},r={nonce}"
     challenge = _text((yield (_GS2 + bare).encode()))
     server_nonce, salt, iterations = _parsed(challenge, nonce)
     unproved = f"c={b64encode(_GS2.encode()).decode()},r={server_nonce}"
     signed = f"{bare},{challenge},{unproved}".encode()
-    salted = hashlib.pbkdf2_hmac(digest, password.encode(), salt, iterations)
+    salted = derive(digest, password.encode(), salt, iterations)
     client_key = hmac.digest(salted, b"Client Key", digest)
     signature = hmac.digest(hashlib.new(digest, client_key).digest(), signed, digest)
     proof = bytes(one ^ other for one, other in zip(client_key, signature, strict=True))

@@ -30,6 +30,7 @@ CLOSED = SETTINGS["LOCAL://127.0.0.1:9092,CLIENTS://0.0.0.0:9094"]
 SEVERAL = SETTINGS["PLAIN,OAUTHBEARER"]
 CERTIFIED = SETTINGS["LOCAL://127.0.0.1:9092,CERTIFIED://0.0.0.0:9093"]
 CLIENT = SETTINGS["SSL"]
+AUDIT = SETTINGS["/var/log/horolog/audit.jsonl"]
 LISTS = next(text for text in SETTINGS.values() if text.startswith(("authorizer.", "super.users")))
 
 
@@ -53,6 +54,12 @@ def test_its_example_of_access_lists_closes_a_broker():
     for name, allowed in (("admin", True), ("alice", False)):
         rights = made.rights(Principal("User", name), "192.0.2.1")
         assert rights.may(Operation.READ, ResourceType.TOPIC, "t") == allowed
+
+
+def test_its_example_of_an_audit_asks_for_both_forms():
+    settings, warnings = load(None, {}, parse(AUDIT.encode()))
+    assert (settings.horolog_audit_file, settings.horolog_audit_topic) == ("/var/log/horolog/audit.jsonl", "audit")
+    assert warnings == []
 
 
 def test_its_certificates_let_the_user_in(tmp_path, monkeypatch):
