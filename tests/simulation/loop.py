@@ -40,6 +40,8 @@ class SimulatedLoop:
         self._timers: list[tuple[float, int, Handle]] = []
         self._sequence = 0
         self._in_worker = False
+        self.is_stopping = False
+        """A broker that stops waits for its workers, and then closes what they have synced: nothing of that may happen inside of a sync."""
         self.overlaps = 0
         """How often the loop went on while a worker waited for the disk."""
 
@@ -121,7 +123,7 @@ class SimulatedLoop:
 
     def while_syncing(self) -> None:
         """What a storage calls while a worker waits in it: the loop's own callbacks go on meanwhile."""
-        if not self._in_worker or not self._ready or self._chance.random() < 0.6:
+        if not self._in_worker or self.is_stopping or not self._ready or self._chance.random() < 0.6:
             return
         self._in_worker = False
         self.overlaps += 1

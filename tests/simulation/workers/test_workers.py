@@ -46,6 +46,11 @@ def test_nothing_goes_wrong(part: int, workers: int) -> None:
         assert result.problem is None, "\n".join((*result.lines[-40:], result.summary))
 
 
+@pytest.mark.timeout(60)
+def test_a_stop_begins_while_a_worker_waits_for_the_disk() -> None:
+    assert run_seed(12728337, 120, 2).problem is None
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_kind_of_thing_happens() -> None:

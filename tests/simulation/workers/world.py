@@ -269,6 +269,7 @@ class WorkersWorld(World):
         process.run(self._begin_to_stop, process, [])
 
     def _begin_to_stop(self, process: SimulatedWorker, stopped: list[SimulatedWorker]) -> None:
+        process.loop.is_stopping = True
         process.loop.create_task(self._stop_broker(process, stopped))
 
     async def _stop_broker(self, process: SimulatedWorker, stopped: list[SimulatedWorker]) -> None:
