@@ -4,7 +4,7 @@
     python -m benchmarks.security --write-docs     # and rewrites that of docs/performance.md
 
 A handshake is a new connection by TLS 1.3 without a session to resume, and one answer; a login is a new plain connection and
-SCRAM-SHA-512 with 4096 iterations. The client derives its salted password once: what is measured is the broker's side of it.
+SCRAM-SHA-512 with 4096 iterations. The client derives its salted password once, so that the broker's side is measured.
 """
 
 from __future__ import annotations

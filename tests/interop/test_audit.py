@@ -21,6 +21,7 @@ from tests.support.sasl_brokers import PASSWORD, Door, horolog
 
 pytestmark = pytest.mark.timeout(120)
 TOPIC = "audit"
+ALONE = {"horolog.workers": "1"}
 WORKERS = {"horolog.workers": "2", "horolog.worker.ports": "PLAINTEXT:0,SASL_PLAINTEXT:0"}
 
 
@@ -88,7 +89,7 @@ async def read_topic(door: Door, partitions: int, count: int) -> list[dict[str, 
     return sorted(events, key=lambda each: str(each["time"]))
 
 
-@pytest.mark.parametrize("workers", [{}, WORKERS], ids=["alone", "workers"])
+@pytest.mark.parametrize("workers", [ALONE, WORKERS], ids=["alone", "workers"])
 async def test_a_broker_tells_a_file_and_a_topic(tmp_path: Path, workers: dict[str, str]) -> None:
     file = tmp_path / "audit.jsonl"
     settings = {
@@ -100,7 +101,7 @@ async def test_a_broker_tells_a_file_and_a_topic(tmp_path: Path, workers: dict[s
     with horolog(tmp_path / "data", **settings, **workers) as (door, broker):
         await cause_events(door)
         wait_for(lambda: '"DELETE"' in file.read_text())
-        in_topic = await read_topic(door, 2 if workers else 1, len(file.read_text().splitlines()))
+        in_topic = await read_topic(door, 2 if workers == WORKERS else 1, len(file.read_text().splitlines()))
         check(in_topic)
         broker.stop()
     text = file.read_text()
@@ -108,7 +109,7 @@ async def test_a_broker_tells_a_file_and_a_topic(tmp_path: Path, workers: dict[s
     check(events)
     assert sorted(in_topic, key=str) == sorted(events, key=str)
     assert not [word for word in ("hunter2", PASSWORD, "secret") if word in text]
-    assert {each.get("worker") for each in events} <= ({1, 2} if workers else {None})
+    assert {each.get("worker") for each in events} <= ({1, 2} if workers == WORKERS else {None})
 
 
 async def test_a_broker_that_cannot_keep_its_audit_does_not_start(tmp_path: Path) -> None:

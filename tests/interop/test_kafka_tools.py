@@ -147,6 +147,7 @@ def test_what_the_broker_says_of_itself(session_broker: BrokerProcess, topic: st
 
 
 @pytest.mark.slow
+@pytest.mark.one_worker("each of two tells of its own partitions")
 def test_two_folders_and_a_quorum_of_one(start_broker: BrokerStarter, tmp_path: Path) -> None:
     folders = [tmp_path / "a", tmp_path / "b"]
     broker = start_broker(folders[0], log__dirs=",".join(map(str, folders)))

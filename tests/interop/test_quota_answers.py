@@ -214,6 +214,7 @@ def mutations(address: str) -> Iterator[tuple[int, float]]:
         yield answer.topics[0].error_code, answer.throttle_time_ms / 1000
 
 
+@pytest.mark.one_worker("each of two has half of the rate")
 def test_changes_of_topics_are_refused_alike(addresses: tuple[str, str]) -> None:
     answers = []
     for address in addresses:
