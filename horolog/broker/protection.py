@@ -12,9 +12,9 @@ from typing import Final
 _LISTENER: Final = r"(?:listener\.name\.[^.]+\.)?"
 _HARMLESS: Final = re.compile(
     _LISTENER + r"ssl\.(?:provider|(?:key|trust)manager\.algorithm|secure\.random\.implementation"
-    r"|endpoint\.identification\.algorithm|allow\.(?:dn|san)\.changes)"
+    r"|endpoint\.identification\.algorithm)"
 )
-"""How Java does it, what this side asks of others, and what it may change."""
+"""How Java does it, and what this side asks of others."""
 
 _KINDS: Final = (
     (_LISTENER + r"(?:[^.]+\.)?sasl\.kerberos\..+", "GSSAPI"),

@@ -91,6 +91,16 @@ class SecuritySettings:
         "How the name in a client's certificate becomes its principal: RULE:PATTERN/REPLACEMENT/[LU] and DEFAULT, with commas between.",
         per_listener=True,
     )
+    ssl_allow_dn_changes: bool = boolean(
+        False,
+        "Whether a certificate may be replaced by one of another subject while the broker runs.",
+        per_listener=True,
+    )
+    ssl_allow_san_changes: bool = boolean(
+        False,
+        "Whether it may be replaced by one that has not all of its alternative names.",
+        per_listener=True,
+    )
     horolog_ssl_handshake_max_ms: int = long(
         10_000, "Time within which the TLS handshake of a new connection has to be over.", low=1
     )

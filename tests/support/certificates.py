@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ssl
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -34,10 +35,16 @@ class Certificates:
         self.alice = self._client(self.authority, "alice")
         self.mallory = self._client(trustme.CA(), "mallory")
 
-    def renew(self, expires: datetime | None = None) -> None:
+    def renew(
+        self,
+        expires: datetime | None = None,
+        *,
+        subject: str = "broker",
+        alternatives: Sequence[str] = ("localhost", "127.0.0.1"),
+    ) -> None:
         """A new certificate of the broker."""
-        issued = self.authority.issue_cert("localhost", "127.0.0.1", common_name="broker", not_after=expires)
-        _write(self.server, issued)
+        named = {"common_name": subject, "organization_unit_name": "Brokers"}  # else a unit is made up each time
+        _write(self.server, self.authority.issue_cert(*alternatives, not_after=expires, **named))
 
     def encrypt_key(self, password: str = PASSWORD) -> None:
         """Give the broker's key a password."""

@@ -23,6 +23,8 @@ KEYWORDS: Final = {
 }
 """What RFC 2253 has names for; Java writes the numbers of all others."""
 
+SUBJECT_ALTERNATIVES: Final = "2.5.29.17"
+EXTENSIONS: Final = 0xA3
 TEXT_TAGS: Final = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E})
 ESCAPED: Final = frozenset(',=+<>#;"\\')
 BLANK: Final = " \r"
@@ -46,6 +48,26 @@ def read(encoded: bytes) -> Certificate:
     if len(times) != 2:
         raise der.DerError("a validity has two times")
     return Certificate(_name(subject.content), _seconds(times[1]))
+
+
+def alternatives(encoded: bytes) -> frozenset[bytes]:
+    """The alternative names of a certificate, as they are encoded. Raises DerError."""
+    body = der.first(der.first(encoded, der.SEQUENCE).content, der.SEQUENCE)
+    for extensions in (one for one in der.elements(body.content) if one.tag == EXTENSIONS):
+        for extension in der.elements(der.first(extensions.content, der.SEQUENCE).content):
+            parts = list(der.elements(extension.content))  # whether it is critical may stand in the middle
+            if len(parts) < 2 or parts[0].tag != der.OBJECT_IDENTIFIER:
+                raise der.DerError("an extension has a kind and a value")
+            if der.dotted(parts[0].content) == SUBJECT_ALTERNATIVES:
+                return frozenset(
+                    one.encoded for one in der.elements(der.first(parts[-1].content, der.SEQUENCE).content)
+                )
+    return frozenset()
+
+
+def is_same_name(one: str, other: str) -> bool:
+    """Whether two subjects are one, as Java compares them: without regard to case and to blanks in a row."""
+    return one.casefold().split() == other.casefold().split()
 
 
 def expiry_warning(whose: str, expires_s: float, now_s: float, within_ms: int) -> str | None:

@@ -35,6 +35,8 @@ class TlsSettings:
     enabled_protocols: tuple[str, ...]
     cipher_suites: tuple[str, ...]
     principal_mapping_rules: str
+    allows_name_changes: bool = False
+    allows_alternatives_changes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,8 @@ def _tls(settings: Settings, address: Address) -> TlsSettings:
         enabled_protocols=value("ssl.enabled.protocols"),
         cipher_suites=value("ssl.cipher.suites"),
         principal_mapping_rules=value("ssl.principal.mapping.rules"),
+        allows_name_changes=value("ssl.allow.dn.changes"),
+        allows_alternatives_changes=value("ssl.allow.san.changes"),
     )
 
 

@@ -37,10 +37,11 @@ class HandshakeBounds:
 
 
 class Loaded(NamedTuple):
-    """One certificate, ready to serve with."""
+    """One certificate, ready to serve with; `expires_s` is that of its chain that ends first."""
 
     context: ssl.SSLContext
     subject: str
+    alternatives: frozenset[bytes]
     expires_s: float
     files: tuple[object, ...]
 
@@ -84,7 +85,7 @@ class ListenerTls:
     def check(self, settings: TlsSettings) -> None:
         """Whether these settings can be served. Raises SettingsError."""
         if settings != self.settings:
-            _load(self.listener, settings)
+            self._successor(settings)
 
     def take(self, settings: TlsSettings) -> None:
         """Serve with other settings from now on, or with what their files hold now."""
@@ -100,7 +101,7 @@ class ListenerTls:
         before = self._loaded
         files = _state_of(settings)
         try:
-            loaded = _load(self.listener, settings)
+            loaded = self._successor(settings)
         except SettingsError as error:
             self._refused = files  # said once
             log.error(
@@ -110,6 +111,14 @@ class ListenerTls:
         self.settings, self._loaded, self._refused = settings, loaded, None
         log.info("listener %s: new handshakes use the certificate of %s", self.listener, loaded.subject)
 
+    def _successor(self, settings: TlsSettings) -> Loaded:
+        """What may be served after the present one. Raises SettingsError."""
+        loaded = _load(self.listener, settings)
+        fault = _wrong_successor(loaded, self._loaded, settings)
+        if fault is not None:
+            raise SettingsError("ssl.keystore.location", None, f"listener {self.listener}: {fault}")
+        return loaded
+
 
 def _load(listener: str, settings: TlsSettings) -> Loaded:
     """Raises SettingsError."""
@@ -118,12 +127,23 @@ def _load(listener: str, settings: TlsSettings) -> Loaded:
         material = key_material(settings.keystore)
         authorities = trusted(settings.truststore)
         context = _context(settings, material, authorities)
-        chain = [certificates.read(each) for each in encoded_certificates(material.chain)]
+        encoded = encoded_certificates(material.chain)
+        chain = [certificates.read(each) for each in encoded]
+        alternatives = certificates.alternatives(encoded[0])
     except SettingsError as error:
         raise SettingsError(error.key, error.value, f"listener {listener}: {error.reason}") from None
     except ValueError as error:
         raise SettingsError("ssl.keystore.location", None, f"listener {listener}: {error}") from error
-    return Loaded(context, chain[0].subject, min(one.expires_s for one in chain), files)
+    return Loaded(context, chain[0].subject, alternatives, min(one.expires_s for one in chain), files)
+
+
+def _wrong_successor(after: Loaded, before: Loaded, settings: TlsSettings) -> str | None:
+    """What a certificate may not change that takes another's place: clients may know the broker by it."""
+    if not settings.allows_name_changes and not certificates.is_same_name(after.subject, before.subject):
+        return f"its subject is {after.subject}, not {before.subject}, which ssl.allow.dn.changes=true allows"
+    if not settings.allows_alternatives_changes and not after.alternatives >= before.alternatives:
+        return "it has not all the alternative names of the one before, which ssl.allow.san.changes=true allows"
+    return None
 
 
 def _mapping(listener: str, settings: TlsSettings) -> PrincipalMapping:

@@ -1,8 +1,16 @@
 import java.io.FileInputStream;
+import java.util.List;
+import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
+import javax.security.auth.callback.Callback;
+import javax.security.auth.login.AppConfigurationEntry;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.security.auth.AuthenticateCallbackHandler;
+import org.apache.kafka.common.security.oauthbearer.OAuthBearerToken;
+import org.apache.kafka.common.security.oauthbearer.OAuthBearerTokenCallback;
 
 /** Says of each file of settings whether it lets somebody in at a listener: ADDRESS FILE... */
 public final class Login {
@@ -27,6 +35,54 @@ public final class Login {
             return "refused: " + error.getCause();
         } catch (KafkaException error) {
             return "no client: " + error + " " + error.getCause();
+        }
+    }
+
+    /** Gives the token that the line of JAAS has, in a way that every release knows. */
+    public static final class Given implements AuthenticateCallbackHandler, OAuthBearerToken {
+        private final long madeMs = System.currentTimeMillis();
+        private String value;
+
+        @Override
+        public void configure(Map<String, ?> configs, String mechanism, List<AppConfigurationEntry> entries) {
+            value = (String) entries.get(0).getOptions().get("token");
+        }
+
+        @Override
+        public void handle(Callback[] callbacks) {
+            for (Callback callback : callbacks) {
+                if (callback instanceof OAuthBearerTokenCallback) {
+                    ((OAuthBearerTokenCallback) callback).token(this);
+                }
+            }
+        }
+
+        @Override
+        public void close() {}
+
+        @Override
+        public String value() {
+            return value;
+        }
+
+        @Override
+        public Set<String> scope() {
+            return Set.of();
+        }
+
+        @Override
+        public long lifetimeMs() {
+            return madeMs + 600_000;
+        }
+
+        @Override
+        public String principalName() {
+            return "ann";
+        }
+
+        @Override
+        public Long startTimeMs() {
+            return madeMs;
         }
     }
 }

@@ -75,8 +75,6 @@ def test_every_key_of_kafka_that_speaks_of_encryption_or_authentication_is_known
         if not (asked_by(key, "x") or served or key.startswith(OF_CLIENTS)):
             harmless.append(key)
     assert harmless == [
-        "ssl.allow.dn.changes",
-        "ssl.allow.san.changes",
         "ssl.endpoint.identification.algorithm",
         "ssl.keymanager.algorithm",
         "ssl.provider",

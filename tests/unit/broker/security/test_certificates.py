@@ -1,6 +1,7 @@
 """Names in certificates come out as Java writes them, and so does the time until which one holds."""
 
 import contextlib
+import ipaddress
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,13 +14,13 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.broker.security.certificates import expiry_warning, read
+from horolog.broker.security.certificates import alternatives, expiry_warning, is_same_name, read
 from horolog.broker.security.der import DerError
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 
 
-def certificate(name, expires=datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)):
+def certificate(name, expires=datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC), others=()):
     built = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -29,6 +30,9 @@ def certificate(name, expires=datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)):
         .not_valid_before(expires - timedelta(days=1))
         .not_valid_after(expires)
     )
+    if others:
+        built = built.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        built = built.add_extension(x509.SubjectAlternativeName(others), critical=False)
     return built.sign(KEY, hashes.SHA256()).public_bytes(Encoding.DER)
 
 
@@ -119,6 +123,39 @@ def test_validities_have_two_times():
         read(encoded.replace(b"\x30\x1e" + time, b"\x30\x1e\x04\x1c" + bytes(13)).replace(time, bytes(15)))
 
 
+HOST, ADDRESS = x509.DNSName("a.example.org"), x509.IPAddress(ipaddress.ip_address("192.0.2.1"))
+
+
+def test_alternative_names_are_compared_as_they_are_encoded():
+    none, one, both = (alternatives(certificate(named(), others=those)) for those in ([], [HOST], [ADDRESS, HOST]))
+    assert none == set() < one < both
+    assert one == {b"\x82\x0da.example.org"}
+    assert both - one == {b"\x87\x04\xc0\x00\x02\x01"}
+
+
+def test_extensions_without_that_one_have_no_names():
+    encoded = certificate(named(), others=[HOST])
+    assert alternatives(encoded.replace(b"\x06\x03U\x1d\x11", b"\x06\x03U\x1d\x12")) == set()
+
+
+def test_an_extension_has_a_kind():
+    encoded = certificate(named(), others=[HOST])
+    with pytest.raises(DerError, match="kind and a value"):
+        alternatives(encoded.replace(b"\x06\x03U\x1d\x11", b"\x04\x03U\x1d\x11"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("CN=a,O=Logs  Inc", "cn=A,O=logs inc", True),
+        ("CN=a,O=Logs", "CN=a", False),
+        ("CN=a", "CN=b", False),
+    ],
+)
+def test_names_are_compared_without_case_and_blanks(one, other, same):
+    assert is_same_name(one, other) == same
+
+
 def test_too_few_parts():
     with pytest.raises(DerError, match="no certificate"):
         read(b"\x30\x04\x30\x02\x05\x00")
@@ -130,6 +167,17 @@ def test_broken_certificates_are_refused_or_read(at, flipped):
     encoded[at] ^= flipped
     with contextlib.suppress(DerError):
         assert read(bytes(encoded)).subject is not None
+
+
+WITH_OTHERS = certificate(named(), others=[HOST, ADDRESS])
+
+
+@given(st.integers(0, len(WITH_OTHERS) - 1), st.integers(1, 255))
+def test_broken_extensions_are_refused_or_read(at, flipped):
+    encoded = bytearray(WITH_OTHERS)
+    encoded[at] ^= flipped
+    with contextlib.suppress(DerError):
+        assert alternatives(bytes(encoded)) is not None
 
 
 @pytest.mark.parametrize(

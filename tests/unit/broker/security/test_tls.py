@@ -162,6 +162,38 @@ def test_new_files_are_taken_up(certificates, caplog):
     assert subject_of(tls, certificates.client()) == "broker"
 
 
+@pytest.mark.parametrize(
+    ("changed", "key"),
+    [
+        ({"subject": "another"}, "ssl_allow_dn_changes"),
+        ({"alternatives": ["localhost"]}, "ssl_allow_san_changes"),
+        ({"alternatives": ["else", "127.0.0.1"]}, "ssl_allow_san_changes"),
+    ],
+)
+def test_a_certificate_keeps_the_names_of_the_one_before_unless_others_are_allowed(certificates, caplog, changed, key):
+    careful, allowing = served(certificates), served(certificates, **{key: "true"})
+    before = careful.context, allowing.context
+    certificates.renew(**changed)
+    careful.look()
+    allowing.look()
+    assert careful.context is before[0]
+    assert allowing.context is not before[1]
+    assert (
+        f"which {key.replace('_', '.')}=true allows; listener SSL goes on with its certificate of before" in caplog.text
+    )
+    certificates.renew(soon(days=5))
+    careful.look()
+    assert careful.context is not before[0]
+
+
+def test_a_certificate_may_have_more_names_and_write_its_own_otherwise(certificates):
+    tls = served(certificates)
+    before = tls.context
+    certificates.renew(subject="BROKER", alternatives=["127.0.0.1", "more.example.org", "localhost"])
+    tls.look()
+    assert tls.context is not before
+
+
 def test_a_broken_file_leaves_the_certificate_of_before_and_is_told_of_once(certificates, caplog):
     tls = served(certificates)
     context = tls.context
@@ -181,10 +213,15 @@ def test_a_broken_file_leaves_the_certificate_of_before_and_is_told_of_once(cert
 
 def test_other_settings_are_checked_before_they_are_taken(certificates):
     tls = served(certificates)
-    same, good = settings_of(certificates), settings_of(certificates, ssl_keystore_location=str(certificates.alice))
+    same = settings_of(certificates)
+    allowed = {"ssl_allow_dn_changes": "true", "ssl_allow_san_changes": "true"}
+    other = settings_of(certificates, ssl_keystore_location=str(certificates.alice))
+    good = settings_of(certificates, ssl_keystore_location=str(certificates.alice), **allowed)
     bad = replace(good, keystore=replace(good.keystore, location="/none"))
     tls.check(same)
     tls.check(good)
+    with pytest.raises(SettingsError, match="its subject is CN=alice"):
+        tls.check(other)
     with pytest.raises(SettingsError, match="No such file"):
         tls.check(bad)
     tls.take(good)

@@ -63,7 +63,7 @@ def test_without_a_listener_that_speaks_it_tls_is_asked_for_in_vain():
 
 
 def test_other_settings_are_checked_and_taken(certificates):
-    settings = loaded(certificates, **OUTSIDE)
+    settings = loaded(certificates, **OUTSIDE, ssl_allow_dn_changes="true", ssl_allow_san_changes="true")
     found = TlsListeners(settings)
     context = found.by_name["OUTSIDE"].context
     found.check(settings)

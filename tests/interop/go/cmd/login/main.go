@@ -1,4 +1,5 @@
-// Command login says whether a client comes in at a listener: CLIENT ADDRESS MECHANISM USER PASSWORD [CA]; the mechanism "-" is none.
+// Command login says whether a client comes in at a listener: CLIENT ADDRESS MECHANISM USER PASSWORD [CA]; the mechanism "-" is none,
+// and the password of OAUTHBEARER is a token.
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
@@ -35,6 +37,8 @@ func withFranz(address, mechanism, user, password string, secure *tls.Config) er
 	switch mechanism {
 	case "PLAIN":
 		options = append(options, kgo.SASL(plain.Auth{User: user, Pass: password}.AsMechanism()))
+	case "OAUTHBEARER":
+		options = append(options, kgo.SASL(oauth.Auth{Token: password}.AsMechanism()))
 	case "SCRAM-SHA-256":
 		options = append(options, kgo.SASL(scram.Auth{User: user, Pass: password}.AsSha256Mechanism()))
 	case "SCRAM-SHA-512":
@@ -50,6 +54,12 @@ func withFranz(address, mechanism, user, password string, secure *tls.Config) er
 	return client.Ping(limited)
 }
 
+type token string
+
+func (given token) Token() (*sarama.AccessToken, error) {
+	return &sarama.AccessToken{Token: string(given)}, nil
+}
+
 func withSarama(address, mechanism, user, password string, secure *tls.Config) error {
 	config := sarama.NewConfig()
 	config.Metadata.Retry.Max = 1
@@ -60,7 +70,7 @@ func withSarama(address, mechanism, user, password string, secure *tls.Config) e
 	if mechanism != "-" {
 		config.Net.SASL.Enable = true
 		config.Net.SASL.Mechanism = sarama.SASLMechanism(mechanism)
-		config.Net.SASL.User, config.Net.SASL.Password = user, password
+		config.Net.SASL.User, config.Net.SASL.Password, config.Net.SASL.TokenProvider = user, password, token(password)
 	}
 	client, err := sarama.NewClient([]string{address}, config)
 	if err != nil {
