@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from horolog.broker.groups.assignors import DEFAULT_ASSIGNOR, NOTHING, Assignment
 from horolog.broker.groups.classic_events import Protocols
@@ -50,6 +51,14 @@ class ClassicPart:
         self.comeback: GroupTimer | None = None
 
 
+class Sight(NamedTuple):
+    """What a member may know of the topics that its pattern matches, and whom that was asked."""
+
+    matching: frozenset[str]
+    may_describe: Callable[[str], bool]
+    hidden: frozenset[str]
+
+
 class ConsumerMember:
     """One member: what it says of itself, what it has (`current`) and what it should have (`target`)."""
 
@@ -66,6 +75,7 @@ class ConsumerMember:
         "rebalance_timeout_ms",
         "regex",
         "session",
+        "sight",
         "target",
         "topics",
     )
@@ -78,6 +88,8 @@ class ConsumerMember:
         self.client_host = ""
         self.topics: tuple[str, ...] = ()
         self.regex: str | None = None
+        self.sight: Sight | None = None
+        """None: there are no access lists, it has no pattern, or it has not been heard of since a start."""
         self.rebalance_timeout_ms = -1
         self.assignor: str | None = None
         self.current = Current()

@@ -28,7 +28,7 @@ from horolog.broker.groups.expiry import Expiry
 from horolog.broker.groups.finder import Finder
 from horolog.broker.groups.journal import Journal
 from horolog.broker.groups.kip848 import Refusal, check_heartbeat, heartbeat_error
-from horolog.broker.groups.kip848_events import Heartbeat, Leave
+from horolog.broker.groups.kip848_events import Heartbeat, Leave, MayDescribe
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.loading import Loader
 from horolog.broker.groups.offset_fetch import OffsetFetch
@@ -172,6 +172,7 @@ class GroupCoordinator:
         version: int,
         client: tuple[str, str],
         answer: Callable[[ConsumerGroupHeartbeatResponse], None],
+        may_describe: MayDescribe | None = None,
     ) -> None:
         refusal = check_heartbeat(request, version)
         if refusal is None and (code := self._check_group_id(request.group_id)):
@@ -186,7 +187,7 @@ class GroupCoordinator:
         elif request.member_epoch < 0:
             self._runner.run(group, Leave(request, answer))
         else:
-            self._finder.heartbeat(group, Heartbeat(request, client, entries, answer))
+            self._finder.heartbeat(group, Heartbeat(request, client, entries, answer, may_describe))
 
     # -- offsets
 

@@ -14,13 +14,22 @@ from typing import Any, NamedTuple
 from horolog.broker.groups import mixed
 from horolog.broker.groups.assignors import ASSIGNORS, Assignment
 from horolog.broker.groups.classic_events import JoinGroup, Killed, LeaveGroup, Loaded, SyncGroup
-from horolog.broker.groups.consumer_group import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, ConsumerGroup, ConsumerMember
+from horolog.broker.groups.consumer_group import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, ConsumerGroup, ConsumerMember, Sight
 from horolog.broker.groups.decision import Decision
-from horolog.broker.groups.kip848_events import Answer, Event, Heartbeat, Leave, Overdue, Upgraded
+from horolog.broker.groups.kip848_events import (
+    Answer,
+    Event,
+    Heartbeat,
+    Leave,
+    MayDescribe,
+    Overdue,
+    Upgraded,
+)
 from horolog.broker.groups.kip848_steps import (
     JOIN_EPOCH,
     Turn,
     has_come,
+    pattern_topics,
     reconcile,
     refresh,
     remove,
@@ -69,7 +78,9 @@ def _heartbeat(turn: Turn, event: Heartbeat) -> None:
         turn.answer(event.answer, heartbeat_error(member))
         return
     before = member.current.assigned
-    refresh(turn, bump=_describe(turn, member, event))
+    wants_others = _describe(turn, member, event)
+    sees_others = _see(turn, member, event.may_describe)
+    refresh(turn, bump=wants_others or sees_others)
     owned = None if request.topic_partitions is None else _told(request)
     reconcile(turn, member, owned)
     start_session(turn, member)
@@ -169,6 +180,22 @@ def _describe(turn: Turn, member: ConsumerMember, event: Heartbeat) -> bool:
     if is_new or member.description != before:
         turn.entries.append(turn.group.member_entry(member))
     return is_new or (member.topics, member.regex) != wanted
+
+
+def _see(turn: Turn, member: ConsumerMember, may_describe: MayDescribe | None) -> bool:
+    """Leave out of a pattern's topics those that the member may not describe; whether that changes what it is given."""
+    if may_describe is None or member.regex is None:
+        member.sight = None
+        return False
+    matching, sight = turn.known.matching(member.regex), member.sight
+    if sight is not None and (sight.matching, sight.may_describe) == (matching, may_describe):
+        return False
+    before = pattern_topics(member, turn.known)
+    hidden = frozenset(name for name in matching if not may_describe(name))
+    member.sight = Sight(matching, may_describe, hidden)
+    if sight is None:
+        return pattern_topics(member, turn.known) != before
+    return not turn.group.subscribed.isdisjoint(hidden ^ sight.hidden)  # others come with the change of topics
 
 
 def _says_nothing_new(member: ConsumerMember, event: Heartbeat) -> bool:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from horolog.broker.groups.consumer_group import ConsumerMember
 
 Answer = Callable[[ConsumerGroupHeartbeatResponse], None]
+MayDescribe = Callable[[str], bool]
+"""Whether a principal may know of a topic. Two that are equal say the same."""
 
 SILENT = "has fallen silent"
 NOT_GIVEN_BACK = "has not given back its partitions in time"
@@ -23,13 +25,15 @@ NOT_COME_BACK = "has not come back in time"
 class Heartbeat(NamedTuple):
     """A member says what it wants and has.
 
-    `entries` are records that go first if it is taken: those of a group that was of the other protocol.
+    `entries` are records that go first if it is taken: those of a group that was of the other protocol. Without access lists
+    there is no `may_describe`.
     """
 
     request: ConsumerGroupHeartbeatRequest
     client: tuple[str, str]
     entries: Sequence[Entry]
     answer: Answer
+    may_describe: MayDescribe | None = None
 
 
 class Leave(NamedTuple):

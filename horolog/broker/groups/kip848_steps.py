@@ -96,10 +96,9 @@ def refresh(turn: Turn, *, bump: bool) -> None:
 def topics_of(group: ConsumerGroup, known: Known) -> dict[str, tuple[bytes, int]]:
     """Id and partition count of every topic that the group reads and that there is."""
     names: set[str] = set()
-    for topics, regex in {(member.topics, member.regex) for member in group.members.values()}:
-        names.update(topics)
-        if regex is not None:
-            names |= known.matching(regex)
+    for member in {_wish(member, known): member for member in group.members.values()}.values():
+        names.update(member.topics)
+        names |= pattern_topics(member, known)
     found = {}
     for name in names:
         topic = known.topics.get(name)
@@ -110,12 +109,12 @@ def topics_of(group: ConsumerGroup, known: Known) -> dict[str, tuple[bytes, int]
 
 def _assign(turn: Turn, topics: Mapping[str, tuple[bytes, int]]) -> None:
     group = turn.group
-    wanted: dict[tuple[tuple[str, ...], str | None], frozenset[bytes]] = {}
+    wanted: dict[object, frozenset[bytes]] = {}
     subscribers = {}
     for member in group.members.values():
-        key = (member.topics, member.regex)
+        key = _wish(member, turn.known)
         if key not in wanted:
-            names = frozenset(member.topics) | _pattern_topics(member, turn.known)
+            names = frozenset(member.topics) | pattern_topics(member, turn.known)
             wanted[key] = frozenset(topics[name][0] for name in names if name in topics)
         subscribers[member.id] = Subscriber(wanted[key], member.target, member.instance_id)
     target = ASSIGNORS[group.assignor](subscribers, dict(topics.values()))
@@ -127,8 +126,28 @@ def _assign(turn: Turn, topics: Mapping[str, tuple[bytes, int]]) -> None:
     turn.entries.append(group.assignment_entry())
 
 
-def _pattern_topics(member: ConsumerMember, known: Known) -> frozenset[str]:
-    return known.matching(member.regex) if member.regex is not None else frozenset()
+def pattern_topics(member: ConsumerMember, known: Known) -> frozenset[str]:
+    """What a member's pattern means: with access lists no topic that it may not describe.
+
+    A member that has not been heard of since a start, so that nobody knows who it is, keeps what it was given.
+    """
+    if member.regex is None:
+        return frozenset()
+    matching = known.matching(member.regex)
+    if member.sight is not None:
+        return matching - member.sight.hidden
+    if not known.settings.authorizer_class_name:
+        return matching
+    return matching.intersection(topic.name for one in member.target if (topic := known.by_id.get(one)) is not None)
+
+
+def _wish(member: ConsumerMember, known: Known) -> tuple[object, ...]:
+    """The same for members that want the same topics."""
+    if member.sight is not None:
+        return member.topics, member.regex, member.sight.hidden
+    if member.regex is not None and known.settings.authorizer_class_name:
+        return member.topics, member.regex, member.id
+    return member.topics, member.regex
 
 
 def _hash(topics: Mapping[str, tuple[bytes, int]]) -> int:

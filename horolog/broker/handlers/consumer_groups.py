@@ -30,10 +30,14 @@ LAST_WITHOUT_OWN_ID = 0
 
 
 def heartbeat(broker: BrokerView, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> None:
-    """Not done: assignment by rack, where the broker assigns; leaving out of a subscription by pattern what a member may not describe."""
+    """Not done: assignment by rack, where the broker assigns."""
     if context.version <= LAST_WITHOUT_OWN_ID and request.member_epoch == 0 and not request.member_id:
         request.member_id = show_uuid(uuid.uuid4().bytes)
-    broker.groups.consumer_heartbeat(request, context.version, client_of(context), context.reply)
+    rights = None
+    if broker.authorizer is not None:
+        rights = broker.authorizer.rights(context.principal, context.connection.peer_host)
+    may_describe = None if rights is None else rights.may_describe
+    broker.groups.consumer_heartbeat(request, context.version, client_of(context), context.reply, may_describe)
 
 
 def describe(

@@ -130,6 +130,9 @@ class Rights:
             ).allowed
         return found
 
+    def may_describe(self, topic: str) -> bool:
+        return self.may(Operation.DESCRIBE, ResourceType.TOPIC, topic)
+
     def may_any(self, operation: Operation, kind: ResourceType) -> bool:
         """Whether there is any name, known or not, with which it may."""
         found = self._known_any.get((operation, kind))

@@ -33,6 +33,7 @@ class Known:
             "group_consumer_session_timeout_ms": SESSION_MS,
             "group_consumer_heartbeat_interval_ms": INTERVAL_MS,
             "group_consumer_migration_policy": "bidirectional",
+            "authorizer_class_name": "",
         }
         self.settings = SimpleNamespace(**(defaults | settings))
         self.topics = {"t": TOPIC}
@@ -52,7 +53,7 @@ def group():
     return ConsumerGroup("g", 0, GroupOffsets(), 0)
 
 
-def beat(member_id, epoch=0, *, owned=None, **fields):
+def beat(member_id, epoch=0, *, owned=None, may_describe=None, **fields):
     partitions = None if owned is None else [TopicPartitions(topic_id=TOPIC.id, partitions=owned)]
     if not epoch:
         fields = {"rebalance_timeout_ms": REBALANCE_MS, "subscribed_topic_names": ["t"]} | fields
@@ -60,7 +61,7 @@ def beat(member_id, epoch=0, *, owned=None, **fields):
     request = ConsumerGroupHeartbeatRequest(
         group_id="g", member_id=member_id, member_epoch=epoch, topic_partitions=partitions, **fields
     )
-    return Heartbeat(request, CLIENT, (), f"beat of {member_id}")
+    return Heartbeat(request, CLIENT, (), f"beat of {member_id}", may_describe)
 
 
 def leave(member_id, epoch=LEAVE_EPOCH, instance_id=None):
@@ -275,3 +276,122 @@ def test_both_kinds_of_members_can_be_taken_out_at_once(mixed):
     unknown = ErrorCode.UNKNOWN_MEMBER_ID
     assert (decision.result, mixed.is_empty) == ([OK, unknown, OK, unknown], True)
     assert decision.entries
+
+
+# -- patterns and access lists
+
+SEEN, SECRET, LATER = (
+    SimpleNamespace(name=name, id=name[0].encode() * 16, partition_count=2) for name in ("seen", "xsecret", "later")
+)
+
+
+class Several(Known):
+    """Topics that all match, and access lists."""
+
+    def __init__(self, *topics):
+        super().__init__(authorizer_class_name="StandardAuthorizer")
+        self.let(*topics)
+
+    def let(self, *topics):
+        self.topics = {one.name: one for one in topics}
+        self.by_id = {one.id: one for one in topics}
+
+    def matching(self, pattern):
+        return frozenset(self.topics)
+
+
+class Eyes:
+    """A principal, as far as topics go."""
+
+    def __init__(self, *names):
+        self.names = names
+
+    def may_describe(self, name):
+        return name in self.names
+
+
+def look(member_id, epoch, eyes):
+    fields = {} if epoch else {"subscribed_topic_names": [], "subscribed_topic_regex": ".*"}
+    return beat(member_id, epoch, may_describe=eyes.may_describe, **fields)
+
+
+def given(group, member_id):
+    known = {one.id: one.name for one in (SEEN, SECRET, LATER)}
+    return {known[topic]: sorted(indexes) for topic, indexes in group.members[member_id].target.items()}
+
+
+def test_a_pattern_means_what_its_member_may_describe(group):
+    known = Several(SEEN, SECRET)
+    step(group, look("A", 0, Eyes("seen")), known)
+    assert given(group, "A") == {"seen": [0, 1]}
+    assert group.subscribed == {"seen"}
+    assert step(group, look("A", 1, Eyes("seen")), known).entries == []
+
+
+def test_members_of_two_principals_have_topics_of_their_own(group):
+    known = Several(SEEN, SECRET)
+    step(group, look("A", 0, Eyes("seen")), known)
+    step(group, look("B", 0, Eyes("xsecret")), known)
+    assert (given(group, "A"), given(group, "B")) == ({"seen": [0, 1]}, {"xsecret": [0, 1]})
+    step(group, look("C", 0, Eyes("seen", "xsecret")), known)
+    assert sum(len(given(group, each).get("xsecret", [])) for each in "BC") == 2
+    assert "xsecret" not in given(group, "A")
+
+
+def test_rights_that_come_and_go_count_with_the_next_heartbeat(group):
+    known = Several(SEEN, SECRET)
+    step(group, look("A", 0, Eyes("seen")), known)
+    step(group, look("A", 1, Eyes("seen", "xsecret")), known)
+    assert given(group, "A") == {"seen": [0, 1], "xsecret": [0, 1]}
+    step(group, look("A", 2, Eyes("xsecret")), known)
+    assert given(group, "A") == {"xsecret": [0, 1]}
+    assert group.epoch == 3
+
+
+def test_a_new_topic_that_nobody_may_describe_begins_no_epoch(group):
+    known = Several(SEEN)
+    eyes = Eyes("seen", "later")
+    step(group, look("A", 0, eyes), known)
+    known.let(SEEN, SECRET)
+    assert step(group, look("A", 1, eyes), known).entries == []
+    known.let(SEEN, SECRET, LATER)
+    step(group, look("A", 1, eyes), known)
+    assert given(group, "A") == {"seen": [0, 1], "later": [0, 1]}
+    assert group.epoch == 2
+
+
+def test_a_topic_that_another_member_brings_up_is_hidden_before_it_is_told(group):
+    known = Several(SEEN)
+    narrow, wide = Eyes("seen"), Eyes("seen", "xsecret")
+    step(group, look("A", 0, narrow), known)
+    known.let(SEEN, SECRET)
+    step(group, look("B", 0, wide), known)
+    answer = step(group, look("A", 1, narrow), known)
+    assert "xsecret" not in given(group, "A")
+    assert given(group, "B")["xsecret"] == [0, 1]
+    (promise,) = answer.promises
+    told = promise.response.assignment
+    assert told is None or SECRET.id not in {one.topic_id for one in told.topic_partitions}
+
+
+def test_after_a_start_a_member_keeps_what_it_had_until_it_is_heard_of(group):
+    known = Several(SEEN, SECRET)
+    narrow = Eyes("seen")
+    step(group, look("A", 0, narrow), known)
+    step(group, look("B", 0, narrow), known)
+    step(group, look("A", 1, narrow), known)
+    step(group, look("B", group.members["B"].current.epoch, narrow), known)
+    before = given(group, "A"), given(group, "B"), group.epoch
+    for member in group.members.values():
+        member.sight = None
+    step(group, Loaded(), known)
+    step(group, look("A", group.members["A"].current.epoch, narrow), known)
+    step(group, look("B", group.members["B"].current.epoch, narrow), known)
+    assert (given(group, "A"), given(group, "B"), group.epoch) == before
+
+
+def test_without_access_lists_a_pattern_means_all_that_match(group):
+    known = Several(SEEN, SECRET)
+    known.settings.authorizer_class_name = ""
+    step(group, beat("A", subscribed_topic_names=[], subscribed_topic_regex=".*"), known)
+    assert given(group, "A") == {"seen": [0, 1], "xsecret": [0, 1]}

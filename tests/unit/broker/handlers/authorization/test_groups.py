@@ -154,6 +154,35 @@ async def test_members_subscribe_to_what_they_may_describe() -> None:
         assert (await memory.wire("bob").ask(leave, 1)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
+async def test_a_pattern_means_what_its_member_may_describe_at_each_heartbeat() -> None:
+    async with GuardedBroker() as memory:
+        world = world_of(memory)
+        memory.put(acl("alice", "READ", "GROUP", OPEN), acl("alice", "DESCRIBE", name=OPEN))
+        wire, epoch = memory.wire(), 0
+        given: set[bytes] = set()
+
+        async def beat() -> None:
+            nonlocal epoch, given
+            more: dict[str, Any] = {"topic_partitions": [], "rebalance_timeout_ms": 1000} if not epoch else {}
+            request = ConsumerGroupHeartbeatRequest(
+                group_id=OPEN, member_id="m", member_epoch=epoch, subscribed_topic_regex=".*", **more
+            )
+            answer = await wire.ask(request, 1)
+            assert answer.error_code == OK
+            epoch = answer.member_epoch
+            if answer.assignment is not None:
+                given = {one.topic_id for one in answer.assignment.topic_partitions}
+
+        await beat()
+        assert given == {world.ids[OPEN]}
+        memory.put(acl("alice", "READ", name=SECRET))
+        await beat()
+        assert given == {world.ids[OPEN], world.ids[SECRET]}
+        memory.remove(acl("alice", "DESCRIBE", name=OPEN))
+        await beat()
+        assert given == {world.ids[SECRET]}
+
+
 async def test_producers_get_their_ids_for_what_they_may_write() -> None:
     async with GuardedBroker() as memory:
         memory.put(
