@@ -8,8 +8,14 @@ Imported before anything else, hence next to nothing is imported here: `_signal`
 to a process that is not ours (`own_process`), nor to a signal that is ignored, as shells have it for what runs behind.
 """
 
+from __future__ import annotations
+
 import _signal  # type: ignore[import-not-found]  # of CPython, without stubs
 import os
+
+TYPE_CHECKING = False  # typing would be much to import
+if TYPE_CHECKING:
+    from types import FrameType
 
 SIGNALS = (_signal.SIGINT, _signal.SIGTERM)
 _is_ours = False
@@ -30,7 +36,7 @@ def end_at_once() -> None:
 
 def raise_interrupts() -> None:
     """From now on Ctrl-C raises KeyboardInterrupt, for what has something to clean up."""
-    _handle(_signal.SIGINT, _signal.default_int_handler)
+    _handle(_signal.SIGINT, _raise)
 
 
 def ignore() -> None:
@@ -47,6 +53,13 @@ def is_ignored(number: int) -> bool:
 def _handle(number: int, handler: object) -> None:
     if _is_ours and not is_ignored(number):
         _signal.signal(number, handler)
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
+    """In the callback that importlib has for a module it is done with Python would show the exception and go on."""
+    if frame is not None and frame.f_code.co_name == "cb" and frame.f_code.co_filename.startswith("<frozen importlib"):
+        _end(number, frame)
+    raise KeyboardInterrupt
 
 
 def _end(number: int, _: object) -> None:

@@ -41,12 +41,23 @@ def address(request: pytest.FixtureRequest, session_broker: BrokerProcess, tmp_p
         yield node.address
 
 
-def until_it_is(value: str, look: Callable[[], Any]) -> Any:
-    """What a Kafka says once it has it: its brokers hear of settings a moment after who has set them is answered."""
+def until(holds: Callable[[], bool]) -> None:
+    """A Kafka's brokers hear of settings a moment after who has set them is answered."""
     give_up = time.monotonic() + 10
-    while (found := look())["value"] != value and time.monotonic() < give_up:
+    while not holds():
+        assert time.monotonic() < give_up
         time.sleep(0.05)
-    assert found["value"] == value
+
+
+def until_it_is(value: str, look: Callable[[], Any]) -> Any:
+    """What is said once it has this value."""
+    found: dict[str, Any] = {}
+
+    def has_come() -> bool:
+        found.update(look())
+        return bool(found["value"] == value)
+
+    until(has_come)
     return found
 
 
@@ -337,9 +348,9 @@ def set_on_the_topic(run, topic):
 def test_settings_are_shown_with_where_they_come_from_and_changed(run, topic):
     changed = run("configs", "set", "topic", topic, "retention.ms=5000000", "-o", "json").json
     assert changed[0]["to"] == "5000000"
-    assert set_on_the_topic(run, topic) == [("retention.ms", "5000000")]
+    until(lambda: set_on_the_topic(run, topic) == [("retention.ms", "5000000")])
     assert run("configs", "unset", "topic", topic, "retention.ms").code == 0
-    assert set_on_the_topic(run, topic) == []
+    until(lambda: set_on_the_topic(run, topic) == [])
     explained = run("configs", "list", "topic", topic, "retention.ms", "--explain").out
     assert "WHAT IT IS" in explained
     assert run("configs", "list", "topic", topic, "no.such.key").code == 4

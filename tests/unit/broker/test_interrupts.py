@@ -34,6 +34,15 @@ def test_what_has_something_to_clean_up_gets_ctrl_c_as_an_exception(ours):
     assert not ours
 
 
+def test_ctrl_c_where_an_exception_would_be_swallowed_ends_the_process(ours):
+    interrupts.raise_interrupts()
+    scope = {"raise_signal": signal.raise_signal, "number": signal.SIGINT}
+    exec(compile("def cb(_): raise_signal(number)", "<frozen importlib._bootstrap>", "exec"), scope)
+    with pytest.raises(KeyboardInterrupt):  # as nothing has ended this process
+        scope["cb"](None)
+    assert ours == [130]
+
+
 def test_neither_counts_once_all_is_done(ours):
     interrupts.ignore()
     assert all(map(interrupts.is_ignored, interrupts.SIGNALS))
