@@ -60,6 +60,8 @@ Modules win together: calls between them are cheap, those between a compiled one
 SHARED = "horolog/compiled__mypyc"
 """The extension module that holds the code of all; those beside the sources are names for its parts."""
 
+OPTIMISATION = "3"
+
 SUFFIX: str = sysconfig.get_config_var("EXT_SUFFIX")
 
 
@@ -76,7 +78,7 @@ def build(target: Path) -> None:
 
     with tempfile.TemporaryDirectory(prefix="horolog-compiled-") as work:
         extensions = mypycify(
-            ["--strict", *MODULES], target_dir=f"{work}/c", opt_level="3", group_name="horolog.compiled"
+            ["--strict", *MODULES], target_dir=f"{work}/c", opt_level=OPTIMISATION, group_name="horolog.compiled"
         )
         build_ext = Distribution({"name": "horolog", "ext_modules": extensions}).get_command_obj("build_ext")
         build_ext.build_lib = str(target)

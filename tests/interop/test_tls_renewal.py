@@ -90,6 +90,7 @@ def changes(address: str, before: str) -> bool:
     return True
 
 
+@pytest.mark.one_worker("the setting of one broker is changed, and any of two may show its certificate")
 @pytest.mark.parametrize("allows_all", [False, True], ids=["as it is", "all is allowed"])
 @pytest.mark.parametrize("which", EACH)
 def test_the_same_certificates_take_anothers_place(which: str, allows_all: bool, tmp_path: Path) -> None:

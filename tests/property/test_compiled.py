@@ -1,8 +1,10 @@
 """Both forms of a compiled module give the same answer to anything: a result, or an error of the same kind with the same words."""
 
+import importlib
 import importlib.machinery
 import importlib.util
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -27,22 +29,30 @@ WIDE = st.integers(-(2**63), 2**63 - 1)
 
 @pytest.fixture(scope="module")
 def forms(tmp_path_factory):
-    """Of each module the plain one and the compiled one."""
-    folder = tmp_path_factory.mktemp("compiled")
-    compiled.build(folder)
-    shared = compiled.SHARED.replace("/", ".")
+    """Of each module the plain one and the compiled one: that of this tree, if it is there, else it is made."""
     names = [RECORDS + name for name in NAMES]
+    if compiled.due():
+        folder = tmp_path_factory.mktemp("compiled")
+        compiled.build(folder)
+        made = _made_in(folder, names)
+    else:
+        made = [importlib.import_module(name) for name in names]
+    paths = [str(compiled.ROOT / (name.replace(".", "/") + ".py")) for name in names]
+    plain = [_load(f"plain_{name}", path) for name, path in zip(NAMES, paths, strict=True)]
+    return dict(zip(NAMES, zip(plain, made, strict=True), strict=True))
+
+
+def _made_in(folder: Path, names: list[str]) -> list[ModuleType]:
+    """Loaded beside the plain ones, which stay those that others import."""
+    shared = compiled.SHARED.replace("/", ".")
     before = {name: sys.modules.get(name) for name in (*names, shared)}
     try:
         _load(shared, str(folder / (compiled.SHARED + compiled.SUFFIX)))
-        made = [_load(name, str(folder / (name.replace(".", "/") + compiled.SUFFIX))) for name in names]
+        return [_load(name, str(folder / (name.replace(".", "/") + compiled.SUFFIX))) for name in names]
     finally:
         for name, module in before.items():
             if module is not None:
                 sys.modules[name] = module
-    paths = [str(compiled.ROOT / (name.replace(".", "/") + ".py")) for name in names]
-    plain = [_load(f"plain_{name}", path) for name, path in zip(NAMES, paths, strict=True)]
-    return dict(zip(NAMES, zip(plain, made, strict=True), strict=True))
 
 
 @pytest.fixture(scope="module")

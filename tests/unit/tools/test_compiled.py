@@ -75,7 +75,8 @@ def test_a_source_without_a_compiled_form_is_not_outdated(tree):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not compiled.is_possible(), reason="no C compiler, or no headers of this Python")
-def test_a_folder_of_its_own_gets_every_module(tmp_path):
+def test_a_folder_of_its_own_gets_every_module(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled, "OPTIMISATION", "0")  # which takes a third of the time
     assert compiled.main([str(tmp_path)]) == 0
     made = {
         path.relative_to(tmp_path).as_posix().removesuffix(compiled.SUFFIX) + ".py"
