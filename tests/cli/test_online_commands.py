@@ -50,7 +50,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def until_it_is(value: str, look: Callable[[], Any]) -> Any:
-    """What is said once it has this value."""
+    """The found one, once it has this value."""
     found: dict[str, Any] = {}
 
     def has_come() -> bool:
