@@ -8,8 +8,6 @@ Imported before anything else, hence next to nothing is imported here: `_signal`
 to a process that is not ours (`own_process`), nor to a signal that is ignored, as shells have it for what runs behind.
 """
 
-from __future__ import annotations
-
 import _signal  # type: ignore[import-not-found]  # of CPython, without stubs
 import os
 
@@ -55,7 +53,7 @@ def _handle(number: int, handler: object) -> None:
         _signal.signal(number, handler)
 
 
-def _raise(number: int, frame: FrameType | None) -> None:
+def _raise(number: int, frame: "FrameType | None") -> None:
     """In the callback that importlib has for a module it is done with Python would show the exception and go on."""
     if frame is not None and frame.f_code.co_name == "cb" and frame.f_code.co_filename.startswith("<frozen importlib"):
         _end(number, frame)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from horolog.protocol.compile import encode
@@ -120,6 +121,7 @@ class ConsumerClient:
         self.fields = {"rebalance_timeout_ms": 20_000, "subscribed_topic_names": ["t"]} | fields
         self.owned: dict[bytes, list[int]] = {}
         self.response: Any = None
+        self.may_describe: Callable[[str], bool] | None = None
 
     def send(self, epoch: int | None = None, *, owned: bool = True, full: bool = False) -> None:
         self.response = None
@@ -132,7 +134,7 @@ class ConsumerClient:
             topic_partitions=[] if epoch == 0 else partitions if owned else None,
             **(self.fields if full or epoch == 0 else {k: v for k, v in self.fields.items() if k == "instance_id"}),
         )
-        self.world.coordinator.consumer_heartbeat(request, 1, CLIENT, self._take)
+        self.world.coordinator.consumer_heartbeat(request, 1, CLIENT, self._take, self.may_describe)
 
     def _take(self, response: Any) -> None:
         self.response = response

@@ -297,3 +297,28 @@ def test_in_v0_the_broker_may_name_a_member_that_joins():
     assert check_heartbeat(request, 0) is None
     request.member_epoch = 1
     assert check_heartbeat(request, 0).code == ErrorCode.INVALID_REQUEST
+
+
+def test_a_pattern_means_what_its_member_may_describe(world):
+    a = ConsumerClient(world, "A", subscribed_topic_names=None, subscribed_topic_regex=".*")
+    a.may_describe = frozenset().__contains__
+    a.join()
+    assert a.partitions == []
+    a.may_describe = frozenset("t").__contains__
+    a.beat()
+    assert a.partitions == [0, 1, 2, 3]
+    assert a.epoch == 2
+    a.beat()
+    assert a.epoch == 2
+    a.may_describe = frozenset("u").__contains__
+    a.beat()
+    assert a.partitions == []
+
+
+def test_rights_that_say_the_same_change_nothing(world):
+    a = ConsumerClient(world, "A", subscribed_topic_names=None, subscribed_topic_regex="t")
+    a.may_describe = frozenset("t").__contains__
+    a.join()
+    a.may_describe = frozenset("tu").__contains__
+    assert a.beat().assignment is None
+    assert (a.epoch, a.partitions) == (1, [0, 1, 2, 3])

@@ -11,6 +11,7 @@ from horolog.protocol.messages.offsets import (
     OffsetCommitRequestTopic,
 )
 from tests.support.at_once import delete_topic
+from tests.support.guarded_broker import GuardedBroker, acl
 from tests.support.memory_broker import MemoryBroker
 
 SETTINGS = {"offsets_topic_num_partitions": 1}
@@ -86,3 +87,13 @@ async def test_a_group_without_a_name_of_the_other_protocol_or_of_none_is_refuse
             (ErrorCode.GROUP_ID_NOT_FOUND, "Group classic is not a consumer group."),
             (ErrorCode.GROUP_ID_NOT_FOUND, "Group nobody not found."),
         ]
+
+
+async def test_a_pattern_means_what_the_principal_may_describe():
+    async with GuardedBroker() as broker:
+        broker.topic()
+        broker.topic("u")
+        broker.put(acl("alice", "READ", "GROUP", "g"), acl("alice", "READ", name="u"))
+        joined = await broker.wire().ask(joining(subscribed_topic_names=None, subscribed_topic_regex=".*"), 1)
+        ((topic_id, partitions),) = [(one.topic_id, one.partitions) for one in joined.assignment.topic_partitions]
+        assert (topic_id, partitions) == (broker.broker.cluster.topics["u"].id, [0])
