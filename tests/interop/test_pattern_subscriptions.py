@@ -82,8 +82,8 @@ def read(members: dict[str, Consumer], counts: dict[str, int]) -> dict[str, set[
     return found
 
 
-def test_members_get_what_they_may_describe(broker: Addresses) -> None:
-    openly, closed = broker
+def prepare(openly: str) -> None:
+    """Topics with a record each; alice may read some of them, and bob another."""
     admin = AdminClient({"bootstrap.servers": openly, "log_level": 0})
     for future in admin.create_topics([NewTopic(name, 1, 1) for name in TOPICS]).values():
         future.result(WAIT_S)
@@ -91,15 +91,31 @@ def test_members_get_what_they_may_describe(broker: Addresses) -> None:
         allow(admin, user, ResourceType.GROUP, "readers")
         allow(admin, user, ResourceType.TOPIC, prefix)
     produce(openly)
-    members = {user: consumer(closed, user) for user in ("alice", "bob")}
+
+
+def test_a_member_gets_what_it_may_describe(broker: Addresses) -> None:
+    openly, closed = broker
+    prepare(openly)
+    member = consumer(closed, "alice")
     try:
-        members["alice"].subscribe(["^.*-1"])
-        assert read({"alice": members["alice"]}, {"alice": 1}) == {"alice": {"mine-1"}}
-        members["bob"].subscribe(["^shared-.*"])
-        assert read(members, {"bob": 1})["bob"] == {"shared-1"}
+        member.subscribe(["^.*-1"])
+        assert read({"alice": member}, {"alice": 1}) == {"alice": {"mine-1"}}
     finally:
-        for member in members.values():
-            member.close()
+        member.close()
+
+
+def test_each_member_of_a_group_gets_what_it_may_describe(tmp_path: Path) -> None:
+    """Not compared: at Kafka 4.3.1 the second principal in a group is without partitions at times, for a minute and longer."""
+    with guarded_process(tmp_path / "data", ("alice", "bob")) as (openly, closed):
+        prepare(openly)
+        members = {user: consumer(closed, user) for user in ("alice", "bob")}
+        try:
+            for member in members.values():
+                member.subscribe(["^.*-1"])
+            assert read(members, {"alice": 1, "bob": 1}) == {"alice": {"mine-1"}, "bob": {"shared-1"}}
+        finally:
+            for member in members.values():
+                member.close()
 
 
 def produce(address: str) -> None:
