@@ -12,6 +12,7 @@ from horolog.client.types import TopicPartition
 from horolog.pipeline.options import ReadOptions, Selection
 from horolog.pipeline.positions import OptionError
 from horolog.pipeline.reaching import client_of, reach
+from horolog.pipeline.sampling import Sample, samples
 from horolog.pipeline.topic_ids import show_topic_id
 
 T = TypeVar("T")
@@ -102,6 +103,10 @@ class BrokerLog:
     def ends(self, partitions: Iterable[TopicPartition], which: int) -> dict[TopicPartition, int]:
         found = self.at_times(dict.fromkeys(partitions, which))
         return {partition: offset or 0 for partition, offset in found.items()}
+
+    def samples(self, positions: Mapping[TopicPartition, int]) -> dict[TopicPartition, Sample]:
+        """What lies at each position, where anything does."""
+        return self.run(samples(self.client, positions, self._options.isolation)) if positions else {}
 
     def at_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
         if not times:

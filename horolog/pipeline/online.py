@@ -6,6 +6,7 @@ to end, whatever has been written since; a record gone from it is a loss of data
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from math import ceil
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -17,7 +18,7 @@ from horolog.pipeline.columns import Source
 from horolog.pipeline.decode import Bounds, decode
 from horolog.pipeline.offline import within
 from horolog.pipeline.options import ReadOptions
-from horolog.pipeline.positions import EARLIEST, LATEST, DataLoss, OffsetRange, resolve, split
+from horolog.pipeline.positions import EARLIEST, LATEST, DataLoss, OffsetRange, pieces_of, resolve, split
 from horolog.pipeline.topic_ids import made_anew
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.aborted import AbortedProducers
@@ -27,6 +28,10 @@ log = logging.getLogger(__name__)
 
 _FRUITLESS_FETCHES = 120
 """So many fetches in a row may bring nothing of a range that should be there: about a minute."""
+
+
+LARGE_RANGE = 1000
+"""So many offsets are worth a look at their size."""
 
 
 class RangeTask(InputPartition):
@@ -49,7 +54,7 @@ class BrokerReader(DataSourceReader):
         with BrokerLog(options) as broker:
             ranges = plan_ranges(broker, options)
             ids = broker.topic_ids(one.partition.topic for one in ranges)
-        return tasks_of(ranges, ids, options)
+            return tasks_of(broker, ranges, ids, options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, RangeTask):  # Spark's own, when there is nothing to read
@@ -57,10 +62,28 @@ class BrokerReader(DataSourceReader):
         return read_range(self.options, partition)
 
 
-def tasks_of(ranges: Iterable[OffsetRange], ids: Mapping[str, str], options: ReadOptions) -> list[RangeTask]:
-    """What tasks read, each knowing the id of the topic that it was planned for."""
-    parts = split(ranges, options.min_partitions, options.max_records_per_partition)
+def tasks_of(
+    broker: BrokerLog, ranges: Iterable[OffsetRange], ids: Mapping[str, str], options: ReadOptions
+) -> list[RangeTask]:
+    """What tasks read, each knowing the id of the topic that it was planned for: as the options say, or else of about the same size."""
+    if options.min_partitions or options.max_records_per_partition:
+        parts = split(ranges, options.min_partitions, options.max_records_per_partition)
+    else:
+        parts = cut_by_bytes(broker, ranges, options.task_bytes)
     return [RangeTask(one, ids.get(one.partition.topic)) for one in parts]
+
+
+def cut_by_bytes(broker: BrokerLog, ranges: Iterable[OffsetRange], task_bytes: int) -> list[OffsetRange]:
+    """Large ranges in pieces of about so many bytes, so that one partition keeps all cores busy."""
+    wanted = [one for one in ranges if one.size > 0]
+    large = {one.partition: one.start for one in wanted if one.size >= LARGE_RANGE}
+    samples = broker.samples(large)
+    parts = []
+    for one in wanted:
+        sample = samples.get(one.partition)
+        count = 1 if sample is None else ceil(one.size * sample.bytes_per_offset / task_bytes)
+        parts += pieces_of(one, count)
+    return parts
 
 
 def plan_ranges(broker: BrokerLog, options: ReadOptions) -> list[OffsetRange]:

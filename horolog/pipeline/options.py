@@ -41,7 +41,13 @@ _SELECTIONS = ("subscribe", "subscribePattern", "assign")
 _STARTS = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
 _ENDS = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
 _STRATEGIES = ("onNoMatch", "startingOffsetsByTimestampStrategy")
-_STREAM_ONLY = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
+_STREAM_ONLY = (
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "maxBytesPerTrigger",
+    "maxTimePerTrigger",
+)
 _BOTH = {
     *_SELECTIONS,
     *_STARTS,
@@ -49,6 +55,7 @@ _BOTH = {
     *_STRATEGIES,
     "minPartitions",
     "maxRecordsPerPartition",
+    "maxBytesPerTask",
     "failOnDataLoss",
     "includeHeaders",
     "kafka.isolation.level",
@@ -62,8 +69,7 @@ _BROKER_ONLY = {
     "kafka.default.api.timeout.ms",
     "kafka.client.id",
 }
-_FILES_ONLY = {"path", "maxBytesPerTask"}
-_READ = _BOTH | _BROKER_ONLY | _FILES_ONLY
+_READ = _BOTH | _BROKER_ONLY | {"path"}
 _NO_EFFECT = {
     *java_settings.NAMES,
     "groupIdPrefix",
@@ -142,6 +148,8 @@ class ReadOptions:
     max_offsets_per_trigger: int | None = None
     min_offsets_per_trigger: int | None = None
     max_trigger_delay_ms: int = 900_000
+    max_bytes_per_trigger: int | None = None
+    max_time_per_trigger_ms: int | None = None
     fetch_bytes: int = DEFAULT_FETCH_BYTES
     task_bytes: int = DEFAULT_TASK_BYTES
     request_timeout_ms: int = 30_000
@@ -279,6 +287,8 @@ def parse_read(options: Mapping[str, str], now_ms: int, *, streaming: bool = Fal
         given.whole("maxOffsetsPerTrigger", None),
         given.whole("minOffsetsPerTrigger", None),
         _duration(given, "maxTriggerDelay", 900_000),
+        given.whole("maxBytesPerTrigger", None),
+        _duration(given, "maxTimePerTrigger", None, least_ms=1),
         _fetch_bytes(given),
         given.whole("maxBytesPerTask", DEFAULT_TASK_BYTES),
         given.whole("kafka.request.timeout.ms", 30_000),
@@ -299,25 +309,26 @@ def _fetch_bytes(given: _Given) -> int:
     return DEFAULT_FETCH_BYTES if name is None else int(given.whole(name, 0, most=_LARGEST_FETCH_BYTES))
 
 
-def _duration(given: _Given, name: str, default: int) -> int:
+def _duration(given: _Given, name: str, default: Any, least_ms: int = 0) -> Any:
     from horolog.client.times import TimeTextError, parse_duration
 
     text = given.text(name)
     if text is None:
         return default
     try:
-        return int(text) if text.strip().isdigit() else parse_duration(text)
+        duration_ms = int(text) if text.strip().isdigit() else parse_duration(text)
     except TimeTextError as error:
         raise OptionError(f"{name}: {error}") from error
+    if duration_ms < least_ms:
+        raise OptionError(f"{name}: {text!r} is below {least_ms} ms")
+    return duration_ms
 
 
 def _check_kind(given: _Given, *, streaming: bool) -> None:
     """A batch or a stream, of a broker or of files: each has options that the others cannot have."""
-    if given.text("path") is None:
-        given.refuse(_FILES_ONLY, "is for reading files")
-    elif streaming:
-        raise OptionError("segment files are read in batches; a stream reads from a broker")
-    else:
+    if given.text("path") is not None:
+        if streaming:
+            raise OptionError("segment files are read in batches; a stream reads from a broker")
         given.refuse(sorted(_BROKER_ONLY | _SECURITY - {_PROTOCOL}), "is for reading from a broker")
     if not streaming:
         given.refuse(_STREAM_ONLY, "is for streams: a batch reads all of its range")

@@ -172,14 +172,15 @@ def split(ranges: Iterable[OffsetRange], least: int, most_records: int | None) -
     """Ranges for tasks: none larger than `most_records`, and then at least about `least` of them, as Spark's connector splits."""
     parts = [one for one in ranges if one.size > 0]
     if most_records is not None:
-        parts = [piece for one in parts for piece in _pieces(one, -(-one.size // most_records))]
+        parts = [piece for one in parts for piece in pieces_of(one, -(-one.size // most_records))]
     total = sum(one.size for one in parts)
     if len(parts) >= least or not total:
         return parts
-    return [piece for one in parts for piece in _pieces(one, -(-least * one.size // total))]
+    return [piece for one in parts for piece in pieces_of(one, -(-least * one.size // total))]
 
 
-def _pieces(whole: OffsetRange, count: int) -> list[OffsetRange]:
+def pieces_of(whole: OffsetRange, count: int) -> list[OffsetRange]:
+    """A range in so many parts of the same size, as far as it has offsets."""
     count = min(count, whole.size)
     borders = [whole.start + whole.size * number // count for number in range(count + 1)]
     return [OffsetRange(whole.partition, *pair) for pair in pairwise(borders)]

@@ -7,13 +7,12 @@ again that was under way. They are in the JSON of Spark's own connector, and wit
 
 A topic that was deleted and made anew has another id, and the offsets say nothing of it. A checkpoint without ids (an older one, or the
 connector's) is bound to the topics that are there at its first batch. Partitions that are new begin at their
-start. A limit on a batch is shared out among partitions by how much waits in each.
+start. Limits on a batch (`batch_limits`) are shared out among partitions by how much waits in each.
 """
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from math import ceil, floor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from horolog.client.types import TopicPartition
+from horolog.pipeline.batch_limits import Offsets, before_horizon, horizon, limited
 from horolog.pipeline.broker_log import BrokerLog
 from horolog.pipeline.online import RangeTask, read_range, tasks_of
 from horolog.pipeline.options import ReadOptions
@@ -28,9 +28,6 @@ from horolog.pipeline.positions import EARLIEST, LATEST, DataLoss, OffsetRange, 
 from horolog.pipeline.topic_ids import made_anew
 
 log = logging.getLogger(__name__)
-
-Offsets = dict[TopicPartition, int]
-
 
 IDS = "topic ids"
 """Beside the topics' names; no topic can have this one."""
@@ -65,20 +62,6 @@ def from_json(found: Mapping[str, Mapping[str, Any]]) -> Checkpoint:
         for number, offset in numbers.items()
     }
     return Checkpoint(offsets, dict(found.get(IDS, {})))
-
-
-def limited(start: Offsets, end: Offsets, most: int) -> Offsets:
-    """The end of a batch of at most about `most` records, each partition having its share of what waits."""
-    waiting = {partition: max(0, end[partition] - start.get(partition, end[partition])) for partition in end}
-    total = sum(waiting.values())
-    if total <= most:
-        return end
-    found: Offsets = {}
-    for partition, size in waiting.items():
-        share = most * size / total
-        taken = ceil(share) if share < 1 else floor(share)
-        found[partition] = end[partition] if size == 0 else start[partition] + min(size, taken)
-    return found
 
 
 class RefusedStream(DataSourceStreamReader):
@@ -150,6 +133,7 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start
         if isinstance(limit, ReadMaxRows):
             end = limited(begun, end, limit.max_rows)
+        end = self._within_bytes_and_time(begun, end)
         if end != begun:
             self._last_batch_at = self._clock()
         return to_json(end, ids)
@@ -160,6 +144,22 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if least is None or (self._clock() - self._last_batch_at) * 1000 >= self.options.max_trigger_delay_ms:
             return False
         return sum(end[partition] - start[partition] for partition in end) < least
+
+    def _within_bytes_and_time(self, start: Offsets, end: Offsets) -> Offsets:
+        """As `maxBytesPerTrigger` and `maxTimePerTrigger` say, by what a small fetch of each partition shows."""
+        most_bytes, span_ms = self.options.max_bytes_per_trigger, self.options.max_time_per_trigger_ms
+        if most_bytes is None and span_ms is None:
+            return end
+        waiting = {one: start[one] for one in end if end[one] > start[one]}
+        samples = self._log.samples(waiting)
+        until_ms = None if span_ms is None else horizon(samples, span_ms)
+        if until_ms is not None:
+            found = self._log.at_times(dict.fromkeys(samples, until_ms))
+            end = before_horizon(start, end, samples, found, until_ms)
+        if most_bytes is not None:
+            weights = {one: sample.bytes_per_offset for one, sample in samples.items()}
+            end = limited(start, end, most_bytes, weights)
+        return end
 
     def _ends(self) -> Offsets:
         return self._log.ends(self._log.partitions(self.options.selection), LATEST)
@@ -199,7 +199,7 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._lost(said, "goes on with the rest")
         return {partition: max(offset, start.get(partition, 0)) for partition, offset in end.items()}
 
-    def partitions(self, start: Json, end: Json) -> list[InputPartition]:
+    def partitions(self, start: Json, end: Json) -> Sequence[InputPartition]:
         begun, ended = from_json(start), from_json(end)
         topics = {one.topic for one in ended.offsets}
         gone = topics - self._log.are_there(topics)
@@ -212,7 +212,7 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         wanted = [one for one in sorted(ended.offsets) if one.topic not in gone]
         starts = self._begin(begun, wanted, there)
         ranges = [OffsetRange(one, starts[one], ended.offsets[one]) for one in wanted]
-        return list(tasks_of(ranges, ended.ids or there, self.options))
+        return tasks_of(self._log, ranges, ended.ids or there, self.options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, RangeTask)

@@ -86,6 +86,15 @@ def test_partitions_are_split_as_asked(spark, filled):
     assert reader(spark, filled, subscribe="topic-none", maxRecordsPerPartition="250").rdd.getNumPartitions() == 12
 
 
+def test_a_large_partition_is_read_by_several_tasks(spark, filled):
+    whole = reader(spark, filled, assign='{"topic-none":[1]}')
+    assert whole.rdd.getNumPartitions() == 1  # it is small
+    pieces = reader(spark, filled, assign='{"topic-none":[1]}', maxBytesPerTask="10000")
+    stored = sum(path.stat().st_size for path in filled.data.glob("topic-none-1/*.log"))
+    assert stored / 10_000 * 0.7 < pieces.rdd.getNumPartitions() < stored / 10_000 * 1.5
+    assert fingerprint(shown(pieces)) == fingerprint(shown(whole))
+
+
 def test_a_filter_on_the_timestamp_gives_exact_rows_and_prunes_files(spark, filled, capfd):
     condition = "timestamp >= '2023-11-14 22:29:40' and timestamp < '2023-11-14 22:29:45'"
     files = spark.read.format("horolog").options(subscribe="topic-none").load(str(filled.data))

@@ -87,7 +87,7 @@ def test_what_has_no_match_can_be_an_error(name):
         ({"topic": "t"}, "^topic is for writing$"),
         ({"maxOffsetsPerTrigger": "5"}, "maxOffsetsPerTrigger is for streams"),
         ({"maxTriggerDelay": "1m"}, "maxTriggerDelay is for streams"),
-        ({"maxBytesPerTask": "5"}, "maxBytesPerTask is for reading files"),
+        ({"maxBytesPerTrigger": "5"}, "maxBytesPerTrigger is for streams"),
         (
             {"startingTimestamp": "5", "startingOffsets": "earliest"},
             "startingTimestamp and startingOffsets are both given; one of them is enough",

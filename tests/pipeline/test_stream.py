@@ -9,6 +9,7 @@ import pytest
 
 from horolog.client.admin import Admin
 from horolog.client.client import Client
+from horolog.client.producer import Producer
 from horolog.client.types import TopicPartition
 from tests.pipeline import samples
 from tests.pipeline.clusters import PARTITIONS, SETTINGS, create, fill
@@ -19,9 +20,21 @@ pytest.importorskip("pyspark")
 
 from pyspark.errors import StreamingQueryException
 
-from horolog.pipeline.stream import from_json, limited, to_json
+from horolog.pipeline.stream import from_json, to_json
 
 SECONDS = 60
+
+HOUR_MS = 3_600_000
+
+
+async def later(client, topic, seconds, by_ms=HOUR_MS):
+    async with Producer(client) as producer:
+        for second in seconds:
+            await producer.send(topic, b"later", partition=0, timestamp_ms=samples.BASE_MS + by_ms + 1000 * second)
+
+
+def stored_bytes(broker, topic):
+    return sum(path.stat().st_size for path in broker.data.glob(f"{topic}-*/*.log"))
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +97,50 @@ def test_batches_are_as_large_as_asked(spark, cluster, tmp_path):
     assert sorted(seen) == everything(900)
     assert len(sizes) >= 5
     assert max(sizes) <= 200 + PARTITIONS
+
+
+def test_batches_have_about_as_many_bytes_as_asked(spark, cluster, tmp_path):
+    topic = unique("bytes")
+    create(cluster, topic)
+    fill(cluster, topic, count=3000)
+    stored = stored_bytes(cluster, topic)
+    seen = []
+    sizes = run(stream(spark, cluster, topic, maxBytesPerTrigger=str(stored // 6)), tmp_path, seen)
+    assert sorted(seen) == everything(3000)
+    assert 5 <= len(sizes) <= 9
+
+
+def test_batches_cover_as_much_time_as_asked(spark, cluster, tmp_path):
+    """Partitions whose records are of other times wait for each other."""
+    topic = unique("spans")
+    create(cluster, topic)
+    fill(cluster, topic, count=900)
+    with client_of(cluster) as ask:  # partition 0 has another hundred seconds, an hour later
+        ask(lambda client: later(client, topic, range(100)))
+    covered = []
+
+    def take(batch, _number):
+        (row,) = batch.selectExpr("unix_millis(min(timestamp))", "unix_millis(max(timestamp))", "count(*)").collect()
+        covered.append(tuple(row))
+
+    frame = stream(spark, cluster, topic, maxTimePerTrigger="100s")
+    writer = frame.writeStream.foreachBatch(take).option("checkpointLocation", str(tmp_path)).trigger(availableNow=True)
+    assert writer.start().awaitTermination(SECONDS)
+    begins = [samples.BASE_MS + 100_000 * n for n in range(3)] + [samples.BASE_MS + HOUR_MS]
+    assert covered == [(begin, begin + 99_000, 300) for begin in begins[:3]] + [(begins[3], begins[3] + 99_000, 100)]
+
+
+def test_a_record_of_the_future_does_not_open_the_limit_of_time(spark, cluster, tmp_path):
+    topic = unique("future")
+    create(cluster, topic, partitions=1)
+    with client_of(cluster) as ask:
+        ask(lambda client: later(client, topic, range(1)))
+        for n in range(20):  # a batch each
+            ask(lambda client, n=n: later(client, topic, range(n, n + 1), by_ms=0))
+    seen = []
+    sizes = run(stream(spark, cluster, topic, maxTimePerTrigger="5s"), tmp_path, seen)
+    assert sorted(seen) == [(0, offset) for offset in range(21)]
+    assert max(sizes) <= 6
 
 
 def test_a_run_that_dies_inside_a_batch_reads_that_batch_again(spark, cluster, tmp_path):
@@ -272,13 +329,6 @@ def test_retention_that_is_quicker_than_the_stream_is_told(spark, cluster, tmp_p
 
 def partitions(*offsets):
     return {TopicPartition("t", n): offset for n, offset in enumerate(offsets)}
-
-
-def test_a_limit_is_shared_by_what_waits():
-    assert limited(partitions(0, 0), partitions(300, 100), 40) == partitions(30, 10)
-    assert limited(partitions(0, 0), partitions(300, 100), 400) == partitions(300, 100)
-    assert limited(partitions(0, 5), partitions(1000, 6), 10) == partitions(9, 6)
-    assert limited(partitions(7, 5), partitions(7, 50), 10) == partitions(7, 15)
 
 
 def test_offsets_survive_json():
