@@ -12,14 +12,14 @@ from horolog.client.errors import Closed
 from horolog.client.fetcher import Fetcher, FetchOptions
 from horolog.client.group_session import GroupSession, Listener
 from horolog.client.group_state import MemberState
+from horolog.client.lookups import Lookups
 from horolog.client.membership import Membership
-from horolog.client.offsets import ends, list_offsets
 from horolog.client.positions import Positions
 from horolog.client.starts import Starts
-from horolog.client.types import EARLIEST, LATEST, Committed, ConsumerRecord, Found, TopicPartition
+from horolog.client.types import Committed, ConsumerRecord, TopicPartition
 
 
-class Consumer:
+class Consumer(Lookups):
     """Made of bootstrap addresses (then it has a client of its own) or a client that others use too."""
 
     def __init__(
@@ -44,7 +44,8 @@ class Consumer:
         **client_options: Any,
     ) -> None:
         self._owns_client = not isinstance(bootstrap, Client)
-        self.client = bootstrap if isinstance(bootstrap, Client) else Client(bootstrap, **client_options)
+        client = bootstrap if isinstance(bootstrap, Client) else Client(bootstrap, **client_options)
+        super().__init__(client, isolation)
         self.group = group
         self._max_poll_records = max_poll_records
         options = FetchOptions(
@@ -55,8 +56,7 @@ class Consumer:
             partition_max_bytes=partition_max_bytes,
             check_crcs=check_crcs,
         )
-        self._isolation = 1 if isolation == "read_committed" else 0
-        self._starts = Starts(self.client, group, start, self._isolation)
+        self._starts = Starts(self.client, group, start, self._level)
         self._positions = Positions(partition_max_bytes)
         self._fetcher = Fetcher(self.client, self._positions, options, self._starts.find)
         self._closed = False
@@ -246,23 +246,9 @@ class Consumer:
     async def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Committed | None]:
         """The group's committed offsets; None for a partition without one."""
         self._need_group()
-        return await committed(self.client, self.group or "", list(partitions), stable=self._isolation > 0)
+        return await committed(self.client, self.group or "", list(partitions), stable=self._level > 0)
 
     # Offsets of partitions, assigned or not
-
-    async def offsets_for_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, Found | None]:
-        """The first record at or after each time in milliseconds; None where there is none."""
-        negative = [time for time in times.values() if time < 0]
-        if negative:
-            raise ValueError(f"time {negative[0]}: times are milliseconds since 1970, not negative")
-        return await list_offsets(self.client, times, isolation=self._isolation)
-
-    async def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return await ends(self.client, dict.fromkeys(partitions, EARLIEST), self._isolation)
-
-    async def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Behind the last record that this consumer could read."""
-        return await ends(self.client, dict.fromkeys(partitions, LATEST), self._isolation)
 
     async def lag(self, partition: TopicPartition) -> int:
         """How many offsets lie between the position and the end."""

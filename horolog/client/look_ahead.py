@@ -1,0 +1,107 @@
+"""How far behind the end of a time range the records of one partition are read for those that came late; pure.
+
+What the broker can tell is where running maxima lie: a look-up of t gives the first record with a time >= t, so all before it
+are earlier. That makes the beginning of a range exact. Its end it does not: records of the range may follow the first one
+that is later. A record that is late by no more than L (behind the largest time before it) lies before the look-up of
+`until + L`. Reading goes so far, and on while times are seen to be out of order there. It ends
+
+- at the end of the partition: nothing was left out;
+- when `QUIET_RECORDS` in a row were later than `until + L`: what came later than that by more than L is not found, and nothing
+  was left out if the topic takes no records that are so late;
+- when the bytes are used up.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+QUIET_RECORDS = 1000
+"""So many records in order end the search for late ones."""
+SMALLEST_SHARE_BYTES = 256 << 10
+BEYOND_ALL_MS = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class LookAhead:
+    """The bounds. None: no bound; with neither, all is read to the end."""
+
+    late_ms: int | None = 600_000
+    """Records that are late by no more than this are found."""
+    most_bytes: int | None = 32 << 20
+    """Of all partitions together, read behind the end of the range."""
+
+    def share(self, partitions: int) -> int | None:
+        """The bytes for one of so many partitions."""
+        return None if self.most_bytes is None else max(self.most_bytes // max(partitions, 1), SMALLEST_SHARE_BYTES)
+
+
+DEFAULT = LookAhead()
+TO_THE_END = LookAhead(None, None)
+
+
+class Ended(StrEnum):
+    """Why the reading of a partition ended."""
+
+    AT_END = "end"
+    PROVEN = "proven"
+    """The topic takes no record that could be missing."""
+    QUIET = "quiet"
+    BYTES = "bytes"
+
+
+def most_late_ms(settings: Mapping[str, str | None]) -> int | None:
+    """How late a record of a topic with these settings can be, as far as they bound it.
+
+    The broker stamps a record, or refuses it where its time is too far from the broker's clock.
+    """
+    if settings.get("message.timestamp.type") == "LogAppendTime":
+        return 0
+    bounds = [settings.get(f"message.timestamp.{side}.max.ms") for side in ("before", "after")]
+    if any(bound is None or not bound.isdecimal() for bound in bounds):
+        return None
+    late_ms = sum(int(bound or 0) for bound in bounds)
+    return late_ms if late_ms < BEYOND_ALL_MS else None
+
+
+class Search:
+    """Decides when the reading of one partition may end. `range_end` and `late_end` are the look-ups of `until` and `until + L`."""
+
+    def __init__(
+        self,
+        *,
+        range_end: int,
+        late_end: int,
+        end: int,
+        quiet_from_ms: int,
+        most_bytes: int | None,
+        proven: bool,
+    ) -> None:
+        self._range_end = range_end
+        self._late_end = late_end
+        self._end = end
+        self._quiet_from_ms = quiet_from_ms
+        self._bytes_left = most_bytes
+        self._proven = proven
+        self._quiet = 0
+
+    def __repr__(self) -> str:
+        return f"<Search behind {self._range_end}, quiet for {self._quiet} records>"
+
+    def see(self, timestamp_ms: int) -> None:
+        """A record was read."""
+        self._quiet = self._quiet + 1 if timestamp_ms >= self._quiet_from_ms else 0
+
+    def pay(self, position: int, size_bytes: int) -> None:
+        """So much was fetched from a position on."""
+        if self._bytes_left is not None and position >= self._range_end:
+            self._bytes_left -= size_bytes
+
+    def ended(self, position: int) -> Ended | None:
+        """Whether to end before reading at this position, and why."""
+        if position >= self._end:
+            return Ended.AT_END
+        if position >= self._late_end and self._quiet >= QUIET_RECORDS:
+            return Ended.PROVEN if self._proven else Ended.QUIET
+        if self._bytes_left is not None and self._bytes_left <= 0 and position >= self._range_end:
+            return Ended.BYTES
+        return None

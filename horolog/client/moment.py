@@ -1,0 +1,310 @@
+"""The records of several partitions from one time to another, merged by time: what happened at that moment.
+
+    async with merge(client, partitions, since_ms, until_ms) as moment:
+        async for placed in moment:
+            print(placed.record, placed.late_ms)
+    print(moment.report.sentences())
+
+Each partition is read by a `Strand`, the one that is furthest behind in time next, and what was read is held until all strands have
+ended or there is no more room; then the earliest goes. So the order is that of a full sort unless a record is late by more
+than fits into memory, and such a record is handed out and counted. How far a strand reads behind the end of the range says
+`look_ahead`; the report tells where that left something open.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from horolog.client.errors import KafkaError
+from horolog.client.look_ahead import BEYOND_ALL_MS, DEFAULT, Ended, LookAhead, Search, most_late_ms
+from horolog.client.sorting import Hold, Placed, Sorter
+from horolog.client.strand import Strand
+from horolog.client.types import EARLIEST, LATEST, TopicPartition
+from horolog.protocol.readable import format_duration
+
+if TYPE_CHECKING:
+    from horolog.client.client import Client
+
+STEP_RECORDS = 500
+FETCHED_BYTES = 32 << 20
+"""Of all partitions together, at once."""
+LARGEST_FETCH_BYTES = 1 << 20
+SMALLEST_FETCH_BYTES = 64 << 10
+
+
+class Open(NamedTuple):
+    """A partition whose reading ended before its end, where records of the range might follow."""
+
+    partition: TopicPartition
+    offset: int
+    end_offset: int
+    ended: Ended
+
+
+@dataclass(slots=True)
+class Report:
+    """What was seen while reading; whole once the iteration has ended."""
+
+    look_ahead: LookAhead
+    hold: Hold
+    records: int = 0
+    late: int = 0
+    """Records handed out whose time is below a larger one before them in their partition."""
+    most_late_ms: int = 0
+    without_time: int = 0
+    """Records that have no time, and so are in no range."""
+    out_of_place: int = 0
+    """Records handed out behind a later one, because no more could be held."""
+    lost: int = 0
+    """Offsets that were deleted before they could be read."""
+    open: list[Open] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no record of the range can be missing or out of its place."""
+        return not (self.open or self.out_of_place or self.lost)
+
+    def sentences(self) -> list[str]:
+        """What somebody who trusts the records should know."""
+        found = [*self._about_open()]
+        if self.out_of_place:
+            found.append(
+                f"{self.out_of_place} records came too late to be put in their place: no more than {self.hold.records}"
+                f" records, or {self.hold.size_bytes >> 20} MiB, are held for sorting"
+            )
+        if self.lost:
+            found.append(f"{self.lost} offsets were deleted while they were read")
+        if self.without_time:
+            found.append(f"{self.without_time} records have no time and were left out")
+        return found
+
+    def _about_open(self) -> list[str]:
+        quiet = [one for one in self.open if one.ended == Ended.QUIET]
+        used_up = [one for one in self.open if one.ended == Ended.BYTES]
+        found = []
+        if quiet:
+            late = format_duration(self.look_ahead.late_ms or 0)
+            unread = sum(one.end_offset - one.offset for one in quiet)
+            found.append(
+                f"{unread} offsets behind the range were not read: records of it that came more than {late} late would be there"
+            )
+        if used_up:
+            unread = sum(one.end_offset - one.offset for one in used_up)
+            names = ", ".join(str(one.partition) for one in used_up[:3]) + (", ..." if len(used_up) > 3 else "")
+            size = (self.look_ahead.most_bytes or 0) >> 10
+            found.append(
+                f"the look-ahead of {size} KiB was used up in {names}: late records of the range may be among {unread} offsets"
+                " that were not read"
+            )
+        return found
+
+
+class Moment:
+    """An asynchronous iterator, once; made by `merge`."""
+
+    def __init__(
+        self,
+        client: "Client",
+        partitions: Sequence[TopicPartition],
+        since_ms: int | None,
+        until_ms: int | None,
+        isolation: str,
+        in_order: bool,
+        report: Report,
+    ) -> None:
+        if since_ms is not None and until_ms is not None and until_ms < since_ms:
+            raise ValueError(f"until {until_ms} is before since {since_ms}")
+        self._client = client
+        self._partitions = list(dict.fromkeys(partitions))
+        self._since_ms = max(0, since_ms or 0)
+        self._from_start = since_ms is None
+        self._until_ms = until_ms
+        self._isolation = isolation
+        self._in_order = in_order
+        self._strands: list[Strand] = []
+        self.report = report
+
+    def __repr__(self) -> str:
+        return f"<Moment of {len(self._partitions)} partitions, {self.report.records} records so far>"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the fetches that are under way."""
+        for strand in self._strands:
+            await strand.close()
+
+    async def __aiter__(self) -> AsyncIterator[Placed]:
+        self._strands = await self._find_strands()
+        step = max(1, min(STEP_RECORDS, self.report.hold.records // max(2 * len(self._strands), 1)))
+        try:
+            async for placed in self._merged(step) if self._in_order else self._as_they_lie():
+                self.report.records += 1
+                if placed.late_ms:
+                    self.report.late += 1
+                    self.report.most_late_ms = max(self.report.most_late_ms, placed.late_ms)
+                yield placed
+        finally:
+            await self.close()
+
+    async def _merged(self, step: int) -> AsyncIterator[Placed]:
+        sorter = Sorter(self.report.hold)
+        running = list(self._strands)
+        for each in running:
+            each.start()
+        strand: Strand | None
+        while running or sorter:
+            strand = min(running, key=lambda one: one.reached_ms) if running else None
+            if strand is not None and (strand.reached_ms < 0 or not sorter.is_full):
+                sorter.put_all(await strand.read(step))
+                running = self._without_ended(running)
+                continue
+            for _ in range(min(step, len(sorter))):
+                placed = sorter.take()
+                self.report.out_of_place = sorter.out_of_place
+                yield placed
+
+    def _without_ended(self, strands: list[Strand]) -> list[Strand]:
+        """Those that go on; of the others the report takes note."""
+        for strand in strands:
+            if strand.ended is not None:
+                self._note(strand)
+        return [strand for strand in strands if strand.ended is None]
+
+    async def _as_they_lie(self) -> AsyncIterator[Placed]:
+        """Partition by partition, each in the order of its offsets."""
+        for strand in self._strands:
+            while strand.ended is None:
+                for placed in await strand.read(STEP_RECORDS):
+                    yield placed
+            self._note(strand)
+
+    def _note(self, strand: Strand) -> None:
+        self.report.without_time += strand.without_time
+        self.report.lost += strand.lost
+        if strand.ended in {Ended.QUIET, Ended.BYTES}:
+            self.report.open.append(Open(strand.partition, strand.position, strand.end, strand.ended))
+
+    # Where to begin and where to end
+
+    async def _find_strands(self) -> list[Strand]:
+        level = 1 if self._isolation == "read_committed" else 0
+        last = await self._look_up(LATEST, level)
+        first = await self._look_up(EARLIEST if self._from_start else max(0, self._since_ms - 1), level)
+        wanted = [
+            each for each in self._partitions if (first[each] or 0) < (last[each] or 0) and first[each] is not None
+        ]
+        if not wanted:
+            return []
+        until_ms = BEYOND_ALL_MS if self._until_ms is None else self._until_ms
+        provable = await self._most_late_by_topic({each.topic for each in wanted}) if self._until_ms is not None else {}
+        range_ends = await self._look_up(until_ms, level, wanted)
+        late_ends = await self._late_ends(wanted, provable, until_ms, level)
+        fetch_bytes = max(SMALLEST_FETCH_BYTES, min(LARGEST_FETCH_BYTES, FETCHED_BYTES // len(wanted)))
+        share = self.report.look_ahead.share(len(wanted))
+        found = []
+        for partition in wanted:
+            end = last[partition] or 0
+            late_ms = self._late_ms(provable.get(partition.topic))
+            search = Search(
+                range_end=_or_end(range_ends[partition], end),
+                late_end=_or_end(late_ends[partition], end),
+                end=end,
+                quiet_from_ms=until_ms + (late_ms or 0),
+                most_bytes=share,
+                proven=_is_proven(provable.get(partition.topic), late_ms),
+            )
+            found.append(
+                Strand(
+                    self._client,
+                    partition,
+                    first[partition] or 0,
+                    end,
+                    (self._since_ms, until_ms),
+                    search,
+                    isolation=self._isolation,
+                    fetch_bytes=fetch_bytes,
+                )
+            )
+        return found
+
+    async def _look_up(
+        self, time_ms: int, level: int, partitions: Sequence[TopicPartition] | None = None
+    ) -> dict[TopicPartition, int | None]:
+        """The first offset at or after a time in each partition, as far as there is one."""
+        from horolog.client.offsets import list_offsets
+
+        wanted = self._partitions if partitions is None else partitions
+        if time_ms >= BEYOND_ALL_MS:
+            return dict.fromkeys(wanted)
+        found = await list_offsets(self._client, dict.fromkeys(wanted, time_ms), isolation=level)
+        return {partition: None if answer is None else answer.offset for partition, answer in found.items()}
+
+    async def _late_ends(
+        self, partitions: Sequence[TopicPartition], provable: dict[str, int | None], until_ms: int, level: int
+    ) -> dict[TopicPartition, int | None]:
+        """Where a record of the range can be no more, by how late it may be."""
+        by_time: dict[int, list[TopicPartition]] = {}
+        for partition in partitions:
+            late_ms = self._late_ms(provable.get(partition.topic))
+            by_time.setdefault(BEYOND_ALL_MS if late_ms is None else until_ms + late_ms, []).append(partition)
+        found: dict[TopicPartition, int | None] = {}
+        for time_ms, some in by_time.items():
+            found |= await self._look_up(time_ms, level, some)
+        return found
+
+    def _late_ms(self, provable: int | None) -> int | None:
+        """How late a record may be that is looked for; no later than the topic takes it."""
+        bound = self.report.look_ahead.late_ms
+        return bound if bound is None or provable is None else min(bound, provable)
+
+    async def _most_late_by_topic(self, topics: set[str]) -> dict[str, int | None]:
+        """What the settings of each topic say about how late a record can be; nothing where they may not be seen."""
+        from horolog.client.admin import Admin
+
+        keys = ("message.timestamp.type", "message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
+
+        async def of_one(topic: str) -> int | None:
+            try:
+                configs = await Admin(self._client).describe_configs("topic", topic, keys)
+            except (KafkaError, ValueError):
+                return None
+            return most_late_ms({key: config.value for key, config in configs.items()})
+
+        names = sorted(topics)
+        return dict(zip(names, await asyncio.gather(*(of_one(name) for name in names)), strict=True))
+
+
+def merge(
+    client: "Client",
+    partitions: Sequence[TopicPartition],
+    since_ms: int | None,
+    until_ms: int | None,
+    *,
+    isolation: str = "read_uncommitted",
+    in_order: bool = True,
+    look_ahead: LookAhead = DEFAULT,
+    hold: Hold | None = None,
+) -> Moment:
+    """The records of these partitions with a time from `since_ms` on and before `until_ms`; None: from the beginning, to the end.
+
+    They come in the order of time, partition and offset, or with `in_order=False` partition by partition as they lie.
+    """
+    report = Report(look_ahead, hold or Hold())
+    return Moment(client, partitions, since_ms, until_ms, isolation, in_order, report)
+
+
+def _or_end(offset: int | None, end: int) -> int:
+    return end if offset is None else min(offset, end)
+
+
+def _is_proven(provable: int | None, late_ms: int | None) -> bool:
+    return provable is not None and late_ms is not None and provable <= late_ms

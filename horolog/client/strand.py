@@ -1,0 +1,150 @@
+"""Reads the records of one partition that are in a range of times, from an offset on, until its search says that it may end."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from horolog.client.decode import Chunk
+from horolog.client.errors import KafkaError
+from horolog.client.fetch import RawFetch
+from horolog.client.look_ahead import Ended, Search
+from horolog.client.sorting import Placed
+from horolog.client.types import EARLIEST, TopicPartition
+from horolog.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from horolog.client.client import Client
+
+WAIT_MS = 500
+LARGEST_RECORD_BYTES = 128 << 20
+"""How far fetches grow for a record that brokers of the first versions cut off."""
+
+
+class Strand:
+    """`reached_ms` is the time of the last record that was read, -1 before the first."""
+
+    def __init__(
+        self,
+        client: "Client",
+        partition: TopicPartition,
+        start: int,
+        end: int,
+        times: tuple[int, int],
+        search: Search,
+        *,
+        isolation: str,
+        fetch_bytes: int,
+    ) -> None:
+        self.partition = partition
+        self.position = start
+        self.end = end
+        self.ended: Ended | None = None
+        self.reached_ms = -1
+        self.without_time = 0
+        self.lost = 0
+        self._client = client
+        self._since_ms, self._until_ms = times
+        self._search = search
+        self._isolation = isolation
+        self._fetch_bytes = fetch_bytes
+        self._largest_ms = -1
+        self._chunk: Chunk | None = None
+        self._coming: asyncio.Task[RawFetch] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Strand of {self.partition} at {self.position}, to {self.end}>"
+
+    def start(self) -> None:
+        """Fetch from the position on, if that has not begun."""
+        if self._coming is None and self._chunk is None:
+            self._coming = asyncio.create_task(self._fetch(self.position, 0))
+
+    async def close(self) -> None:
+        if self._coming is not None:
+            self._coming.cancel()
+            await asyncio.gather(self._coming, return_exceptions=True)
+            self._coming = None
+
+    async def read(self, most: int) -> list[Placed]:
+        """The next so many records, as far as they are in the range: perhaps none. Sets `ended`."""
+        self.ended = self._search.ended(self.position)
+        if self.ended is not None:
+            await self.close()
+            return []
+        if self._chunk is None:
+            self._chunk = await self._next_chunk()
+        records = self._chunk.take(most)
+        self.position = max(self.position, self._chunk.position)
+        if self._chunk.is_empty:
+            self._chunk = None
+        found = []
+        for record in records:
+            if record.offset >= self.end:
+                break
+            time_ms = record.timestamp_ms
+            if time_ms < 0:
+                self.without_time += 1
+                continue
+            self._search.see(time_ms)
+            self.reached_ms = time_ms
+            late_ms = self._largest_ms - time_ms
+            if late_ms < 0:
+                self._largest_ms, late_ms = time_ms, 0
+            if self._since_ms <= time_ms < self._until_ms:
+                found.append(Placed(record, late_ms))
+        return found
+
+    async def _next_chunk(self) -> Chunk:
+        """What lies at the position, whole; the fetch behind it begins."""
+        raw = await self._arrived()
+        while True:
+            chunk = Chunk(self.partition, raw, self.position, committed_only=self._isolation == "read_committed")
+            if not chunk.brought_nothing_whole:
+                break
+            if self._fetch_bytes >= LARGEST_RECORD_BYTES:
+                raise KafkaError(
+                    ErrorCode.MESSAGE_TOO_LARGE,
+                    f"{self.partition} at offset {self.position}: a record is larger than {self._fetch_bytes} bytes",
+                )
+            self._fetch_bytes *= 2
+            raw = await self._fetch(self.position, WAIT_MS)
+        self._search.pay(self.position, chunk.size_bytes)
+        if self._search.ended(chunk.end_position) is None:
+            self._coming = asyncio.create_task(self._fetch(chunk.end_position, 0))
+        return chunk
+
+    async def _arrived(self) -> RawFetch:
+        """What was fetched from the position on; waits where a broker does not show yet what it named as its end."""
+        self.start()
+        assert self._coming is not None
+        coming, self._coming = self._coming, None
+        raw = await self._in_reach(coming)
+        give_up = self._client.clock.monotonic() + self._client.request_timeout_ms / 1000
+        while not raw.records:
+            if self._client.clock.monotonic() > give_up:
+                raise KafkaError(
+                    ErrorCode.REQUEST_TIMED_OUT,
+                    f"{self.partition} gives no records from offset {self.position} on, though it ended at {self.end}",
+                )
+            raw = await self._in_reach(asyncio.create_task(self._fetch(self.position, WAIT_MS)))
+        return raw
+
+    async def _in_reach(self, coming: "asyncio.Task[RawFetch]") -> RawFetch:
+        """The fetch; from the first offset that is left where its own was deleted meanwhile."""
+        from horolog.client.offsets import ends
+
+        try:
+            return await coming
+        except KafkaError as error:
+            if error.code != ErrorCode.OFFSET_OUT_OF_RANGE:
+                raise
+            first = (await ends(self._client, {self.partition: EARLIEST}))[self.partition]
+            if first <= self.position:
+                raise
+        self.lost += min(first, self.end) - self.position
+        self.position = first
+        return await self._fetch(first, WAIT_MS)
+
+    async def _fetch(self, offset: int, wait_ms: int) -> RawFetch:
+        return await self._client.fetch_raw(
+            self.partition, offset, self._fetch_bytes, self._isolation, max_wait_ms=wait_ms
+        )
