@@ -160,6 +160,7 @@ class Broker:
         self.started_ms = clock.wall_ms()
         self.metrics_server: MetricsServer | None = None
         self.upkeep = Upkeep(self, expiry_clock, storage, own_storage, loop)
+        self.dispatcher = Dispatcher(self)
 
     def __repr__(self) -> str:
         return f"<Broker {self.settings.node_id} of {self.cluster!r} on {self.listeners}>"
@@ -172,7 +173,7 @@ class Broker:
         create_missing(self.cluster, self.settings.horolog_create_topics)
         self._open_transactions()
         self._load_groups(self.groups.load())
-        dispatcher = Dispatcher(self)
+        dispatcher = self.dispatcher
         for address in listen_addresses(self.settings):
             asks = self._handshakes(address.name, dispatcher)
             door = self.tls.door(address.name, None if self.audit is None else self.audit.of_tls(address.name))
@@ -291,8 +292,10 @@ class Broker:
         if next(steps, END) is not END:
             self._loop.call_soon(self._load_groups, steps)
 
-    def time_has_moved(self) -> None:
-        """The clock was set by hand: do now everything that is due by it."""
+    def time_has_moved(self, seconds: float = 0.0) -> None:
+        """The clock was set by hand: do now everything that is due by it. `seconds` of every wait for a quota are over."""
+        for listener in self.listeners:
+            listener.hurry(seconds)
         self._group_timers.run_due()
         self.upkeep.run_once()
 

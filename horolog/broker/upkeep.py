@@ -136,6 +136,11 @@ class Upkeep:
             job.stop()
         self._compactor.stop()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a worker compacts, rescans or scrubs."""
+        return self._segments_busy or self._scrubbing
+
     def run_once(self) -> None:
         """Everything now, and besides as before."""
         for job in self._jobs:

@@ -6,25 +6,49 @@
         async with horolog_broker() as broker:
             producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap)
             ...
-            broker.clock.advance(days=8)
+            await broker.expect("orders", count=3)
+            await broker.clock.advance("8 days")
+            with broker.faults.refuse("NOT_ENOUGH_REPLICAS", "produce", times=1):
+                ...
 
-`broker_in_thread()` is the same for tests that are not asynchronous; pytest finds the fixtures `horolog_broker` and
-`horolog` by itself (see `plugin`).
+`broker_in_thread()` is the same for tests that are not asynchronous; pytest finds the fixtures `horolog_broker`, `horolog_async` and
+`horolog` by itself (see `plugin`); `BrokerTestCase` and `AsyncBrokerTestCase` are for unittest; `horolog test-broker` (see `command`
+and `control`) is for every other language.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from horolog.testing.cases import AsyncBrokerTestCase, BrokerTestCase
     from horolog.testing.clock import BrokerClock
     from horolog.testing.embedded import EmbeddedBroker, horolog_broker
+    from horolog.testing.fault import Fault
+    from horolog.testing.matching import ExpectationFailed
+    from horolog.testing.reading import Seen
     from horolog.testing.threaded import ThreadedBroker, broker_in_thread
 
-__all__ = ["BrokerClock", "EmbeddedBroker", "ThreadedBroker", "broker_in_thread", "horolog_broker"]
+__all__ = [
+    "AsyncBrokerTestCase",
+    "BrokerClock",
+    "BrokerTestCase",
+    "EmbeddedBroker",
+    "ExpectationFailed",
+    "Fault",
+    "Seen",
+    "ThreadedBroker",
+    "broker_in_thread",
+    "horolog_broker",
+]
 
 _HOMES = {
+    "AsyncBrokerTestCase": "horolog.testing.cases",
     "BrokerClock": "horolog.testing.clock",
+    "BrokerTestCase": "horolog.testing.cases",
     "EmbeddedBroker": "horolog.testing.embedded",
+    "ExpectationFailed": "horolog.testing.matching",
+    "Fault": "horolog.testing.fault",
+    "Seen": "horolog.testing.reading",
     "ThreadedBroker": "horolog.testing.threaded",
     "broker_in_thread": "horolog.testing.threaded",
     "horolog_broker": "horolog.testing.embedded",

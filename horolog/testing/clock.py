@@ -1,28 +1,67 @@
 """The clock of a broker inside a test: runs with the machine's until it is set, moves when it is told to.
 
 The wall clock gives records their append time and retention its now. The other one, which sessions and waits go by,
-always runs, and `advance` moves it as well. Whatever was due by then has happened when `advance` returns.
+always runs, and `advance` moves it as well. What falls due by it happens before `advance` returns; what takes turns of the event
+loop besides (a transaction that is aborted, a segment that is compacted) has happened once `await clock.advance(...)` is over.
+A broker in a thread waits for both.
 """
 
 import time
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from collections.abc import Awaitable, Callable, Generator
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
-Moment = int | float | datetime
-"""Milliseconds since the epoch, or a date with its time zone."""
+from horolog.client.times import parse_duration, parse_time
+
+Moment = int | float | datetime | str
+"""Milliseconds since the epoch, a date with its time zone, or a text as `horolog consume --since` takes it, in UTC."""
+
+Span = timedelta | str
+"""A text is one of `horolog.client.times`: "3 days", "1h30m", "250ms"."""
+
+
+class Watcher:
+    """Whoever has to do something when the clock has moved."""
+
+    def moved(self, seconds: float) -> None:
+        """Do everything that is due; so much of every wait is over."""
+        raise NotImplementedError
+
+    async def settle(self) -> None:
+        """Wait until all that was due is done."""
+        raise NotImplementedError
+
+
+class Passing:
+    """What `advance` and `set` give back: awaited, it is over when everything has been done that fell due."""
+
+    def __init__(self, settling: Callable[[], Awaitable[None]]) -> None:
+        self._settling = settling
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        return self._settling().__await__()
 
 
 class BrokerClock:
-    """A `broker.clock.Clock` for tests."""
+    """A `broker.clock.Clock` for tests; several brokers may go by one."""
 
     def __init__(self, now: Moment | None = None) -> None:
-        self.on_moved: Callable[[], None] = lambda: None
-        self._frozen_ms: int | None = None if now is None else milliseconds(now)
+        self.watchers: list[Watcher] = []
         self._ahead_ms = 0
         self._ahead_s = 0.0
+        self._frozen_ms: int | None = None
+        if now is not None:
+            self._frozen_ms = milliseconds(now, self.wall_ms())
+        self.start_ms = self.wall_ms()
+        """When it was made, by itself."""
 
     def __repr__(self) -> str:
         return f"<BrokerClock at {self.wall_ms()} ms, {'running' if self._frozen_ms is None else 'standing'}>"
+
+    @property
+    def is_standing(self) -> bool:
+        """Whether it shows the same time until it is moved."""
+        return self._frozen_ms is not None
 
     def wall_ms(self) -> int:
         if self._frozen_ms is not None:
@@ -32,10 +71,10 @@ class BrokerClock:
     def monotonic(self) -> float:
         return time.monotonic() + self._ahead_s
 
-    def set(self, now: Moment) -> None:
+    def set(self, now: Moment) -> Passing:
         """From now on it is this time, and stays so until the clock is set again, moved on or let run."""
-        self._frozen_ms = milliseconds(now)
-        self.on_moved()
+        self._frozen_ms = milliseconds(now, self.wall_ms())
+        return self._moved(0.0)
 
     def run(self) -> None:
         """Go on from here at the speed of the machine's clock."""
@@ -43,9 +82,9 @@ class BrokerClock:
             self._ahead_ms = self._frozen_ms - time.time_ns() // 1_000_000
             self._frozen_ms = None
 
-    def advance(self, by: timedelta | None = None, **units: float) -> None:
-        """Let time pass: `advance(timedelta(days=8))`, or its words: `advance(days=8)`, `advance(milliseconds=5)`."""
-        span = timedelta(**units) if by is None else by
+    def advance(self, by: Span | None = None, **units: float) -> Passing:
+        """Let time pass: `advance("3 days")`, `advance(timedelta(days=3))`, or its words: `advance(days=3)`."""
+        span = timedelta(**units) if by is None else _span(by)
         if span < timedelta(0):
             raise ValueError("time passes forwards only; set() sets the wall clock back")
         if self._frozen_ms is None:
@@ -53,12 +92,35 @@ class BrokerClock:
         else:
             self._frozen_ms += round(span / timedelta(milliseconds=1))
         self._ahead_s += span.total_seconds()
-        self.on_moved()
+        return self._moved(span.total_seconds())
+
+    def _moved(self, seconds: float) -> Passing:
+        for watcher in list(self.watchers):
+            watcher.moved(seconds)
+        return Passing(self._settle)
+
+    async def _settle(self) -> None:
+        for watcher in list(self.watchers):
+            await watcher.settle()
 
 
-def milliseconds(moment: Moment) -> int:
+def milliseconds(moment: Moment, now_ms: int) -> int:
+    """A moment since the epoch; `now_ms` is what a text such as `now-1h` starts from."""
+    if isinstance(moment, str):
+        return parse_time(moment, now_ms=now_ms, zone=UTC).ms
     if isinstance(moment, datetime):
         if moment.tzinfo is None:
             raise ValueError(f"{moment} has no time zone: give it one, such as tzinfo=UTC")
         return round(moment.timestamp() * 1000)
     return round(moment)
+
+
+def span_ms(span: Span | float) -> int:
+    """A duration: a text, a timedelta, or a number of seconds."""
+    if isinstance(span, int | float):
+        return round(span * 1000)
+    return round(_span(span) / timedelta(milliseconds=1))
+
+
+def _span(span: Span) -> timedelta:
+    return timedelta(milliseconds=parse_duration(span)) if isinstance(span, str) else span

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from horolog.broker.app import Broker
 from horolog.broker.cluster import Created
 from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.log.storage import MemoryStorage, RealStorage, Storage
+from horolog.broker.log.storage import Storage
 from horolog.broker.new_topics import NewTopic
 from horolog.broker.settings import load
 from horolog.protocol.errors import ErrorCode
-from horolog.testing.clock import BrokerClock, Moment
+from horolog.testing import expecting
+from horolog.testing import snapshot as snapshots
+from horolog.testing.clock import BrokerClock, Moment, Span, Watcher
+from horolog.testing.faults import Faults
+from horolog.testing.full_disk import FillableDisk, FillableMemory, Fullness
+from horolog.testing.matching import ANY, Wanted
+from horolog.testing.reading import Seen, records_of, topic_named
+from horolog.testing.restoring import restore
+from horolog.testing.settling import settle
+from horolog.testing.snapshot_files import compare
 
 MEMORY = "memory"
+DEFAULT_WITHIN = "1s"
 FOLDER_IN_MEMORY = "/horolog"
 TEST_SETTINGS: Mapping[str, str] = {
     "listeners": "PLAINTEXT://127.0.0.1:0",
@@ -37,12 +47,13 @@ class Offsets(NamedTuple):
     end: int
 
 
-class EmbeddedBroker:
-    """A running broker: `bootstrap` is its address, `clock` its clock, `broker` the whole of it."""
+class EmbeddedBroker(Watcher):
+    """A running broker: `bootstrap` is its address, `clock` its clock, `faults` arms faults, `broker` is the whole of it."""
 
-    def __init__(self, broker: Broker, clock: BrokerClock) -> None:
+    def __init__(self, broker: Broker, clock: BrokerClock, fullness: Fullness) -> None:
         self.broker = broker
         self.clock = clock
+        self.faults = Faults(broker, fullness)
 
     def __repr__(self) -> str:
         return f"<EmbeddedBroker at {self.bootstrap}>"
@@ -81,6 +92,13 @@ class EmbeddedBroker:
             if isinstance(outcome, ClusterError):
                 raise outcome
 
+    def moved(self, seconds: float) -> None:
+        self.faults.timers.run_due()
+        self.broker.time_has_moved(seconds)
+
+    async def settle(self) -> None:
+        await settle(self.broker)
+
     def offsets(self, topic: str, partition: int = 0) -> Offsets:
         """From where to where a partition goes now, without a client; raises `broker.cluster_errors.ClusterError`."""
         known = self.broker.cluster.topics.get(topic)
@@ -88,6 +106,90 @@ class EmbeddedBroker:
         if isinstance(found, ErrorCode):
             raise ClusterError(found, f"there is no {topic}-{partition}")
         return Offsets(found.log_start_offset, found.high_watermark)
+
+    # -- the log
+
+    def topics(self) -> dict[str, int]:
+        """The topics, without the internal ones, each with the number of its partitions."""
+        return {name: one.partition_count for name, one in self.broker.cluster.topics.items() if not one.internal}
+
+    def records(self, topic: str) -> list[Seen]:
+        """All records of a topic as they lie in the log, partition by partition; raises `ClusterError` if there is none."""
+        return records_of(topic_named(self.broker.cluster, topic))
+
+    async def expect(
+        self,
+        topic: str,
+        count: int | None = None,
+        *,
+        key: Any = ANY,
+        value: Any = ANY,
+        headers: Mapping[str, str | bytes | None] | None = None,
+        partition: int | None = None,
+        where: Callable[[Seen], bool] | None = None,
+        committed: bool = False,
+        within: Span | float = DEFAULT_WITHIN,
+    ) -> list[Seen]:
+        """Wait until so many records match, at least one without a `count`; they are returned.
+
+        A value or key is a text, bytes, None, or JSON: of an object the record has these members, maybe among others. What does
+        not come within the time (the machine's) raises `ExpectationFailed`, an AssertionError that shows the records.
+        """
+        wanted = Wanted(key, value, headers, partition, where, committed)
+        return await expecting.expect(self.broker, topic, wanted, count, within)
+
+    async def expect_none(
+        self,
+        topic: str,
+        *,
+        key: Any = ANY,
+        value: Any = ANY,
+        headers: Mapping[str, str | bytes | None] | None = None,
+        partition: int | None = None,
+        where: Callable[[Seen], bool] | None = None,
+        committed: bool = False,
+        within: Span | float = 0,
+    ) -> None:
+        """No record matches, now and for so long."""
+        wanted = Wanted(key, value, headers, partition, where, committed)
+        await expecting.expect_none(self.broker, topic, wanted, within)
+
+    async def expect_committed(
+        self, group: str, topic: str, offset: int, *, partition: int = 0, within: Span | float = DEFAULT_WITHIN
+    ) -> None:
+        """Wait until a group has committed this offset, of the record that it reads next."""
+        await expecting.expect_committed(self.broker, group, topic, offset, partition, within)
+
+    # -- snapshots
+
+    def snapshot(self, topic: str, *, times: str = snapshots.RELATIVE, marks: bool = False) -> str:
+        """A topic as a text that people read: see `horolog.testing.snapshot`. `times` is "relative", "absolute" or "none"."""
+        found = topic_named(self.broker.cluster, topic)
+        start_ms = self.clock.start_ms
+        return snapshots.write(
+            topic, found.partition_count, records_of(found), start_ms=start_ms, times=times, marks=marks
+        )
+
+    async def restore(self, snapshot: str | Path, topic: str | None = None) -> int:
+        """Append the records of a snapshot, a file or its text, to its topic or another one; how many there were."""
+        text = snapshot.read_text("utf-8") if isinstance(snapshot, Path) else snapshot  # noqa: ASYNC240 - a small file
+        parsed = snapshots.parse(text, start_ms=self.clock.start_ms)
+        return await restore(self.broker, parsed, topic or parsed.topic)
+
+    def expect_snapshot(
+        self,
+        topic: str,
+        file: str | Path,
+        *,
+        times: str = snapshots.RELATIVE,
+        marks: bool = False,
+        update: bool | None = None,
+    ) -> None:
+        """The topic is as the file says, or AssertionError shows the difference; `update` writes the file instead.
+
+        Without `update`, HOROLOG_UPDATE_SNAPSHOTS=1 asks for that, and so does `pytest --horolog-update-snapshots`.
+        """
+        compare(self.snapshot(topic, times=times, marks=marks), Path(file), update=update)
 
 
 @asynccontextmanager
@@ -106,21 +208,25 @@ async def horolog_broker(
     given = {_key(key): _text(value) for key, value in (*(settings or {}).items(), *more.items())}
     loaded, _ = load(None, {}, {**TEST_SETTINGS, **given})
     own_clock = clock if isinstance(clock, BrokerClock) else BrokerClock(clock)
-    files, folder = _storage(storage, own_clock)
+    fullness = Fullness()
+    files, folder = _storage(storage, own_clock, fullness)
     running = Broker(loaded, own_clock, files, [folder], asyncio.get_running_loop())
+    embedded = EmbeddedBroker(running, own_clock, fullness)
     try:
         await running.start()
-        own_clock.on_moved = running.time_has_moved
-        yield EmbeddedBroker(running, own_clock)
+        own_clock.watchers.append(embedded)
+        yield embedded
     finally:
-        own_clock.on_moved = lambda: None
+        if embedded in own_clock.watchers:
+            own_clock.watchers.remove(embedded)
+        embedded.faults.close()
         await running.stop()
 
 
-def _storage(storage: str | Path, clock: BrokerClock) -> tuple[Storage, str]:
+def _storage(storage: str | Path, clock: BrokerClock, fullness: Fullness) -> tuple[Storage, str]:
     if storage == MEMORY:
-        return MemoryStorage(lambda: clock.wall_ms() * 1_000_000), FOLDER_IN_MEMORY
-    return RealStorage(), str(Path(storage).resolve())
+        return FillableMemory(lambda: clock.wall_ms() * 1_000_000, fullness), FOLDER_IN_MEMORY
+    return FillableDisk(fullness), str(Path(storage).resolve())
 
 
 def _key(name: str) -> str:

@@ -2,18 +2,24 @@
 
 - `horolog_broker`: a broker of the test's own, in a thread, in memory; `@pytest.mark.horolog(log_retention_ms=1000, clock=...)`
   gives it settings, a clock or a folder.
+- `horolog_async` and `horolog_anyio`: the same on the event loop of an asynchronous test, of pytest-asyncio or of anyio.
 - `horolog`: one broker for all tests of the session, for those that make topics of their own and do not move the clock.
-- `--horolog-storage=folder` has both keep their data in temporary folders instead of in memory.
+- `--horolog-storage=folder` has all of them keep their data in temporary folders instead of in memory.
+- `--horolog-update-snapshots` has `expect_snapshot` write its files instead of comparing them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from horolog.testing.snapshot_files import UPDATE_VARIABLE
+
 if TYPE_CHECKING:
+    from horolog.testing.embedded import EmbeddedBroker
     from horolog.testing.threaded import ThreadedBroker
 
 MEMORY, FOLDER = "memory", "folder"
@@ -28,11 +34,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="where the fixtures' brokers keep their data: in memory (default), or in temporary folders",
     )
 
+    group.addoption(
+        "--horolog-update-snapshots",
+        action="store_true",
+        help="expect_snapshot() writes its files instead of comparing topics with them",
+    )
+
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "horolog(clock=, storage=, **settings): how the broker of the fixture horolog_broker is to run"
-    )
+    if config.getoption("--horolog-update-snapshots"):
+        os.environ[UPDATE_VARIABLE] = "1"
+    config.addinivalue_line("markers", "horolog(clock=, storage=, **settings): how the broker of one test is to run")
 
 
 @pytest.fixture
@@ -40,12 +52,46 @@ def horolog_broker(request: pytest.FixtureRequest) -> Iterator[ThreadedBroker]:
     """A broker of this test's own."""
     from horolog.testing.threaded import broker_in_thread
 
+    with broker_in_thread(**_asked(request)) as broker:
+        yield broker
+
+
+def _asked(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """How the broker of a test is to run, by its marks and the options."""
     asked: dict[str, Any] = {}
     for mark in reversed(list(request.node.iter_markers("horolog"))):
         asked |= mark.kwargs
     if request.config.getoption("--horolog-storage") == FOLDER and "storage" not in asked:
         asked["storage"] = request.getfixturevalue("tmp_path") / "horolog"
-    with broker_in_thread(**asked) as broker:
+    return asked
+
+
+def _asyncio_fixture() -> Callable[..., Any]:
+    """pytest-asyncio, in its strict mode, wants fixtures of its own."""
+    try:
+        import pytest_asyncio
+    except ImportError:
+        return pytest.fixture
+    return pytest_asyncio.fixture
+
+
+@_asyncio_fixture()
+async def horolog_async(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedBroker]:
+    """A broker of this test's own, on its event loop."""
+    from horolog.testing.embedded import horolog_broker
+
+    async with horolog_broker(**_asked(request)) as broker:
+        yield broker
+
+
+@pytest.fixture
+async def horolog_anyio(request: pytest.FixtureRequest, anyio_backend_name: str) -> AsyncIterator[EmbeddedBroker]:
+    """A broker of this test's own, on the event loop that anyio runs."""
+    from horolog.testing.embedded import horolog_broker
+
+    if anyio_backend_name != "asyncio":
+        raise pytest.UsageError(f"horolog_anyio runs on asyncio, not on {anyio_backend_name}: see anyio_backend")
+    async with horolog_broker(**_asked(request)) as broker:
         yield broker
 
 

@@ -197,7 +197,19 @@ class Reader:
         if re.search(r"^(async )?def test_", block.text, re.MULTILINE):
             path = self.folder / "test_of_page.py"
             path.write_text(block.text)
-            code, printed = self._run([sys.executable, "-m", "pytest", "-q", "-o", "asyncio_mode=auto", str(path)])
+            code, printed = self._run(
+                [
+                    sys.executable,
+                    "-m",
+                    "pytest",
+                    "-q",
+                    "-p",
+                    "horolog.testing.plugin",
+                    "-o",
+                    "asyncio_mode=auto",
+                    str(path),
+                ]
+            )
             assert code == 0, f"{block.page}, line {block.line}\n{printed}"
             return
         code, printed = self._run([sys.executable, "-c", self._here(block.text)])

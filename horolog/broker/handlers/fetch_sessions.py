@@ -114,6 +114,10 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    def find(self, session_id: int) -> FetchSession | None:
+        """A session as it is, without a fetch."""
+        return self._sessions.get(session_id)
+
     def resume(self, session_id: int, epoch: int) -> FetchSession | ErrorCode:
         """The session of an incremental fetch, at the epoch the client expects."""
         session = self._sessions.get(session_id)

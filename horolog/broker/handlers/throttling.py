@@ -44,7 +44,7 @@ def within_quotas(broker: BrokerView, key: ApiKey, handle: HandlerFunction, *, f
     counts_time = key not in _EXEMPT and quotas.has(REQUEST)
     if not (counts_bytes or counts_time or (key in MUTATING and quotas.has(MUTATION))):
         return handle
-    put = _putting(key, flat=flat)
+    put = putting(key, flat=flat)
     charges_size = counts_bytes and key is ApiKey.PRODUCE
     monotonic = broker.clock.monotonic
 
@@ -187,7 +187,7 @@ class _ThrottledRoute:
         self._encode(self._put(response, wait_ms) if wait_ms else response, parts)
 
 
-def _putting(key: ApiKey, *, flat: bool) -> Callable[[Any, int], Any]:
+def putting(key: ApiKey, *, flat: bool) -> Callable[[Any, int], Any]:
     """A function that gives an answer with the time to wait in it; others may have the answer, too, and keep theirs."""
     fields = list(API[key].response.FIELDS)
     if THROTTLE_TIME not in fields:

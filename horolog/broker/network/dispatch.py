@@ -85,6 +85,15 @@ class Dispatcher:
         self._meters: dict[ApiKey, ApiMeter] = {}
         broker.quotas.watchers.append(self._routes.clear)
 
+    @property
+    def gate(self) -> Gate:
+        return self._gate
+
+    def go_by(self, gate: Gate) -> None:
+        """Another gate from the next request on."""
+        self._gate = gate
+        self._routes.clear()
+
     def dispatch(self, frame: memoryview, connection: Peer) -> RequestContext:
         """Handle one request; the context comes back answered (`parts`) or waiting (`parts` is None)."""
         api_key, version, correlation_id, client_id, body_start = read_request_header(frame)

@@ -167,6 +167,11 @@ class Listener:
         del self._connections[connection]
         self._limits.admission.leave(connection.conversation.peer_host)
 
+    def hurry(self, seconds: float) -> None:
+        """So much of the time in which connections are not read from has passed at once."""
+        for connection in list(self._connections):
+            connection.hurry(seconds)
+
     def _schedule_sweep(self, interval_s: float) -> None:
         self._sweep = asyncio.get_running_loop().call_later(interval_s, self._look_at_all, interval_s)
 

@@ -136,6 +136,18 @@ class SocketTransport(asyncio.Protocol):
             before.cancel()
         self._unmute = timer
 
+    def hurry(self, seconds: float) -> None:
+        """So much of the time until the peer is read from again has passed at once."""
+        unmute, loop = self._unmute, asyncio.get_running_loop()
+        if unmute is None or not seconds:
+            return
+        unmute.cancel()
+        left_s = unmute.when() - loop.time() - seconds
+        if left_s > 0:
+            self._unmute = loop.call_later(left_s, self._may_go_on)
+        else:
+            self._may_go_on()
+
     def _may_go_on(self) -> None:
         self._unmute = None
         self.conversation.mute(0)

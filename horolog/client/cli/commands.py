@@ -20,6 +20,7 @@ class Command(NamedTuple):
 
 COMMANDS = (
     Command("serve", "horolog.client.cli.serve", "run the broker"),
+    Command("test-broker", "horolog.testing.command", "run a broker for a test of any language, in memory"),
     Command("produce", "horolog.client.cli.produce", "send lines or JSON as records"),
     Command("consume", "horolog.client.cli.consume", "read records, from one time to another or as they come"),
     Command(

@@ -1,0 +1,164 @@
+"""`horolog test-broker`: a broker for the tests of any language, with a control endpoint; it ends with whoever started it.
+
+Its standard output has one line once it is ready. It ends when its standard input, if that is a pipe, is closed, when its parent is
+gone, by a signal, or when the control endpoint is told so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import stat
+import sys
+
+from horolog.client.cli.common.arguments import describe, whole_number
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+
+LOOK_AT_PARENT_S = 0.25
+PIECE_BYTES = 4096
+HIGHEST_PORT = 65_535
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        "Run a broker for a test: in memory, on a free port of this machine, with an HTTP endpoint that moves its clock, arms"
+        " faults and checks records. It prints its addresses, and ends with the process that started it, or when its standard"
+        " input is closed.",
+        "horolog test-broker --json",
+        'horolog test-broker --clock "2026-11-17 10:05" --topic orders:3 --set log.retention.hours=1',
+    )
+    parser.add_argument("--port", type=port, default=0, metavar="N", help="of the broker; 0 takes a free one (0)")
+    parser.add_argument(
+        "--control-port", type=port, default=0, metavar="N", help="of the control endpoint; 0 takes a free one (0)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the addresses as one line of JSON")
+    parser.add_argument(
+        "--clock", type=moment, metavar="TIME", help="the clock stands at this time until it is moved (it runs)"
+    )
+    parser.add_argument(
+        "--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="one setting; may be repeated"
+    )
+    parser.add_argument(
+        "--topic", action="append", default=[], metavar="NAME:PARTITIONS", help="make a topic; may be repeated"
+    )
+    parser.add_argument("--data", metavar="DIR", help="keep the data in this folder instead of in memory")
+    parser.add_argument(
+        "--detached", action="store_true", help="end by a signal or by the control endpoint alone, not with the parent"
+    )
+
+
+def port(text: str) -> int:
+    """For `type=`: a port, 0 included."""
+    number = whole_number(text)
+    if number > HIGHEST_PORT:
+        raise argparse.ArgumentTypeError(f"{text} is no port: {HIGHEST_PORT} is the highest")
+    return number
+
+
+def moment(text: str) -> int:
+    """For `type=`: a time in milliseconds."""
+    import time
+
+    from horolog.client.times import TimeTextError
+    from horolog.testing.clock import milliseconds
+
+    try:
+        return milliseconds(text, time.time_ns() // 1_000_000)
+    except TimeTextError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    """Until it is told to end; a signal is one way of telling."""
+    from horolog.broker.setting_types import SettingsError
+    from horolog.testing.control import Control, ControlServer
+    from horolog.testing.embedded import MEMORY, horolog_broker
+
+    ended = asyncio.Event()
+    try:
+        async with horolog_broker(
+            clock=arguments.clock, storage=arguments.data or MEMORY, settings=settings_of(arguments)
+        ) as broker:
+            server = ControlServer(Control(broker, ended.set))
+            await server.start(arguments.control_port)
+            try:
+                _tell(console, broker.bootstrap, server.url, as_json=arguments.json)
+                await _until_over(ended, detached=arguments.detached)
+            finally:
+                server.stop()
+    except SettingsError as error:
+        raise UsageError(str(error)) from error
+    except asyncio.CancelledError:
+        pass  # a signal: that is how it is meant to end
+    return ExitCode.OK
+
+
+def settings_of(arguments: argparse.Namespace) -> dict[str, object]:
+    """The settings that the arguments stand for; `--set` has the last word. Raises UsageError."""
+    settings: dict[str, object] = {"listeners": f"PLAINTEXT://127.0.0.1:{arguments.port}"}
+    if arguments.topic:
+        settings["horolog.create.topics"] = ",".join(arguments.topic)
+    for text in arguments.settings:
+        key, separator, value = text.partition("=")
+        if not (key.strip() and separator):
+            raise UsageError(f"--set {text}: KEY=VALUE is allowed")
+        settings[key.strip()] = value
+    return settings
+
+
+def _tell(console: Console, bootstrap: str, control: str, *, as_json: bool) -> None:
+    from horolog.version import __version__
+
+    if as_json:
+        console.json_line({"bootstrap": bootstrap, "control": control, "pid": os.getpid(), "version": __version__})
+    else:
+        console.print(f"horolog {__version__} test broker on {bootstrap}, control on {control}, process {os.getpid()}")
+    console.out.flush()
+
+
+async def _until_over(ended: asyncio.Event, *, detached: bool) -> None:
+    """Until the event is set, the input is closed or the parent is another one."""
+    if detached:
+        await ended.wait()
+        return
+    loop = asyncio.get_running_loop()
+    parent = os.getppid()
+    watched = is_pipe(sys.stdin.fileno())
+    if watched:
+        loop.add_reader(sys.stdin.fileno(), _read_on, loop, sys.stdin.fileno(), ended)
+    try:
+        while os.getppid() == parent:
+            try:
+                await asyncio.wait_for(ended.wait(), LOOK_AT_PARENT_S)
+            except TimeoutError:
+                continue
+            return
+    finally:
+        if watched:
+            loop.remove_reader(sys.stdin.fileno())
+
+
+def is_pipe(descriptor: int) -> bool:
+    """A pipe or a socket is held open by whoever started the process; a terminal, a file and /dev/null say nothing of it."""
+    try:
+        mode = os.fstat(descriptor).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _read_on(loop: asyncio.AbstractEventLoop, descriptor: int, ended: asyncio.Event) -> None:
+    """Nothing is expected there but its end."""
+    try:
+        is_over = not os.read(descriptor, PIECE_BYTES)
+    except BlockingIOError:
+        return
+    except OSError:
+        is_over = True
+    if is_over:
+        loop.remove_reader(descriptor)
+        ended.set()

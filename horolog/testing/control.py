@@ -1,0 +1,360 @@
+"""Moves a broker of a test from any language: a small HTTP server on loopback, requests and answers are JSON.
+
+`commands` lists them, and `GET /` answers with that list. A body is an object with the arguments of the method of the same name in
+`EmbeddedBroker`. What went wrong is answered as {"error": sentence}: 400 a request that makes no sense, 404 no such path or
+topic, 417 an expectation that was not met. One request to a connection. A request that a browser sends for a page is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.validation import Refused
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.readable import format_time
+from horolog.testing.embedded import EmbeddedBroker
+from horolog.testing.fault import Fault
+from horolog.testing.faults import FaultKinds
+from horolog.testing.matching import ExpectationFailed
+from horolog.testing.reading import Seen
+
+log = logging.getLogger(__name__)
+
+LOOPBACK = "127.0.0.1"
+MAX_HEAD_BYTES = 16 * 1024
+MAX_BODY_BYTES = 64 * 1024 * 1024
+REQUEST_TIMEOUT_S = 30.0
+KINDS = tuple(name for name in vars(FaultKinds) if name != "arm" and not name.startswith("_"))
+CHECKED: tuple[tuple[type, str, frozenset[str]], ...] = (
+    (str, "a text", frozenset({"topic", "client_id", "group", "name"})),
+    (int, "a whole number", frozenset({"partition", "partitions", "count", "times", "offset"})),
+    (bool, "true or false", frozenset({"after_work", "committed"})),
+    (dict, "an object", frozenset({"configs", "headers"})),
+)
+JSON_TYPE, TEXT_TYPE = "application/json", "text/plain; charset=utf-8"
+
+
+class Asked(NamedTuple):
+    """One request; `name` is the part of its path that a command leaves open."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+    name: str = ""
+
+    def arguments(self) -> dict[str, Any]:
+        """The body as an object; raises ValueError or TypeError."""
+        if not self.body.strip():
+            return {}
+        found = json.loads(self.body)
+        if not isinstance(found, dict):
+            raise TypeError("the body is to be a JSON object")
+        return found
+
+
+class NotFound(Exception):
+    """There is no such thing."""
+
+
+class Text(str):
+    """An answer that is no JSON."""
+
+    __slots__ = ()
+
+
+class Control:
+    """The commands, over one broker; `on_stop` ends the process."""
+
+    def __init__(self, broker: EmbeddedBroker, on_stop: Callable[[], None] = lambda: None) -> None:
+        self._broker = broker
+        self._on_stop = on_stop
+        self._faults: dict[int, Fault] = {}
+        self.commands: dict[str, Callable[[Asked], Any]] = {
+            "GET /": lambda _: {"broker": broker.bootstrap, "commands": list(self.commands)},
+            "GET /clock": lambda _: self._clock(),
+            "POST /clock/advance": self._advance,
+            "POST /clock/set": self._set,
+            "POST /clock/run": self._run,
+            "GET /topics": lambda _: broker.topics(),
+            "POST /topics": self._create_topic,
+            "GET /topics/NAME/offsets": self._offsets,
+            "GET /topics/NAME/records": lambda asked: [told(one) for one in broker.records(asked.name)],
+            "GET /topics/NAME/snapshot": self._snapshot,
+            "POST /topics/NAME/restore": self._restore,
+            "GET /faults": lambda _: [one.told() for one in broker.faults.armed],
+            "POST /faults": self._arm,
+            "DELETE /faults": self._clear,
+            "GET /faults/NAME": lambda asked: self._fault(asked).told(),
+            "DELETE /faults/NAME": self._end,
+            "POST /expect": self._expect,
+            "POST /expect_none": self._expect_none,
+            "POST /expect_committed": self._expect_committed,
+            "POST /stop": self._stop,
+        }
+
+    def __repr__(self) -> str:
+        return f"<Control of {self._broker!r}>"
+
+    async def answer(self, asked: Asked) -> tuple[HTTPStatus, Any]:
+        """Whatever a request makes of it."""
+        if "origin" in asked.headers:
+            return HTTPStatus.FORBIDDEN, {"error": "pages of a browser have no business here"}
+        try:
+            command, asked = self._find(asked)
+            result = command(asked)
+            return HTTPStatus.OK, await result if isinstance(result, Awaitable) else result
+        except ExpectationFailed as failed:
+            records = [told(one) for one in failed.records]
+            return HTTPStatus.EXPECTATION_FAILED, {"error": str(failed), "records": records}
+        except NotFound as error:
+            return HTTPStatus.NOT_FOUND, {"error": str(error)}
+        except ClusterError as error:
+            unknown = error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return HTTPStatus.NOT_FOUND if unknown else HTTPStatus.BAD_REQUEST, {"error": str(error)}
+        except (ValueError, TypeError, Refused, StorageFault) as error:
+            return HTTPStatus.BAD_REQUEST, {"error": str(error)}
+
+    def _find(self, asked: Asked) -> tuple[Callable[[Asked], Any], Asked]:
+        parts = asked.path.strip("/").split("/")
+        for line, command in self.commands.items():
+            method, path = line.split(" ")
+            words = path.strip("/").split("/")
+            if method == asked.method and len(words) == len(parts):
+                names = [part for word, part in zip(words, parts, strict=True) if word == "NAME"]
+                if all(word in ("NAME", part) for word, part in zip(words, parts, strict=True)):
+                    return command, asked._replace(name=unquote(names[0]) if names else "")
+        raise NotFound(f"there is no {asked.method} {asked.path}; GET / lists what there is")
+
+    # -- the clock
+
+    def _clock(self) -> dict[str, Any]:
+        now_ms = self._broker.clock.wall_ms()
+        return {"ms": now_ms, "time": format_time(now_ms), "standing": self._broker.clock.is_standing}
+
+    async def _advance(self, asked: Asked) -> dict[str, Any]:
+        await _called(self._advance_by, asked.arguments())
+        return self._clock()
+
+    async def _advance_by(self, by: str) -> None:
+        await self._broker.clock.advance(_text("by", by))
+
+    async def _set(self, asked: Asked) -> dict[str, Any]:
+        await _called(self._set_to, asked.arguments())
+        return self._clock()
+
+    async def _set_to(self, to: str | int) -> None:
+        await self._broker.clock.set(to)
+
+    def _run(self, _: Asked) -> dict[str, Any]:
+        self._broker.clock.run()
+        return self._clock()
+
+    # -- topics
+
+    def _create_topic(self, asked: Asked) -> dict[str, int]:
+        _called(self._make_topic, asked.arguments())
+        return self._broker.topics()
+
+    def _make_topic(self, name: str, partitions: int = 1, configs: Mapping[str, object] | None = None) -> None:
+        self._broker.create_topic(name, partitions, **dict(configs or {}))
+
+    def _offsets(self, asked: Asked) -> list[dict[str, int]]:
+        count = self._broker.topics().get(asked.name, 1)  # of one that is not there none is found
+        found = [self._broker.offsets(asked.name, index) for index in range(count)]
+        return [{"partition": index, "first": one.first, "end": one.end} for index, one in enumerate(found)]
+
+    def _snapshot(self, asked: Asked) -> Text:
+        times = asked.query.get("times", "relative")
+        return Text(self._broker.snapshot(asked.name, times=times, marks=asked.query.get("marks") == "1"))
+
+    async def _restore(self, asked: Asked) -> dict[str, int]:
+        return {"restored": await self._broker.restore(asked.body.decode(), asked.name)}
+
+    # -- faults
+
+    def _arm(self, asked: Asked) -> dict[str, Any]:
+        arguments = asked.arguments()
+        kind = arguments.pop("kind", None)
+        if kind not in KINDS:
+            raise ValueError(f"kind={kind!r}: one of {', '.join(KINDS)} is allowed")
+        fault: Fault = _called(getattr(self._broker.faults, kind), arguments)
+        self._faults[fault.number] = fault
+        return fault.told()
+
+    def _clear(self, _: Asked) -> list[Any]:
+        self._broker.faults.clear()
+        return []
+
+    def _fault(self, asked: Asked) -> Fault:
+        found = self._faults.get(int(asked.name)) if asked.name.isdigit() else None
+        if found is None:
+            raise NotFound(f"there was no fault {asked.name}")
+        return found
+
+    def _end(self, asked: Asked) -> dict[str, Any]:
+        fault = self._fault(asked)
+        fault.end()
+        return fault.told()
+
+    # -- expectations
+
+    async def _expect(self, asked: Asked) -> dict[str, Any]:
+        records = await _called(self._broker.expect, _without_where(asked))
+        return {"records": [told(one) for one in records]}
+
+    async def _expect_none(self, asked: Asked) -> dict[str, Any]:
+        await _called(self._broker.expect_none, _without_where(asked))
+        return {}
+
+    async def _expect_committed(self, asked: Asked) -> dict[str, Any]:
+        await _called(self._broker.expect_committed, asked.arguments())
+        return {}
+
+    def _stop(self, _: Asked) -> dict[str, Any]:
+        self._on_stop()
+        return {}
+
+
+def _called(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """Call with arguments by their names; raises ValueError or TypeError, which say what may be given."""
+    signature = inspect.signature(function)
+    names = [name for name in signature.parameters if name != "where"]
+    unknown = [name for name in arguments if name not in names]
+    if unknown:
+        raise ValueError(f"there is no argument {unknown[0]!r}; these may be given: {', '.join(names)}")
+    required = [name for name, one in signature.parameters.items() if one.default is inspect.Parameter.empty]
+    missing = [name for name in required if name not in arguments]
+    if missing:
+        raise ValueError(f"{missing[0]!r} is needed")
+    for kind, told, checked in CHECKED:
+        wrong = [one for one in checked & arguments.keys() if not isinstance(arguments[one], kind | None)]
+        if wrong:
+            raise TypeError(f"{wrong[0]!r} is to be {told}")
+    return function(**arguments)
+
+
+def _without_where(asked: Asked) -> dict[str, Any]:
+    arguments = asked.arguments()
+    if "where" in arguments:
+        raise ValueError("`where` is a function of Python: name a key, a value or headers")
+    return arguments
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name!r} is to be a text, such as '3 days'")
+    return value
+
+
+def told(record: Seen) -> dict[str, Any]:
+    """A record as `horolog consume -o json` tells it."""
+    found: dict[str, Any] = {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp_ms,
+        **_told_bytes("key", record.key),
+        **_told_bytes("value", record.value),
+        "headers": [
+            {"key": name.decode(errors="replace"), **_told_bytes("value", value)} for name, value in record.headers
+        ],
+    }
+    if record.transaction is not None:
+        found["transaction"] = record.transaction
+    return found
+
+
+def _told_bytes(name: str, data: bytes | None) -> dict[str, str | None]:
+    if data is None:
+        return {name: None}
+    try:
+        return {name: data.decode()}
+    except UnicodeDecodeError:
+        from base64 import b64encode
+
+        return {f"{name}_base64": b64encode(data).decode()}
+
+
+class ControlServer:
+    """Listens on loopback for as long as the broker runs."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+        self._server: asyncio.Server | None = None
+        self.port = 0
+
+    def __repr__(self) -> str:
+        return f"<ControlServer at {self.url}>"
+
+    @property
+    def url(self) -> str:
+        return f"http://{LOOPBACK}:{self.port}"
+
+    async def start(self, port: int = 0) -> None:
+        self._server = await asyncio.start_server(self._serve, LOOPBACK, port, limit=MAX_HEAD_BYTES)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            status, answer = await self._answer(reader)
+            writer.write(encoded(status, answer))
+            await writer.drain()
+        except (OSError, asyncio.IncompleteReadError, TimeoutError):
+            pass  # nobody is there any more
+        finally:
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader) -> tuple[HTTPStatus, Any]:
+        try:
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                asked = await read_request(reader)
+        except (ValueError, asyncio.LimitOverrunError) as error:
+            return HTTPStatus.BAD_REQUEST, {"error": str(error)}
+        try:
+            return await self._control.answer(asked)
+        except Exception as error:
+            log.exception("%s %s failed", asked.method, asked.path)
+            return HTTPStatus.INTERNAL_SERVER_ERROR, {"error": f"{type(error).__name__}: {error}"}
+
+
+async def read_request(reader: asyncio.StreamReader) -> Asked:
+    """One request; raises ValueError, or an error of asyncio's."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    words = head[0].split(" ")
+    if len(words) != 3 or not words[2].startswith("HTTP/1.") or not words[1].startswith("/"):
+        raise ValueError("this is no HTTP request")
+    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:-2])}
+    if "chunked" in headers.get("transfer-encoding", ""):
+        raise ValueError("a body has to tell its length (Content-Length)")
+    length = headers.get("content-length", "0")
+    if not length.isdigit() or int(length) > MAX_BODY_BYTES:
+        raise ValueError(f"Content-Length {length}: 0 to {MAX_BODY_BYTES} are allowed")
+    body = await reader.readexactly(int(length))
+    target = urlsplit(words[1])
+    return Asked(words[0], target.path, dict(parse_qsl(target.query)), headers, body)
+
+
+def encoded(status: HTTPStatus, answer: Any) -> bytes:
+    """An answer with its head; all but texts is JSON."""
+    is_text = isinstance(answer, Text)
+    body = (answer if is_text else json.dumps(answer, ensure_ascii=False) + "\n").encode()
+    head = (
+        f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {TEXT_TYPE if is_text else JSON_TYPE}\r\n"
+        f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode("ascii") + body

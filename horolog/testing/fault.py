@@ -1,0 +1,94 @@
+"""One fault that a test has asked for: what happens, to which requests, how often and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from horolog.protocol.errors import ErrorCode
+from horolog.testing.fault_scope import Scope
+
+if TYPE_CHECKING:
+    from horolog.broker.coordination.timers import Timer
+
+REFUSE, DELAY, DROP, THROTTLE, LEADER_AWAY, DISK_FULL = (
+    "refuse",
+    "delay",
+    "drop",
+    "throttle",
+    "leader_away",
+    "disk_full",
+)
+
+
+class Fault:
+    """Armed from the start; over at the end of its `with`, with `end()`, after so many `times` or so much time."""
+
+    def __init__(
+        self,
+        kind: str,
+        scope: Scope,
+        *,
+        error: ErrorCode = ErrorCode.NONE,
+        span_ms: int = 0,
+        after_work: bool = False,
+        times: int | None = None,
+        lasts_ms: int | None = None,
+    ) -> None:
+        """`span_ms` is the length of a delay or of a throttling."""
+        if times is not None and times < 1:
+            raise ValueError(f"times={times}: a fault strikes at least once")
+        self.kind = kind
+        self.scope = scope
+        self.error = error
+        self.span_ms = span_ms
+        self.after_work = after_work
+        self.times = times
+        self.lasts_ms = lasts_ms
+        self.hits = 0
+        """How many requests it has struck."""
+        self.number = 0
+        self.is_armed = True
+        self.held: dict[Timer, None] = {}
+        """Requests and answers that it keeps."""
+        self.on_spent: Callable[[], None] = lambda: None
+        self.on_end: Callable[[], None] = lambda: None
+
+    def __repr__(self) -> str:
+        state = "armed" if self.is_armed else "over"
+        return f"<Fault {self.number} {self.kind}, {self.hits} hits, {state}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """It is over; whatever it holds back goes on."""
+        self.on_end()
+
+    def hit(self) -> None:
+        """A request is struck."""
+        self.hits += 1
+        if self.times is not None and self.hits >= self.times:
+            self.is_armed = False
+            self.on_spent()
+
+    def told(self) -> dict[str, Any]:
+        """As the control endpoint shows it."""
+        scope = self.scope
+        return {
+            "id": self.number,
+            "kind": self.kind,
+            "apis": None if scope.apis is None else sorted(key.name for key in scope.apis),
+            "topic": scope.topic,
+            "partition": scope.partition,
+            "client_id": scope.client_id,
+            "error": self.error.name if self.error else None,
+            "hits": self.hits,
+            "armed": self.is_armed,
+        }

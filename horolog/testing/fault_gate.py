@@ -1,0 +1,390 @@
+"""A broker's gate with faults in it: where one is armed for an API, the function that its requests go to is another one.
+
+A route of an API without a fault stays as it was. Refusals are next to the handler, then come throttling, delays and drops. After
+the work: the handler is given a request of its own, whose answer goes on when the fault lets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from horolog.broker.coordination.timers import Timer, Timers
+from horolog.broker.handlers import HANDLERS, fetch
+from horolog.broker.handlers.context import RequestContext
+from horolog.broker.handlers.gate import amend
+from horolog.broker.handlers.produce import ACKS_NONE, REFUSED_WITHOUT_ANSWER
+from horolog.broker.handlers.refusals import refuse, refused_parts
+from horolog.broker.handlers.throttling import putting
+from horolog.broker.network.conversation import NOBODY
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.errors import ErrorCode, ProtocolError
+from horolog.protocol.wire import ArrayType, Struct, StructType
+from horolog.testing import fault as kinds
+from horolog.testing.fault_scope import TOPICS, Named, Scope, index_of, partitions_field, topic_of, value_of
+
+if TYPE_CHECKING:
+    from horolog.broker.handlers import HandlerFunction
+    from horolog.broker.handlers.context import BrokerView, Peer, Route
+    from horolog.broker.handlers.gate import Gate
+    from horolog.protocol.primitives import Part
+    from horolog.testing.fault import Fault
+
+DESCRIBING = frozenset({ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS})
+LED = frozenset(
+    {
+        ApiKey.PRODUCE,
+        ApiKey.FETCH,
+        ApiKey.LIST_OFFSETS,
+        ApiKey.OFFSET_FOR_LEADER_EPOCH,
+        ApiKey.DELETE_RECORDS,
+        *DESCRIBING,
+    }
+)
+"""What the leader of a partition is asked, and what tells who that is."""
+OF_SESSIONS = frozenset({ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH})
+DROPPED = "a fault of a test"
+MUTED_LONGER_S = 1.0
+"""Requests behind one that is held are let go with it, and not by their own timer."""
+NO_NODE = -1
+
+
+def gate_with(base: Gate, faults: Sequence[Fault], timers: Timers) -> Gate:
+    """See the module's docstring."""
+
+    def gate(key: ApiKey, handle: HandlerFunction) -> HandlerFunction:
+        handle = base(key, handle)
+        here = [one for one in faults if one.scope.is_for_api(key)]
+        refusing = [one for one in here if one.kind in {kinds.REFUSE, kinds.LEADER_AWAY}]
+        if refusing:
+            handle = _refusing(key, refusing, handle)
+        for kind in (kinds.THROTTLE, kinds.DELAY, kinds.DROP):
+            for fault in here:
+                if fault.kind == kind:
+                    handle = _wrapped(key, fault, handle, timers)
+        return handle
+
+    return gate
+
+
+def _wrapped(key: ApiKey, fault: Fault, handle: HandlerFunction, timers: Timers) -> HandlerFunction:
+    """A handler behind one fault that strikes requests as a whole."""
+    strike = {
+        kinds.THROTTLE: lambda: _throttled(key, fault, handle),
+        kinds.DELAY: lambda: _delayed(fault, handle, timers),
+        kinds.DROP: lambda: _dropped(fault, handle),
+    }[fault.kind]()
+
+    def guarded(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
+        if not (fault.is_armed and fault.scope.touches(key, broker, request, context)):
+            return handle(broker, request, context)
+        fault.hit()
+        return strike(broker, request, context)
+
+    return guarded
+
+
+# -- refusals
+
+
+def _refusing(key: ApiKey, faults: Sequence[Fault], handle: HandlerFunction) -> HandlerFunction:
+    if key is ApiKey.FETCH:
+        return _refusing_fetch(faults, handle)
+    if key in DESCRIBING and all(one.scope.topic or one.kind == kinds.LEADER_AWAY for one in faults):
+        return _describing(faults, handle)
+
+    def guarded(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
+        refused: list[tuple[Any, ErrorCode]] = []
+        for fault in faults:
+            if not (fault.is_armed and fault.scope.touches(key, broker, request, context)):
+                continue
+            fault.hit()
+            kept, struck = parted(key, broker, request, fault.scope)
+            if kept is None and not refused:
+                return refuse(key, request, context, fault.error, DROPPED)
+            refused.append((struck, fault.error))
+            if kept is None:
+                return _of_parts(key, refused, context)
+            request = kept
+        if not refused:
+            return handle(broker, request, context)
+        if key is ApiKey.PRODUCE and value_of(API[key].request, request, "acks") == ACKS_NONE:
+            context.connection.answered()  # what was answered before still leaves
+            context.connection.close(REFUSED_WITHOUT_ANSWER)
+        amend(context, lambda answer: _join(key, answer, refused, context.version))
+        return handle(broker, request, context)
+
+    return guarded
+
+
+def parted(key: ApiKey, broker: BrokerView, request: Any, scope: Scope) -> tuple[Any | None, Any]:
+    """A request without the parts that are struck, or None where nothing is left, and one with them alone."""
+    cls = API[key].request
+    field = next((name for name in cls.FIELDS if name in TOPICS and value_of(cls, request, name)), None)
+    if scope.topic is None or field is None:
+        return None, request
+    kept: list[Any] = []
+    struck: list[Any] = []
+    for one in value_of(cls, request, field):
+        _part(cls, field, one, lambda named: scope.has(broker, named), kept, struck)
+    return _with(cls, request, field, kept) if kept else None, _with(cls, request, field, struck)
+
+
+def _part(
+    cls: type[Struct], field: str, one: Any, is_struck: Callable[[Named], bool], kept: list[Any], struck: list[Any]
+) -> None:
+    """Put an element of an array of topics where it belongs, or some of its partitions here and some there."""
+    array = cls.FIELDS[field].type
+    assert isinstance(array, ArrayType)
+    if not isinstance(array.element, StructType):
+        (struck if is_struck(Named(one, None)) else kept).append(one)
+        return
+    struct = array.element.struct
+    topic, place = topic_of(struct, one), partitions_field(struct)
+    if place is None or not value_of(struct, one, place):
+        (struck if is_struck(Named(topic, None)) else kept).append(one)
+        return
+    partitions = value_of(struct, one, place)
+    hit = [each for each in partitions if is_struck(Named(topic, index_of(struct, place, each)))]
+    missed = [each for each in partitions if not is_struck(Named(topic, index_of(struct, place, each)))]
+    if hit:
+        struck.append(_with(struct, one, place, hit))
+    if missed:
+        kept.append(_with(struct, one, place, missed))
+
+
+def _with(cls: type[Struct], value: Any, field: str, other: object) -> Any:
+    """A copy with another value in one field, be it flat or not."""
+    if isinstance(value, tuple):
+        place = list(cls.FIELDS).index(field)
+        return (*value[:place], other, *value[place + 1 :])
+    changed = copy(value)
+    setattr(changed, field, other)
+    return changed
+
+
+def _of_parts(key: ApiKey, refused: list[tuple[Any, ErrorCode]], context: RequestContext) -> object:
+    (request, code), *others = refused
+    answer: object = refused_parts(key, request, context.version, code)
+    _join(key, answer, others, context.version)
+    return answer
+
+
+def _join(key: ApiKey, answer: Any, refused: Sequence[tuple[Any, ErrorCode]], version: int) -> None:
+    """Add the parts that were refused to the answer of the others."""
+    cls = API[key].response
+    if "error_code" in cls.FIELDS and value_of(cls, answer, "error_code"):
+        return  # the rest has failed as a whole: its parts are not told
+    for request, code in refused:
+        more = refused_parts(key, request, version, code)
+        for field in cls.FIELDS:
+            mine = value_of(cls, answer, field)
+            if isinstance(mine, list):
+                mine += value_of(cls, more, field)
+
+
+def _describing(faults: Sequence[Fault], handle: HandlerFunction) -> HandlerFunction:
+    """Metadata tells of topics without a leader, or with an error in their stead."""
+
+    def guarded(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
+        for fault in faults:
+            if fault.is_armed and fault.scope.is_for_client(context):
+                amend(context, partial(_tell, fault))
+        return handle(broker, request, context)
+
+    return guarded
+
+
+def _tell(fault: Fault, answer: Any) -> None:
+    for topic in answer.topics:
+        if fault.scope.topic not in (None, topic.name):
+            continue
+        if fault.kind == kinds.REFUSE:
+            fault.hit()
+            topic.error_code, topic.partitions = fault.error, []
+            continue
+        for one in topic.partitions:
+            if fault.scope.partition in (None, one.partition_index):
+                one.leader_id, one.error_code = NO_NODE, ErrorCode.LEADER_NOT_AVAILABLE
+
+
+def _refusing_fetch(faults: Sequence[Fault], handle: HandlerFunction) -> HandlerFunction:
+    def guarded(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
+        here = [one for one in faults if one.is_armed and one.scope.touches(ApiKey.FETCH, broker, request, context)]
+        if not here:
+            return handle(broker, request, context)
+        for fault in here:
+            fault.hit()
+            if fault.error in OF_SESSIONS:
+                return refuse(ApiKey.FETCH, request, context, fault.error)
+        return fetch.handle(broker, request, context, _struck_fetch(broker, here))
+
+    return guarded
+
+
+def _struck_fetch(broker: BrokerView, faults: Sequence[Fault]) -> type[fetch.PendingFetch]:
+    """A fetch that finds an error where a fault strikes."""
+    base = fetch.PendingFetch
+    if broker.authorizer is not None:
+        from horolog.broker.handlers.authorization.topics import GuardedFetch
+
+        base = GuardedFetch
+
+    class StruckFetch(base):  # type: ignore[misc, valid-type]
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            self.known: dict[Any, Any] = {}  # every partition has to be found
+
+        def _find(self, key: Any) -> Any:
+            for fault in faults:
+                if fault.scope.has(broker, Named(*key)):
+                    return fault.error
+            return super()._find(key)
+
+    return StruckFetch
+
+
+# -- throttling
+
+
+def _throttled(key: ApiKey, fault: Fault, handle: HandlerFunction) -> HandlerFunction:
+    put = putting(key, flat=HANDLERS[key].flat)
+
+    def strike(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
+        context.route = _TellingToWait(context.route, put, fault.span_ms, context.connection)
+        return handle(broker, request, context)
+
+    return strike
+
+
+class _TellingToWait:
+    """The route of one request whose client is told to wait, and is not read from for as long."""
+
+    __slots__ = (
+        "_connection",
+        "_encode",
+        "_put",
+        "_wait_ms",
+        "holds_frame",
+        "meter",
+        "name",
+        "response_header_version",
+        "throttle",
+        "version",
+    )
+
+    def __init__(self, route: Route, put: Callable[[Any, int], Any], wait_ms: int, connection: Peer) -> None:
+        self._encode = route.encode
+        self._put = put
+        self._wait_ms = wait_ms
+        self._connection = connection
+        self.name = route.name
+        self.version = route.version
+        self.response_header_version = route.response_header_version
+        self.meter = route.meter
+        self.holds_frame = route.holds_frame
+        self.throttle = route.throttle
+
+    def encode(self, response: Any, parts: list[Part]) -> None:
+        self._connection.mute(self._wait_ms / 1000)
+        self._encode(self._put(response, self._wait_ms), parts)
+
+
+# -- delays and drops
+
+
+def _delayed(fault: Fault, handle: HandlerFunction, timers: Timers) -> HandlerFunction:
+    if fault.after_work:
+        return _aside(handle, lambda _, give: _hold(fault, timers, give))
+
+    def strike(broker: BrokerView, request: Any, context: RequestContext) -> None:
+        """Requests behind it wait as well: a connection is served in order."""
+
+        def go_on() -> None:
+            context.on_abandoned = None
+            try:
+                response = handle(broker, request, context)
+            except ProtocolError as error:
+                context.connection.close(str(error))
+                return
+            if response is not None:
+                context.reply(response)
+            context.connection.mute(0)
+
+        context.on_abandoned = _hold(fault, timers, go_on)
+        context.connection.mute(fault.span_ms / 1000 + MUTED_LONGER_S)
+
+    return strike
+
+
+def _hold(fault: Fault, timers: Timers, action: Callable[[], None]) -> Callable[[], None]:
+    """Do something when the delay is over, or the fault; the function that forgets it."""
+
+    def due() -> None:
+        fault.held.pop(timer, None)
+        action()
+
+    def forget() -> None:
+        fault.held.pop(timer, None)
+        timers.stop(timer)
+
+    timer = Timer(due)
+    fault.held[timer] = None
+    timers.start(timer, fault.span_ms)
+    return forget
+
+
+def _dropped(fault: Fault, handle: HandlerFunction) -> HandlerFunction:
+    if fault.after_work:
+        return _aside(handle, lambda context, _: context.connection.close(DROPPED))
+
+    def strike(_: BrokerView, __: Any, context: RequestContext) -> None:
+        context.connection.close(DROPPED)
+
+    return strike
+
+
+def _aside(handle: HandlerFunction, done: Callable[[RequestContext, Callable[[], None]], object]) -> HandlerFunction:
+    """The work is done; `done` is told the request and what gives the answer."""
+
+    def strike(broker: BrokerView, request: Any, context: RequestContext) -> None:
+        peer = _AsidePeer(context.connection)
+        aside = RequestContext(
+            peer, context.route, context.correlation_id, context.client_id, context.size_bytes, broker.clock.monotonic()
+        )
+
+        def give() -> None:
+            context.on_abandoned = None
+            context.parts = aside.parts
+            context.connection.answered()
+
+        def answered() -> None:
+            if aside.parts is not None and not peer.is_answered:
+                peer.is_answered = True
+                done(context, give)
+
+        peer.on_answered = answered
+        context.on_abandoned = aside.abandon
+        response = handle(broker, request, aside)
+        if response is not None:
+            aside.reply(response)
+
+    return strike
+
+
+class _AsidePeer:
+    """The connection, but for its answers; none of them leaves at once, so none is left in a file."""
+
+    def __init__(self, connection: Peer) -> None:
+        self._connection = connection
+        self.carrier = NOBODY
+        self.is_answered = False
+        self.on_answered: Callable[[], None] = lambda: None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def answered(self) -> None:
+        self.on_answered()

@@ -1,0 +1,222 @@
+"""Faults on demand: each is armed by a call and over at the end of its `with`, after so many times, or after a time.
+
+    with broker.faults.refuse("NOT_ENOUGH_REPLICAS", "produce", topic="orders", times=2) as fault:
+        ...
+    assert fault.hits == 2
+
+All take `times` (so many requests are struck), `lasts` (a duration, by the broker's clock), `client_id`, and most of them the
+API, the topic and the partition that they are for. Without a name any is meant. The broker's gate changes when a fault is armed,
+and changes back: a request of an API without one takes the same way as ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from difflib import get_close_matches
+from functools import partial
+from typing import TYPE_CHECKING
+
+from horolog.broker.coordination.timers import LoopTimers, Timer
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
+from horolog.testing import fault as kinds
+from horolog.testing.clock import Span, span_ms
+from horolog.testing.fault import Fault
+from horolog.testing.fault_gate import LED, gate_with
+from horolog.testing.fault_scope import scope_of
+
+if TYPE_CHECKING:
+    from horolog.broker.app import Broker
+    from horolog.testing.full_disk import Fullness
+
+Apis = str | ApiKey | tuple[str | ApiKey, ...] | list[str] | None
+"""The name of an API ("produce", "InitProducerId"), several, or None for all."""
+
+
+class FaultKinds:
+    """The kinds of faults; `arm` has one come into force."""
+
+    def arm(self, fault: Fault) -> Fault:
+        """It strikes from now on."""
+        raise NotImplementedError
+
+    def refuse(
+        self,
+        error: str | int,
+        api: Apis = None,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        client_id: str | None = None,
+        times: int | None = None,
+        lasts: Span | float | None = None,
+    ) -> Fault:
+        """Answer with an error code, by its name in Kafka or its number, and do nothing."""
+        scope = scope_of(api, topic, partition, client_id)
+        return self.arm(Fault(kinds.REFUSE, scope, error=code_named(error), times=times, lasts_ms=_ms(lasts)))
+
+    def delay(
+        self,
+        by: Span | float,
+        api: Apis = None,
+        *,
+        after_work: bool = False,
+        topic: str | None = None,
+        partition: int | None = None,
+        client_id: str | None = None,
+        times: int | None = None,
+        lasts: Span | float | None = None,
+    ) -> Fault:
+        """Serve requests so much later, with all that come behind them; `after_work`: at once, and answer later."""
+        scope = scope_of(api, topic, partition, client_id)
+        delay_ms = _length(by)
+        return self.arm(
+            Fault(kinds.DELAY, scope, span_ms=delay_ms, after_work=after_work, times=times, lasts_ms=_ms(lasts))
+        )
+
+    def drop(
+        self,
+        api: Apis = None,
+        *,
+        after_work: bool = False,
+        topic: str | None = None,
+        partition: int | None = None,
+        client_id: str | None = None,
+        times: int | None = None,
+        lasts: Span | float | None = None,
+    ) -> Fault:
+        """Close the connection before anything is done; `after_work`: do it, and lose the answer."""
+        scope = scope_of(api, topic, partition, client_id)
+        return self.arm(Fault(kinds.DROP, scope, after_work=after_work, times=times, lasts_ms=_ms(lasts)))
+
+    def throttle(
+        self,
+        by: Span | float,
+        api: Apis = None,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        client_id: str | None = None,
+        times: int | None = None,
+        lasts: Span | float | None = None,
+    ) -> Fault:
+        """Tell clients to wait so long (`throttle_time_ms`), and read nothing from them meanwhile, as quotas do."""
+        scope = scope_of(api, topic, partition, client_id)
+        wait_ms = _length(by)
+        return self.arm(Fault(kinds.THROTTLE, scope, span_ms=wait_ms, times=times, lasts_ms=_ms(lasts)))
+
+    def leader_away(
+        self,
+        topic: str | None = None,
+        partition: int | None = None,
+        *,
+        client_id: str | None = None,
+        lasts: Span | float | None = None,
+    ) -> Fault:
+        """Partitions have no leader: NOT_LEADER_OR_FOLLOWER, and metadata says so. At the end the same one is back."""
+        scope = scope_of(None, topic, partition, client_id)._replace(apis=LED)
+        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return self.arm(Fault(kinds.LEADER_AWAY, scope, error=error, lasts_ms=_ms(lasts)))
+
+    def disk_full(
+        self, topic: str | None = None, partition: int | None = None, *, lasts: Span | float | None = None
+    ) -> Fault:
+        """Nothing more can be written: to the whole disk, or to the logs of a topic or of one partition."""
+        scope = scope_of(None, topic, partition, None)
+        return self.arm(Fault(kinds.DISK_FULL, scope, lasts_ms=_ms(lasts)))
+
+
+class Faults(FaultKinds):
+    """The faults of one broker, on its event loop."""
+
+    def __init__(self, broker: Broker, fullness: Fullness) -> None:
+        self._broker = broker
+        self._fullness = fullness
+        self._base = broker.dispatcher.gate
+        self._loop = asyncio.get_running_loop()
+        self._numbers = 0
+        self._filled: dict[Fault, re.Pattern[str]] = {}
+        self.armed: list[Fault] = []
+        self.timers = LoopTimers(broker.clock, self._loop)
+
+    def __repr__(self) -> str:
+        return f"<Faults {self.armed}>"
+
+    def arm(self, fault: Fault) -> Fault:
+        self._numbers += 1
+        fault.number = self._numbers
+        fault.on_spent = partial(self._spent, fault)
+        fault.on_end = partial(self.end, fault)
+        if fault.kind == kinds.DISK_FULL:
+            self._filled[fault] = self._fullness.fill(fault.scope.topic, fault.scope.partition)
+        if fault.lasts_ms is not None:
+            self.timers.start(Timer(fault.on_end), fault.lasts_ms)
+        self.armed.append(fault)
+        self._changed()
+        return fault
+
+    def _spent(self, fault: Fault) -> None:
+        """Not in the middle of the request that it strikes last; what it holds back stays so for its time."""
+        self._loop.call_soon(self._forget, fault)
+
+    def end(self, fault: Fault) -> None:
+        """It strikes no more, and lets go what it holds back."""
+        fault.is_armed = False
+        self._forget(fault)
+        for timer in list(fault.held):
+            self.timers.stop(timer)
+            timer.action()
+
+    def clear(self) -> None:
+        """All faults are over."""
+        for fault in list(self.armed):
+            self.end(fault)
+
+    def close(self) -> None:
+        """The broker stops."""
+        self.timers.close()
+        for fault in self._filled:
+            self._fullness.clear(self._filled[fault])
+        self._filled.clear()
+
+    def _forget(self, fault: Fault) -> None:
+        if fault not in self.armed:
+            return
+        self.armed.remove(fault)
+        if fault in self._filled:
+            self._fullness.clear(self._filled.pop(fault))
+            self._broker.time_has_moved()  # what the full disk has stopped goes on at once
+        self._changed()
+
+    def _changed(self) -> None:
+        """Requests that wait for records end: the next ones meet the faults that there are now."""
+        broker = self._broker
+        broker.dispatcher.go_by(gate_with(self._base, self.armed, self.timers) if self.armed else self._base)
+        broker.logs.resources.changes.note()
+        broker.waiting.expire_all()
+
+
+def code_named(error: str | int) -> ErrorCode:
+    """An error by its name in Kafka or its number; raises ValueError."""
+    if isinstance(error, int):
+        code = next((one for one in ErrorCode if one == error), ErrorCode.NONE)
+    elif error.upper() in ErrorCode.__members__:
+        code = ErrorCode[error.upper()]
+    else:
+        close = get_close_matches(error.upper(), ErrorCode.__members__, n=1)
+        raise ValueError(f"there is no error {error!r}{f'; do you mean {close[0]}?' if close else ''}")
+    if code is ErrorCode.NONE:
+        raise ValueError(f"{error!r} is no error of Kafka's")
+    return code
+
+
+def _length(by: Span | float) -> int:
+    length_ms = span_ms(by)
+    if length_ms <= 0:
+        raise ValueError(f"{by!r} is no time to wait")
+    return length_ms
+
+
+def _ms(lasts: Span | float | None) -> int | None:
+    return None if lasts is None else _length(lasts)

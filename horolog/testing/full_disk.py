@@ -1,0 +1,106 @@
+"""Storages that can be full on demand, in memory and on the disk: whatever takes space is refused as a full disk refuses it.
+
+Reading, removing and truncating go on. Which files have no space left is asked for each write, of a broker in a test alone.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from horolog.broker.log.storage import Buffer, MemoryStorage, RealFile, RealStorage, fault
+
+TAKES_SPACE = frozenset({"create", "write", "make"})
+
+
+class Fullness:
+    """The files for which there is no space left."""
+
+    def __init__(self) -> None:
+        self._patterns: list[re.Pattern[str]] = []
+
+    def __repr__(self) -> str:
+        return f"<Fullness of {[one.pattern for one in self._patterns]}>"
+
+    def fill(self, topic: str | None = None, partition: int | None = None) -> re.Pattern[str]:
+        """The whole disk, or the folders of a topic, or of one partition; what to give to `clear`."""
+        index = r"\d+" if partition is None else str(partition)
+        pattern = re.compile("" if topic is None else rf"/{re.escape(topic)}-{index}(/|$)")
+        self._patterns.append(pattern)
+        return pattern
+
+    def clear(self, pattern: re.Pattern[str]) -> None:
+        self._patterns.remove(pattern)
+
+    def covers(self, path: str) -> bool:
+        return any(one.search(path) for one in self._patterns)
+
+
+class FillableMemory(MemoryStorage):
+    """A disk in memory."""
+
+    def __init__(self, now_ns: Callable[[], int], fullness: Fullness) -> None:
+        super().__init__(now_ns)
+        self._fullness = fullness
+
+    def check(self, operation: str, path: str) -> None:
+        self._check_space_for(operation, path)
+        super().check(operation, path)
+
+    def change(self, operation: str, path: str, node: Any, position: int, data: bytes | None) -> None:
+        self._check_space_for(operation, path)
+        super().change(operation, path, node, position, data)
+
+    def _check_space_for(self, operation: str, path: str) -> None:
+        if operation in TAKES_SPACE:
+            _check(operation, path, self._fullness)
+
+
+class FillableFile(RealFile):
+    """A file of a `FillableDisk`."""
+
+    __slots__ = ("_fullness",)
+
+    def __init__(self, storage: RealStorage, path: str, fullness: Fullness) -> None:
+        super().__init__(storage, path)
+        self._fullness = fullness
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
+        _check("write", self.path, self._fullness)
+        super().pwritev(buffers, position)
+
+    def allocate(self, size: int) -> None:
+        _check("allocate", self.path, self._fullness)
+        super().allocate(size)
+
+
+class FillableDisk(RealStorage):
+    """The disk of this machine."""
+
+    def __init__(self, fullness: Fullness) -> None:
+        super().__init__()
+        self._fullness = fullness
+
+    def open(self, path: str) -> RealFile:
+        return FillableFile(self, path, self._fullness)
+
+    def create(self, path: str) -> RealFile:
+        _check("create", path, self._fullness)
+        super().create(path).close()
+        return self.open(path)
+
+    def make_dir(self, path: str) -> None:
+        _check("make", path, self._fullness)
+        super().make_dir(path)
+
+    def write_atomically(self, path: str, data: bytes) -> None:
+        _check("write", path, self._fullness)
+        super().write_atomically(path, data)
+
+
+def _check(operation: str, path: str, fullness: Fullness) -> None:
+    if fullness.covers(path):
+        raise fault(operation, path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))

@@ -1,0 +1,64 @@
+"""Appends the records of a snapshot to a topic, which is made where it is missing: with their times, behind what it has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from horolog.broker.committer import Appended
+from horolog.broker.log.partition import Partition
+from horolog.broker.safety import Failures
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
+from horolog.testing.reading import topic_named
+from horolog.testing.snapshot import Snapshot, SnapshotError
+
+if TYPE_CHECKING:
+    from horolog.broker.app import Broker
+
+NEWEST_PRODUCE_VERSION = 13
+BATCH_RECORDS = 500
+
+
+async def restore(broker: Broker, snapshot: Snapshot, topic: str) -> int:
+    """How many records were appended; raises what an append raises: `Refused`, or a fault of the disk."""
+    partitions = _partitions(broker, snapshot, topic)
+    now_ms = broker.clock.wall_ms()
+    by_partition: dict[int, list[Record]] = {}
+    for seen, timestamp_ms in snapshot.records:
+        time_ms = now_ms if timestamp_ms is None else timestamp_ms
+        mine = by_partition.setdefault(seen.partition, [])
+        mine.append(Record(len(mine) % BATCH_RECORDS, time_ms, 0, seen.key, seen.value, seen.headers))
+    for index, records in by_partition.items():
+        for start in range(0, len(records), BATCH_RECORDS):
+            batch = encode_batch(records[start : start + BATCH_RECORDS])
+            partitions[index].append(bytes(batch), now_ms, produce_version=NEWEST_PRODUCE_VERSION)
+    if by_partition:
+        await _written(broker, [partitions[index] for index in by_partition])
+    return len(snapshot.records)
+
+
+def _partitions(broker: Broker, snapshot: Snapshot, name: str) -> Sequence[Partition]:
+    if name not in broker.cluster.topics:
+        broker.cluster.create_topic(name, snapshot.partitions, {})
+    topic = topic_named(broker.cluster, name)
+    if topic.partition_count < snapshot.partitions:
+        raise SnapshotError(f"topic {name} has {topic.partition_count} partitions, the snapshot {snapshot.partitions}")
+    found = [topic.find(index) for index in range(snapshot.partitions)]
+    return [one for one in found if not isinstance(one, ErrorCode)]
+
+
+async def _written(broker: Broker, partitions: Sequence[Partition]) -> None:
+    written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def done(failures: Failures) -> None:
+        fault = next(iter(failures.values()), None)
+        if fault is None:
+            written.set_result(None)
+        else:
+            written.set_exception(fault)
+
+    broker.committer.submit(Appended(partitions, done, durable=False))
+    await written
