@@ -1,13 +1,14 @@
 """What the tests of the pipeline share: one Spark session for the whole run, sized for two cores, and nothing without the extra."""
 
 import importlib.util
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks import pipeline_jars
-from tests.support import golden
+from tests.support import golden, s3_server
 
 MISSING = [name for name in ("pyarrow", "numpy") if importlib.util.find_spec(name) is None]
 MISSING_FOR_SPARK = [name for name in ("pyspark", "pandas") if importlib.util.find_spec(name) is None]
@@ -21,8 +22,11 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_collection_modifyitems(items):
-    """A Spark session takes seconds and half a gigabyte: tests that use one carry the mark."""
+    """A Spark session takes seconds and half a gigabyte: tests that use one carry the mark. So do those beside an S3 server."""
     for item in items:
+        if "s3" in getattr(item, "fixturenames", ()):
+            item.add_marker("go")
+            item.add_marker(pytest.mark.timeout(400))  # where it has to be built first
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
             if MISSING_FOR_SPARK:
@@ -42,6 +46,15 @@ def connector_jars() -> list[Path]:
     except pipeline_jars.NoConnectorError as fault:
         sys.stderr.write(f"no Kafka connector beside ours: {fault}\n")
         return []
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory):
+    """A real S3 server with one bucket, for the whole run: folders in it are for one test each."""
+    if shutil.which("go") is None:
+        pytest.skip("an S3 server is built with Go, which is not installed")
+    with s3_server.running(tmp_path_factory.mktemp("s3")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,7 @@ from horolog.pipeline.jobs.common import (
     spark_of,
     times_of,
 )
+from horolog.pipeline.object_stores import StoreError
 from horolog.pipeline.tables.lock import LockHeld, writing
 from horolog.pipeline.tables.table import FORMATS, CommitLost, Offsets, Table, TableError, encode_offsets, open_table
 from horolog.pipeline.topic_ids import made_anew, show_topic_id
@@ -224,7 +225,7 @@ async def _planned(
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--to", required=True, metavar="DIR", help="the table's folder")
+    parser.add_argument("--to", required=True, metavar="DIR|URL", help="the table's folder")
     parser.add_argument("--format", choices=FORMATS, default="parquet", help="(parquet)")
     parser.add_argument("--checkpoint", metavar="DIR", help="where Parquet's log of commits is (in the table's folder)")
     parser.add_argument("--compact", action="store_true", help="make few files of many, at the end")
@@ -276,7 +277,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         raise BusyError(f"{arguments.to}: {error}; nothing was done", "--wait waits for it") from error
     except CommitLost as error:
         raise BusyError(f"{arguments.to}: {error}", "run it again") from error
-    except TableError as error:
+    except (StoreError, TableError) as error:
         raise CommandError(str(error)) from error
     show_summary(summary, console)
     return ExitCode.OK

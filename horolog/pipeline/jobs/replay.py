@@ -37,15 +37,34 @@ from horolog.pipeline.jobs.loading import (
     settings_of,
     unsent,
 )
+from horolog.pipeline.object_stores import Place, StoreError, is_url
 from horolog.pipeline.positions import parse_moment
-from horolog.pipeline.tables.table import OWN, TableError, in_range, open_table
+from horolog.pipeline.tables.parquet import plain_rows
+from horolog.pipeline.tables.store import files_of, place_of
+from horolog.pipeline.tables.table import DATE, OWN, TableError, in_range, open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def kind_of(folder: Path) -> str:
+def kind_of(folder: str | Place) -> str:
     """The content of a folder: a table of some kind, or "segments"; TableError if it is nothing that can be read."""
+    if isinstance(folder, Place):
+        return _kind_of_place(folder)
+    return _kind_of_folder(Path(folder.removeprefix("file://")))
+
+
+def _kind_of_place(place: Place) -> str:
+    files = files_of(place)
+    folders = files.folders("")
+    if "_delta_log" in folders:
+        return "delta"
+    if OWN in folders or any(name.startswith(f"{DATE}=") for name in folders):
+        return "parquet"
+    raise TableError(f"{place.url} holds no archive")
+
+
+def _kind_of_folder(folder: Path) -> str:
     if not folder.is_dir():
         raise TableError(f"{folder} is no folder")
     if (folder / "_delta_log").is_dir():
@@ -60,27 +79,34 @@ def kind_of(folder: Path) -> str:
 
 
 def rows_of(
-    spark: "SparkSession", folder: Path, source_topic: str | None, since_ms: int | None, until_ms: int | None
+    spark: "SparkSession", source: str, source_topic: str | None, since_ms: int | None, until_ms: int | None
 ) -> "DataFrame":
     """Rows of the columns that a topic takes, and where they were."""
     from pyspark.sql import functions as f
 
-    kind = kind_of(folder)
+    place = place_of(source, spark)
+    kind = kind_of(place)
+    folder = place.url if isinstance(place, Place) else str(Path(place.removeprefix("file://")).absolute())
     if kind == "segments":
         reader = spark.read.format("horolog").option("includeHeaders", "true")
-        rows = reader.option("kafka.isolation.level", "read_committed").load(str(folder))
+        rows = reader.option("kafka.isolation.level", "read_committed").load(folder)
         ms = f.unix_millis("timestamp")
         if since_ms is not None:
             rows = rows.where(ms >= since_ms)
         if until_ms is not None:
             rows = rows.where(ms < until_ms)
-    elif kind == "parquet" and not (folder / OWN).is_dir():  # its log of commits is elsewhere (--checkpoint)
-        rows = in_range(spark.read.parquet(str(folder)), since_ms, until_ms)
+    elif kind == "parquet" and OWN not in files_of(place).folders(""):  # its log of commits is elsewhere (--checkpoint)
+        rows = in_range(plain_rows(spark, place), since_ms, until_ms)
     else:
-        rows = open_table(kind, str(folder), spark).rows(since_ms, until_ms)
+        rows = open_table(kind, folder, spark).rows(since_ms, until_ms)
     if source_topic is not None:
         rows = rows.where(f.col("topic") == source_topic)
     return rows
+
+
+def known_as(source: str) -> str:
+    """What tells this source from others, however it is written."""
+    return Place.of(source).canonical() if is_url(source) else str(Path(source.removeprefix("file://")).absolute())
 
 
 def source_of(rows: "DataFrame") -> dict[str, int]:
@@ -157,10 +183,9 @@ def prepare(
     settings: Settings,
 ) -> Load:
     """Look at the rows, at those sent before, and at how the topic would treat the rest."""
-    folder = Path(source).absolute()
     lanes = Lanes.of(
         "replay",
-        (folder, from_topic, *asked.said),
+        (known_as(source), from_topic, *asked.said),
         bootstrap,
         topic,
         rules.partitions,
@@ -172,7 +197,7 @@ def prepare(
     if before is not None:
         settled = before.settled
         lanes = replace(lanes, partitions=settled["partitions"])
-    found = rows_of(spark, folder, from_topic, settled["since"], settled["until"]).persist()
+    found = rows_of(spark, source, from_topic, settled["since"], settled["until"]).persist()
     sources = source_of(found)
     if not sources:
         raise NotFoundError("there are no records of that range, or of that topic")
@@ -189,7 +214,7 @@ def prepare(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--from", dest="source", required=True, metavar="DIR", help="an archive, or a folder of segment files"
+        "--from", dest="source", required=True, metavar="DIR|URL", help="an archive, or a folder of segment files"
     )
     parser.add_argument("--from-topic", metavar="TOPIC", help="of the folder's topics this one (the only one)")
     parser.add_argument(
@@ -206,7 +231,8 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     asyncio.run(require_topics(arguments, [topic]))
     rules = asyncio.run(rules_at(brokers_of(arguments), topic))
     try:
-        kind_of(Path(arguments.source))
+        if not is_url(arguments.source):
+            kind_of(arguments.source)
         with spark_of(arguments) as spark:
             made = prepare(
                 spark,
@@ -221,7 +247,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
             summary = carry_out(made, arguments, console)
             if summary is None:
                 return not_sent("replay", made.outlook, console, dry_run=arguments.dry_run)
-    except TableError as error:
+    except (StoreError, TableError) as error:
         raise CommandError(str(error)) from error
     summary.details["partitions_kept"] = len(made.numbers) <= rules.partitions
     show_summary(summary, console)

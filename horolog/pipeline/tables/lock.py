@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from horolog.client.times import format_duration
+from horolog.pipeline.object_stores import StoreError
 from horolog.pipeline.tables.store import Store
 from horolog.pipeline.tables.table import TableError
 
@@ -95,6 +96,7 @@ class Lock:
     @contextmanager
     def held(self, wait_ms: int = 0) -> Iterator["Lock"]:
         """Take it, waiting so long for its owner to end; LockHeld says who that is."""
+        self._store.check()
         deadline = time.monotonic() + wait_ms / 1000
         while (held_by := self.take()) is not None:
             if time.monotonic() >= deadline:
@@ -141,7 +143,7 @@ class Lock:
     def _beat(self, stop: threading.Event) -> None:
         """What cannot be written now is written the next time; if never, the owner counts as dead elsewhere."""
         while not stop.wait(BEAT_SECONDS):
-            with suppress(OSError):
+            with suppress(OSError, StoreError):
                 if self._own is not None:
                     self._write(replace(self._own, beat_ms=self._now_ms()))
 

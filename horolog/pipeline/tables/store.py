@@ -1,17 +1,24 @@
-"""The small files that a table's own records are in: made only if they are not there, so that no writer overwrites another's.
+"""Where a table's files are. Its own records are made only if they are not there, so that no writer overwrites another's.
 
 That is what object stores call a conditional write; on a local file system it is a hard link from a file that is complete
-and synced. Commits and locks need nothing more, and no names are taken from one to the other: so a store of
-another kind has to do these five things only.
+and synced. Commits and locks need nothing more (`Store`). Files of rows are written by tasks, listed, and moved into place
+(`Files`). Both travel to tasks. `LocalStore` is here, `object_store` is the other one.
 """
 
+import io
 import os
+import shutil
 import uuid
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+
+from horolog.pipeline.object_stores import Place, is_url
 
 
 class Store(Protocol):
+    def check(self) -> None:
+        """Raise StoreError if `create` would not be safe."""
+
     def create(self, name: str, data: bytes) -> bool:
         """Make the file with this content, durably; False if there is one of that name, which stays as it is."""
 
@@ -28,8 +35,62 @@ class Store(Protocol):
         """Take the file away, if it is there."""
 
 
+class Sink(Protocol):
+    """A file that is being written, and is there once it is closed."""
+
+    size: int
+
+    def write(self, data: Any) -> int: ...
+    def close(self) -> None: ...
+
+
+class Files(Store, Protocol):
+    """A store that files of rows are in as well."""
+
+    at_once: int
+    """So many of them are moved at a time."""
+
+    def files(self, folder: str) -> dict[str, int]:
+        """All files in a folder and in its folders, by their names from here, with their sizes."""
+
+    def folders(self, folder: str) -> list[str]:
+        """The folders in a folder, sorted."""
+
+    def exists(self, name: str) -> bool: ...
+
+    def move(self, name: str, to: "Files", target: str) -> bool:
+        """Move a file to another store of the same kind; False if it is not there."""
+
+    def remove_folder(self, folder: str) -> None:
+        """Take away a folder, if it is there, with all that is in it."""
+
+    def writer(self, name: str) -> Sink: ...
+    def reader(self, name: str) -> Any: ...
+
+
+def files_of(place: str | Place) -> Files:
+    """The files in a folder of this machine, or of an object store."""
+    if isinstance(place, Place):
+        from horolog.pipeline.tables.object_store import ObjectStore
+
+        return ObjectStore(place)
+    return LocalStore(Path(place.removeprefix("file://")))
+
+
+def place_of(folder: str, spark: Any) -> str | Place:
+    """What a user calls a folder, with what the session's Hadoop configuration has for it."""
+    if not is_url(folder):
+        return folder
+    from horolog.pipeline.object_stores import SCHEMES, hadoop_options
+
+    known = folder.partition("://")[0] in SCHEMES
+    return Place.of(folder, hadoop_options(spark, folder) if known else None)
+
+
 class LocalStore:
     """A folder of a local file system, or of one that is mounted."""
+
+    at_once = 1
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -70,6 +131,60 @@ class LocalStore:
 
     def remove(self, name: str) -> None:
         (self.root / name).unlink(missing_ok=True)
+
+    def check(self) -> None:
+        """Hard links are made once."""
+
+    def files(self, folder: str) -> dict[str, int]:
+        found = (path for path in (self.root / folder).rglob("*") if path.is_file())
+        return {str(path.relative_to(self.root)): path.stat().st_size for path in found}
+
+    def folders(self, folder: str) -> list[str]:
+        return sorted(path.name for path in (self.root / folder).glob("*") if path.is_dir())
+
+    def exists(self, name: str) -> bool:
+        return (self.root / name).exists()
+
+    def move(self, name: str, to: Files, target: str) -> bool:
+        assert isinstance(to, LocalStore)
+        place = to.root / target
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            (self.root / name).rename(place)
+        except FileNotFoundError:
+            return False
+        sync(place.parent)
+        return True
+
+    def remove_folder(self, folder: str) -> None:
+        shutil.rmtree(self.root / folder, ignore_errors=True)
+
+    def writer(self, name: str) -> "LocalSink":
+        return LocalSink(self.root / name)
+
+    def reader(self, name: str) -> Any:
+        return (self.root / name).open("rb")
+
+
+class LocalSink(io.FileIO):
+    """A new file that is synced before it is closed."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        super().__init__(path, "xb")
+        self.size = 0
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        while len(view):
+            view = view[super().write(view) :]
+        self.size = self.tell()
+        return len(memoryview(data).cast("B"))
+
+    def close(self) -> None:
+        if not self.closed:
+            os.fsync(self.fileno())
+            super().close()
 
 
 def sync(path: Path) -> None:

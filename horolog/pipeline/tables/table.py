@@ -58,7 +58,7 @@ class Table(Protocol):
     def lock(self) -> "Lock": ...
 
     def open(self) -> None:
-        """TableError if this is no such table."""
+        """TableError if this is no such table; StoreError if its store cannot be asked."""
 
     def recover(self) -> None:
         """Finish or forget what a crash has left."""
@@ -81,11 +81,17 @@ class Table(Protocol):
 
 def open_table(kind: str, folder: str, spark: Any, checkpoint: str | None = None) -> Table:
     """The table of that kind in a folder; made when first written to."""
+    from horolog.pipeline.object_stores import Place
+    from horolog.pipeline.tables.store import place_of
+
     table: Table
+    place = place_of(folder, spark)
     if kind == "parquet":
         from horolog.pipeline.tables.parquet import ParquetTable
 
-        table = ParquetTable(folder, spark, checkpoint)
+        table = ParquetTable(place, spark, None if checkpoint is None else place_of(checkpoint, spark))
+    elif isinstance(place, Place):
+        raise TableError(f"{folder}: a table of {kind} is kept on a file system; parquet goes to object stores too")
     elif kind == "delta":
         from horolog.pipeline.tables.delta import DeltaFolder
 

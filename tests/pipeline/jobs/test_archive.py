@@ -14,7 +14,7 @@ import pytest
 
 from horolog.client.types import TopicPartition
 from horolog.pipeline.jobs.archive import steps
-from horolog.pipeline.tables import lock, parquet, store
+from horolog.pipeline.tables import lock, store
 from horolog.pipeline.tables.lock import writing
 from horolog.pipeline.tables.table import (
     FORMATS,
@@ -185,7 +185,7 @@ def test_a_parquet_table_survives_a_crash_at_every_step_of_a_commit(spark, tmp_p
     rows = (
         spark.createDataFrame(
             [("t", 0, number, None, 0, None, b"v", None) for number in range(6)],
-            "topic string, partition int, offset long, timestamp timestamp, timestampType int, key binary, value binary, headers string",
+            ROWS,
         )
         .selectExpr("*", "timestamp_millis(1763337600000 + offset * 40000000) as time")
         .drop("timestamp")
@@ -210,7 +210,7 @@ def test_a_parquet_table_survives_a_crash_at_every_step_of_a_commit(spark, tmp_p
             counts["left"] = survived
             for name in ("rename", "unlink", "hardlink_to", "replace"):
                 patch.setattr(Path, name, falling(getattr(Path, name)))
-            for module in (parquet, store):
+            for module in (store,):
                 patch.setattr(module, "sync", falling(store.sync))
             table = open_table("parquet", str(folder), spark)
             try:
