@@ -68,28 +68,26 @@ class Report:
 
     def sentences(self) -> list[str]:
         """What somebody who trusts the records should know."""
-        found = [*self._about_open()]
-        if self.out_of_place:
-            found.append(
-                f"{self.out_of_place} records came too late to be put in their place: no more than {self.hold.records}"
-                f" records, or {self.hold.size_bytes >> 20} MiB, are held for sorting"
-            )
-        if self.lost:
-            found.append(f"{self.lost} offsets were deleted while they were read")
-        if self.without_time:
-            found.append(f"{self.without_time} records have no time and were left out")
-        return found
+        return [*self.notes(), *self.warnings()]
 
-    def _about_open(self) -> list[str]:
-        quiet = [one for one in self.open if one.ended == Ended.QUIET]
-        used_up = [one for one in self.open if one.ended == Ended.BYTES]
+    def notes(self) -> list[str]:
+        """Where reading ended as it should, and what a range of times leaves out."""
         found = []
+        quiet = [one for one in self.open if one.ended == Ended.QUIET]
         if quiet:
             late = format_duration(self.look_ahead.late_ms or 0)
             unread = sum(one.end_offset - one.offset for one in quiet)
             found.append(
                 f"{unread} offsets behind the range were not read: records of it that came more than {late} late would be there"
             )
+        if self.without_time:
+            found.append(f"{self.without_time} records have no time and were left out")
+        return found
+
+    def warnings(self) -> list[str]:
+        """Bounds that were hit."""
+        found = []
+        used_up = [one for one in self.open if one.ended == Ended.BYTES]
         if used_up:
             unread = sum(one.end_offset - one.offset for one in used_up)
             names = ", ".join(str(one.partition) for one in used_up[:3]) + (", ..." if len(used_up) > 3 else "")
@@ -98,6 +96,13 @@ class Report:
                 f"the look-ahead of {size} KiB was used up in {names}: late records of the range may be among {unread} offsets"
                 " that were not read"
             )
+        if self.out_of_place:
+            found.append(
+                f"{self.out_of_place} records came too late to be put in their place: no more than {self.hold.records}"
+                f" records, or {self.hold.size_bytes >> 20} MiB, are held for sorting"
+            )
+        if self.lost:
+            found.append(f"{self.lost} offsets were deleted while they were read")
         return found
 
 
@@ -196,6 +201,8 @@ class Moment:
     # Where to begin and where to end
 
     async def _find_strands(self) -> list[Strand]:
+        if self._until_ms is not None and self._until_ms <= self._since_ms:
+            return []
         level = 1 if self._isolation == "read_committed" else 0
         last = await self._look_up(LATEST, level)
         first = await self._look_up(EARLIEST if self._from_start else max(0, self._since_ms - 1), level)

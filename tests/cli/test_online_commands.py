@@ -1,6 +1,7 @@
 """Commands that talk to a broker, as a user types them: on our broker, and on a real Kafka where its jars and Java are at hand."""
 
 import json
+import random
 import subprocess
 import sys
 import time
@@ -188,10 +189,63 @@ def test_records_that_came_late_are_told_of_and_read_on_demand(run, hourly, tmp_
     path.write_text(json.dumps({"value": "late", "timestamp": TIMES[1] + 1}) + "\n")
     assert run("produce", hourly, path, "--format", "json").code == 0
     times = ["--since", f"@{TIMES[1]}ms", "--until", f"@{TIMES[2]}ms"]
-    ended = run("consume", hourly, *times, "-o", "json")
+    ended = run("consume", hourly, *times, "-o", "json", "--merge", "none")
     assert values(ended) == ["v1"]
     assert "at least 1 records of that time lie behind" in ended.err
-    assert values(run("consume", hourly, *times, "--late", "-o", "json")) == ["v1", "late"]
+    assert values(run("consume", hourly, *times, "--late", "--merge", "none", "-o", "json")) == ["v1", "late"]
+    for more in ([], ["--late"], ["--look-ahead", "4h"], ["--look-ahead", "1MiB"], ["--look-ahead", "all"]):
+        assert values(run("consume", hourly, *times, "-o", "json", *more)) == ["v1", "late"]
+
+
+def test_a_moment_of_all_partitions_is_shown_in_the_order_of_time(run, tmp_path):
+    """Against the same records sorted here; their times are far out of order."""
+    name = unique("moment")
+    assert run("topics", "create", name, "--partitions", "3", "--config", "segment.bytes=1048576").code == 0
+    rolled = random.Random(7)
+    lines = [
+        {
+            "value": f"v{n}",
+            "partition": rolled.randrange(3),
+            "timestamp": NOW_MS - HOUR_MS + rolled.randrange(3_000_000),
+        }
+        for n in range(2000)
+    ]
+    path = tmp_path / "lines"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run("produce", name, path, "--format", "json", "--codec", "gzip").code == 0
+    read = run("consume", name, "-o", "json").lines
+    largest: dict[int, int] = {}
+    for each in read:
+        largest[each["partition"]] = max(each["timestamp"], largest.get(each["partition"], 0))
+        each["late_ms"] = largest[each["partition"]] - each["timestamp"]
+    read.sort(key=lambda each: (each["timestamp"], each["partition"], each["offset"]))
+    borders = [each["timestamp"] for each in read]
+    for first, last in [(0, 1999), (700, 705), (700, 701), (1200, 1900)]:
+        since, until = borders[first], borders[last]
+        expected = [each for each in read if since <= each["timestamp"] < until]
+        ended = run("at", name, f"@{since}ms..@{until}ms", "-o", "json")
+        assert ended.lines == expected
+        merged = run("consume", name, "--since", f"@{since}ms", "--until", f"@{until}ms", "-o", "json")
+        assert values(merged) == [each["value"] for each in expected]
+
+
+def test_a_moment_by_key_and_by_words(run, hourly):
+    begin = f"@{TIMES[0]}ms"
+    assert values(run("at", hourly, begin, "--for", "5h", "--key", "k3", "-o", "json")) == ["v3"]
+    assert values(run("at", hourly, begin, "--for", "5h", "--grep", "v[13]", "-o", "json")) == ["v1", "v3"]
+    assert values(run("at", hourly, f"@{TIMES[2]}ms", "--around", "90m", "-o", "json")) == ["v1", "v2", "v3"]
+    shown = run("at", hourly, begin)
+    assert shown.out.endswith(f"{hourly}-0@0  k0  v0\n")
+    assert shown.out.count("\n") == 1
+    assert "+00:00 to 20" in shown.err
+
+
+def test_following_can_merge(run, hourly):
+    ended = run(
+        *("consume", hourly, "--since", "earliest", "--follow", "--merge", "time", "--merge-window", "100ms"),
+        *("--until", f"@{TIMES[3]}ms", "-o", "json"),
+    )
+    assert values(ended) == ["v0", "v1", "v2"]
 
 
 def test_formats(run, hourly):
@@ -243,12 +297,17 @@ def test_a_group_goes_on_where_it_was(run, hourly):
     [
         (["--since", "foo"], "--since: 'foo'"),
         (["--since", "1h", "--offset", "3"], "both say where to begin"),
-        (["--since", "1h", "--until", "2h"], "--until is not after --since"),
+        (["--since", "1h", "--until", "2h"], "is not after the beginning"),
         (["--group", "g", "--partition", "0"], "--partition cannot be given with --group"),
         (["--format", "%q"], "%q means nothing"),
         (["--format", "xml"], "text, json, raw or a template"),
         (["--format", "raw", "-o", "json"], "cannot both be"),
         (["--late"], "--late is about records behind --until"),
+        (["--look-ahead", "1h"], "--look-ahead is about records behind --until"),
+        (["--until", "1h", "--late", "--look-ahead", "1h"], "--late is --look-ahead all"),
+        (["--merge", "time", "--offset", "1"], "--merge time goes by times"),
+        (["--since", "23:55", "--until", "00:05"], "is not after the beginning"),
+        (["--until", "+5m"], "counts from the beginning"),
     ],
 )
 def test_what_makes_no_sense_is_refused(run, words, said):

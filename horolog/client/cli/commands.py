@@ -23,6 +23,7 @@ COMMANDS = (
     Command("test-broker", "horolog.testing.command", "run a broker for a test of any language, in memory"),
     Command("produce", "horolog.client.cli.produce", "send lines or JSON as records"),
     Command("consume", "horolog.client.cli.consume", "read records, from one time to another or as they come"),
+    Command("at", "horolog.client.cli.at", "show what happened at a time: the records of all partitions, merged"),
     Command(
         "offsets", "horolog.client.cli.offsets", "show which offset a time is, and whether times are in order there"
     ),

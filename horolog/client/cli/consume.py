@@ -8,6 +8,7 @@ from horolog.client.cli.common.arguments import (
     add_output,
     add_zone,
     describe,
+    duration,
     partitions,
     positive_number,
     whole_number,
@@ -16,6 +17,7 @@ from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
+from horolog.client.cli.online.looking_ahead import add_look_ahead, tell
 
 if TYPE_CHECKING:
     from horolog.client.cli.online.reading import Reading
@@ -29,9 +31,10 @@ FORMATS = ("text", "json", "raw")
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Read records. In each partition a time range covers the offsets from the first record at or after --since to the first"
-        " at or after --until; records in between with a time outside of it are left out. Ends at --until, else at the end"
-        " as it was at the start, unless told to follow.",
+        "Read records. Those of a range of times (--until is given) are merged by time, late ones in their place, unless told\n"
+        "otherwise. Unmerged, a range covers in each partition the offsets from the first record at or after --since to the\n"
+        "first at or after --until; records in between with a time outside of it are left out. Ends at --until, else at the\n"
+        "end as it was at the start, unless told to follow.",
         "horolog consume logs --since 10:05 --until 10:10",
         "horolog consume logs --since 'last tuesday 10:05' --max 20 --tz Europe/Berlin",
         "horolog consume logs --follow --format '%D %k %s\\n'",
@@ -39,7 +42,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("--since", metavar="TIME", help="begin at the first record at or after it (the beginning)")
-    parser.add_argument("--until", metavar="TIME", help="end before the first record at or after it (the end)")
+    parser.add_argument("--until", metavar="TIME", help="end before it; +5m, or a time of the day of --since (the end)")
+    parser.add_argument("--for", dest="length", type=duration, metavar="DURATION", help="end so long after --since")
+    parser.add_argument(
+        "--merge", choices=("time", "none"), help="whether partitions are merged by time (time with --until, else none)"
+    )
+    parser.add_argument(
+        "--merge-window",
+        type=duration,
+        default="1s",
+        metavar="DURATION",
+        help="how long a new record is held to be merged, with --follow --merge time (1s)",
+    )
+    add_look_ahead(parser)
     parser.add_argument("--late", action="store_true", help="read on to the end for records that came late")
     parser.add_argument("--offset", type=whole_number, metavar="N", help="begin at this offset")
     parser.add_argument("--tail", type=positive_number, metavar="N", help="begin so many offsets before the end")
@@ -76,7 +91,11 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         wanted = await partitions_of(client, arguments.topic, arguments.partition)
         if arguments.group is not None:
             await reading.with_group(client, arguments.topic, arguments.group, write)
+        elif merges(arguments, reading) and not reading.follow:
+            await merged(client, wanted, arguments, reading, write, console)
         else:
+            if merges(arguments, reading):
+                reading.merge_within(arguments.merge_window)
             starts, ends = await bounds(client, wanted, arguments, reading, console)
             await reading.of_partitions(client, starts, ends, write)
             if reading.until_ms is not None and not reading.late and not reading.follow:
@@ -97,23 +116,22 @@ def check(arguments: argparse.Namespace) -> None:
                 f"a group knows where it is, so {refused[0]} cannot be given with --group",
                 "`horolog groups reset` moves a group",
             )
-    if arguments.late and arguments.until is None:
-        raise UsageError("--late is about records behind --until", "give --until, or leave it out")
+    if arguments.merge == "time" and (arguments.group or arguments.offset is not None or arguments.tail is not None):
+        raise UsageError("--merge time goes by times, not by --group, --offset or --tail", "leave one of them out")
+    if arguments.late and arguments.look_ahead is not None:
+        raise UsageError("--late is --look-ahead all", "give one of them")
 
 
 def plan(arguments: argparse.Namespace, console: Console) -> "Reading":
     from horolog.client.cli.online.reading import Reading
 
-    since = console.time(arguments.since, "--since", ends=True) if arguments.since else None
-    until = console.time(arguments.until, "--until") if arguments.until else None
-    for option, moment in (("--since", since), ("--until", until)):
-        if moment is not None:
-            console.note(f"{option} is {moment.understood}")
-    if since is not None and until is not None and 0 <= until.ms <= since.ms:
-        raise UsageError("--until is not after --since", "nothing lies between them")
+    times = console.range(arguments.since, arguments.until, length_ms=arguments.length, ends=True)
+    if times.until_ms is None and (arguments.late or arguments.look_ahead is not None):
+        option = "--late" if arguments.late else "--look-ahead"
+        raise UsageError(f"{option} is about records behind --until", "give --until, or leave it out")
     return Reading(
-        since_ms=since.ms if since is not None and since.ms >= 0 else None,
-        until_ms=None if until is None else until.ms,
+        since_ms=times.since_ms,
+        until_ms=times.until_ms,
         follow=arguments.follow,
         late=arguments.late,
         isolation=arguments.isolation,
@@ -121,6 +139,38 @@ def plan(arguments: argparse.Namespace, console: Console) -> "Reading":
         now_ms=console.now_ms,
         output=console.write_bytes,
     )
+
+
+def merges(arguments: argparse.Namespace, reading: "Reading") -> bool:
+    """Ranges are merged by time, as far as nothing else decides the order."""
+    if arguments.merge is not None:
+        return bool(arguments.merge == "time")
+    goes_by_offsets = arguments.offset is not None or arguments.tail is not None
+    return reading.until_ms is not None and not reading.follow and not goes_by_offsets
+
+
+async def merged(
+    client: "Client",
+    wanted: "list[TopicPartition]",
+    arguments: argparse.Namespace,
+    reading: "Reading",
+    write: "Writer",
+    console: Console,
+) -> None:
+    """Read all partitions as one, by time."""
+    from horolog.client.look_ahead import DEFAULT, TO_THE_END
+    from horolog.client.moment import merge
+
+    moment = merge(
+        client,
+        [] if arguments.since == "latest" else wanted,
+        reading.since_ms,
+        reading.until_ms,
+        isolation=arguments.isolation,
+        look_ahead=TO_THE_END if arguments.late else arguments.look_ahead or DEFAULT,
+    )
+    await reading.of_moment(moment, write)
+    tell(moment.report, console)
 
 
 async def bounds(

@@ -39,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--partition", type=partitions, metavar="N", help="these partitions only: 0,3,5-7")
     parser.add_argument("--since", metavar="TIME", help="begin at this time (the first record's)")
     parser.add_argument("--until", metavar="TIME", help="end before this time (behind the last record's)")
+    parser.add_argument("--for", dest="length", type=duration, metavar="DURATION", help="end so long after --since")
     parser.add_argument(
         "--bucket", type=duration, metavar="DURATION", help="the length of a bucket (as fits the screen)"
     )
@@ -155,8 +156,9 @@ def _frame(arguments: argparse.Namespace, console: Console, times: tuple[int, in
     """The empty timeline that was asked for; None if there is nothing and no bounds were given."""
     from horolog.client.cli.charting.buckets import bucket_length, frame
 
-    since = None if arguments.since is None else console.time(arguments.since, "--since").ms
-    until = None if arguments.until is None else console.time(arguments.until, "--until").ms
+    asked = console.range(arguments.since, arguments.until, length_ms=arguments.length)
+    since = None if asked.since is None else asked.since.ms
+    until = None if asked.until is None else asked.until.ms
     if since is None or until is None:
         if times is None:
             return None

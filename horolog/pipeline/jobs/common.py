@@ -53,17 +53,9 @@ def add_range(parser: argparse.ArgumentParser) -> None:
 
 def times_of(arguments: argparse.Namespace, console: Console) -> tuple[int | None, int | None]:
     """`--since` and `--until` in milliseconds; said how they were understood."""
-    found: list[int | None] = []
-    for option in ("since", "until"):
-        text = getattr(arguments, option)
-        moment = console.time(text, f"--{option}") if text else None
-        if moment is not None:
-            console.note(f"--{option} is {moment.understood}")
-        found.append(None if moment is None else moment.ms)
-    since_ms, until_ms = found
-    if since_ms is not None and until_ms is not None and until_ms <= since_ms:
-        raise UsageError("--until is not after --since", "nothing lies between them")
-    return since_ms, until_ms
+    times = console.range(arguments.since, arguments.until)
+    since, until = times
+    return None if since is None else since.ms, None if until is None else until.ms
 
 
 def one_topic(arguments: argparse.Namespace) -> str:

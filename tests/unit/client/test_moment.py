@@ -238,10 +238,10 @@ def test_the_report_says_each_thing_that_was_left_out():
     report = Report(LookAhead(60_000, 1 << 20), Hold(), without_time=2, lost=3)
     report.open = [Open(TopicPartition("t", index), 5, 10, Ended.BYTES) for index in range(4)]
     assert report.sentences() == [
+        "2 records have no time and were left out",
         (
             "the look-ahead of 1024 KiB was used up in t-0, t-1, t-2, ...: late records of the range may be among 20 offsets"
             " that were not read"
         ),
         "3 offsets were deleted while they were read",
-        "2 records have no time and were left out",
     ]

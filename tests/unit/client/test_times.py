@@ -11,6 +11,7 @@ from horolog.client.times import (
     TimeTextError,
     format_duration,
     format_time,
+    is_clock,
     local_zone,
     parse_duration,
     parse_time,
@@ -18,6 +19,7 @@ from horolog.client.times import (
 )
 
 BERLIN = ZoneInfo("Europe/Berlin")
+TOKYO = ZoneInfo("Asia/Tokyo")
 NOW = datetime(2026, 11, 18, 14, 30, 5, 250_000, tzinfo=BERLIN)  # a Wednesday
 NOW_MS = 1_795_008_605_250
 HOUR_MS = 3_600_000
@@ -88,6 +90,97 @@ def test_the_clock_of_these_tests():
 )
 def test_what_a_time_means(text, expected):
     assert at(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("17 Nov", ms(2026, 11, 17)),
+        ("17nov 10:05", ms(2026, 11, 17, 10, 5)),
+        ("Nov 17 10:05", ms(2026, 11, 17, 10, 5)),
+        ("november 17 2025", ms(2025, 11, 17)),
+        ("17 Nov 2025 10:05:30", ms(2025, 11, 17, 10, 5, 30)),
+        ("18 Nov 14:30", ms(2026, 11, 18, 14, 30)),
+        ("18 Nov 14:31", ms(2025, 11, 18, 14, 31)),
+        ("1 Dec", ms(2025, 12, 1)),
+        ("3 may", ms(2026, 5, 3)),
+        ("3 mar 07:00", ms(2026, 3, 3, 7)),
+        ("29 Feb", ms(2024, 2, 29)),
+        ("17 Nov 10:05 UTC", ms(2026, 11, 17, 10, 5, zone=UTC)),
+        ("this week", ms(2026, 11, 16)),
+        ("last week", ms(2026, 11, 9)),
+        ("last week + 2d", ms(2026, 11, 11)),
+        ("this month", ms(2026, 11, 1)),
+        ("last month", ms(2026, 10, 1)),
+        ("this year", ms(2026, 1, 1)),
+        ("last year", ms(2025, 1, 1)),
+        ("10:05 Asia/Tokyo", ms(2026, 11, 18, 10, 5, zone=TOKYO)),
+        ("23:30 America/Los_Angeles", ms(2026, 11, 18, 23, 30, zone=ZoneInfo("America/Los_Angeles"))),
+        ("today America/Los_Angeles", ms(2026, 11, 18, zone=ZoneInfo("America/Los_Angeles"))),
+        ("monday 10:05 Asia/Tokyo", ms(2026, 11, 16, 10, 5, zone=TOKYO)),
+        ("monday 10:05 Asia/Tokyo - 5m", ms(2026, 11, 16, 10, 0, zone=TOKYO)),
+        ("monday 10:05 +09:00", ms(2026, 11, 16, 10, 5, zone=TOKYO)),
+        ("2026-11-17 10:05 Etc/GMT-9", ms(2026, 11, 17, 10, 5, zone=TOKYO)),
+        ("10:05 utc", ms(2026, 11, 18, 10, 5, zone=UTC)),
+        ("10:05Z", ms(2026, 11, 18, 10, 5, zone=UTC)),
+        ("yesterday GMT", ms(2026, 11, 17, zone=UTC)),
+        ("today 10:05 + 5m", ms(2026, 11, 18, 10, 10)),
+        ("today 10:05 +05m", ms(2026, 11, 18, 10, 10)),
+    ],
+)
+def test_what_a_named_day_a_period_and_a_zone_mean(text, expected):
+    assert at(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("10:05", 60_000),
+        ("10:05:30", 1000),
+        ("10:05:30.250", 1),
+        ("monday 10:05", 60_000),
+        ("17 Nov 10:05", 60_000),
+        ("today", DAY_MS),
+        ("25 Oct", DAY_MS + HOUR_MS),
+        ("2026-03-29", DAY_MS - HOUR_MS),
+        ("last week", 7 * DAY_MS),
+        ("this month", 30 * DAY_MS),
+        ("last month", 31 * DAY_MS + HOUR_MS),
+        ("last year", 365 * DAY_MS),
+        ("this year", 365 * DAY_MS),
+        ("now", None),
+        ("today+10h", None),
+        ("3d", None),
+        ("@1700000000000", None),
+        ("9999-12-31", None),
+    ],
+)
+def test_what_is_named_has_an_end(text, length):
+    moment = parse_time(text, now_ms=NOW_MS, zone=BERLIN)
+    assert (None if moment.until_ms is None else moment.until_ms - moment.ms) == length
+
+
+def test_months_and_years_at_their_edges():
+    january = ms(2027, 1, 31, 12)
+    assert parse_time("last month", now_ms=january, zone=BERLIN).ms == ms(2026, 12, 1)
+    assert parse_time("this month", now_ms=january, zone=BERLIN).until_ms == ms(2027, 2, 1)
+    assert parse_time("31 Dec", now_ms=january, zone=BERLIN).ms == ms(2026, 12, 31)
+
+
+@pytest.mark.parametrize("text", ["10:05 CET", "monday 10:05 est", "2026-11-17 10:05 IST", "17 Nov 10:05 BST"])
+def test_abbreviations_of_zones_are_refused_with_what_would_do(text):
+    with pytest.raises(TimeTextError, match=r"is an abbreviation that names no zone for sure; write \w+/"):
+        at(text)
+
+
+def test_a_zone_that_is_spelled_wrong_is_told_the_one_that_is_like_it():
+    with pytest.raises(TimeTextError, match=r"do you mean Europe/Berlin\?"):
+        at("10:05 Europe/Berln")
+
+
+def test_a_time_of_day_alone_is_told_from_others():
+    assert is_clock(" 10:05 ")
+    assert not is_clock("10:05 UTC")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +266,17 @@ def test_a_day_ago_is_24_hours_also_when_clocks_change():
         ("tommorow", "a time is expected, but found 'tommorow'"),
         ("now 5", "after 'now ' nothing more is expected, but found '5'"),
         ("now-", "after 'now-' a number is expected, but it ends"),
-        ("last year", "after 'last ' a weekday is expected, but found 'year'"),
+        ("last decade", "after 'last ' a weekday, week, month or year is expected, but found 'decade'"),
+        ("this monday", "after 'this ' week, month or year is expected, but found 'monday'"),
+        ("30 Feb", "a day of the calendar is expected, but found '30 Feb'"),
+        ("29 Feb 2025", "a day of the calendar is expected, but found '29 Feb 2025'"),
+        ("Nov", "after 'Nov' a day of the month is expected, but it ends"),
+        ("Nov 10:05", "after 'Nov ' a day of the month is expected, but found '10:05'"),
+        ("17 Nov 25:00", "after '17 Nov ' a time of day from 00:00 to 23:59:59 is expected, but found '25:00'"),
+        ("17 Now", "after '17 ' a unit (w, d, h, m, s, ms) is expected, but found 'Now'"),
+        ("10:05 sharp", "after '10:05' nothing more is expected, but found ' sharp'"),
+        ("3d Europe/Berlin", "a date or a time of day before the zone is expected, but found '3d'"),
+        ("10:05 Europe/Berlin sharp", "after '10:05 Europe/Berlin ' nothing more is expected, but found 'sharp'"),
         ("2026-13-01", "a day of the calendar is expected, but found '2026-13-01'"),
         ("2026-02-29", "a day of the calendar is expected, but found '2026-02-29'"),
         ("2026-11-17T25:00", "after '2026-11-17T' a time of day from 00:00 to 23:59:59 is expected, but found '25:00'"),

@@ -12,6 +12,7 @@ from horolog.client.cli.common.progress import Progress
 from horolog.client.cli.common.tables import Cell, layout
 
 if TYPE_CHECKING:  # a command that names no time does not need its grammar
+    from horolog.client.time_ranges import TimeRange
     from horolog.client.times import Moment
 
 FALLBACK_WIDTH = 80
@@ -146,6 +147,23 @@ class Console:
             return parse_time(text, now_ms=self.now_ms(), zone=self.zone, ends=ends)
         except TimeTextError as error:
             raise UsageError(f"{option}: {error}") from error
+
+    def range(
+        self, since: str | None, until: str | None, *, length_ms: int | None = None, ends: bool = False
+    ) -> "TimeRange":
+        """What `--since` and `--until` (or a length) mean; says how they were understood."""
+        from horolog.client.time_ranges import parse_range
+        from horolog.client.times import TimeTextError
+
+        try:
+            found = parse_range(since, until, length_ms=length_ms, now_ms=self.now_ms(), zone=self.zone, ends=ends)
+        except TimeTextError as error:
+            options = [name for name, text in (("--since", since), ("--until", until)) if text is not None]
+            raise UsageError(f"{', '.join(options) or '--for'}: {error}") from error
+        for name, moment in (("--since", found.since), ("--until", found.until)):
+            if moment is not None:
+                self.note(f"{name} is {moment.understood}")
+        return found
 
     def show_time(self, timestamp_ms: int) -> str:
         """A record's time for people: ISO 8601 with milliseconds, in the command's time zone."""

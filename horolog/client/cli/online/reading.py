@@ -14,9 +14,12 @@ from horolog.protocol.records.entries import iter_records
 if TYPE_CHECKING:
     from horolog.client.cli.online.record_text import Writer
     from horolog.client.client import Client
+    from horolog.client.live_order import Window
+    from horolog.client.moment import Moment
 
 POLL_MS = 500
 RECORDS_AT_ONCE = 2000
+HANDFUL = 200
 LOOK_AHEAD_BYTES = 256 << 10
 """How much of the log behind the end of a range is looked at for records that came late."""
 QUIET_POLLS = 2
@@ -41,6 +44,7 @@ class Reading:
     late_ones: int = 0
     """Records of the range that were seen behind its end."""
     _passed: set[TopicPartition] = field(default_factory=set)
+    _window: "Window | None" = None
 
     @property
     def has_enough(self) -> bool:
@@ -71,6 +75,31 @@ class Reading:
             return False
         return True
 
+    def merge_within(self, window_ms: int) -> None:
+        """Hold new records so long to hand them out by time, over all partitions."""
+        from horolog.client.live_order import Window
+
+        self._window = Window(window_ms)
+
+    def _in_order(self, records: Iterable[ConsumerRecord], now_ms: float) -> Iterable[ConsumerRecord]:
+        if self._window is None:
+            return records
+        self._window.put(records, now_ms)
+        return self._window.take(now_ms)
+
+    async def of_moment(self, moment: "Moment", write: "Writer") -> None:
+        """Read what was merged."""
+        handful: list[ConsumerRecord] = []
+        async with moment:
+            async for placed in moment:
+                handful.append(placed.record)
+                if len(handful) >= HANDFUL:
+                    self.write(handful, write)
+                    handful.clear()
+                    if self.has_enough:
+                        return
+        self.write(handful, write)
+
     async def of_partitions(
         self,
         client: "Client",
@@ -87,18 +116,20 @@ class Reading:
             for partition in left:
                 consumer.seek(partition, starts[partition])
             while left and not self.has_enough:
-                records = await consumer.poll(POLL_MS)
+                records = await consumer.poll(POLL_MS if self._window is None else self._window.poll_ms(POLL_MS))
                 if self.follow:
-                    self.write(records, write)
+                    self.write(self._in_order(records, client.clock.monotonic() * 1000), write)
                     done = self._passed & left if not self.late else set()
                     if not records and self._is_over():
-                        return
+                        break
                 else:
                     self.write(_before(records, ends), write)
                     done = {partition for partition in left if await consumer.position(partition) >= ends[partition]}
                 if done:
                     left -= done
                     consumer.assign(left)
+        if self._window is not None:
+            self.write(self._window.rest(), write)
 
     async def look_for_late_ones(self, client: "Client", ends: Mapping[TopicPartition, int]) -> None:
         """Where times are out of order, some of the range lie behind the first record after it: see if any are near."""

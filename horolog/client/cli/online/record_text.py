@@ -42,7 +42,12 @@ class RecordTextError(ValueError):
 
 
 def json_writer(record: ConsumerRecord) -> bytes:
-    return dumps(as_json(record), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    return line_of(as_json(record))
+
+
+def line_of(members: Mapping[str, Any]) -> bytes:
+    """A line of JSON."""
+    return dumps(members, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def as_json(record: ConsumerRecord) -> dict[str, Any]:

@@ -1,0 +1,186 @@
+"""`horolog at`: what happened at a time, in all partitions of a topic, merged by time."""
+
+import argparse
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from horolog.client.cli.common.arguments import (
+    add_output,
+    add_zone,
+    describe,
+    duration,
+    partitions,
+    positive_number,
+)
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
+from horolog.client.cli.online.looking_ahead import add_look_ahead, tell
+
+if TYPE_CHECKING:
+    from horolog.client.moment import Moment
+    from horolog.client.sorting import Placed
+    from horolog.client.time_ranges import TimeRange
+    from horolog.client.types import ConsumerRecord
+
+Keep = Callable[["ConsumerRecord"], bool]
+Show = Callable[["Placed"], bytes]
+LATENESS_WIDTH = 14
+LINES_AT_ONCE = 200
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        "Show the records of a moment, of all partitions, in the order of time, partition and offset. A minute, a day, a week\n"
+        "that TIME names is shown whole; a point in time for a minute. A record that came late (its time is below a larger one\n"
+        "before it in its partition) is in its place, and marked.",
+        "horolog at orders 10:05",
+        "horolog at orders 'monday 10:05' --for 5m --tz Europe/Berlin",
+        "horolog at orders '17 Nov 10:05 Europe/Berlin' --around 30s --key k-17",
+        "horolog at orders 10:05..10:10 --grep 'timeout|refused' -o json",
+    )
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("time", metavar="TIME", help="10:05, 'monday 10:05', '17 Nov', 'last week', 10:05..10:10")
+    parser.add_argument("--for", dest="length", type=duration, metavar="DURATION", help="so long from TIME on")
+    parser.add_argument("--around", type=duration, metavar="DURATION", help="so long before and behind TIME")
+    parser.add_argument("--until", metavar="TIME", help="up to this time; of the same day, +5m")
+    parser.add_argument("-k", "--key", metavar="KEY", help="only records with this key")
+    parser.add_argument("--grep", type=pattern, metavar="RE", help="only records whose key or value has a match")
+    parser.add_argument("-p", "--partition", "--partitions", type=partitions, metavar="N", help="only these: 0,3,5-7")
+    parser.add_argument("-n", "--max", type=positive_number, metavar="N", help="end after so many records")
+    parser.add_argument(
+        "--isolation",
+        choices=("read_committed", "read_uncommitted"),
+        default="read_committed",
+        help="whether records of open and aborted transactions are read, too (read_committed)",
+    )
+    add_look_ahead(parser)
+    add_connection(parser)
+    add_zone(parser)
+    add_output(parser)
+
+
+def pattern(text: str) -> "re.Pattern[str]":
+    """For `type=`."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from error
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.look_ahead import DEFAULT
+    from horolog.client.moment import merge
+
+    times = times_of(arguments, console)
+    keep, show = keep_of(arguments), show_of(console)
+    async with connected(arguments) as client:
+        moment = merge(
+            client,
+            await partitions_of(client, arguments.topic, arguments.partition),
+            times.since_ms,
+            times.until_ms,
+            isolation=arguments.isolation,
+            look_ahead=arguments.look_ahead or DEFAULT,
+        )
+        async with moment:
+            shown = await write(moment, keep, show, arguments.max, console)
+    if shown != moment.report.records:
+        console.note(f"{shown} of {moment.report.records} records")
+    elif not shown:
+        console.note("no records")
+    tell(moment.report, console)
+    return ExitCode.OK
+
+
+def times_of(arguments: argparse.Namespace, console: Console) -> "TimeRange":
+    """The range that was asked for; says how it was understood."""
+    from horolog.client.time_ranges import parse_named
+    from horolog.client.times import TimeTextError
+
+    ends = {"--for": arguments.length, "--around": arguments.around, "--until": arguments.until}
+    given = [name for name, value in ends.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} both say where to end", "give one of them")
+    if 0 in (arguments.length, arguments.around):
+        raise UsageError(f"{given[0]}: a range of no length holds nothing")
+    try:
+        times = parse_named(
+            arguments.time,
+            length_ms=arguments.length,
+            around_ms=arguments.around,
+            until=arguments.until,
+            now_ms=console.now_ms(),
+            zone=console.zone,
+        )
+    except TimeTextError as error:
+        raise UsageError(f"TIME: {error}") from error
+    assert times.since is not None
+    assert times.until is not None
+    console.note(f"{arguments.time} is {times.since.understood} to {times.until.understood}")
+    if (times.since_ms or 0) > console.now_ms():
+        console.note("that is in the future")
+    return times
+
+
+async def write(moment: "Moment", keep: Keep, show: Show, most: int | None, console: Console) -> int:
+    """The one place where a record is left out or written; how many were."""
+    shown = 0
+    lines: list[bytes] = []
+    async for placed in moment:
+        if keep(placed.record):
+            lines.append(show(placed))
+            shown += 1
+        if len(lines) >= LINES_AT_ONCE or shown == most:
+            console.write_bytes(b"".join(lines))
+            lines.clear()
+        if shown == most:
+            console.note(f"ended after {shown} records, as --max says: there may be more")
+            break
+    console.write_bytes(b"".join(lines))
+    return shown
+
+
+def keep_of(arguments: argparse.Namespace) -> Keep:
+    """Which records are wanted."""
+    key = None if arguments.key is None else arguments.key.encode(errors="surrogateescape")
+    wanted: re.Pattern[str] | None = arguments.grep
+
+    def keep(record: "ConsumerRecord") -> bool:
+        if key is not None and record.key != key:
+            return False
+        return wanted is None or any(
+            wanted.search(data.decode(errors="replace")) for data in (record.key, record.value) if data is not None
+        )
+
+    return keep
+
+
+def show_of(console: Console) -> Show:
+    """How a record is written."""
+    from horolog.client.cli.common.tables import printable
+    from horolog.client.cli.online.record_text import as_json, line_of, text_writer
+
+    if console.as_json:
+        return lambda placed: line_of(as_json(placed.record) | {"late_ms": placed.late_ms})
+    write_text = text_writer(console.show_time, printable)
+
+    def show(placed: "Placed") -> bytes:
+        time, place, rest = write_text(placed.record).split(b"  ", 2)
+        return b"  ".join((time, lateness(placed.late_ms).rjust(LATENESS_WIDTH).encode(), place, rest))
+
+    return show
+
+
+def lateness(late_ms: int) -> str:
+    """`+3.2s late`, or nothing."""
+    from horolog.client.times import format_duration
+
+    if late_ms <= 0:
+        return ""
+    if 1000 <= late_ms < 60_000:
+        return f"+{late_ms / 1000:.1f}s late"
+    return f"+{format_duration(late_ms)} late"

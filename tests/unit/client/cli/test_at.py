@@ -1,0 +1,122 @@
+"""`horolog at` beside a broker in this process."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+
+from horolog.client.cli import at
+from horolog.client.producer import Producer
+from horolog.testing import broker_in_thread
+from tests.support.command import run_typed
+
+DAY_MS = 86_400_000
+FIVE_PAST_TEN = int(datetime(2026, 11, 17, 10, 5, tzinfo=UTC).timestamp() * 1000)
+
+
+@pytest.fixture(scope="module")
+def address():
+    async def write(bootstrap):
+        async with Producer(bootstrap) as producer:
+            for value, partition, after_ms in [
+                (b"ready", 0, 0),
+                (b"paid", 1, 3500),
+                (b"\x1b[31mred", 1, 300),
+                (None, 0, 60_000),
+                (b"far", 1, 120_000),
+            ]:
+                key = b"k%d" % partition
+                await producer.send("t", value, key, timestamp_ms=FIVE_PAST_TEN + after_ms, partition=partition)
+
+    with broker_in_thread(clock=FIVE_PAST_TEN + DAY_MS, log_retention_ms=-1) as broker:
+        broker.create_topic("t", 2)
+        asyncio.run(write(broker.bootstrap))
+        yield broker.bootstrap
+
+
+@pytest.fixture
+def run(capsys, address):
+    def run_there(*words):
+        return run_typed(capsys, "at", *words, "--bootstrap", address, "--tz", "UTC")
+
+    return run_there
+
+
+def test_a_minute_is_shown_in_its_order_with_what_came_late(run):
+    ended = run("t", "2026-11-17 10:05")
+    assert ended.out.splitlines() == [
+        "2026-11-17T10:05:00.000+00:00                  t-0@0  k0  ready",
+        "2026-11-17T10:05:00.300+00:00      +3.2s late  t-1@1  k1  \\x1b[31mred",
+        "2026-11-17T10:05:03.500+00:00                  t-1@0  k1  paid",
+    ]
+    assert ended.err.splitlines() == [
+        "horolog at: 2026-11-17 10:05 is 2026-11-17T10:05:00.000+00:00 to 2026-11-17T10:06:00.000+00:00",
+        "horolog at: 1 of 3 records came late, by up to 3s200ms",
+    ]
+    assert ended.code == 0
+
+
+def test_as_json_each_record_has_its_lateness(run):
+    ended = run("t", "2026-11-17 10:05", "--until", "10:07", "-o", "json")
+    assert [(each["value"], each["late_ms"]) for each in ended.lines] == [
+        ("ready", 0),
+        ("\x1b[31mred", 3200),
+        ("paid", 0),
+        (None, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "offsets"),
+    [
+        (["--for", "2s"], [(0, 0), (1, 1)]),
+        (["--around", "1m"], [(0, 0), (1, 1), (1, 0)]),
+        (["--for", "1h", "--key", "k0"], [(0, 0), (0, 1)]),
+        (["--for", "1h", "--grep", "^pa|RED"], [(1, 0)]),
+        (["--for", "1h", "--grep", "k1"], [(1, 1), (1, 0), (1, 2)]),
+        (["--for", "1h", "--partition", "0"], [(0, 0), (0, 1)]),
+        (["--for", "1h", "--max", "2"], [(0, 0), (1, 1)]),
+        (["--for", "1h", "--look-ahead", "all"], [(0, 0), (1, 1), (1, 0), (0, 1), (1, 2)]),
+    ],
+)
+def test_what_is_asked_for(run, words, offsets):
+    ended = run("t", "17 Nov 2026 10:05", *words, "-o", "json")
+    assert [(each["partition"], each["offset"]) for each in ended.lines] == offsets
+    assert ("may be more" in ended.err) == ("--max" in words)
+    assert ("of 5 records\n" in ended.err) == bool({"--key", "--grep"} & set(words))
+
+
+def test_nothing_found_is_said(run):
+    ended = run("t", "2026-11-16 10:05")
+    assert (ended.code, ended.out) == (0, "")
+    assert "no records" in ended.err
+    assert "in the future" in run("t", "2126-11-16 10:05").err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["t", "nonsense"], "TIME: 'nonsense': a time is expected"),
+        (["t", "10:05", "--for", "5m", "--around", "5m"], "--for and --around both say where to end"),
+        (["t", "10:05", "--for", "0s"], "--for: a range of no length"),
+        (["t", "10:05..10:10", "--around", "5m"], "no other end"),
+        (["t", "10:05", "--grep", "("], "is no regular expression"),
+        (["t", "10:05", "--look-ahead", "far"], "a duration (1h), a size (64MiB) or all is expected"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(run, words, said):
+    ended = run(*words)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+
+
+def test_a_topic_that_is_not_there(run):
+    assert run("u", "10:05").code == 4
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "text"),
+    [(0, ""), (250, "+250ms late"), (3240, "+3.2s late"), (3_660_000, "+1h1m late")],
+)
+def test_lateness_is_short(late_ms, text):
+    assert at.lateness(late_ms) == text
