@@ -84,6 +84,10 @@ _REFUSED = {
     "kafka.enable.auto.commit": "offsets are kept in Spark's checkpoint and never committed to the broker",
     "kafka.interceptor.classes": "there is no Java consumer here",
 }
+_OF_TRANSACTIONS = ("transactionalId", "batchId", "notesTopic", "kafka.transaction.timeout.ms")
+_LONGEST_NAME = 200
+_TRANSACTION_TIMEOUT_MS = 900_000
+"""As much as a broker allows by default (transaction.max.timeout.ms): a transaction waits until all tasks are done."""
 _WRITE = {
     BOOTSTRAP,
     "topic",
@@ -96,13 +100,15 @@ _WRITE = {
     "kafka.max.block.ms",
     "kafka.delivery.timeout.ms",
     "kafka.client.id",
+    "transactional",
+    *_OF_TRANSACTIONS,
 }
 _WRITE_NO_EFFECT = {*java_settings.NAMES, "path", "checkpointLocation", "outputMode", "queryName", "mode"}
 _WRITE_REFUSED = {
     "kafka.key.serializer": "keys go as the bytes or text that the column holds",
     "kafka.value.serializer": "values go as the bytes or text that the column holds",
     "kafka.enable.idempotence": "it is always on: a retry must not duplicate",
-    "kafka.transactional.id": "tasks write without transactions, as Spark's own connector does",
+    "kafka.transactional.id": "each task has its own; transactional=true and transactionalId give them names",
     "kafka.partitioner.class": "the column `partition` says where a record goes, else its key, as Kafka's clients choose",
     "kafka.interceptor.classes": "there is no Java producer here",
 }
@@ -160,6 +166,16 @@ class ReadOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Transactional:
+    """Rows in transactions. `name` is what they are known by when they come again; empty for a data frame that never does."""
+
+    name: str
+    batch: int | None
+    notes_topic: str | None
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class WriteOptions:
     """Where to write, and how."""
 
@@ -174,6 +190,7 @@ class WriteOptions:
     reach_ms: int = 30_000
     reach_option: str = "kafka.request.timeout.ms"
     security: Security | None = None
+    transactional: Transactional | None = None
 
 
 class _Given:
@@ -403,7 +420,7 @@ def _end(given: _Given, now_ms: int) -> tuple[str, Positions]:
     return name, readers[name](given.text(name) or "")
 
 
-def parse_write(options: Mapping[str, str]) -> WriteOptions:
+def parse_write(options: Mapping[str, str], *, streaming: bool = False) -> WriteOptions:
     """Check and read the options of a write."""
     given = _Given(options)
     reading = _READ - _WRITE - _WRITE_NO_EFFECT
@@ -424,4 +441,35 @@ def parse_write(options: Mapping[str, str]) -> WriteOptions:
         given.text("kafka.client.id") or "horolog-spark",
         *_reach(given, "kafka.max.block.ms"),
         given.security(),
+        _transactional(given, streaming=streaming),
     )
+
+
+def _transactional(given: _Given, *, streaming: bool) -> Transactional | None:
+    if not given.flag("transactional", default=False):
+        given.refuse(_OF_TRANSACTIONS, "needs transactional=true")
+        return None
+    name, batch = given.text("transactionalId"), given.whole("batchId", None, least=0)
+    topic, notes_topic = given.text("topic"), given.text("notesTopic")
+    if name is not None and (not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable()):
+        raise OptionError(f"transactionalId: {name!r} is no name of 1 to {_LONGEST_NAME} characters")
+    if streaming:
+        given.refuse(("batchId",), "is for data frames: Spark numbers the batches of a stream")
+        if name is None:
+            raise OptionError(
+                "a stream with transactional=true needs a transactionalId, the same at every start:"
+                " Spark does not tell a sink which stream it belongs to before the first rows come"
+            )
+    elif (name is None) != (batch is None):
+        raise OptionError(
+            "transactionalId and batchId go together: by the name and a number that rises from write to write"
+            " a repeated write is known; without both a write is all or nothing, and is not known when it comes again"
+        )
+    if name is None:
+        given.refuse(("notesTopic",), "needs a transactionalId")
+    elif topic is None and notes_topic is None:
+        raise OptionError(
+            "notesTopic is needed where a column says the topic: at its first partition is noted which batches are written"
+        )
+    timeout_ms = given.whole("kafka.transaction.timeout.ms", _TRANSACTION_TIMEOUT_MS, most=2**31 - 1)
+    return Transactional(name or "", batch, notes_topic or topic if name else None, timeout_ms)

@@ -17,6 +17,7 @@ from horolog.pipeline.varints import Array
 from horolog.protocol.primitives import encode_varint
 from horolog.protocol.records.batch import BatchHeader, assemble
 from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.head import TRANSACTIONAL_BIT
 from horolog.protocol.records.record import Header
 from horolog.protocol.records.timestamps import NO_TIMESTAMP
 
@@ -131,7 +132,9 @@ def cut(records: Outgoing, batch_bytes: int) -> list[Outgoing]:
     return found
 
 
-def encode(records: Outgoing, codec: Codec, producer: tuple[int, int], sequence: int) -> bytearray:
+def encode(
+    records: Outgoing, codec: Codec, producer: tuple[int, int], sequence: int, *, transactional: bool = False
+) -> bytearray:
     """A batch of format v2."""
     base_time = int(records.times_ms[0])
     count = records.size
@@ -141,7 +144,7 @@ def encode(records: Outgoing, codec: Codec, producer: tuple[int, int], sequence:
         leader_epoch=-1,
         magic=2,
         crc=0,
-        attributes=int(codec),
+        attributes=int(codec) | (TRANSACTIONAL_BIT if transactional else 0),
         last_offset_delta=count - 1,
         base_timestamp=base_time,
         max_timestamp=max(NO_TIMESTAMP, int(records.times_ms.max())),

@@ -13,8 +13,10 @@ import numpy as np
 from horolog.client.client import Client
 from horolog.client.errors import KafkaError, MalformedAnswer, check, error_of
 from horolog.client.types import TopicPartition
+from horolog.pipeline.exactly_once import WriteFailed
 from horolog.pipeline.options import WriteOptions
 from horolog.pipeline.outgoing import Outgoing, cut, encode
+from horolog.pipeline.transacting import OpenTransaction
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.produce import (
     PartitionProduceData,
@@ -36,10 +38,6 @@ _TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_L
 _WRITTEN = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
 
 
-class WriteFailed(Exception):
-    """A record was not written; the message has the broker's reason."""
-
-
 class Refused(NamedTuple):
     """One record that the broker did not take."""
 
@@ -50,10 +48,11 @@ class Refused(NamedTuple):
 
 
 class Sending:
-    """One producer."""
+    """One producer; what it sends is part of the transaction, if there is one."""
 
-    def __init__(self, client: Client, options: WriteOptions) -> None:
+    def __init__(self, client: Client, options: WriteOptions, transaction: OpenTransaction | None = None) -> None:
         self.client = client
+        self._transaction = transaction
         self._options = options
         self._codec = CODEC_NAMES[options.compression]
         self._producer: tuple[int, int] | None = None
@@ -69,7 +68,11 @@ class Sending:
             check(answer.error_code)
             return answer.producer_id, answer.producer_epoch
 
-        self._producer = await self.client.retry(ask)
+        if self._transaction is None:
+            self._producer = await self.client.retry(ask)
+            return
+        await self._transaction.begin()
+        self._producer = self._transaction.owner
 
     async def send(self, partition: TopicPartition, records: Outgoing) -> list[Refused]:
         """Write the records of one partition, behind those sent to it before; those that were refused come back."""
@@ -107,10 +110,11 @@ class Sending:
     async def _request(self, partition: TopicPartition, records: Outgoing, sequence: int) -> PartitionProduceResponse:
         """The answer to one batch, sent until there is one that is final."""
         assert self._producer is not None, "begin comes first"
-        data = PartitionProduceData(
-            index=partition.partition, records=encode(records, self._codec, self._producer, sequence)
-        )
+        transaction = self._transaction
+        encoded = encode(records, self._codec, self._producer, sequence, transactional=transaction is not None)
+        data = PartitionProduceData(index=partition.partition, records=encoded)
         request = ProduceRequest(
+            transactional_id=None if transaction is None else transaction.transactional_id,
             acks=_ALL_IN_SYNC,
             timeout_ms=self._options.request_timeout_ms,
             topic_data=[TopicProduceData(name=partition.topic, partition_data=[data])],
@@ -130,6 +134,8 @@ class Sending:
             return answers[0]
 
         try:
+            if transaction is not None:
+                await transaction.add(partition)
             return await self.client.retry(attempt, timeout_ms=self._options.delivery_timeout_ms)
         except KafkaError as error:
             raise WriteFailed(f"{partition}: {error}") from error

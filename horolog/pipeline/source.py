@@ -48,6 +48,7 @@ SCHEMA = StructType(_COLUMNS)
 SCHEMA_WITH_HEADERS = StructType([*_COLUMNS, StructField("headers", ArrayType(_HEADER))])
 
 _PUSHDOWN_WORKER = "data_source_pushdown_filters.py"
+_COMMITTING_WORKER = "python_streaming_sink_runner.py"
 
 
 class HorologSource(DataSource):
@@ -91,7 +92,8 @@ class HorologSource(DataSource):
 
         if overwrite:
             raise OptionError("a topic cannot be overwritten; outputMode('append') adds to it")
-        return StreamWriter(parse_write(self._options()), schema)
+        committing = _is_called_by(_COMMITTING_WORKER)  # for that Spark makes another writer, after the batch
+        return StreamWriter(parse_write(self._options(), streaming=True), schema, claims=not committing)
 
     def _options(self) -> Mapping[str, str]:
         return dict(self.options)
@@ -108,9 +110,14 @@ def _check_schema(schema: StructType, own: StructType) -> None:
 
 def _filters_are_pushed() -> bool:
     """Whether Spark is asking for a reader that takes filters. A reader that could take some where none come is refused by it."""
+    return _is_called_by(_PUSHDOWN_WORKER)
+
+
+def _is_called_by(file: str) -> bool:
+    """Whether a file of Spark's is at work here: it asks for the same things in different ways, and does not say which."""
     frame = inspect.currentframe()
     while frame is not None:
-        if frame.f_code.co_filename.endswith(_PUSHDOWN_WORKER):
+        if frame.f_code.co_filename.endswith(file):
             return True
         frame = frame.f_back
     return False

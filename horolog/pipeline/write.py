@@ -7,7 +7,8 @@ record, not its neighbours. There it has its own key, value and headers, the pre
     horolog.rejected.topic      where it was to go
     horolog.rejected.timestamp  its own time, in milliseconds
 
-What a task sends again is written once (`sending`); a task that Spark runs again writes again, as with Spark's own connector.
+What a task sends again is written once (`sending`); a task that Spark runs again writes again, as with Spark's own connector, unless
+its rows are in a transaction (`transactional=true`, `exactly_once`).
 """
 
 import asyncio
@@ -21,11 +22,15 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StructType
 
 from horolog.client.client import Client
+from horolog.pipeline.exactly_once import Claim, Part, WriteFailed
 from horolog.pipeline.options import WriteOptions
 from horolog.pipeline.outgoing import Outgoing, by_partition
 from horolog.pipeline.reaching import client_of, require_broker
 from horolog.pipeline.rows import Rows, check_columns, rows_of
-from horolog.pipeline.sending import Refused, Sending, WriteFailed
+from horolog.pipeline.sending import Refused, Sending
+from horolog.pipeline.tally import Tally
+from horolog.pipeline.transacting import OpenTransaction
+from horolog.pipeline.transactional import Run, abort_batch, claim_name, commit_batch, run_of_task
 from horolog.protocol.records.record import Header
 
 __all__ = ["BatchWriter", "StreamWriter", "WriteFailed", "Written"]
@@ -39,6 +44,9 @@ class Written(WriterCommitMessage):
 
     records: int
     rejected: int
+    part: Part | None = None
+    run: Run | None = None
+    """Of task 0, what the driver has to know of all of them."""
 
 
 class BatchWriter(DataSourceArrowWriter):
@@ -48,30 +56,54 @@ class BatchWriter(DataSourceArrowWriter):
         check_columns(schema, options.topic)
         require_broker(options.bootstrap, options)
         self.options = options
+        self.claim = claim_name(options)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        return asyncio.run(_write(self.options, iterator))
+        return asyncio.run(_write(self.options, iterator, self.claim))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        say_what_was_written(messages)
+        _commit(self.options, messages)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        if self.claim is not None:
+            abort_batch(self.options, self.claim, parts_of(messages))
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """Writes one micro-batch after the other."""
+    """Writes one micro-batch after the other. Spark makes one for each to be written, and another one to end it, which claims nothing."""
 
-    def __init__(self, options: WriteOptions, schema: StructType) -> None:
+    def __init__(self, options: WriteOptions, schema: StructType, *, claims: bool = True) -> None:
         check_columns(schema, options.topic)
         require_broker(options.bootstrap, options)
         self.options = options
+        self.claim = claim_name(options) if claims else None
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        return asyncio.run(_write(self.options, iterator))
+        return asyncio.run(_write(self.options, iterator, self.claim))
 
-    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002 - Spark's
-        say_what_was_written(messages)
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002 - the tasks know it
+        _commit(self.options, messages)
 
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """What was written stays; the batch comes again."""
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002
+        """The batch comes again. What was written stays, except in transactions."""
+        run = run_of(messages)
+        if run is not None:
+            abort_batch(self.options, run.claim, parts_of(messages))
+
+
+def _commit(options: WriteOptions, messages: list[WriterCommitMessage | None]) -> None:
+    run = run_of(messages)
+    if run is not None:
+        commit_batch(options, run, parts_of(messages))
+    say_what_was_written(messages)
+
+
+def run_of(messages: list[WriterCommitMessage | None]) -> Run | None:
+    return next((each.run for each in messages if isinstance(each, Written) and each.run is not None), None)
+
+
+def parts_of(messages: list[WriterCommitMessage | None]) -> list[Part]:
+    return [each.part for each in messages if isinstance(each, Written) and each.part is not None]
 
 
 def say_what_was_written(messages: list[WriterCommitMessage | None]) -> None:
@@ -85,18 +117,37 @@ def say_what_was_written(messages: list[WriterCommitMessage | None]) -> None:
         )
 
 
-async def _write(options: WriteOptions, batches: Iterator[pa.RecordBatch]) -> Written:
+async def _write(options: WriteOptions, batches: Iterator[pa.RecordBatch], claim: Claim | None) -> Written:
+    if claim is None:
+        async with client_of(options.bootstrap, options) as client:
+            return await _Writing(client, options).write(batches)
+    run = run_of_task(options, claim)
+    said = run if run.task == 0 else None
+    if not run.is_to_be_written:
+        return Written(0, 0, run=said)
     async with client_of(options.bootstrap, options) as client:
-        return await _Writing(client, options).write(batches)
+        transaction = OpenTransaction(client, run.transactional_id, run.timeout_ms)
+        tally = Tally()
+        try:
+            written = await _Writing(client, options, transaction).write(tally.of(batches))
+            if tally.rows and run.place is not None:
+                await transaction.note(run.place, run.note(transaction.owner))
+        except BaseException:
+            await transaction.abort()
+            raise
+    if tally.rows:
+        written.part = Part(run.task, run.attempt, transaction.owner, tally.rows, tally.digest)
+    written.run = said
+    return written
 
 
 class _Writing:
     """One task's rows on their way: while one Arrow batch is encoded, the one before is on the wire."""
 
-    def __init__(self, client: Client, options: WriteOptions) -> None:
+    def __init__(self, client: Client, options: WriteOptions, transaction: OpenTransaction | None = None) -> None:
         self._client = client
         self._options = options
-        self._sending = Sending(client, options)
+        self._sending = Sending(client, options, transaction)
         self._under_way: list[asyncio.Task[list[Refused]]] = []
         self._rejected = 0
 
@@ -115,6 +166,7 @@ class _Writing:
         finally:
             for task in self._under_way:
                 task.cancel()
+            await asyncio.gather(*self._under_way, return_exceptions=True)
         return Written(self._sending.written - self._rejected, self._rejected)
 
     def _now_ms(self) -> int:

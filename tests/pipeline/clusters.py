@@ -30,10 +30,16 @@ def fill(broker, topic, codec="none", start=0, count=3000):
     assert producer.flush(_SECONDS) == 0
 
 
-def consumed(broker, topic, partitions=PARTITIONS):
+def committed(broker, topic, partitions=PARTITIONS):
+    """The same without what is in no committed transaction."""
+    return consumed(broker, topic, partitions, "read_committed")
+
+
+def consumed(broker, topic, partitions=PARTITIONS, isolation="read_uncommitted"):
     """Every record, as a plain consumer reads it, in the form that `shown` gives."""
     consumer = Consumer(
         {
+            "isolation.level": isolation,
             "bootstrap.servers": broker.address,
             "group.id": "none",
             "enable.auto.commit": False,

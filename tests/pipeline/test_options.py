@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from horolog.client.types import TopicPartition
 from horolog.pipeline import java_settings
-from horolog.pipeline.options import parse_read, parse_write
+from horolog.pipeline.options import Transactional, parse_read, parse_write
 from horolog.pipeline.positions import (
     EARLIEST,
     LATEST,
@@ -191,7 +191,10 @@ def test_what_a_stream_cannot_have_is_refused(options, message):
     [
         ({}, "says where to write to"),
         ({"kafka.bootstrap.servers": "h:1", "kafka.enable.idempotence": "false"}, "it is always on"),
-        ({"kafka.bootstrap.servers": "h:1", "kafka.transactional.id": "x"}, "without transactions"),
+        (
+            {"kafka.bootstrap.servers": "h:1", "kafka.transactional.id": "x"},
+            "transactional=true and transactionalId give them names",
+        ),
         ({"kafka.bootstrap.servers": "h:1", "kafka.compression.type": "rar"}, "none of none, gzip"),
         ({"kafka.bootstrap.servers": "h:1", "topik": "x"}, "topik is no option here; topic is an option"),
         ({"kafka.bootstrap.servers": "h:1", "kafka.linger.sm": "5"}, "kafka.linger.ms is an option"),
@@ -277,3 +280,40 @@ def test_split_ranges_hold_every_offset_once_and_none_too_many(ranges, least, mo
     assert most is None or all(part.size <= most for part in parts)
     total = sum(one.size for one in ranges)
     assert len(parts) >= min(least, total)
+
+
+TRANSACTIONAL = {"kafka.bootstrap.servers": "h:1", "topic": "t", "transactional": "true"}
+
+
+def test_a_write_in_transactions_has_a_name_if_it_may_come_again():
+    assert parse_write({**TRANSACTIONAL, "transactional": "False"}).transactional is None
+    assert parse_write(TRANSACTIONAL).transactional == Transactional("", None, None, 900_000)
+    named = {**TRANSACTIONAL, "transactionalId": "load"}
+    assert parse_write({**named, "batchId": "0"}).transactional == Transactional("load", 0, "t", 900_000)
+    stream = {**named, "notesTopic": "n", "kafka.transaction.timeout.ms": "7"}
+    assert parse_write(stream, streaming=True).transactional == Transactional("load", None, "n", 7)
+
+
+@pytest.mark.parametrize(
+    ("options", "streaming", "message"),
+    [
+        ({"transactional": "yes"}, False, "'yes' is none of true, false"),
+        ({"transactional": "false", "batchId": "1"}, False, "batchId needs transactional=true"),
+        ({"transactional": "false", "kafka.transaction.timeout.ms": "1"}, True, "needs transactional=true"),
+        ({"transactionalId": "load"}, False, "transactionalId and batchId go together"),
+        ({"batchId": "1"}, False, "transactionalId and batchId go together"),
+        ({"transactionalId": "load", "batchId": "-1"}, False, "'-1' is no whole number from 0"),
+        ({"transactionalId": " ", "batchId": "1"}, False, "' ' is no name of 1 to 200 characters"),
+        ({"transactionalId": "x" * 201, "batchId": "1"}, False, "is no name of 1 to 200 characters"),
+        ({"transactionalId": "a\nb"}, True, "is no name of 1 to 200 characters"),
+        ({}, True, "a stream with transactional=true needs a transactionalId, the same at every start"),
+        ({"transactionalId": "load", "batchId": "1"}, True, "batchId is for data frames"),
+        ({"notesTopic": "n"}, False, "notesTopic needs a transactionalId"),
+        ({"kafka.transaction.timeout.ms": "0"}, False, "'0' is no whole number from 1 to 2147483647"),
+        ({"transactionalid": "load", "batchId": "1", "topic": None}, False, "notesTopic is needed where a column says"),
+    ],
+)
+def test_what_contradicts_transactions_is_refused(options, streaming, message):
+    given = {name: value for name, value in (TRANSACTIONAL | options).items() if value is not None}
+    with pytest.raises(OptionError, match=message):
+        parse_write(given, streaming=streaming)
