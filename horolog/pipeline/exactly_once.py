@@ -102,7 +102,7 @@ class Claim:
 
 
 class Broker(Protocol):
-    """What is asked of the target."""
+    """The requests to the target."""
 
     async def take(self, transactional_id: str, owner: Owner | None = None) -> Owner:
         """InitProducerId: fence who was there and abort what he left open; with `owner` only if that is still the one."""
@@ -242,7 +242,7 @@ async def claim(broker: Broker, name: str) -> Claim:
 
 
 async def commit(broker: Broker, claimed: Claim, batch: int, of: str, written: Sequence[Part]) -> None:
-    """Decide that these parts make the batch, and end their transactions; WriteFailed before the decision, or names what is lost."""
+    """Decide that these parts make the batch, and end their transactions; WriteFailed comes before the decision, or names the lost ones."""
     name = claimed.name
     parts = completed(claimed, batch, written)
     try:

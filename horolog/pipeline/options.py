@@ -84,7 +84,8 @@ _REFUSED = {
     "kafka.enable.auto.commit": "offsets are kept in Spark's checkpoint and never committed to the broker",
     "kafka.interceptor.classes": "there is no Java consumer here",
 }
-_OF_TRANSACTIONS = ("transactionalId", "batchId", "notesTopic", "kafka.transaction.timeout.ms")
+_OF_TRANSACTIONS = ("transactionalId", "batchId", "notesTopic")
+_TRANSACTION_TIMEOUT = "kafka.transaction.timeout.ms"
 _LONGEST_NAME = 200
 _TRANSACTION_TIMEOUT_MS = 900_000
 """As much as a broker allows by default (transaction.max.timeout.ms): a transaction waits until all tasks are done."""
@@ -102,6 +103,7 @@ _WRITE = {
     "kafka.client.id",
     "transactional",
     *_OF_TRANSACTIONS,
+    _TRANSACTION_TIMEOUT,
 }
 _WRITE_NO_EFFECT = {*java_settings.NAMES, "path", "checkpointLocation", "outputMode", "queryName", "mode"}
 _WRITE_REFUSED = {
@@ -471,5 +473,5 @@ def _transactional(given: _Given, *, streaming: bool) -> Transactional | None:
         raise OptionError(
             "notesTopic is needed where a column says the topic: at its first partition is noted which batches are written"
         )
-    timeout_ms = given.whole("kafka.transaction.timeout.ms", _TRANSACTION_TIMEOUT_MS, most=2**31 - 1)
+    timeout_ms = given.whole(_TRANSACTION_TIMEOUT, _TRANSACTION_TIMEOUT_MS, most=2**31 - 1)
     return Transactional(name or "", batch, notes_topic or topic if name else None, timeout_ms)

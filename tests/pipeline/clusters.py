@@ -31,7 +31,7 @@ def fill(broker, topic, codec="none", start=0, count=3000):
 
 
 def committed(broker, topic, partitions=PARTITIONS):
-    """The same without what is in no committed transaction."""
+    """Those that readers of committed records get."""
     return consumed(broker, topic, partitions, "read_committed")
 
 

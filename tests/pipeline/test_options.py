@@ -299,7 +299,6 @@ def test_a_write_in_transactions_has_a_name_if_it_may_come_again():
     [
         ({"transactional": "yes"}, False, "'yes' is none of true, false"),
         ({"transactional": "false", "batchId": "1"}, False, "batchId needs transactional=true"),
-        ({"transactional": "false", "kafka.transaction.timeout.ms": "1"}, True, "needs transactional=true"),
         ({"transactionalId": "load"}, False, "transactionalId and batchId go together"),
         ({"batchId": "1"}, False, "transactionalId and batchId go together"),
         ({"transactionalId": "load", "batchId": "-1"}, False, "'-1' is no whole number from 0"),

@@ -259,6 +259,7 @@ def test_a_stream_whose_batches_come_again_has_each_row_once(spark, cluster, tmp
     run(options)
     expected = contents(cluster, source)
     assert contents(cluster, topic) == expected
+    fill(cluster, source, start=360, count=30)
     with pytest.raises(Exception, match="a stream with transactional=true needs a transactionalId"):
         run(options_of(cluster, topic))
     with pytest.raises(Exception, match="belongs to the stream"):
