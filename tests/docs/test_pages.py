@@ -29,6 +29,7 @@ ELSEWHERE = "names machines of the reader: tests/pipeline/jobs"
 LONG = "takes minutes, and prints what it measured here"
 OF_A_KAFKA = "needs the folder of a Kafka, and its tools: tests/interop/test_adopted.py, tests/unit/broker/adoption"
 SHAPE = "no program: a shape, a layout or a picture"
+EXPRESSIONS = "no program: read by tests/unit/docs/test_conditions.py"
 PICTURES = frozenset({"mermaid"})
 READ_AS_SETTINGS = "settings, read by tests/unit/docs/test_operations.py"
 MADE_OF_PROFILES = "profiles, read by tests/unit/docs/test_security.py"
@@ -49,6 +50,9 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/cli.md", '{"bootstrap": "127.0.0.1:40001",...'): SHAPE,
     ("docs/cli.md", "horolog adopt ..."): OF_A_KAFKA,
     ("docs/cli.md", "[profiles.production]"): MADE_OF_PROFILES,
+    ("docs/cli.md", "[profiles.shop]"): MADE_OF_PROFILES,
+    ("docs/cli.md", "value.customer.id = 7 and headers.trace ~ '^7f'..."): EXPRESSIONS,
+    ("docs/design.md", "record -> Decoder.decode..."): SHAPE,
     ("docs/migration.md", "horolog adopt ..."): OF_A_KAFKA,
     ("docs/migration.md", "horolog serve --config server.properties --data /var/lib/kafka/data"): OF_A_KAFKA,
     ("docs/migration.md", "kafka-configs.sh ..."): OF_A_KAFKA,

@@ -17,16 +17,18 @@ from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
+from horolog.client.cli.online.decoding import Lens, add_decoding, lens_of
 from horolog.client.cli.online.looking_ahead import add_look_ahead, tell
 
 if TYPE_CHECKING:
+    from horolog.client.decoding import Decoded
     from horolog.client.moment import Moment
     from horolog.client.sorting import Placed
     from horolog.client.time_ranges import TimeRange
     from horolog.client.types import ConsumerRecord
 
 Keep = Callable[["ConsumerRecord"], bool]
-Show = Callable[["Placed"], bytes]
+Show = Callable[["Placed", "Decoded | None"], bytes]
 LATENESS_WIDTH = 14
 LINES_AT_ONCE = 200
 
@@ -41,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "horolog at orders 'monday 10:05' --for 5m --tz Europe/Berlin",
         "horolog at orders '17 Nov 10:05 Europe/Berlin' --around 30s --key k-17",
         "horolog at orders 10:05..10:10 --grep 'timeout|refused' -o json",
+        "horolog at orders 10:05 --registry http://schemas:8081 --where 'value.customer.id = 7'",
     )
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("time", metavar="TIME", help="10:05, 'monday 10:05', '17 Nov', 'last week', 10:05..10:10")
@@ -58,6 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="whether records of open and aborted transactions are read, too (read_committed)",
     )
     add_look_ahead(parser)
+    add_decoding(parser)
     add_connection(parser)
     add_zone(parser)
     add_output(parser)
@@ -76,7 +80,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.client.moment import merge
 
     times = times_of(arguments, console)
-    keep, show = keep_of(arguments), show_of(console)
+    keep, show, lens = keep_of(arguments), show_of(console), lens_of(arguments, console)
     async with connected(arguments) as client:
         moment = merge(
             client,
@@ -87,7 +91,9 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
             look_ahead=arguments.look_ahead or DEFAULT,
         )
         async with moment:
-            shown = await write(moment, keep, show, arguments.max, console)
+            shown = await write(moment, keep, lens, show, arguments.max, console)
+    if lens is not None:
+        lens.report()
     if shown != moment.report.records:
         console.note(f"{shown} of {moment.report.records} records")
     elif not shown:
@@ -126,13 +132,16 @@ def times_of(arguments: argparse.Namespace, console: Console) -> "TimeRange":
     return times
 
 
-async def write(moment: "Moment", keep: Keep, show: Show, most: int | None, console: Console) -> int:
+async def write(moment: "Moment", keep: Keep, lens: Lens | None, show: Show, most: int | None, console: Console) -> int:
     """The one place where a record is left out or written; how many were."""
     shown = 0
     lines: list[bytes] = []
     async for placed in moment:
-        if keep(placed.record):
-            lines.append(show(placed))
+        wanted, decoded = keep(placed.record), None
+        if wanted and lens is not None:
+            wanted, decoded = await lens.decoded(placed.record)
+        if wanted:
+            lines.append(show(placed, decoded))
             shown += 1
         if len(lines) >= LINES_AT_ONCE or shown == most:
             console.write_bytes(b"".join(lines))
@@ -162,14 +171,20 @@ def keep_of(arguments: argparse.Namespace) -> Keep:
 def show_of(console: Console) -> Show:
     """How a record is written."""
     from horolog.client.cli.common.tables import printable
+    from horolog.client.cli.online.decoding import in_json, in_text
     from horolog.client.cli.online.record_text import as_json, line_of, text_writer
 
+    def show_json(placed: "Placed", decoded: "Decoded | None") -> bytes:
+        members = as_json(placed.record) if decoded is None else in_json(placed.record, decoded)
+        return line_of(members | {"late_ms": placed.late_ms})
+
     if console.as_json:
-        return lambda placed: line_of(as_json(placed.record) | {"late_ms": placed.late_ms})
+        return show_json
     write_text = text_writer(console.show_time, printable)
 
-    def show(placed: "Placed") -> bytes:
-        time, place, rest = write_text(placed.record).split(b"  ", 2)
+    def show(placed: "Placed", decoded: "Decoded | None") -> bytes:
+        record = placed.record if decoded is None else in_text(placed.record, decoded)
+        time, place, rest = write_text(record).split(b"  ", 2)
         return b"  ".join((time, lateness(placed.late_ms).rjust(LATENESS_WIDTH).encode(), place, rest))
 
     return show

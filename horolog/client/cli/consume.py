@@ -17,9 +17,11 @@ from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
+from horolog.client.cli.online.decoding import add_decoding
 from horolog.client.cli.online.looking_ahead import add_look_ahead, tell
 
 if TYPE_CHECKING:
+    from horolog.client.cli.online.decoding import DecodedWriter
     from horolog.client.cli.online.reading import Reading
     from horolog.client.cli.online.record_text import Writer
     from horolog.client.client import Client
@@ -39,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "horolog consume logs --since 'last tuesday 10:05' --max 20 --tz Europe/Berlin",
         "horolog consume logs --follow --format '%D %k %s\\n'",
         "horolog consume orders --group billing -o json",
+        "horolog consume orders --since 10:05 --where 'value.customer.id = 7' --registry http://schemas:8081",
     )
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("--since", metavar="TIME", help="begin at the first record at or after it (the beginning)")
@@ -78,6 +81,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="read_committed",
         help="whether records of open and aborted transactions are read, too (read_committed)",
     )
+    add_decoding(parser)
     add_connection(parser)
     add_zone(parser)
     add_output(parser)
@@ -100,6 +104,8 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
             await reading.of_partitions(client, starts, ends, write)
             if reading.until_ms is not None and not reading.late and not reading.follow:
                 await reading.look_for_late_ones(client, ends)
+    if reading.lens is not None:
+        reading.lens.report()
     report(reading, console)
     return ExitCode.OK
 
@@ -123,6 +129,7 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def plan(arguments: argparse.Namespace, console: Console) -> "Reading":
+    from horolog.client.cli.online.decoding import lens_of
     from horolog.client.cli.online.reading import Reading
 
     times = console.range(arguments.since, arguments.until, length_ms=arguments.length, ends=True)
@@ -138,6 +145,8 @@ def plan(arguments: argparse.Namespace, console: Console) -> "Reading":
         most=arguments.max,
         now_ms=console.now_ms,
         output=console.write_bytes,
+        lens=lens_of(arguments, console),
+        write_decoded=decoded_writer(arguments, console),
     )
 
 
@@ -221,6 +230,16 @@ def writer(arguments: argparse.Namespace, console: Console) -> "Writer":
         return record_text.template_writer(wanted, console.show_time)
     except record_text.TemplateError as error:
         raise UsageError(f"--format: {error}") from error
+
+
+def decoded_writer(arguments: argparse.Namespace, console: Console) -> "DecodedWriter | None":
+    """None for values as they are."""
+    from horolog.client.cli.online import decoding
+
+    wanted = arguments.format or ("json" if console.as_json else "text")
+    if wanted == "raw":
+        return None
+    return decoding.json_writer if wanted == "json" else decoding.as_text(writer(arguments, console))
 
 
 def report(reading: "Reading", console: Console) -> None:

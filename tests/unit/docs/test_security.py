@@ -16,6 +16,7 @@ from horolog.broker.security.sasl.doors import SaslDoors, Surroundings
 from horolog.broker.security.tls_listeners import TlsListeners
 from horolog.broker.settings import SPECS, load
 from horolog.client.cli.common.connection import profiles, security_of
+from horolog.client.decoding import RegistryAccess
 from horolog.client.security.options import NAMES
 from horolog.protocol.acl_types import Operation, ResourceType
 from tests.support.certificates import shake_hands
@@ -107,7 +108,11 @@ def test_the_names_for_clients_are_there():
 
 def test_the_profile_of_the_command_line_is_one(tmp_path):
     (tmp_path / "horolog").mkdir()
-    (text,) = [block.text for block in blocks_of(PROJECT / "docs" / "cli.md") if block.language == "toml"]
-    (tmp_path / "horolog" / "config.toml").write_text(text)
-    given = profiles({"XDG_CONFIG_HOME": str(tmp_path)})["production"]
-    assert security_of(given).protocol == "SASL_SSL"
+    texts = [block.text for block in blocks_of(PROJECT / "docs" / "cli.md") if block.language == "toml"]
+    (tmp_path / "horolog" / "config.toml").write_text("\n".join(texts))
+    given = profiles({"XDG_CONFIG_HOME": str(tmp_path)})
+    assert security_of(given["production"]).protocol == "SASL_SSL"
+    access = RegistryAccess.of(given["shop"].settings)
+    assert access.name == "https://schemas.example:8081"
+    assert access.authorization is not None
+    assert access.ca_file == "/etc/horolog/ca.pem"

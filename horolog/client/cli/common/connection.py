@@ -150,5 +150,17 @@ def _profile(name: str, console: Console) -> Given:
 def _warn_if_open(path: Path, settings: Mapping[str, str], console: Console) -> None:
     from horolog.client.security.options import SECRETS
 
-    if settings.keys() & SECRETS and os.name == "posix" and path.stat().st_mode & _OTHERS_MAY_READ:
+    if (
+        (settings.keys() & SECRETS or _has_secret_of_registry(settings))
+        and os.name == "posix"
+        and path.stat().st_mode & _OTHERS_MAY_READ
+    ):
         console.warn(f"{path} holds a secret, and others on this machine can read it; chmod 600 {path} keeps it")
+
+
+def _has_secret_of_registry(settings: Mapping[str, str]) -> bool:
+    if not any("auth." in name for name in settings):
+        return False
+    from horolog.client.decoding.registry_access import SECRETS
+
+    return bool(settings.keys() & SECRETS)

@@ -12,6 +12,7 @@ from horolog.client.types import LATEST, ConsumerRecord, TopicPartition
 from horolog.protocol.records.entries import iter_records
 
 if TYPE_CHECKING:
+    from horolog.client.cli.online.decoding import DecodedWriter, Lens
     from horolog.client.cli.online.record_text import Writer
     from horolog.client.client import Client
     from horolog.client.live_order import Window
@@ -38,6 +39,9 @@ class Reading:
     most: int | None
     now_ms: Callable[[], int]
     output: Callable[[bytes], None]
+    lens: "Lens | None" = None
+    write_decoded: "DecodedWriter | None" = None
+    """For what the lens has decoded to be shown; None: such records are written as they are."""
     written: int = 0
     outside: int = 0
     """Records that lie between the offsets of the range and have a time outside of it."""
@@ -50,7 +54,7 @@ class Reading:
     def has_enough(self) -> bool:
         return self.most is not None and self.written >= self.most
 
-    def write(self, records: Iterable[ConsumerRecord], write: "Writer") -> int:
+    async def write(self, records: Iterable[ConsumerRecord], write: "Writer") -> int:
         """Write those that are in the range; how many records were looked at, fewer than given once there are enough."""
         lines = []
         looked_at = 0
@@ -59,8 +63,10 @@ class Reading:
                 break
             looked_at += 1
             if self._is_inside(record):
-                lines.append(write(record))
-                self.written += 1
+                line = write(record) if self.lens is None else await self.lens.line(record, write, self.write_decoded)
+                if line is not None:
+                    lines.append(line)
+                    self.written += 1
         self.output(b"".join(lines))
         return looked_at
 
@@ -94,11 +100,11 @@ class Reading:
             async for placed in moment:
                 handful.append(placed.record)
                 if len(handful) >= HANDFUL:
-                    self.write(handful, write)
+                    await self.write(handful, write)
                     handful.clear()
                     if self.has_enough:
                         return
-        self.write(handful, write)
+        await self.write(handful, write)
 
     async def of_partitions(
         self,
@@ -118,18 +124,18 @@ class Reading:
             while left and not self.has_enough:
                 records = await consumer.poll(POLL_MS if self._window is None else self._window.poll_ms(POLL_MS))
                 if self.follow:
-                    self.write(self._in_order(records, client.clock.monotonic() * 1000), write)
+                    await self.write(self._in_order(records, client.clock.monotonic() * 1000), write)
                     done = self._passed & left if not self.late else set()
                     if not records and self._is_over():
                         break
                 else:
-                    self.write(_before(records, ends), write)
+                    await self.write(_before(records, ends), write)
                     done = {partition for partition in left if await consumer.position(partition) >= ends[partition]}
                 if done:
                     left -= done
                     consumer.assign(left)
         if self._window is not None:
-            self.write(self._window.rest(), write)
+            await self.write(self._window.rest(), write)
 
     async def look_for_late_ones(self, client: "Client", ends: Mapping[TopicPartition, int]) -> None:
         """Where times are out of order, some of the range lie behind the first record after it: see if any are near."""
@@ -156,7 +162,7 @@ class Reading:
             quiet = 0
             while not self.has_enough and (self.follow or quiet < QUIET_POLLS):
                 records = await consumer.poll(POLL_MS, None if self.most is None else self.most - self.written)
-                self.write(records, write)
+                await self.write(records, write)
                 if records:
                     await consumer.commit()
                     quiet = 0

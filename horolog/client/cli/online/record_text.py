@@ -46,8 +46,8 @@ def json_writer(record: ConsumerRecord) -> bytes:
 
 
 def line_of(members: Mapping[str, Any]) -> bytes:
-    """A line of JSON."""
-    return dumps(members, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    """A line of JSON; halves of surrogate pairs, which JSON may have and UTF-8 may not, are written as escapes."""
+    return dumps(members, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace") + b"\n"
 
 
 def as_json(record: ConsumerRecord) -> dict[str, Any]:

@@ -1,0 +1,314 @@
+"""Decodes keys and values of records, each as it was asked for: by its look, by a format, by a local schema or by a registry's.
+
+What a registry's clients write begins with a zero byte and the id of a schema in four bytes; for Protobuf the place of the message in
+its file follows. `auto` takes such bytes to the registry if there is one; others are read by the schema file that was
+given, else JSON objects and lists are values, and the rest stays text, or hexadecimal digits.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from horolog.client.decoding.registry_access import RegistryAccess
+from horolog.client.decoding.values import DecodingError, plain_text, readable_bytes
+from horolog.client.types import ConsumerRecord
+
+if TYPE_CHECKING:
+    from horolog.client.decoding.registry import RegisteredSchema, Registry
+
+FORMATS: Final = ("auto", "text", "json", "avro", "protobuf", "msgpack", "hex")
+MAGIC: Final = 0
+HEADER: Final = 5
+MOST_SCHEMA_BYTES: Final = 10 << 20
+_KINDS: Final = {"AVRO": "avro", "PROTOBUF": "protobuf", "JSON": "json"}
+
+Read = Callable[[bytes], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to decode."""
+
+    value_format: str = "auto"
+    key_format: str = "auto"
+    schema_file: str | None = None
+    """Of values: a .avsc, a .proto or a set of descriptors; a .json is Avro, too."""
+    message: str | None = None
+    """Of a Protobuf file with several."""
+    registry: RegistryAccess | None = None
+
+
+class Part(NamedTuple):
+    """A key or a value, decoded."""
+
+    value: Any
+    format: str
+    """The format that it was read as; `text` or `hex` where that could not be."""
+    schema: str | None = None
+    problem: str | None = None
+
+
+class Decoded(NamedTuple):
+    """A record's key and value, and how they came to be; a problem is a sentence, and the value is then text or hexadecimal digits."""
+
+    key: Any
+    value: Any
+    key_format: str
+    value_format: str
+    key_schema: str | None
+    value_schema: str | None
+    key_problem: str | None
+    value_problem: str | None
+
+    @property
+    def key_text(self) -> str:
+        """For people to read, on one line unless it is text of several."""
+        return plain_text(self.key)
+
+    @property
+    def value_text(self) -> str:
+        return plain_text(self.value)
+
+
+class _LocalSchema(NamedTuple):
+    format: str
+    name: str
+    read: Read
+
+
+class Decoder:
+    """Decodes one record after the other; schemas are read once. Raises DecodingError for options that cannot work together."""
+
+    def __init__(self, options: Options = Options()) -> None:
+        self.options = options
+        self.registry = None if options.registry is None else _registry(options.registry)
+        self._readers: dict[tuple[int, str], Callable[[bytes], tuple[Any, str]]] = {}
+        self._unusable: dict[int, str] = {}
+        self._local: _LocalSchema | None = None
+        for one in (options.value_format, options.key_format):
+            if one not in FORMATS:
+                raise DecodingError(f"there is no format {one!r}: {', '.join(FORMATS)} are there")
+        if options.schema_file is not None:
+            self._local = _local_schema(Path(options.schema_file), options.message, options.value_format)
+        elif options.message is not None:
+            raise DecodingError("a message is named, and no schema file has it")
+        for name, wanted, local in (("value", options.value_format, self._local), ("key", options.key_format, None)):
+            if wanted in {"avro", "protobuf"} and self.registry is None and local is None:
+                raise DecodingError(f"the {name}'s format {wanted} needs a schema: a file of it, or a registry")
+        if self._local is not None and options.value_format not in {"auto", self._local.format}:
+            raise DecodingError(
+                f"{options.schema_file} is a schema of {self._local.format}, and the format is {options.value_format}"
+            )
+
+    async def decode(self, record: ConsumerRecord) -> Decoded:
+        """Never raises for the content of a record."""
+        key = await self.part(record.key, self.options.key_format, None)
+        value = await self.part(record.value, self.options.value_format, self._local)
+        return Decoded(
+            key.value, value.value, key.format, value.format, key.schema, value.schema, key.problem, value.problem
+        )
+
+    async def part(self, data: bytes | None, wanted: str, local: _LocalSchema | None = None) -> Part:
+        if data is None:
+            return Part(None, "null")
+        if wanted == "hex":
+            return Part(data.hex(), "hex")
+        if wanted == "text":
+            return _as_text(data)
+        try:
+            return await self._by_schema(data, wanted, local) or _by_format(data, wanted)
+        except DecodingError as error:
+            return _as_text(data)._replace(problem=str(error))
+
+    async def _by_schema(self, data: bytes, wanted: str, local: _LocalSchema | None) -> Part | None:
+        """None where no schema is asked for, or none is named."""
+        framed = len(data) >= HEADER and data[0] == MAGIC
+        if local is not None:
+            return _by_file(data, local, framed=framed)
+        if wanted == "msgpack" or not framed:
+            if wanted in {"avro", "protobuf"}:
+                raise DecodingError(
+                    f"no {wanted} of a registry: it does not begin with a zero byte and the id of a schema"
+                )
+            return None
+        number = int.from_bytes(data[1:HEADER], "big")
+        if self.registry is None:
+            return _without_registry(data, wanted, number)
+        schema = await self.registry.schema(number)
+        kind = _KINDS.get(schema.kind)
+        if kind is None:
+            raise DecodingError(f"schema {number} is of the type {schema.kind}, which is not known here")
+        if wanted not in {"auto", kind}:
+            raise DecodingError(f"schema {number} is of the type {schema.kind}, and the format is {wanted}")
+        value, name = self._read_by(schema, data)
+        return Part(value, kind, f"{name} ({number})" if name else str(number))
+
+    def _read_by(self, schema: "RegisteredSchema", data: bytes) -> tuple[Any, str]:
+        """The value, and the name of its type."""
+        if schema.id in self._unusable:
+            raise DecodingError(self._unusable[schema.id])
+        key = (schema.id, schema.kind)
+        reader = self._readers.get(key)
+        if reader is None:
+            try:
+                reader = _READERS[schema.kind](schema)
+            except DecodingError as error:
+                self._unusable[schema.id] = f"schema {schema.id} of the registry cannot be used: {error}"
+                raise DecodingError(self._unusable[schema.id]) from error
+            self._readers[key] = reader
+        return reader(data)
+
+
+def _registry(access: RegistryAccess) -> "Registry":
+    from horolog.client.decoding.registry import Registry
+
+    return Registry(access)
+
+
+def _as_text(data: bytes) -> Part:
+    text = readable_bytes(data)
+    return Part(text, "hex" if text == data.hex() and data != text.encode() else "text")
+
+
+def _by_format(data: bytes, wanted: str) -> Part:
+    from horolog.client.decoding import json_text
+
+    if wanted == "msgpack":
+        from horolog.client.decoding import msgpack
+
+        return Part(msgpack.read(data), "msgpack")
+    if wanted == "json":
+        return Part(json_text.read(data), "json")
+    if json_text.looks_like_it(data):
+        try:
+            return Part(json_text.read(data), "json")
+        except DecodingError:  # nobody has said that it is JSON
+            return _as_text(data)
+    return _as_text(data)
+
+
+def _without_registry(data: bytes, wanted: str, number: int) -> Part:
+    """JSON behind the id can be read without its schema."""
+    from horolog.client.decoding import json_text
+
+    try:
+        return Part(json_text.read(data[HEADER:]), "json", str(number))
+    except DecodingError as error:
+        if wanted == "json":
+            raise
+        raise DecodingError(f"it seems to be of schema {number} of a registry, and no registry is named") from error
+
+
+def _by_file(data: bytes, local: _LocalSchema, *, framed: bool) -> Part:
+    """Plain bytes of the schema; failing that, those behind the head that clients of a registry write, or behind Avro's own."""
+    try:
+        return Part(local.read(data), local.format, local.name)
+    except DecodingError:
+        rest = _behind_head(data, local.format, framed=framed)
+        if rest is None:
+            raise
+        return Part(local.read(rest), local.format, local.name)
+
+
+def _behind_head(data: bytes, kind: str, *, framed: bool) -> bytes | None:
+    if kind == "avro" and data[:2] == b"\xc3\x01":
+        return data[10:]
+    if not framed:
+        return None
+    if kind == "protobuf":
+        from horolog.client.decoding.protobuf import message_path
+
+        return data[message_path(data, HEADER)[1] :]
+    return data[HEADER:]
+
+
+# -- schemas of a registry
+
+
+def _json_reader(_: "RegisteredSchema") -> Callable[[bytes], tuple[Any, str]]:
+    from horolog.client.decoding import json_text
+
+    return lambda data: (json_text.read(data[HEADER:]), "")
+
+
+def _avro_reader(schema: "RegisteredSchema") -> Callable[[bytes], tuple[Any, str]]:
+    from horolog.client.decoding.avro import AvroSchema
+
+    avro = AvroSchema(schema.text, schema.references)
+    return lambda data: (avro.read(data[HEADER:]), avro.name)
+
+
+def _protobuf_reader(schema: "RegisteredSchema") -> Callable[[bytes], tuple[Any, str]]:
+    from horolog.client.decoding.protobuf import ProtobufSchema, message_path
+
+    protobuf = ProtobufSchema.of_text(schema.text, "its text", schema.references.get)
+
+    def read(data: bytes) -> tuple[Any, str]:
+        path, at = message_path(data, HEADER)
+        message = protobuf.types.at(path)
+        return protobuf.read(data[at:], message), message.name
+
+    return read
+
+
+_READERS: Final = {"AVRO": _avro_reader, "PROTOBUF": _protobuf_reader, "JSON": _json_reader}
+
+
+# -- schemas of files
+
+
+def _local_schema(path: Path, message: str | None, wanted: str) -> _LocalSchema:
+    data = _content(path)
+    if path.suffix == ".proto" or (wanted == "protobuf" and path.suffix not in {".desc", ".pb", ".bin", ".fds"}):
+        return _proto_file(path, data, message)
+    if path.suffix in {".avsc", ".json"} or wanted == "avro" or data[:1] in {b"{", b"["}:
+        from horolog.client.decoding.avro import AvroSchema
+
+        if message is not None:
+            raise DecodingError(f"a message is named, and {path} is a schema of Avro")
+        avro = AvroSchema(_text(path, data))
+        return _LocalSchema("avro", avro.name, avro.read)
+    from horolog.client.decoding.protobuf import ProtobufSchema
+
+    try:
+        return _of_message(ProtobufSchema.of_descriptors(data, str(path)), message)
+    except DecodingError as error:
+        raise DecodingError(f"{path} is read as a set of descriptors of Protobuf: {error}") from error
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_SCHEMA_BYTES + 1)
+    except OSError as error:
+        raise DecodingError(f"{path}: {error.strerror or error}") from error
+    if len(data) > MOST_SCHEMA_BYTES:
+        raise DecodingError(f"{path} is larger than {MOST_SCHEMA_BYTES >> 20} MiB: it is no schema")
+    return data
+
+
+def _text(path: Path, data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DecodingError(f"{path} is no text in UTF-8") from error
+
+
+def _proto_file(path: Path, data: bytes, message: str | None) -> _LocalSchema:
+    """Imports are looked for from the file's folder and the folders above it, as its root may be any of them."""
+    from horolog.client.decoding.protobuf import ProtobufSchema
+
+    def imported(name: str) -> str | None:
+        if ".." in Path(name).parts or Path(name).is_absolute():
+            return None
+        places = [folder / name for folder in path.absolute().parents]
+        found = next((place for place in places if place.is_file()), None)
+        return None if found is None else _text(found, _content(found))
+
+    return _of_message(ProtobufSchema.of_text(_text(path, data), str(path), imported), message)
+
+
+def _of_message(schema: Any, name: str | None) -> _LocalSchema:
+    message = schema.types.only() if name is None else schema.types.find(name)
+    return _LocalSchema("protobuf", message.name, lambda data: schema.read(data, message))

@@ -1,0 +1,91 @@
+"""One question by HTTP to a server that may be slow, large or wrong: an answer within its time and its size, or the reason why not."""
+
+import asyncio
+import ssl
+from http.client import HTTPException, HTTPResponse
+from io import BytesIO
+from typing import NamedTuple
+
+from horolog.client.decoding.registry_access import RegistryAccess
+from horolog.version import __version__
+
+MOST_BYTES = 4 << 20
+_CHUNK = 64 << 10
+
+
+class NoAnswer(Exception):
+    """There is no answer; the message says why, as the end of a sentence."""
+
+
+class Answer(NamedTuple):
+    status: int
+    body: bytes
+
+
+class _Received:
+    """As much of a socket as the standard library's reader of answers looks at."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def makefile(self, mode: str) -> BytesIO:  # noqa: ARG002 - the reader asks for bytes
+        return BytesIO(self.data)
+
+
+async def get(access: RegistryAccess, path: str) -> Answer:
+    """What the server answers to GET. Raises NoAnswer."""
+    try:
+        async with asyncio.timeout(access.timeout_ms / 1000):
+            received = await _exchange(access, path)
+    except TimeoutError as error:
+        raise NoAnswer(f"did not answer within {access.timeout_ms} ms") from error
+    except ssl.SSLError as error:
+        reason = getattr(error, "verify_message", "") or error.reason or str(error)
+        raise NoAnswer(f"could not be spoken to by TLS: {reason}") from error
+    except OSError as error:
+        raise NoAnswer(f"cannot be reached: {error.strerror or error}") from error
+    response = HTTPResponse(_Received(received))  # type: ignore[arg-type]
+    try:
+        response.begin()
+        return Answer(response.status, response.read())
+    except (HTTPException, ValueError) as error:
+        raise NoAnswer("answers something that is no HTTP") from error
+
+
+async def _exchange(access: RegistryAccess, path: str) -> bytes:
+    tls = _tls(access) if access.scheme == "https" else None
+    reader, writer = await asyncio.open_connection(access.host, access.port, ssl=tls)
+    try:
+        writer.write(_request(access, path))
+        await writer.drain()
+        received = bytearray()
+        while chunk := await reader.read(_CHUNK):
+            received += chunk
+            if len(received) > MOST_BYTES:
+                raise NoAnswer(f"answers more than {MOST_BYTES >> 20} MiB")
+        return bytes(received)
+    finally:
+        writer.transport.abort()
+
+
+def _tls(access: RegistryAccess) -> ssl.SSLContext:
+    if access.ca_file is None:
+        return ssl.create_default_context()
+    try:
+        return ssl.create_default_context(cafile=access.ca_file)
+    except (OSError, ssl.SSLError) as error:
+        raise NoAnswer(f"could not be asked: {access.ca_file} is no file of certificates (PEM)") from error
+
+
+def _request(access: RegistryAccess, path: str) -> bytes:
+    host = f"[{access.host}]" if ":" in access.host else access.host
+    lines = [
+        f"GET {access.path}{path} HTTP/1.1",
+        f"Host: {host}:{access.port}",
+        "Accept: application/vnd.schemaregistry.v1+json, application/json",
+        f"User-Agent: horolog/{__version__}",
+        "Connection: close",
+    ]
+    if access.authorization is not None:
+        lines.append(f"Authorization: {access.authorization}")
+    return "\r\n".join([*lines, "", ""]).encode()

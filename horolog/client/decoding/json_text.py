@@ -1,0 +1,56 @@
+"""Reads JSON as strictly as it is written down: no NaN, no endless nesting, and nothing but one document."""
+
+from json import JSONDecodeError, JSONDecoder
+from typing import Any
+
+from horolog.client.decoding.values import DEEPEST, DecodingError
+
+NAME = "JSON"
+
+
+def _no_constant(text: str) -> Any:
+    raise DecodingError(f"{text} is no JSON")
+
+
+_DECODER = JSONDecoder(parse_constant=_no_constant)
+
+
+def read(data: bytes) -> Any:
+    """The document. Raises DecodingError."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise DecodingError(f"JSON is UTF-8, and byte {error.start + 1} is not") from error
+    try:
+        value = _DECODER.decode(text)
+    except JSONDecodeError as error:
+        raise DecodingError(f"no JSON: {error.msg} at character {error.pos + 1}") from error
+    except RecursionError as error:
+        raise DecodingError(f"the JSON nests deeper than {DEEPEST}") from error
+    except ValueError as error:
+        if isinstance(error, DecodingError):
+            raise
+        raise DecodingError("the JSON has a number with more digits than are read") from error
+    if text.count("[") + text.count("{") > DEEPEST and _deeper_than(value, DEEPEST):
+        raise DecodingError(f"the JSON nests deeper than {DEEPEST}")
+    return value
+
+
+def _deeper_than(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit + 1):
+        level = [
+            each
+            for one in level
+            if isinstance(one, (dict, list))
+            for each in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def looks_like_it(data: bytes) -> bool:
+    """An object or a list; a lone number or word is as well plain text."""
+    start = data[:32].lstrip()[:1]
+    return start in {b"{", b"["}

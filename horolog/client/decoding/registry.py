@@ -1,0 +1,133 @@
+"""A registry of schemas with Confluent's interface: schemas by their ids, with those that they refer to.
+
+A schema stays known: an id never means another schema. What failed stays failed for a while, so that reading goes on at once
+instead of waiting for each record.
+"""
+
+import asyncio
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from horolog.client.decoding import http
+from horolog.client.decoding.registry_access import RegistryAccess
+from horolog.client.decoding.values import DecodingError
+
+MOST_SCHEMAS = 1000
+MOST_REFERENCES = 200
+FORGET_FAILURE_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredSchema:
+    """What the registry has under an id."""
+
+    id: int
+    kind: str
+    """AVRO, PROTOBUF or JSON."""
+    text: str
+    references: dict[str, str] = field(default_factory=dict)
+    """The texts of other schemas by the names that this one has for them, those that are needed first at the start."""
+
+
+class Registry:
+    """Asks a registry. Raises DecodingError: one sentence, with the registry's address and without credentials."""
+
+    def __init__(self, access: RegistryAccess, clock: Callable[[], float] = time.monotonic) -> None:
+        self.access = access
+        self.asked = 0
+        """How many questions went to the registry."""
+        self._clock = clock
+        self._schemas: OrderedDict[int, RegisteredSchema] = OrderedDict()
+        self._failures: dict[int, tuple[float, str]] = {}
+        self._unreachable: tuple[float, str] | None = None
+        self._lock: asyncio.Lock | None = None
+
+    async def schema(self, number: int) -> RegisteredSchema:
+        known = self._schemas.get(number)
+        if known is not None:
+            return known
+        self._raise_known_failure(number)
+        self._lock = self._lock or asyncio.Lock()
+        async with self._lock:  # several readers may want the same one
+            if number in self._schemas:
+                return self._schemas[number]
+            self._raise_known_failure(number)
+            try:
+                found = await self._fetched(number)
+            except DecodingError as error:
+                if len(self._failures) >= MOST_SCHEMAS:
+                    self._failures.clear()
+                self._failures[number] = (self._clock(), str(error))
+                raise
+            self._schemas[number] = found
+            if len(self._schemas) > MOST_SCHEMAS:
+                self._schemas.popitem(last=False)
+            return found
+
+    def _raise_known_failure(self, number: int) -> None:
+        for failure in (self._unreachable, self._failures.get(number)):
+            if failure is not None and self._clock() - failure[0] < FORGET_FAILURE_SECONDS:
+                raise DecodingError(failure[1])
+
+    async def _fetched(self, number: int) -> RegisteredSchema:
+        found = await self._asked(f"/schemas/ids/{number}", f"schema {number}")
+        references: dict[str, str] = {}
+        await self._add_references(found, references, set())
+        kind = str(found.get("schemaType") or "AVRO")
+        return RegisteredSchema(number, kind, str(found["schema"]), references)
+
+    async def _add_references(self, schema: dict[str, Any], found: dict[str, str], begun: set[str]) -> None:
+        """Those that a schema refers to, each after those that it needs itself."""
+        given = schema.get("references")
+        for one in given if isinstance(given, list) else ():
+            if not isinstance(one, dict) or not {"name", "subject", "version"} <= one.keys():
+                raise DecodingError(f"the registry {self.access.name} has a schema with a reference that names nothing")
+            name = str(one["name"])
+            if name in begun:
+                continue
+            begun.add(name)
+            if len(begun) > MOST_REFERENCES:
+                raise DecodingError(
+                    f"a schema of the registry {self.access.name} needs more than {MOST_REFERENCES} others"
+                )
+            subject, version = quote(str(one["subject"]), safe=""), quote(str(one["version"]), safe="")
+            other = await self._asked(f"/subjects/{subject}/versions/{version}", f"schema {name}")
+            await self._add_references(other, found, begun)
+            found[name] = str(other["schema"])
+
+    async def _asked(self, path: str, what: str) -> dict[str, Any]:
+        name = self.access.name
+        self.asked += 1
+        try:
+            answer = await http.get(self.access, path)
+        except http.NoAnswer as error:
+            sentence = f"the registry {name} {error}"
+            self._unreachable = (self._clock(), sentence)
+            raise DecodingError(sentence) from error
+        if answer.status == 200:
+            return self._document(answer.body, what)
+        if answer.status in {401, 403}:
+            sentence = f"the registry {name} lets nobody in without credentials ({answer.status})"
+            if self.access.authorization:
+                sentence = f"the registry {name} does not take the credentials given ({answer.status})"
+            self._unreachable = (self._clock(), sentence)
+            raise DecodingError(sentence)
+        if answer.status == 404:
+            raise DecodingError(f"the registry {name} has no {what}")
+        raise DecodingError(f"the registry {name} answers {answer.status} when asked for {what}")
+
+    def _document(self, body: bytes, what: str) -> dict[str, Any]:
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict) or not isinstance(found.get("schema"), str):
+            raise DecodingError(
+                f"the registry {self.access.name} answers something that is no schema when asked for {what}"
+            )
+        return found

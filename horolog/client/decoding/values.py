@@ -1,0 +1,114 @@
+"""The values that keys and values decode to, and how they are written: dict, list, str, int, float, bool, None, bytes, Decimal and Instant.
+
+In text and JSON a time is ISO 8601 in UTC, a decimal keeps its digits, and bytes are text if they are UTF-8 that can be shown, else
+hexadecimal digits. JSON has neither of them: there they are strings, as are numbers that are not finite.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from json import dumps
+from math import isfinite
+from typing import Any
+
+DEEPEST = 200
+"""How deep values may nest: more is refused by all formats, long before Python's own limit."""
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CONTROLS = str.maketrans("", "", "\t\n\r")
+
+
+class DecodingError(ValueError):
+    """The bytes cannot be read so, or the schema not be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """A point in time, in nanoseconds since 1970."""
+
+    ns: int
+
+    @classmethod
+    def of_ms(cls, ms: int) -> "Instant":
+        return cls(ms * 1_000_000)
+
+    def __str__(self) -> str:
+        """ISO 8601 in UTC with as many digits as it takes, three at least; `@...ns` for what lies beyond the calendar."""
+        seconds, rest = divmod(self.ns, 1_000_000_000)
+        try:
+            start = (EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+        except OverflowError:
+            return f"@{self.ns}ns"
+        return f"{start.rjust(19, '0')}.{fraction(rest)}Z"
+
+
+def fraction(ns: int) -> str:
+    """Of a second: three, six or nine digits."""
+    digits = f"{ns:09}"
+    return digits[:3] if digits.endswith("000000") else digits[:6] if digits.endswith("000") else digits
+
+
+def day(days: int) -> str | int:
+    """Days since 1970 as ISO 8601, or as they are beyond the calendar."""
+    try:
+        return (EPOCH + timedelta(days=days)).date().isoformat()
+    except OverflowError:
+        return days
+
+
+def clock(ns: int) -> str | int:
+    """Nanoseconds since midnight as HH:MM:SS.fff, or as they are if no day has them."""
+    if not 0 <= ns < 86_400_000_000_000:
+        return ns
+    seconds, rest = divmod(ns, 1_000_000_000)
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction(rest)}"
+
+
+def readable_bytes(data: bytes) -> str:
+    """Text if it is some, else hexadecimal digits."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return data.hex()
+    return text if text.translate(_CONTROLS).isprintable() else data.hex()
+
+
+def plain(value: Any) -> Any:
+    """The value as what JSON has."""
+    if isinstance(value, dict):
+        return {_name(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    if value is None or isinstance(value, (str, int)):
+        return value
+    return _as_string(value)
+
+
+def _as_string(value: Any) -> str:
+    if isinstance(value, bytes):
+        return readable_bytes(value)
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def _name(key: Any) -> str:
+    """Keys of an object in JSON are strings; MessagePack has others."""
+    if isinstance(key, str):
+        return key
+    if isinstance(key, (bool, type(None))):
+        return {True: "true", False: "false", None: "null"}[key]
+    return plain_text(key)
+
+
+def as_json(value: Any) -> str:
+    """JSON on one line."""
+    return dumps(plain(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def plain_text(value: Any) -> str:
+    """Text as it is, all else as JSON has it; times, bytes and decimals without quotes."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, (dict, list, bool, float)) or value is None:
+        return as_json(value)
+    return str(value) if isinstance(value, int) else _as_string(value)
