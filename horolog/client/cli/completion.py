@@ -1,5 +1,8 @@
 """`horolog completion`: completion scripts for bash, zsh and fish, made from the table of commands and their parsers.
 
+Words that never change are in the script; for names of topics, groups, profiles and settings, and for times, it calls horolog with
+the words so far (`completing`).
+
 shtab (1.13, measured in 2026) writes scripts of the same size for the same shells and would save some 150 lines here. It wants
 every command under one parser, though; here a parser is made when its command is asked for, so that a start imports no
 other. Joining them takes private parts of argparse, and each installation would carry a package for a script that is
@@ -14,6 +17,7 @@ from horolog.client.cli.common.arguments import describe
 from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import CommandError
 from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.completing import kind_of
 
 FILE_METAVARS = ("FILE", "DIR", "DATA_FOLDER", "PATH")
 """Arguments that are called so are completed with names of files."""
@@ -24,6 +28,8 @@ class Option(NamedTuple):
     sentence: str
     takes_value: bool
     choices: tuple[str, ...]
+    asks: bool = False
+    """Whether its values are names that horolog is asked for."""
 
 
 class Spec(NamedTuple):
@@ -35,6 +41,8 @@ class Spec(NamedTuple):
     choices: tuple[str, ...]
     """Words that may come as arguments: names of actions, or choices."""
     takes_files: bool
+    asks: bool = False
+    """Whether one of its arguments is a name that horolog is asked for."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +80,7 @@ def specs(parser: argparse.ArgumentParser, words: tuple[str, ...], sentence: str
     options: list[Option] = []
     choices: list[str] = []
     below: list[Spec] = []
-    takes_files = False
+    takes_files = asks = False
     for action in parser._actions:  # noqa: SLF001 - argparse has no public way to ask
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             sentences = {one.dest: one.help or "" for one in action._choices_actions}  # noqa: SLF001
@@ -84,54 +92,79 @@ def specs(parser: argparse.ArgumentParser, words: tuple[str, ...], sentence: str
         else:
             choices.extend(str(choice) for choice in action.choices or ())
             takes_files = takes_files or action.metavar in FILE_METAVARS
-    return [Spec(words, sentence, tuple(options), tuple(choices), takes_files), *below]
+            asks = asks or bool(kind_of(action))
+    return [Spec(words, sentence, tuple(options), tuple(choices), takes_files, asks), *below]
 
 
 def _option(action: argparse.Action) -> Option:
     sentence = (action.help or "").replace("%%", "%")
     choices = tuple(str(choice) for choice in action.choices or ())
-    return Option(tuple(action.option_strings), sentence, action.nargs != 0, choices)
+    takes_value = action.nargs != 0
+    return Option(tuple(action.option_strings), sentence, takes_value, choices, takes_value and bool(kind_of(action)))
+
+
+# Bash breaks words at = and :, which times and settings have inside; they are joined again, and what stands before the last break is not
+# part of what bash puts in.
+BASH_HEAD = r"""# bash completion of horolog
+_horolog() {
+    local -a words=()
+    local rest="$COMP_LINE" at word previous command="" options="" values="" files="" asks="" before
+    for ((at = 0; at <= COMP_CWORD; at++)); do
+        if ((at > 0)) && [[ "$rest" != [[:space:]]* ]]; then
+            words[${#words[@]}-1]+="${COMP_WORDS[at]}"
+        else
+            words+=("${COMP_WORDS[at]}")
+        fi
+        rest="${rest#"${rest%%[![:space:]]*}"}"
+        rest="${rest#"${COMP_WORDS[at]}"}"
+    done
+    word="${words[${#words[@]}-1]}" previous="${words[${#words[@]}-2]}"
+    for ((at = 1; at < ${#words[@]} - 1; at++)); do
+        [[ "${words[at]}" == -* ]] && continue
+        case "$command ${words[at]}" in
+"""
+BASH_TAIL = r"""    esac
+    COMPREPLY=()
+    if [[ "$word" == -* && -n "$options" ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+    elif [[ -n "$asks" ]]; then
+        mapfile -t COMPREPLY < <("${words[0]}" _complete "${words[@]:1}" 2>/dev/null)
+        if [[ ${#COMPREPLY[@]} == 1 && "${COMPREPLY[0]}" == *= ]]; then compopt -o nospace 2>/dev/null; fi
+        before="${word%"${word##*[:=]}"}"
+        if [[ -n "$before" ]]; then COMPREPLY=("${COMPREPLY[@]#"$before"}"); fi
+    elif [[ -n "$values" ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$values" -- "$word")
+    fi
+    if [[ ${#COMPREPLY[@]} == 0 && -n "$files" ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+    fi
+}
+complete -o filenames -o bashdefault -F _horolog horolog
+"""
 
 
 def bash(specs: list[Spec]) -> str:
     """One `case` over the words of the command, one over the option whose value is being written."""
-    lines = [
-        "# bash completion of horolog",
-        "_horolog() {",
-        '    local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}" command="" options="" values="" files="" at',
-        "    for ((at = 1; at < COMP_CWORD; at++)); do",
-        '        [[ "${COMP_WORDS[at]}" == -* ]] && continue',
-        '        case "$command ${COMP_WORDS[at]}" in',
-        f'            {_known_words(specs)}) command="$command ${{COMP_WORDS[at]}}" ;;',
-        "        esac",
-        "    done",
-        '    case "$command" in',
-    ]
+    lines = [f'            {_known_words(specs)}) command="$command ${{words[at]}}" ;;', "        esac", "    done"]
+    lines.append('    case "$command" in')
     for spec in specs:
         names = " ".join(name for option in spec.options for name in option.names)
         head = " " + " ".join(spec.words) if spec.words else ""
         lines.append(
-            f'        "{head}") options="{names}" values="{" ".join(spec.choices)}" files="{"y" * spec.takes_files}" ;;'
+            f'        "{head}") options="{names}" values="{" ".join(spec.choices)}"'
+            f' files="{"y" * spec.takes_files}" asks="{"y" * spec.asks}" ;;'
         )
     lines += ["    esac", '    case "$command $previous" in']
     for spec in specs:
         for option in spec.options:
             if option.takes_value:
                 keys = "|".join(_quoted(" ".join(("", *spec.words, name))) for name in option.names)
-                lines.append(f'        {keys}) options="" files=y values="{" ".join(option.choices)}" ;;')
-    lines += [
-        "    esac",
-        '    if [[ "$word" == -* ]]; then',
-        '        mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")',
-        '    elif [[ -n "$values" ]]; then',
-        '        mapfile -t COMPREPLY < <(compgen -W "$values" -- "$word")',
-        '    elif [[ -n "$files" ]]; then',
-        '        mapfile -t COMPREPLY < <(compgen -f -- "$word")',
-        "    fi",
-        "}",
-        "complete -o filenames -o bashdefault -F _horolog horolog",
-    ]
-    return "\n".join(lines) + "\n"
+                files = "" if option.asks or option.choices else "y"
+                lines.append(
+                    f'        {keys}) options="" files="{files}" values="{" ".join(option.choices)}"'
+                    f' asks="{"y" * option.asks}" ;;'
+                )
+    return BASH_HEAD + "\n".join(lines) + "\n" + BASH_TAIL
 
 
 def _known_words(specs: list[Spec]) -> str:
@@ -148,7 +181,7 @@ def zsh(specs: list[Spec]) -> str:
     lines = [
         "#compdef horolog",
         "_horolog() {",
-        '    local command="" word',
+        '    local command="" word asks="" taken=""',
         '    for word in "${(@)words[2,CURRENT-1]}"; do',
         '        [[ "$word" == -* ]] && continue',
         '        case "$command $word" in',
@@ -165,12 +198,23 @@ def zsh(specs: list[Spec]) -> str:
         options = [_described(name, option.sentence) for option in spec.options for name in option.names]
         lines += [
             f'        "{head}")',
-            f"            values=({' '.join(values)})",
+            f"            values=({' '.join(values)}) asks={'y' * spec.asks}",
             f"            options=({' '.join(options)}) ;;",
         ]
+    lines += ["    esac", '    case "$command ${words[CURRENT-1]}" in']
+    for spec in specs:
+        for option in spec.options:
+            if option.takes_value:
+                keys = "|".join(_quoted(" ".join(("", *spec.words, name))) for name in option.names)
+                lines.append(f"        {keys}) taken=y values=({' '.join(option.choices)}) asks={'y' * option.asks} ;;")
     lines += [
         "    esac",
-        '    if [[ "$PREFIX" == -* ]]; then',
+        '    if [[ -n "$asks" && ( -n "$taken" || "$PREFIX" != -* ) ]]; then',
+        "        local -a asked",
+        '        asked=("${(@f)$("${(Q)words[1]}" _complete "${(@Q)words[2,CURRENT]}" 2>/dev/null)}")',
+        '        compadd -S "" -- ${(M)asked:#*=}',
+        "        compadd -- ${${asked:#*=}:#}",
+        '    elif [[ "$PREFIX" == -* && -z "$taken" ]]; then',
         "        _describe option options",
         "    elif (( ${#values} )); then",
         "        _describe value values",
@@ -190,7 +234,14 @@ def _described(name: str, sentence: str) -> str:
 
 def fish(specs: list[Spec]) -> str:
     """One `complete` line for every word and option, with its sentence."""
-    lines = ["# fish completion of horolog", "complete -c horolog -f"]
+    lines = [
+        "# fish completion of horolog",
+        "function __horolog_ask",
+        "    set -l words (commandline -opc) (commandline -ct)",
+        "    command $words[1] _complete $words[2..-1] 2>/dev/null",
+        "end",
+        "complete -c horolog -f",
+    ]
     sentences = {spec.words: spec.sentence for spec in specs}
     names = {spec.words[0]: spec for spec in specs if len(spec.words) == 1}
     actions = {
@@ -202,6 +253,8 @@ def fish(specs: list[Spec]) -> str:
             f"complete -c horolog -n '{condition}' -a {_fish(choice)} -d {_fish(sentences.get((*spec.words, choice), ''))}"
             for choice in spec.choices
         ]
+        if spec.asks:
+            lines.append(f"complete -c horolog -n '{condition}' -a '(__horolog_ask)'")
         if spec.takes_files:
             lines.append(f"complete -c horolog -n '{condition}' -F")
         lines += [f"complete -c horolog -n '{condition}' {_fish_option(option)}" for option in spec.options]
@@ -219,7 +272,9 @@ def _fish_condition(words: tuple[str, ...], actions: dict[str, list[str]]) -> st
 
 def _fish_option(option: Option) -> str:
     names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names)
-    value = f" -x -a {_fish(' '.join(option.choices))}" if option.choices else " -r -F" if option.takes_value else ""
+    value = " -r -F" if option.takes_value else ""
+    if option.choices or option.asks:
+        value = f" -x -a {_fish('(__horolog_ask)' if option.asks else ' '.join(option.choices))}"
     return f"{names}{value} -d {_fish(option.sentence)}"
 
 

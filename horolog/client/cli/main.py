@@ -26,6 +26,8 @@ EPILOG = """\
 exit codes: 0 done, 1 failed, 2 wrong usage, 3 found what it watches for (lag, damage), 4 no such thing,
 5 no broker answered, 130 interrupted, 141 nobody reads the output, 143 terminated
 """
+COMPLETE = "_complete"
+"""No command of its own: the scripts of `horolog completion` ask by it."""
 
 
 def main(argv: Sequence[str] | None = None, console: Console | None = None) -> int:
@@ -36,6 +38,10 @@ def main(argv: Sequence[str] | None = None, console: Console | None = None) -> i
 
 
 def _run(words: list[str], console: Console) -> ExitCode:
+    if words[:1] == [COMPLETE]:
+        from horolog.client.cli import completing
+
+        return completing.answer(words[1:], console)
     command = BY_NAME.get(words[0]) if words else None
     if command is None:
         _no_command(words)

@@ -28,7 +28,7 @@ def complete(words, folder):
     """What bash offers for the last of these words."""
     quoted = " ".join(f"'{word}'" for word in words)
     script = completion.bash(SPECS) + (
-        f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _horolog; printf '%s\\n' \"${{COMPREPLY[@]}}\"\n"
+        f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; COMP_LINE='{' '.join(words)}'; _horolog; printf '%s\\n' \"${{COMPREPLY[@]}}\"\n"
     )
     shell = [shutil.which("bash"), "--norc", "-c", script]
     ended = subprocess.run(shell, cwd=folder, capture_output=True, text=True, timeout=60, check=True)

@@ -1,0 +1,260 @@
+"""`horolog _complete WORDS`: names for a shell that completes a command line; it is called by the scripts of `horolog completion` alone.
+
+The words are those after `horolog`, up to the one that is being written, which may be empty. The parser of the command says what that word
+is; topics and groups come from the broker that the words, the profile or the environment name, settings from horolog's own tables. A
+shell waits for the answer: a broker has a third of a second for it, and whatever goes wrong is answered with silence.
+"""
+
+import argparse
+import io
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from horolog.client.cli.common.arguments import duration
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.exit_codes import ExitCode
+
+ANSWER_MS = 300
+ANSWER_VARIABLE = "HOROLOG_COMPLETION_TIMEOUT"
+"""A duration, for brokers that are far away."""
+MOST_NAMES = 1000
+CONNECTION = {
+    "-b": "bootstrap",
+    "--bootstrap": "bootstrap",
+    "-P": "profile",
+    "--profile": "profile",
+    "--command-config": "command_config",
+}
+_BY_METAVAR = {
+    "TOPIC": "topics",
+    "GROUP": "groups",
+    "TIME": "times",
+    "DURATION": "durations",
+    "KEY": "settings",
+    "KEY=VALUE": "assignments",
+    "RESOURCE": "resources",
+}
+_RESOURCES = {"topic": "topics", "group": "groups"}
+DURATIONS = ("30s", "5m", "1h", "1d", "1w")
+
+
+class Place(NamedTuple):
+    """What the word is that is being written."""
+
+    kind: str
+    """Empty: nothing that could be named here."""
+    choices: tuple[str, ...] = ()
+    among: str = "topic"
+    """Whose settings are meant."""
+
+
+NOWHERE = Place("")
+
+
+def answer(words: Sequence[str], console: Console) -> ExitCode:
+    """Print the names that begin as the last word does, one a line."""
+    told, console.err = console.err, io.StringIO()  # warnings of profiles are for somebody who runs a command
+    try:
+        found = sorted(set(candidates(words, console)), key=_numbers_last)
+        for name in found[:MOST_NAMES]:
+            if name.startswith(words[-1] if words else "") and name.isprintable():
+                console.print(name)
+    except (Exception, SystemExit):  # noqa: BLE001 - nobody completes by a traceback
+        return ExitCode.FAILED
+    finally:
+        console.err = told
+    return ExitCode.OK
+
+
+def _numbers_last(name: str) -> tuple[bool, str]:
+    """Internal topics are asked for least."""
+    return name.startswith("__"), name
+
+
+def candidates(words: Sequence[str], console: Console) -> Iterable[str]:
+    place = place_of(words)
+    if place.kind in {"topics", "groups"}:
+        return names_of(place.kind, words, console)
+    if place.kind == "resources":
+        kind, colon, _ = words[-1].partition(":")
+        if not colon:
+            return ("topic:", "group:", "transactional-id:", "cluster")
+        return [f"{kind}:{name}" for name in names_of(_RESOURCES[kind], words, console)]
+    if place.kind == "profiles":
+        from horolog.client.cli.common.connection import profiles
+
+        return profiles(console.environ)
+    if place.kind in {"settings", "assignments"}:
+        return settings(place, words[-1])
+    if place.kind == "times":
+        return times(console)
+    return DURATIONS if place.kind == "durations" else place.choices
+
+
+# -- which word it is
+
+
+def kind_of(action: argparse.Action) -> str:
+    """What an argument or the value of an option is called for, if anybody can be asked for its names."""
+    if action.dest == "profile":
+        return "profiles"
+    if action.dest == "pattern" and action.metavar == "PATTERN":
+        return "pattern"
+    if action.dest == "name" and action.metavar == "NAME":
+        return "named"
+    return _BY_METAVAR.get(action.metavar or "", "") if isinstance(action.metavar, str) else ""
+
+
+def place_of(words: Sequence[str]) -> Place:
+    """The place of the last word in the command that the words make."""
+    from horolog.client.cli.commands import BY_NAME
+    from horolog.client.cli.main import parser_of
+
+    if len(words) < 2 or words[0] not in BY_NAME:
+        return NOWHERE
+    parser = parser_of(BY_NAME[words[0]])
+    passed: list[str] = []
+    waiting: argparse.Action | None = None
+    action_name = ""
+    for word in words[1:-1]:
+        options, below = _options(parser), _actions(parser)
+        if waiting is not None:
+            waiting = None
+        elif word in options:
+            waiting = options[word] if options[word].nargs != 0 else None
+        elif word in below:
+            parser, passed, action_name = below[word], [], word
+        elif not word.startswith("-"):
+            passed.append(word)
+    if waiting is not None:
+        return _place(waiting, words[0], passed)
+    positionals = [one for one in parser._get_positional_actions() if one.nargs != argparse.PARSER]  # noqa: SLF001
+    if not positionals or words[-1].startswith("-"):
+        return NOWHERE
+    wanted = positionals[min(len(passed), len(positionals) - 1)]
+    if len(passed) >= len(positionals) and wanted.nargs not in {"*", "+"}:
+        return NOWHERE
+    if (words[0], action_name) == ("topics", "create"):  # its names are new ones
+        return NOWHERE
+    return _place(wanted, words[0], passed)
+
+
+def _options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    return parser._option_string_actions  # noqa: SLF001 - argparse has no public way to ask
+
+
+def _actions(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    found: dict[str, argparse.ArgumentParser] = {}
+    for one in parser._actions:  # noqa: SLF001
+        if isinstance(one, argparse._SubParsersAction):  # noqa: SLF001
+            found |= one.choices
+    return found
+
+
+def _place(action: argparse.Action, command: str, passed: Sequence[str]) -> Place:
+    """Whose settings a setting is of, and whose name a name is, the words before it say."""
+    among = passed[0] if command == "configs" and passed else "topic"
+    kind = kind_of(action)
+    if kind == "named":
+        kind = {"topic": "topics", "group": "groups"}.get(among, "")
+        return Place(kind, ("all", "0") if among == "broker" else (), among)
+    if kind == "pattern":
+        kind = "groups" if command == "groups" else "topics"
+    return Place(kind, tuple(str(one) for one in action.choices or ()), among)
+
+
+# -- names
+
+
+def settings(place: Place, written: str) -> list[str]:
+    """Keys; as assignments with their sign, and behind that the values that there are."""
+    from horolog.broker.settings import SPECS
+    from horolog.broker.topic_settings import ROWS
+
+    if place.among == "group":
+        return []
+    specs = SPECS if place.among == "broker" else {key: row.spec for key, row in ROWS.items()}
+    if place.kind == "settings":
+        return list(specs)
+    key, sign, _ = written.partition("=")
+    if not sign:
+        return [f"{each}=" for each in specs]
+    spec = specs.get(key)
+    if spec is None:
+        return []
+    values = spec.choices or (("true", "false") if spec.type.name == "BOOLEAN" else ())
+    return [f"{key}={value}" for value in values]
+
+
+def times(console: Console) -> list[str]:
+    """Examples of the grammar, near to now."""
+    from datetime import UTC, datetime, timedelta
+
+    now = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=console.now_ms())).astimezone(console.zone)
+    return [
+        *("5m", "1h", "1d", "now", "now-1h", "today", "yesterday", "monday", "last monday"),
+        f"{now:%H}:00",
+        f"yesterday {now:%H}:00",
+        f"{now:%Y-%m-%d}",
+        f"{now:%Y-%m-%dT%H:%M}",
+        f"@{console.now_ms()}",
+    ]
+
+
+def names_of(kind: str, words: Sequence[str], console: Console) -> list[str]:
+    """Topics or groups of the broker that the words are about."""
+    from horolog.client.cli.common.connection import settle
+    from horolog.client.cli.common.running import run_until_done
+
+    arguments = connection_of(words)
+    settle(arguments, console)
+    given = console.environ.get(ANSWER_VARIABLE)
+    timeout_ms = duration(given) if given else ANSWER_MS
+    found: list[str] = []
+
+    async def ask() -> ExitCode:
+        import asyncio
+
+        async with asyncio.timeout(timeout_ms / 1000):
+            found.extend(await _asked(kind, arguments, timeout_ms))
+        return ExitCode.OK
+
+    run_until_done(ask())
+    return found
+
+
+def connection_of(words: Sequence[str]) -> argparse.Namespace:
+    """Where the command would connect to; of the rest of it nothing has to be right yet."""
+    from pathlib import Path
+
+    found: dict[str, str | Path | None] = dict.fromkeys(CONNECTION.values())
+    for word, following in itertools.pairwise(words[:-1]):
+        if word in CONNECTION:
+            found[CONNECTION[word]] = following
+    for word in words[:-1]:
+        name, sign, value = word.partition("=")
+        if sign and name in CONNECTION:
+            found[CONNECTION[name]] = value
+    if found["command_config"] is not None:
+        found["command_config"] = Path(found["command_config"])
+    return argparse.Namespace(**found)
+
+
+async def _asked(kind: str, arguments: argparse.Namespace, timeout_ms: int) -> list[str]:
+    from horolog.client.admin import Admin
+    from horolog.client.client import Client
+    from horolog.client.retry import RetryPolicy
+
+    async with Client(
+        arguments.bootstrap,
+        security=arguments.security,
+        client_id="horolog-completion",
+        connect_timeout_ms=timeout_ms,
+        request_timeout_ms=timeout_ms,
+        retry=RetryPolicy(timeout_ms=timeout_ms),
+    ) as client:
+        if kind == "topics":
+            return list((await client.metadata()).topics)
+        async with Admin(client) as admin:
+            return [one.group for one in await admin.list_groups()]

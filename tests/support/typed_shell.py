@@ -1,0 +1,56 @@
+"""A shell at a terminal of its own, in which a test types, and reads what appears."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import time
+
+CONTROL = re.compile(r"\x1b(?:\[[0-9;?>=]*[A-Za-z]|[=>]|\][^\x07]*\x07)|[\r\x07\x08]")
+
+
+class TypedShell:
+    """A context: the shell ends with it."""
+
+    def __init__(self, words, environ):
+        self.words = words
+        self.environ = environ
+        self.seen = ""
+
+    def __enter__(self):
+        self.terminal, inside = pty.openpty()
+        self.process = subprocess.Popen(
+            self.words, stdin=inside, stdout=inside, stderr=inside, env=self.environ, start_new_session=True
+        )
+        os.close(inside)
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait(10)
+        os.close(self.terminal)
+
+    def type(self, text):
+        os.write(self.terminal, text.encode())
+
+    def until(self, expected, seconds=20):
+        """What appeared since the last time, once this is in it."""
+        give_up = time.monotonic() + seconds
+        while expected not in CONTROL.sub("", self.seen):
+            left = give_up - time.monotonic()
+            assert left > 0, f"{expected!r} does not appear: {self.seen!r}"
+            if select.select([self.terminal], [], [], min(left, 0.5))[0]:
+                self.seen += os.read(self.terminal, 65536).decode(errors="replace")
+        found, self.seen = self.seen, ""
+        return CONTROL.sub("", found)
+
+    def until_after(self, key, expected):
+        """Once this appears after the key, which is pressed again where nothing comes of it."""
+        for attempt in range(5):
+            self.type(key)
+            try:
+                return self.until(expected, 3)
+            except AssertionError:
+                assert attempt < 4
+        return ""
