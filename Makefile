@@ -15,7 +15,7 @@ PYTHON ?= $(shell for name in $(CANDIDATES); do \
 	first=$${first:-$$name}; done; echo "$$first")
 
 # Tests that need more than packages from the index carry one of these marks; .ci/run runs them too.
-ELSEWHERE := kafka_jars or java or node or go or spark or slow or faults
+ELSEWHERE := kafka_jars or java or node or go or spark or slow or faults or browser
 MARKS ?= not ($(ELSEWHERE))
 WORKERS ?= 2
 
@@ -81,6 +81,7 @@ dist: $(VENV)-lock/uv.stamp
 # Locks hold for Python 3.11 to 3.14 on every platform; `make lock ARGS=--upgrade` takes newer releases.
 lock: $(VENV)-lock/uv.stamp
 	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) -o requirements/runtime.lock
+	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) --extra console -c requirements/runtime.lock -o requirements/console.lock
 	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) --group dev -c requirements/runtime.lock -o requirements/dev.lock
 	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) --extra pipeline -c requirements/dev.lock -o requirements/pipeline.lock
 	$(VENV)-lock/bin/uv pip compile $(LOCK) $(ARGS) --group fuzz -c requirements/dev.lock -o requirements/fuzz.lock

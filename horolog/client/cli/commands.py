@@ -38,6 +38,11 @@ COMMANDS = (
     Command(
         "timeline", "horolog.client.cli.timeline", "draw how many records there are at which time, without reading them"
     ),
+    Command(
+        "console",
+        "horolog.console.command",
+        "serve pages in a browser that show clusters, topics and groups over time",
+    ),
     Command("dump", "horolog.client.cli.dump", "show the content of files of a data folder, and their faults"),
     Command(
         "doctor", "horolog.client.cli.doctor", "check a data folder that no broker runs on, and repair it if asked to"

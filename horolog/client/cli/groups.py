@@ -12,7 +12,7 @@ from horolog.client.cli.online.connecting import connected, partitions_of
 
 if TYPE_CHECKING:
     from horolog.client.admin import Admin
-    from horolog.client.cli.online.lagging import Lag
+    from horolog.client.lagging import Lag
     from horolog.client.types import TopicPartition
 
 DEAD = "Dead"
@@ -133,7 +133,7 @@ async def _lag(arguments: argparse.Namespace, console: Console) -> ExitCode:
     import asyncio
 
     from horolog.client.admin import Admin
-    from horolog.client.cli.online.lagging import as_json, lag_of, longest
+    from horolog.client.lagging import as_json, lag_of, longest
 
     async with connected(arguments) as client, Admin(client) as admin:
         for group in arguments.groups:
@@ -276,8 +276,8 @@ async def _where_to(
     console: Console,
 ) -> "dict[TopicPartition, tuple[int, int | None]]":
     """The offset for each partition, and the time of the record there where it is known."""
-    from horolog.client.cli.online.lagging import targets
     from horolog.client.cli.online.reading import within
+    from horolog.client.lagging import targets
     from horolog.client.offsets import ends
     from horolog.client.types import EARLIEST, LATEST
 

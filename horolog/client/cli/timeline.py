@@ -13,7 +13,7 @@ from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.connecting import add_connection
 
 if TYPE_CHECKING:
-    from horolog.client.cli.charting.buckets import Timeline
+    from horolog.client.charting.buckets import Timeline
     from horolog.client.cli.charting.index_points import PartitionTimes
 
 ROWS = 32
@@ -77,7 +77,7 @@ def _finish(arguments: argparse.Namespace, console: Console, document: dict[str,
 
 def _from_folder(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
     from horolog.broker.log.storage import ReadOnlyStorage
-    from horolog.client.cli.charting.buckets import fill, future, last_until, span
+    from horolog.client.charting.buckets import fill, future, last_until, span
 
     storage = ReadOnlyStorage()
     found = _read_folder(storage, arguments)
@@ -127,8 +127,8 @@ def _read_folder(storage: Any, arguments: argparse.Namespace) -> "list[Partition
 
 
 async def _from_broker(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from horolog.client.cli.charting.buckets import from_lookups
-    from horolog.client.cli.charting.lookups import offsets_at, time_range
+    from horolog.client.charting.buckets import from_lookups
+    from horolog.client.charting.lookups import offsets_at, time_range
     from horolog.client.cli.online.connecting import connected, partitions_of
 
     now_ms = console.now_ms()
@@ -154,7 +154,7 @@ async def _from_broker(arguments: argparse.Namespace, console: Console) -> dict[
 
 def _frame(arguments: argparse.Namespace, console: Console, times: tuple[int, int] | None) -> "Timeline | None":
     """The empty timeline that was asked for; None if there is nothing and no bounds were given."""
-    from horolog.client.cli.charting.buckets import bucket_length, frame
+    from horolog.client.charting.buckets import bucket_length, frame
 
     asked = console.range(arguments.since, arguments.until, length_ms=arguments.length)
     since = None if asked.since is None else asked.since.ms

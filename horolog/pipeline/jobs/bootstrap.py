@@ -258,7 +258,7 @@ async def _reprocess(arguments: argparse.Namespace, topic: str, since_ms: int) -
     """Where the records from then on begin, how many there are, and the group put there."""
     from horolog.client.admin import Admin
     from horolog.client.cli.online.connecting import partitions_of
-    from horolog.client.cli.online.lagging import targets
+    from horolog.client.lagging import targets
     from horolog.client.offsets import ends
     from horolog.client.types import LATEST
 

@@ -20,7 +20,7 @@ from horolog.pipeline.jobs.common import add_common
 
 if TYPE_CHECKING:
     from horolog.client.admin import Admin
-    from horolog.client.cli.online.lagging import Lag
+    from horolog.client.lagging import Lag
 
 DEFAULT_OVER = "3s"
 DEFAULT_OVER_SECONDS = 3.0
@@ -44,7 +44,7 @@ class PartitionLag:
         return self.lag.records / gain if gain > 0 else None
 
     def as_json(self) -> dict[str, Any]:
-        from horolog.client.cli.online.lagging import as_json
+        from horolog.client.lagging import as_json
 
         catch_up = self.seconds_to_catch_up
         return as_json(self.lag) | {
@@ -73,7 +73,7 @@ async def look_twice(
     admin: "Admin", group: str, topics: Sequence[str], *, now_ms: int, over_seconds: float
 ) -> list[PartitionLag]:
     """Every partition of the group, after looking for `over_seconds`."""
-    from horolog.client.cli.online.lagging import lag_of
+    from horolog.client.lagging import lag_of
 
     clock = admin.client.clock
     began = clock.monotonic()
@@ -112,7 +112,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.client.admin import Admin
-    from horolog.client.cli.online.lagging import longest
+    from horolog.client.lagging import longest
 
     async with connected(arguments) as client, Admin(client) as admin:
         found = await look_twice(

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from horolog.client.cli.online.lagging import Lag
+from horolog.client.lagging import Lag
 from horolog.client.types import TopicPartition
 from horolog.pipeline.jobs.lag import compare
 from tests.support.names import unique

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from horolog.broker.log.indexes import time_index
 from horolog.broker.log.integrity import Seal, SealsDamaged, seals
 from horolog.broker.log.storage import FileMissing, Storage
-from horolog.client.cli.charting.buckets import Disorder, Stretch, with_starts
+from horolog.client.charting.buckets import Disorder, Stretch, with_starts
 from horolog.client.cli.dumping.indexes import split
 
 _LOG = re.compile(r"([0-9]{20})\.log")

@@ -46,13 +46,15 @@ def add_zone(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_broker(parser: argparse.ArgumentParser) -> None:
+def add_broker(parser: argparse.ArgumentParser, *, several_clusters: bool = False) -> None:
     """For commands that talk to a broker; `connection.settle` says which one, if none is named."""
+    more = "; again for another cluster" if several_clusters else ""
     parser.add_argument(
         "-b",
         "--bootstrap",
+        action="append" if several_clusters else "store",
         metavar="HOST:PORT",
-        help=f"a broker to begin with, several joined by commas ({BOOTSTRAP_VARIABLE}, else {DEFAULT_BOOTSTRAP})",
+        help=f"a broker to begin with, several joined by commas ({BOOTSTRAP_VARIABLE}, else {DEFAULT_BOOTSTRAP}){more}",
     )
 
 

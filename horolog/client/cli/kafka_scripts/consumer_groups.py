@@ -113,7 +113,7 @@ def _members(described: "GroupDescription", verbose: bool) -> tuple[tuple[str, .
 
 
 async def _offset_rows(admin: "Admin", described: "GroupDescription", now_ms: int) -> list[tuple[str, ...]]:
-    from horolog.client.cli.online.lagging import lag_of
+    from horolog.client.lagging import lag_of
 
     reader = {place: member for member in described.members for place in member.assignment}
     rows: list[tuple[str, ...]] = []

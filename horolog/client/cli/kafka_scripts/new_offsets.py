@@ -30,7 +30,7 @@ async def new_offsets(
     first = await ends(client, dict.fromkeys(places, EARLIEST))
     last = await ends(client, dict.fromkeys(places, LATEST))
     if arguments.to_datetime is not None or arguments.by_duration is not None:
-        from horolog.client.cli.online.lagging import targets
+        from horolog.client.lagging import targets
 
         time_ms = (
             moment_of(arguments.to_datetime) if arguments.to_datetime else now_ms - period_ms(arguments.by_duration)

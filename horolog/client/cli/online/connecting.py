@@ -20,9 +20,11 @@ _UNREACHABLE = {"NETWORK_EXCEPTION", "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAIL
 _NOT_FOUND = {"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FOUND", "UNKNOWN_MEMBER_ID"}
 
 
-def add_connection(parser: argparse.ArgumentParser, timeout: str = DEFAULT_TIMEOUT) -> None:
+def add_connection(
+    parser: argparse.ArgumentParser, timeout: str = DEFAULT_TIMEOUT, *, several_clusters: bool = False
+) -> None:
     """`--bootstrap`, how to get in there, and `--timeout`."""
-    add_broker(parser)
+    add_broker(parser, several_clusters=several_clusters)
     parser.add_argument(
         "--command-config",
         type=Path,

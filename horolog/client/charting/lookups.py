@@ -1,5 +1,6 @@
 """Asks a broker at every border of a timeline which offset is the first at or after it."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
 LATEST = -1
 BEYOND_ALL_MS = 1 << 62
 LARGEST_TIMESTAMP_VERSION = 7
+BORDERS_AT_ONCE = 8
 
 
 async def time_range(client: "Client", partitions: "Sequence[TopicPartition]") -> tuple[int, int] | None:
@@ -54,10 +56,12 @@ async def offsets_at(
     from horolog.client.offsets import ends, list_offsets
 
     end = await ends(client, dict.fromkeys(partitions, LATEST))
-    found: dict[TopicPartition, list[int]] = {one: [] for one in partitions}
-    for border in borders:
-        answers = await list_offsets(client, dict.fromkeys(partitions, max(border, 0)))
-        for partition in partitions:
-            answer = answers.get(partition)
-            found[partition].append(end[partition] if answer is None else answer.offset)
-    return found
+    bound = asyncio.Semaphore(BORDERS_AT_ONCE)
+
+    async def look(border: int) -> list[int]:
+        async with bound:
+            answers = await list_offsets(client, dict.fromkeys(partitions, max(border, 0)))
+        return [end[one] if (answer := answers.get(one)) is None else answer.offset for one in partitions]
+
+    rows = await asyncio.gather(*map(look, borders))
+    return {one: [row[number] for row in rows] for number, one in enumerate(partitions)}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.client.cli.charting.buckets import (
+from horolog.client.charting.buckets import (
     LENGTHS_MS,
     MAX_BUCKETS,
     Stretch,

@@ -1,0 +1,50 @@
+"""The troubles of a cluster, as far as a client can tell: partitions without a leader, certificates that expire, doors that are open."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from horolog.client.cluster_view import ClusterView
+    from horolog.client.security.settings import Security
+
+SHOWN: Final = 10  # brokers that are named
+
+
+def expiry_warnings(certificates: Mapping[str, bytes], now_s: float) -> list[str]:
+    """A line for each certificate, DER by broker, that its broker warns of, too."""
+    from horolog.broker.security.certificates import expiry_warning, read
+    from horolog.broker.security.der import DerError
+    from horolog.broker.security_settings import EXPIRY_WARNING_MS
+
+    found = []
+    for broker, encoded in sorted(certificates.items()):
+        with suppress(DerError):  # it was believed, in whatever form it tells its time
+            found.append(expiry_warning(broker, read(encoded).expires_s, now_s, EXPIRY_WARNING_MS))
+    return [warning for warning in found if warning is not None]
+
+
+def openness_warnings(view: "ClusterView", security: "Security | None") -> list[str]:
+    """One line for all brokers that others than this machine reach, and that were content with a client who did not say who he is."""
+    from horolog.broker.listeners import is_loopback
+
+    if security is not None and security.says_who:
+        return []
+    reached = [f"{each.host}:{each.port}" for each in view.nodes.values() if not is_loopback(each.host)]
+    if not reached:
+        return []
+    return [f"nobody is asked who he is at {', '.join(reached[:SHOWN])}, which others than this machine reach"]
+
+
+def offline_partitions(view: "ClusterView") -> list[str]:
+    """Partitions that nobody leads, and topics that cannot be described."""
+    offline = []
+    for name, topic in sorted(view.topics.items()):
+        if topic.error_code:
+            offline.append(name)
+        offline += [
+            f"{name}-{index}"
+            for index, partition in topic.partitions.items()
+            if partition.error_code or partition.leader not in view.nodes
+        ]
+    return offline

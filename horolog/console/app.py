@@ -1,0 +1,170 @@
+"""Puts the console together: routes, the login, the files that pages use, and one sentence for whatever goes wrong."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route, Router
+
+from horolog.client.errors import AuthenticationFailed, KafkaError
+from horolog.console import groups, now, topic
+from horolog.console.guard import COOKIE, CSRF_FIELD, Guard, is_token_of, read_form, set_cookie
+from horolog.console.options import ANSWER_SECONDS, PAGES_AT_ONCE, Login, Options
+from horolog.console.rendering import FOLDER
+from horolog.console.sessions import Session, Sessions
+from horolog.console.visits import Desk, Refused, Visit
+
+if TYPE_CHECKING:
+    from horolog.broker.clock import Clock
+
+Page = Callable[[Visit], Awaitable[Response]]
+
+GONE = {"NETWORK_EXCEPTION", "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE", "LEADER_NOT_AVAILABLE"}
+NOT_THERE = {"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FOUND"}
+TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
+_log = logging.getLogger(__name__)
+
+
+class Application:
+    """An ASGI application; `close` ends the connections of all sessions."""
+
+    def __init__(self, options: Options, clock: "Clock") -> None:
+        self.sessions = Sessions(options, clock)
+        self.desk = Desk(options, self.sessions, clock.wall_ms)
+        self._busy = asyncio.Semaphore(PAGES_AT_ONCE)
+        pages: dict[str, Page] = {
+            "/": now.page,
+            "/topic": topic.page,
+            "/groups": groups.page_of_all,
+            "/group": groups.page,
+        }
+        routes = [Route(path, self._get(page)) for path, page in pages.items()]
+        routes += [
+            Route("/login", self._login, methods=["GET", "POST"]),
+            Route("/logout", self._logout, methods=["POST"]),
+            Route("/static/{name}", static),
+        ]
+        self._app = Guard(Router(routes, default=self._missing), options, self.sessions, clock)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._app(scope, receive, send)
+
+    async def close(self) -> None:
+        await self.sessions.close()
+
+    # -- pages
+
+    def _get(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            visit = Visit(self.desk, request)
+            try:
+                async with asyncio.timeout(ANSWER_SECONDS), self._busy:
+                    return await page(visit)
+            except (Refused, KafkaError, TimeoutError) as error:
+                return sentence_page(visit, error)
+            except Exception:  # noqa: BLE001 - a page that fails is one sentence; the others go on
+                _log.exception("a page failed: %s", request.url.path)
+                return error_page(visit, "the console has a fault here; its log says more", 500)
+
+        return answer
+
+    @staticmethod
+    async def _missing(scope: Any, receive: Any, send: Any) -> None:
+        await PlainTextResponse("There is no such page.\n", 404)(scope, receive, send)
+
+    # -- the login
+
+    async def _login(self, request: Request) -> Response:
+        visit = Visit(self.desk, request)
+        way = self.desk.options.login
+        if way is Login.NONE:
+            return RedirectResponse("/", 303)
+        if request.method == "GET":
+            return visit.page("login.html", to=safe_target(visit.text("to")), said="", user="")
+        form = await read_form(request)
+        to, user = safe_target(form.get("to", "")), form.get("user", "")[:255]
+        if not self.sessions.may_try():
+            return visit.page("login.html", 429, to=to, user=user, said="too many logins failed; wait a minute")
+        session, said = await self._try(way, user, form.get("secret", ""))
+        if session is None:
+            self.sessions.note_failure()
+            return visit.page("login.html", 403, to=to, user=user, said=said)
+        response = RedirectResponse(to, 303)
+        set_cookie(response, session, self.desk.options)
+        return response
+
+    async def _try(self, way: Login, user: str, secret: str) -> tuple[Session | None, str]:
+        """The session of somebody who may come in, or the reason why not."""
+        if way is Login.TOKEN:
+            right = self.sessions.is_token(secret)
+            return (await self.sessions.begin("") if right else None), "that is not the token"
+        try:
+            async with (
+                asyncio.timeout(ANSWER_SECONDS),
+                self.sessions.new_client(self.desk.options.clusters[0], (user, secret)) as client,
+            ):
+                await client.metadata([])
+        except AuthenticationFailed:
+            return None, "the broker does not know this user by this password"
+        except (KafkaError, TimeoutError, ValueError) as error:
+            _log.warning("a login could not be tried: %s", type(error).__name__)
+            return None, "the broker could not be asked; is it running?"
+        return await self.sessions.begin(user, (user, secret)), ""
+
+    async def _logout(self, request: Request) -> Response:
+        form = await read_form(request)
+        session = request.scope["state"]["session"]
+        if not is_token_of(session, form.get(CSRF_FIELD)):
+            return PlainTextResponse("The form is too old; go back and reload the page.\n", 403)
+        await self.sessions.end(session)
+        response = RedirectResponse("/login", 303)
+        response.delete_cookie(COOKIE)
+        return response
+
+
+def safe_target(to: str) -> str:
+    """A page of ours to go on with: an address of somebody else is not followed."""
+    is_ours = to.startswith("/") and not to.startswith(("//", "/\\")) and "\\" not in to and to.isprintable()
+    return to if is_ours else "/"
+
+
+async def static(request: Request) -> Response:
+    """A file that pages use. The names are those of the folder: nothing else is looked for."""
+    name = request.path_params["name"]
+    folder = FOLDER / "static"
+    if name not in {path.name for path in folder.iterdir()}:
+        return PlainTextResponse("There is no such file.\n", 404)
+    path = folder / name
+    return Response(path.read_bytes(), media_type=TYPES.get(path.suffix, "application/octet-stream"))
+
+
+# -- whatever goes wrong
+
+
+def sentence_page(visit: Visit, error: Exception) -> Response:
+    """The page for a failure that has a sentence of its own."""
+    if isinstance(error, Refused):
+        return error_page(visit, str(error), error.status)
+    if isinstance(error, TimeoutError):
+        return error_page(visit, f"the broker took longer than {ANSWER_SECONDS:.0f} s; ask for less at once", 504)
+    assert isinstance(error, KafkaError)
+    if error.code.name in GONE:
+        return error_page(visit, f"no answer from {visit.cluster.name}: {error.message}", 502)
+    status = 404 if error.code.name in NOT_THERE else 403 if "AUTHORIZATION" in error.code.name else 502
+    return error_page(visit, f"{error.message} ({error.code.name})", status)
+
+
+def error_page(visit: Visit, sentence: str, status: int) -> Response:
+    """Whatever is wrong with the address is left out of the links of the page that says so."""
+    if "cluster" in visit.given and visit.desk.options.cluster(visit.given["cluster"]) is None:
+        visit.cluster = visit.desk.options.clusters[0]
+    if "hx-request" in visit.request.headers:
+        return visit.page("error_part.html", status, sentence=sentence)
+    try:
+        return visit.page("error.html", status, sentence=sentence)
+    except Refused:  # the zone is what cannot be read
+        visit.zone = visit.desk.options.zone
+        return visit.page("error.html", status, sentence=sentence)

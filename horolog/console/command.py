@@ -1,0 +1,168 @@
+"""`horolog console`: pages in a browser that show a cluster, horolog's or Kafka's, in a process of their own."""
+
+import argparse
+import asyncio
+import os
+import secrets
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from horolog.client.cli.common.arguments import add_zone, describe
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import CommandError, UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.cli.online.connecting import add_connection
+
+if TYPE_CHECKING:
+    from horolog.console.options import Options
+
+DEFAULT_LISTEN = "127.0.0.1:8080"
+LOGINS = ("none", "token", "sasl")
+MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
+PARENT_SECONDS = 1.0
+"""How often it looks whether the broker that it came with is there."""
+TOKEN_BYTES = 24
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    describe(
+        parser,
+        "Serve pages that show clusters: what there is now, topics over time, groups and their lag. Nothing can be changed.\n"
+        "Where others than this machine reach it, whoever opens it logs in: with a token that is printed at the start, or\n"
+        "with --login sasl as a user of the broker, whose access lists decide then.",
+        "horolog console",
+        "horolog console -b broker:9092 -b standby:9092 --listen 127.0.0.1:8080",
+        "horolog console -b broker:9093 --command-config tls.properties --listen 0.0.0.0:8443 --host console.example"
+        " --login sasl --tls-cert cert.pem --tls-key key.pem",
+    )
+    add_connection(parser, several_clusters=True)
+    parser.add_argument(
+        "--listen", default=DEFAULT_LISTEN, metavar="HOST:PORT", help=f"where browsers reach it ({DEFAULT_LISTEN})"
+    )
+    parser.add_argument(
+        "--host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name under which browsers ask for it; again for more; * for any",
+    )
+    parser.add_argument("--login", choices=LOGINS, help="how somebody comes in (none on loopback, else token)")
+    parser.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="the token of --login token (made and printed at each start)"
+    )
+    parser.add_argument(
+        "--sasl-mechanism", choices=MECHANISMS, default=MECHANISMS[0], help=f"of --login sasl ({MECHANISMS[0]})"
+    )
+    parser.add_argument("--tls-cert", metavar="FILE", help="a certificate chain, PEM: browsers come by https")
+    parser.add_argument("--tls-key", metavar="FILE", help="its key, PEM")
+    parser.add_argument("--with-parent", action="store_true", help=argparse.SUPPRESS)
+    add_zone(parser)
+
+
+async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    import ssl
+
+    from horolog.broker.clock import SystemClock
+
+    try:
+        from horolog.console.app import Application
+        from horolog.console.serving import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "horolog":
+            raise
+        advice = "pip install 'horolog[console]' brings what it needs"
+        raise CommandError(f"{error.name} is not installed", advice) from error
+
+    host, port = _listen(arguments.listen)
+    options = options_of(arguments, console, host)
+    scheme = "https" if options.is_secure else "http"
+
+    def said(bound: int) -> None:
+        shown = f"[{host}]" if ":" in host else host
+        console.print(f"{scheme}://{shown}:{bound}/")
+        console.out.flush()
+        if options.token and arguments.token_file is None:
+            console.note(f"the token is {options.token}")
+
+    serving = serve(
+        Application(options, SystemClock()), host, port, said, certificate=arguments.tls_cert, key=arguments.tls_key
+    )
+    try:
+        if arguments.with_parent:
+            await _while_there_is(serving, os.getppid())
+        else:
+            await serving
+    except ssl.SSLError as error:
+        raise UsageError(f"--tls-cert, --tls-key: {error.reason or error}") from error
+    return ExitCode.OK
+
+
+async def _while_there_is(serving: Coroutine[Any, Any, None], parent: int) -> None:
+    """Until it ends, or the process that started this one has ended, however that came about."""
+    task = asyncio.ensure_future(serving)
+    try:
+        while os.getppid() == parent and not task.done():
+            await asyncio.wait([task], timeout=PARENT_SECONDS)
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+    if not task.cancelled() and (error := task.exception()) is not None:
+        raise error
+
+
+def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "Options":
+    """The settings of the console. Raises UsageError where they make no sense, or would let anybody in."""
+    from horolog.broker.listeners import is_loopback
+    from horolog.console.options import Login, Options, clusters_of
+
+    given = arguments.bootstrap
+    try:
+        clusters = clusters_of([given] if isinstance(given, str) else given, arguments.security)
+    except ValueError as error:
+        raise UsageError(f"--bootstrap: {error}") from error
+    if (arguments.tls_cert is None) != (arguments.tls_key is None):
+        raise UsageError("--tls-cert and --tls-key come together")
+    login = Login(arguments.login or ("none" if is_loopback(host) else "token"))
+    if login is Login.NONE and not is_loopback(host):
+        raise UsageError(f"--login none: others than this machine reach {host}", "leave it out, or take --login sasl")
+    if login is Login.NONE and "*" in arguments.host:
+        raise UsageError("--host '*' needs a login: pages of others could lead a browser here by a name of theirs")
+    if arguments.token_file is not None and login is not Login.TOKEN:
+        raise UsageError("--token-file is for --login token")
+    return Options(
+        clusters,
+        login,
+        _token(arguments.token_file) if login is Login.TOKEN else "",
+        arguments.sasl_mechanism,
+        zone=console.zone,
+        zone_name=_zone_name(console),
+        hosts=frozenset({"localhost", "127.0.0.1", "::1", host.strip("[]").lower(), *map(str.lower, arguments.host)}),
+        any_host="*" in arguments.host,
+        is_secure=arguments.tls_cert is not None,
+        timeout_ms=arguments.timeout,
+    )
+
+
+def _token(path: Path | None) -> str:
+    if path is None:
+        return secrets.token_urlsafe(TOKEN_BYTES)
+    token = path.read_text("utf-8").strip()
+    if len(token) < 16:
+        raise CommandError(f"{path}: the token has fewer than 16 characters")
+    return token
+
+
+def _zone_name(console: Console) -> str:
+    return console.zone_name or getattr(console.zone, "key", None) or console.environ.get("TZ") or "local time"
+
+
+def _listen(text: str) -> tuple[str, int]:
+    from horolog.broker.listeners import split_host_port
+    from horolog.broker.setting_types import SettingsError
+
+    try:
+        host, port = split_host_port("--listen", text)
+    except SettingsError as error:
+        raise UsageError(str(error)) from error
+    return host.strip("[]"), port

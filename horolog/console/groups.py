@@ -1,0 +1,136 @@
+"""The pages of groups: how far each is behind in records and seconds, and over time; members; where a reset would lead.
+
+How a lag went is kept for groups that somebody looks at, from then on: a broker tells the lag of this moment alone.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from starlette.responses import Response
+
+from horolog.client.errors import KafkaError
+from horolog.client.lagging import Lag, lag_of
+from horolog.console.recent import recent
+from horolog.console.visits import Refused, Visit
+
+if TYPE_CHECKING:
+    from horolog.client.admin_groups import GroupListing
+    from horolog.client.client import Client
+
+ROWS = 30
+LAGS_AT_ONCE = 4
+LAG_SECONDS = 2.0
+LIST_SECONDS = 5.0
+SAMPLES = 720
+GROUPS_KEPT = 64
+PLACES_SHOWN = 500
+DEAD = "Dead"
+
+
+class Sample(NamedTuple):
+    at_ms: int
+    records: int
+    seconds: float
+
+
+class Row(NamedTuple):
+    """A group in the list, and the sums over its partitions; None: not known."""
+
+    group: "GroupListing"
+    partitions: int | None = None
+    records: int | None = None
+    seconds: float | None = None
+
+
+async def page_of_all(visit: Visit) -> Response:
+    text = visit.text("filter")
+    listed = await _listed(visit.client)
+    pattern = text if any(sign in text for sign in "*?[") else f"*{text}*"
+    found = [one for one in listed if fnmatchcase(one.group, pattern)]
+    pages = max(1, -(-len(found) // ROWS))
+    number = min(visit.number("page", 1, 1), pages)
+    bound = asyncio.Semaphore(LAGS_AT_ONCE)
+
+    async def row(group: "GroupListing") -> Row:
+        async with bound:
+            try:
+                lags = await lags_of(visit.client, group.group, visit.now_ms)
+            except KafkaError:
+                return Row(group)
+        return Row(group, len(lags), *sums(lags))
+
+    rows = await asyncio.gather(*map(row, found[(number - 1) * ROWS : number * ROWS]))
+    template = "groups_part.html" if "hx-request" in visit.request.headers else "groups.html"
+    return visit.page(template, rows=rows, found=len(found), all=len(listed), number=number, pages=pages, filter=text)
+
+
+async def page(visit: Visit) -> Response:
+    from horolog.client.admin import Admin
+
+    name = visit.text("name")
+    if not name:
+        raise Refused("which group? The address names none")
+    described = (await Admin(visit.client).describe_groups([name]))[name]
+    lags = await lags_of(visit.client, name, visit.now_ms)
+    if described.state == DEAD and not lags:
+        raise Refused(f"there is no group {name!r}", 404)
+    records, seconds = sums(lags)
+    history = samples_of(visit.client, name)
+    if records is not None and seconds is not None and not (history and visit.now_ms - history[-1].at_ms < 1000):
+        history.append(Sample(visit.now_ms, records, seconds))
+    template = "group_part.html" if "hx-request" in visit.request.headers else "group.html"
+    return visit.page(
+        template,
+        group=described,
+        lags=lags[:PLACES_SHOWN],
+        left_out=max(0, len(lags) - PLACES_SHOWN),
+        records=records,
+        seconds=seconds,
+        topics=sorted({lag.partition.topic for lag in lags}),
+        history=list(history),
+        chart=chart_data(history),
+    )
+
+
+async def _listed(client: "Client") -> "list[GroupListing]":
+    from horolog.client.admin import Admin
+
+    return await recent(client).get("groups", LIST_SECONDS, Admin(client).list_groups)
+
+
+async def lags_of(client: "Client", group: str, now_ms: int) -> list[Lag]:
+    from horolog.client.admin import Admin
+
+    return await recent(client).get(("lag", group), LAG_SECONDS, lambda: lag_of(Admin(client), group, now_ms))
+
+
+def sums(lags: Sequence[Lag]) -> tuple[int | None, float | None]:
+    """Records behind in all, and seconds behind at the worst; None where nothing is known of it."""
+    records = [lag.records for lag in lags if lag.records is not None]
+    seconds = [lag.seconds for lag in lags if lag.seconds is not None]
+    return (sum(records) if records else None), max(seconds, default=None)
+
+
+_SAMPLES: "WeakKeyDictionary[Client, dict[str, deque[Sample]]]" = WeakKeyDictionary()
+
+
+def samples_of(client: "Client", group: str) -> "deque[Sample]":
+    """The lags that were seen; of the groups that were looked at last."""
+    kept = _SAMPLES.setdefault(client, {})
+    found = kept.pop(group, None) or deque(maxlen=SAMPLES)
+    kept[group] = found
+    while len(kept) > GROUPS_KEPT:
+        kept.pop(next(iter(kept)))
+    return found
+
+
+def chart_data(history: Sequence[Sample]) -> dict[str, Any]:
+    return {
+        "times": [one.at_ms for one in history],
+        "records": [one.records for one in history],
+        "seconds": [round(one.seconds, 1) for one in history],
+    }

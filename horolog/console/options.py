@@ -1,0 +1,74 @@
+"""The settings of a console: which clusters it shows, who may come in, whether anything may be changed, and its bounds."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from horolog.client.security import Security
+
+SESSIONS_AT_MOST = 64
+SESSION_IDLE_S = 3600.0
+SESSION_LONGEST_S = 12 * 3600.0
+LOGINS_A_MINUTE = 10
+"""Failed ones, of all callers together: guessing is slow however many addresses it comes from."""
+PAGES_AT_ONCE = 8
+FOLLOWERS_AT_ONCE = 16
+ANSWER_SECONDS = 8.0
+"""A page is given up after that time."""
+
+
+class Login(Enum):
+    """How somebody comes in."""
+
+    NONE = "none"
+    TOKEN = "token"  # noqa: S105 - the name of a way, not a secret
+    SASL = "sasl"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster under the name that addresses of pages have for it."""
+
+    name: str
+    bootstrap: str
+    security: "Security | None" = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    clusters: tuple[Cluster, ...]
+    login: Login = Login.NONE
+    token: str = field(default="", repr=False)
+    mechanism: str = "SCRAM-SHA-256"
+    """Of logins by SASL."""
+    allow_changes: bool = False
+    zone: tzinfo = UTC
+    zone_name: str = "UTC"
+    hosts: frozenset[str] = frozenset({"localhost", "127.0.0.1", "::1"})
+    """Names under which browsers may ask for it: a page of somebody else whose name leads here has another one."""
+    any_host: bool = False
+    is_secure: bool = False
+    """Over TLS: cookies are then for TLS alone."""
+    timeout_ms: int = 5000
+
+    def cluster(self, name: str) -> Cluster | None:
+        """The cluster of that name; the first where nobody names one."""
+        if not name:
+            return self.clusters[0]
+        return next((one for one in self.clusters if one.name == name), None)
+
+
+def clusters_of(addresses: list[str], security: "Security | None") -> tuple[Cluster, ...]:
+    """A cluster for each `-b`, named by its first address. Raises ValueError for one that is there twice or is no address."""
+    from horolog.client.addresses import parse_addresses
+
+    found: dict[str, Cluster] = {}
+    for text in addresses:
+        host, port = parse_addresses(text)[0]
+        name = f"{host}:{port}"
+        if name in found:
+            raise ValueError(f"{name} is named twice")
+        found[name] = Cluster(name, text, security)
+    return tuple(found.values())

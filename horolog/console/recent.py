@@ -1,0 +1,51 @@
+"""Answers that are kept for some seconds, so that many browsers cost a broker as much as one."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from horolog.client.client import Client
+    from horolog.client.cluster_view import ClusterView
+
+T = TypeVar("T")
+
+KEPT_AT_MOST = 64
+VIEW_SECONDS = 5.0
+
+
+class Recent:
+    """Of one client: what one user may see is no other's."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._kept: dict[Hashable, tuple[float, asyncio.Future[Any]]] = {}
+
+    async def get(self, key: Hashable, seconds: float, ask: Callable[[], Awaitable[T]]) -> T:
+        """The answer under this key, asked for anew where it is older; failures are not kept."""
+        now = self._monotonic()
+        known = self._kept.get(key)
+        if known is None or now - known[0] > seconds or known[1].cancelled():
+            while len(self._kept) >= KEPT_AT_MOST:
+                self._kept.pop(next(iter(self._kept)))
+            known = now, asyncio.ensure_future(ask())
+            self._kept[key] = known
+        try:
+            return cast("T", await asyncio.shield(known[1]))
+        except BaseException:
+            if self._kept.get(key) is known and known[1].done():
+                del self._kept[key]
+            raise
+
+
+_OF: "WeakKeyDictionary[Client, Recent]" = WeakKeyDictionary()
+
+
+def recent(client: "Client") -> Recent:
+    return _OF.setdefault(client, Recent(client.clock.monotonic))
+
+
+async def view_of(client: "Client") -> "ClusterView":
+    """All topics, as they were some seconds ago at most."""
+    return await recent(client).get("view", VIEW_SECONDS, client.metadata)

@@ -1,0 +1,115 @@
+"""Turns data into the text of a page: templates that escape everything, and the forms that numbers and times have."""
+
+from collections.abc import Mapping
+from datetime import tzinfo
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from horolog.protocol.readable import format_duration, format_time
+
+FOLDER: Final = Path(__file__).parent
+UNKNOWN: Final = Markup('<span class="unknown">not known</span>')
+_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+LONGEST_SHOWN: Final = 120
+
+
+@cache
+def environment() -> Environment:
+    found = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    found.filters |= {
+        "count": count,
+        "bytes": size,
+        "rate": rate,
+        "span": span,
+        "short": short,
+        "seconds": lambda value: UNKNOWN if value is None else span(round(value * 1000)),
+    }
+    return found
+
+
+def render(template: str, data: Mapping[str, Any]) -> str:
+    return environment().get_template(template).render(data)
+
+
+def count(value: float | None) -> str:
+    """A whole number, in groups of three digits."""
+    return UNKNOWN if value is None else f"{round(value):,}"
+
+
+def size(value: float | None) -> str:
+    """Bytes in the largest unit that leaves a digit before the point."""
+    if value is None or value < 0:
+        return UNKNOWN
+    number, unit = float(value), 0
+    while number >= 1024 and unit < len(_UNITS) - 1:
+        number, unit = number / 1024, unit + 1
+    return f"{number:.0f} B" if unit == 0 else f"{number:.{1 if number < 100 else 0}f} {_UNITS[unit]}"
+
+
+def rate(value: float | None) -> str:
+    """So many a second."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:,.0f}/s" if value >= 10 or value == 0 else f"{value:.2g}/s"
+
+
+def span(value_ms: float | None) -> str:
+    """A duration in its two largest units, in whole seconds from one second on."""
+    if value_ms is None:
+        return UNKNOWN
+    ms = round(value_ms)
+    return format_duration(ms - ms % 1000 if ms >= 1000 else ms)
+
+
+def short(value: str, longest: int = LONGEST_SHOWN) -> str:
+    return value if len(value) <= longest else value[: longest - 1] + "…"
+
+
+class Times:
+    """Times as pages show them, in one zone."""
+
+    def __init__(self, zone: tzinfo, now_ms: int) -> None:
+        self._zone = zone
+        self.now_ms = now_ms
+
+    def iso(self, ms: int) -> str:
+        return format_time(ms, self._zone)
+
+    def plain(self, ms: int) -> str:
+        """Without the zone, which the page shows once; milliseconds only where there are some."""
+        text = format_time(ms, self._zone)
+        text = text[:23] if len(text) > 23 else text
+        return text.replace("T", " ").removesuffix(".000")
+
+    def show(self, ms: int | None) -> Markup:
+        if ms is None or ms < 0:
+            return UNKNOWN
+        iso = escape(self.iso(ms))
+        return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(iso, self.plain(ms))
+
+    def ago(self, ms: int | None) -> Markup:
+        """How long before now, or ahead of it."""
+        if ms is None or ms < 0:
+            return UNKNOWN
+        distance = self.now_ms - ms
+        said = f"{span(distance)} ago" if distance >= 0 else f"{span(-distance)} ahead"
+        kind = "past" if distance >= 0 else "future"
+        return Markup('<time datetime="{0}" title="{0}" class="{2}">{1}</time>').format(self.iso(ms), said, kind)
+
+
+def link(path: str, **values: Any) -> str:
+    """An address with values; those that are empty are left out."""
+    said = {key: value for key, value in values.items() if value not in {None, ""}}
+    return f"{path}?{urlencode(said)}" if said else path

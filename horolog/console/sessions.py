@@ -1,0 +1,148 @@
+"""Who has come in: sessions bounded in number and time, each with clients of its own where users have credentials of their own.
+
+Credentials are in the clients' memory and nowhere else. A session ends by itself, and its connections with it.
+"""
+
+import asyncio
+import secrets
+from collections import deque
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from horolog.console.options import (
+    LOGINS_A_MINUTE,
+    SESSION_IDLE_S,
+    SESSION_LONGEST_S,
+    SESSIONS_AT_MOST,
+    Cluster,
+    Login,
+    Options,
+)
+
+if TYPE_CHECKING:
+    from horolog.broker.clock import Clock
+    from horolog.client.client import Client
+    from horolog.client.security import Security
+
+CLIENT_ID = "horolog-console"
+TOKEN_BYTES = 24
+MINUTE_S = 60.0
+
+
+@dataclass(slots=True)
+class Session:
+    """One browser that has come in, or everybody where nobody is asked who he is."""
+
+    id: str
+    user: str
+    csrf: str = field(repr=False)
+    began: float
+    seen: float
+    credentials: "tuple[str, str] | None" = field(default=None, repr=False)
+    clients: "dict[str, Client]" = field(default_factory=dict, repr=False)
+
+    async def close(self) -> None:
+        clients, self.clients = list(self.clients.values()), {}
+        self.credentials = None
+        await asyncio.gather(*(client.close() for client in clients), return_exceptions=True)
+
+
+class Sessions:
+    def __init__(self, options: Options, clock: "Clock") -> None:
+        self.options = options
+        self._clock = clock
+        self._sessions: dict[str, Session] = {}
+        self._failed: deque[float] = deque(maxlen=LOGINS_A_MINUTE)
+        self.everybody = self._new("")
+        """With a token, too, all share the console's own connections."""
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def _new(self, user: str, credentials: tuple[str, str] | None = None) -> Session:
+        now = self._clock.monotonic()
+        return Session(
+            secrets.token_urlsafe(TOKEN_BYTES), user, secrets.token_urlsafe(TOKEN_BYTES), now, now, credentials
+        )
+
+    async def find(self, identity: str) -> Session | None:
+        """The session of a cookie, if it has not ended; the one of everybody where nobody has to come in."""
+        if self.options.login is Login.NONE:
+            return self.everybody
+        await self._end_old()
+        found = self._sessions.get(identity)
+        if found is not None:
+            found.seen = self._clock.monotonic()
+        return found
+
+    async def _end_old(self) -> None:
+        now = self._clock.monotonic()
+        for one in list(self._sessions.values()):
+            if now - one.seen > SESSION_IDLE_S or now - one.began > SESSION_LONGEST_S:
+                await self.end(one)
+
+    async def begin(self, user: str, credentials: tuple[str, str] | None = None) -> Session:
+        """A new session; the one that was idle longest makes room where there are too many."""
+        if len(self._sessions) >= SESSIONS_AT_MOST:
+            await self.end(min(self._sessions.values(), key=lambda one: one.seen))
+        session = self._new(user, credentials)
+        self._sessions[session.id] = session
+        return session
+
+    async def end(self, session: Session) -> None:
+        if self._sessions.pop(session.id, None) is not None:
+            await session.close()
+
+    async def close(self) -> None:
+        for one in [*self._sessions.values(), self.everybody]:
+            await one.close()
+        self._sessions.clear()
+
+    # -- logins
+
+    def may_try(self) -> bool:
+        """Whether another login may be tried now."""
+        while self._failed and self._clock.monotonic() - self._failed[0] > MINUTE_S:
+            self._failed.popleft()
+        return len(self._failed) < LOGINS_A_MINUTE
+
+    def note_failure(self) -> None:
+        self._failed.append(self._clock.monotonic())
+
+    def is_token(self, given: str) -> bool:
+        wanted = self.options.token
+        return bool(wanted) and secrets.compare_digest(given.encode(), wanted.encode())
+
+    # -- clients
+
+    def client(self, session: Session, cluster: Cluster) -> "Client":
+        """The session's client of a cluster: by the user's credentials, or the console's own."""
+        owner = session if session.credentials is not None else self.everybody
+        if cluster.name not in owner.clients:
+            owner.clients[cluster.name] = self.new_client(cluster, owner.credentials)
+        return owner.clients[cluster.name]
+
+    def new_client(self, cluster: Cluster, credentials: tuple[str, str] | None = None) -> "Client":
+        from horolog.client.client import Client
+        from horolog.client.retry import RetryPolicy
+
+        timeout_ms = self.options.timeout_ms
+        return Client(
+            cluster.bootstrap,
+            security=self._security(cluster, credentials),
+            client_id=CLIENT_ID,
+            connect_timeout_ms=timeout_ms,
+            request_timeout_ms=timeout_ms,
+            retry=RetryPolicy(timeout_ms=timeout_ms),
+            metadata_max_age_ms=60_000,
+        )
+
+    def _security(self, cluster: Cluster, credentials: tuple[str, str] | None) -> "Security | None":
+        if credentials is None:
+            return cluster.security
+        from horolog.client.security import Security
+        from horolog.client.security.settings import Sasl
+
+        user, password = credentials
+        sasl = Sasl(self.options.mechanism, user, password)
+        return Security(sasl=sasl) if cluster.security is None else replace(cluster.security, sasl=sasl)

@@ -1,0 +1,225 @@
+/* What pages do beyond links and forms: pictures, keys, live rows. Everything it shows of a broker is text, never markup. */
+"use strict";
+(() => {
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const pad = (number, digits = 2) => String(number).padStart(digits, "0");
+
+  // -- times: as the page's zone has them, for the server sends how far it is from UTC in the times it shows
+
+  const offsetOfPage = () => {
+    const shown = document.querySelector("time[datetime]");
+    const found = shown && /([+-])(\d\d):(\d\d)$/.exec(shown.getAttribute("datetime"));
+    return found ? (found[1] === "-" ? -1 : 1) * (60 * found[2] + +found[3]) * 60000 : 0;
+  };
+  const spoken = (ms, step) => {
+    const at = new Date(ms + offsetOfPage());
+    const day = `${at.getUTCFullYear()}-${pad(at.getUTCMonth() + 1)}-${pad(at.getUTCDate())}`;
+    if (step >= 86400000) return day;
+    const clock = `${pad(at.getUTCHours())}:${pad(at.getUTCMinutes())}`;
+    if (step >= 60000) return `${day} ${clock}`;
+    const seconds = `${day} ${clock}:${pad(at.getUTCSeconds())}`;
+    return step >= 1000 ? seconds : `${seconds}.${pad(at.getUTCMilliseconds(), 3)}`;
+  };
+  const shortTick = (ms, step, previous) => {
+    const whole = spoken(ms, step);
+    return previous && whole.slice(0, 10) === previous.slice(0, 10) && step < 86400000 ? whole.slice(11) : whole;
+  };
+  const bytesSpoken = (value) => {
+    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let unit = 0;
+    while (value >= 1024 && unit < units.length - 1) { value /= 1024; unit += 1; }
+    return `${value.toFixed(unit && value < 100 ? 1 : 0)} ${units[unit]}`;
+  };
+  const spanSpoken = (seconds) => (seconds < 120 ? `${seconds} s` : seconds < 7200 ? `${Math.round(seconds / 60)} min` : seconds < 172800 ? `${Math.round(seconds / 360) / 10} h` : `${Math.round(seconds / 8640) / 10} d`);
+  const address = (base, values) => {
+    const url = new URL(base, location.href);
+    for (const [key, value] of Object.entries(values)) url.searchParams.set(key, value);
+    return url.pathname + url.search;
+  };
+
+  // -- pictures
+
+  const SECOND = 1000, MINUTE = 60000, HOUR = 3600000, DAY = 86400000;
+  const ROUND = [1, 2, 5, 10, 20, 50, 100, 200, 500, ...[1, 2, 5, 10, 15, 30].flatMap((n) => [n * SECOND]),
+    ...[1, 2, 5, 10, 15, 30].map((n) => n * MINUTE), ...[1, 2, 3, 6, 12].map((n) => n * HOUR),
+    ...[1, 2, 7, 14, 28, 91, 182, 365, 730, 3650].map((n) => n * DAY)];
+  const roundTimes = (plot, _, low, high) => {
+    const wanted = Math.max(1, Math.floor((plot.bbox.width / devicePixelRatio) / 120));
+    const step = ROUND.find((one) => (high - low) / one <= wanted) || ROUND[ROUND.length - 1];
+    const shift = offsetOfPage();
+    const found = [];
+    for (let at = Math.ceil((low + shift) / step) * step - shift; at <= high; at += step) found.push(at);
+    return found;
+  };
+
+  const axes = (step) => [
+    { stroke: colour("--quiet"), grid: { show: false }, ticks: { stroke: colour("--line"), size: 4 }, splits: roundTimes,
+      values: (_, ticks) => ticks.map((at, n) => shortTick(at, ticks.length > 1 ? ticks[1] - ticks[0] : step, n ? spoken(ticks[n - 1], 1) : "")) },
+    { stroke: colour("--quiet"), grid: { stroke: colour("--soft"), width: 1 }, ticks: { show: false }, size: 62,
+      values: (_, ticks) => ticks.map((one) => (Number.isInteger(one) ? one.toLocaleString("en") : "")) },
+  ];
+
+  const lines = (marks) => (plot) => {
+    const { ctx, bbox } = plot;
+    for (const [at, name] of marks) {
+      const x = Math.round(plot.valToPos(at, "x", true));
+      if (x < bbox.left || x > bbox.left + bbox.width) continue;
+      ctx.save();
+      ctx.strokeStyle = colour(name);
+      ctx.lineWidth = 2 * devicePixelRatio;
+      ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+      ctx.restore();
+    }
+  };
+
+  const drawTimeline = (box) => {
+    const data = JSON.parse(box.dataset.chart);
+    const starts = data.counts.map((_, n) => data.start + n * data.bucket);
+    const middles = starts.map((at) => at + data.bucket / 2);
+    const end = data.start + data.counts.length * data.bucket;
+    const come = data.counts.map((count, n) => (starts[n] <= data.now && count ? count : null));
+    const ahead = data.counts.map((count, n) => (starts[n] > data.now && count ? count : null));
+    const bars = uPlot.paths.bars({ size: [0.86, 60], gap: 0 });
+    const series = (label, name) => ({ label, stroke: colour(name), fill: colour(name), width: 0, paths: bars, points: { show: false },
+      value: (_, value) => (value == null ? "0" : value.toLocaleString("en")) });
+    const marks = [[data.now, "--good"]];
+    for (const [name, at] of Object.entries(data.marks)) marks.push([at, name === "retention" ? "--bad" : "--accent"]);
+    let picked = -1;
+    let dragged = false;
+    const plot = new uPlot({
+      width: box.clientWidth, height: box.clientHeight - 26,
+      ms: 1, padding: [8, 8, 0, 0],
+      scales: { x: { time: false, range: () => [data.start, end] }, y: { range: (_, low, high) => [0, Math.max(1, high)] } },
+      axes: axes(data.bucket),
+      cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
+      series: [
+        { label: "From", value: (_, value) => (value == null ? "–" : spoken(value - data.bucket / 2, data.bucket)) },
+        series("Records", "--bar"), series("Ahead of now", "--bar-late"),
+        ...(data.bytes ? [{ label: "Bytes, estimated", show: true, stroke: "transparent", scale: "bytes", points: { show: false }, value: (_, value) => (value == null ? "–" : bytesSpoken(value)) }] : []),
+      ],
+      hooks: {
+        draw: [lines(marks)],
+        setSelect: [(it) => {
+          if (it.select.width < 4) return;
+          dragged = true;
+          const from = Math.round(it.posToVal(it.select.left, "x"));
+          const until = Math.round(it.posToVal(it.select.left + it.select.width, "x"));
+          if (box.dataset.drag) return void box.dispatchEvent(new CustomEvent("range", { detail: { from, until } }));
+          if (box.dataset.range) location.assign(address(box.dataset.range, { from, until }));
+        }],
+      },
+    }, [middles, come, ahead, ...(data.bytes ? [data.bytes] : [])], box);
+    const open = (at) => {
+      if (box.dataset.pick) box.dispatchEvent(new CustomEvent("pick", { detail: { at } }));
+      else if (box.dataset.moment) location.assign(address(box.dataset.moment, { at }));
+    };
+    plot.over.addEventListener("mousedown", () => { dragged = false; });
+    plot.over.addEventListener("click", () => {
+      const at = plot.posToVal(plot.cursor.left, "x");
+      if (!dragged) open(Math.round(data.bucket > 1 ? Math.floor((at - data.start) / data.bucket) * data.bucket + data.start : at));
+    });
+    box.addEventListener("keydown", (event) => {
+      if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
+        const step = event.key === "ArrowRight" ? 1 : -1;
+        picked = Math.max(0, Math.min(data.counts.length - 1, picked < 0 ? (step > 0 ? 0 : data.counts.length - 1) : picked + step));
+        plot.setCursor({ left: plot.valToPos(middles[picked], "x"), top: 10 });
+        event.preventDefault();
+      } else if (event.key === "Enter" && picked >= 0) open(starts[picked]);
+    });
+    return plot;
+  };
+
+  const drawLag = (box) => {
+    const data = JSON.parse(box.dataset.lag);
+    const line = (label, scale, name) => ({ label, scale, stroke: colour(name), width: 2, points: { show: data.times.length < 3 } });
+    const [times, records] = axes(1000);
+    return new uPlot({
+      width: box.clientWidth, height: box.clientHeight - 26, ms: 1, padding: [8, 8, 0, 0],
+      scales: { x: { time: false, range: () => [Math.min(data.times[0] ?? 0, (data.times.at(-1) ?? 0) - 60000), data.times.at(-1) ?? 60000] }, records: { range: (_, low, high) => [0, Math.max(1, high)] }, seconds: { range: (_, low, high) => [0, Math.max(1, high)] } },
+      axes: [times, { ...records, scale: "records" }, { ...records, scale: "seconds", side: 1, grid: { show: false }, values: (_, ticks) => ticks.map(spanSpoken) }],
+      series: [{ label: "At", value: (_, value) => (value == null ? "–" : spoken(value, 1000)) }, line("Records behind", "records", "--bar"), { ...line("Time behind", "seconds", "--bar-late"), value: (_, value) => (value == null ? "–" : spanSpoken(value)) }],
+    }, [data.times, data.records, data.seconds], box);
+  };
+
+  const drawn = new Map();
+  const draw = () => {
+    for (const [box, plot] of drawn) if (!box.isConnected) { plot.destroy(); drawn.delete(box); }
+    for (const box of document.querySelectorAll("[data-chart], [data-lag]")) {
+      if (drawn.has(box)) continue;
+      drawn.set(box, box.dataset.chart ? drawTimeline(box) : drawLag(box));
+    }
+  };
+  const redraw = () => {
+    for (const [box, plot] of drawn) { plot.destroy(); box.replaceChildren(); drawn.delete(box); }
+    draw();
+  };
+
+  // -- keys
+
+  const PAGES = { n: "/", m: "/moment", f: "/follow", g: "/groups", c: "/compare" };
+  let prefix = 0;
+  const rows = () => [...document.querySelectorAll("tr[data-row]")];
+  const move = (step) => {
+    const all = rows();
+    if (!all.length) return;
+    const next = all[Math.max(0, Math.min(all.length - 1, all.findIndex((row) => row.classList.contains("here")) + step))];
+    for (const row of all) row.classList.toggle("here", row === next);
+    (next.querySelector("a") || next).focus({ preventScroll: true });
+    next.scrollIntoView({ block: "nearest" });
+  };
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest && event.target.closest("input, select, textarea, dialog");
+    if (event.ctrlKey || event.metaKey || event.altKey || typing) return;
+    const key = event.key;
+    if (prefix && Date.now() - prefix < 1500 && PAGES[key]) {
+      prefix = 0;
+      const there = [...document.querySelectorAll("nav a")].find((one) => new URL(one.href).pathname === PAGES[key]);
+      if (there) there.click();
+      return;
+    }
+    prefix = key === "g" ? Date.now() : 0;
+    const button = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
+    if (button) button.click();
+    else if (key === "/") { const box = document.querySelector("[data-filter]"); if (box) { box.focus(); box.select(); event.preventDefault(); } }
+    else if (key === "j") move(1);
+    else if (key === "k") move(-1);
+    else if (key === "?") document.getElementById("keys").showModal();
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-help]")) document.getElementById("keys").showModal();
+  });
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
+  });
+
+  // -- parts that are fetched again: not while nobody sees them, and what is wrong is said in their place
+
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (document.hidden && !event.detail.requestConfig.triggeringEvent) event.preventDefault();
+  });
+  document.addEventListener("htmx:afterSettle", draw);
+  document.addEventListener("htmx:sendError", (event) => {
+    if (document.getElementById("gone")) return;
+    const said = document.createElement("p");
+    said.id = "gone";
+    said.className = "alert";
+    said.setAttribute("role", "alert");
+    said.textContent = "The console does not answer; what is shown is old.";
+    document.getElementById("content").prepend(said);
+  });
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const said = document.getElementById("gone");
+    if (said && event.detail.successful) said.remove();
+  });
+
+  document.addEventListener("DOMContentLoaded", () => {
+    draw();
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    let waiting = 0;
+    addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(redraw, 150); });
+  });
+})();

@@ -1,0 +1,125 @@
+"""The timeline of a topic from look-ups alone: records and bytes by time, the retention edge, times of the future; no record is read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Any
+
+from horolog.client.charting.buckets import Timeline, bucket_length, frame, from_lookups
+from horolog.client.charting.lookups import offsets_at, time_range
+from horolog.client.types import TopicPartition
+from horolog.console.visits import Refused
+
+if TYPE_CHECKING:
+    from horolog.client.client import Client
+
+BUCKETS = 120
+PARTITIONS_AT_MOST = 64
+LATEST_MS = 2**62
+SHORTEST_MS = 10
+LAST_OF_CALENDAR_MS = 253_402_300_800_000
+"""The end of the year 9999."""
+
+
+@dataclass(slots=True)
+class Chart:
+    """A timeline with its marks."""
+
+    timeline: Timeline
+    bytes: list[float] | None
+    """Estimated: the records of each partition have its mean size."""
+    first_ms: int
+    last_ms: int
+    """The largest time of all."""
+    future_records: int
+    left_out: int = 0
+    """Partitions that are not counted, because there are too many."""
+    marks: dict[str, int] = field(default_factory=dict)
+    """Times that are drawn as lines, by what they are."""
+
+    @property
+    def until_ms(self) -> int:
+        return self.timeline.border(len(self.timeline.counts))
+
+    @property
+    def records(self) -> int:
+        return sum(self.timeline.rounded())
+
+    def rows(self) -> list[tuple[int, int, float | None]]:
+        """(start, records, bytes) of each bucket with records, for readers without a picture."""
+        counts = self.timeline.rounded()
+        return [
+            (self.timeline.border(number), count, None if self.bytes is None else self.bytes[number])
+            for number, count in enumerate(counts)
+            if count
+        ]
+
+    def gaps(self) -> list[tuple[int, int]]:
+        return sorted(self.timeline.gaps(), key=lambda gap: gap[0] - gap[1])
+
+    def data(self, now_ms: int) -> dict[str, Any]:
+        """For the script that draws it."""
+        return {
+            "start": self.timeline.start_ms,
+            "bucket": self.timeline.bucket_ms,
+            "counts": self.timeline.rounded(),
+            "bytes": None if self.bytes is None else [round(one) for one in self.bytes],
+            "now": now_ms,
+            "marks": self.marks,
+        }
+
+
+async def chart_of(
+    client: "Client",
+    places: Sequence[TopicPartition],
+    bytes_of: Mapping[TopicPartition, float],
+    bounds: tuple[int | None, int | None],
+    zone: tzinfo,
+    now_ms: int,
+) -> Chart | None:
+    """None for a topic without any records that have times. `bytes_of` is the mean size of a record, where that is known."""
+    chosen, left_out = list(places[:PARTITIONS_AT_MOST]), max(0, len(places) - PARTITIONS_AT_MOST)
+    times = await time_range(client, chosen) if chosen else None
+    if times is None:
+        return None
+    timeline = _framed(bounds, times, now_ms, zone)
+    borders = [timeline.border(number) for number in range(len(timeline.counts) + 1)]
+    found = await offsets_at(client, chosen, [*borders, now_ms + 1, LATEST_MS])
+    sizes = [0.0] * len(timeline.counts) if all(one in bytes_of for one in chosen) else None
+    future = 0
+    for place, offsets in found.items():
+        from_lookups(timeline, offsets[:-2])
+        future += max(0, offsets[-1] - offsets[-2])
+        if sizes is not None:
+            alone = Timeline(timeline.start_ms, timeline.bucket_ms, [0.0] * len(timeline.counts))
+            from_lookups(alone, offsets[:-2])
+            sizes = [one + count * bytes_of[place] for one, count in zip(sizes, alone.counts, strict=True)]
+    return Chart(timeline, sizes, *times, future, left_out)
+
+
+def _framed(bounds: tuple[int | None, int | None], times: tuple[int, int], now_ms: int, zone: tzinfo) -> Timeline:
+    """The empty timeline: all that is there, up to now, unless bounds say otherwise."""
+    first, last = times
+    if first <= now_ms < last:  # one record of the future is not to stretch the picture over years
+        last = now_ms
+    since = min(first, LAST_OF_CALENDAR_MS - SHORTEST_MS) if bounds[0] is None else bounds[0]
+    until = min(max(last, since) + 1, LAST_OF_CALENDAR_MS) if bounds[1] is None else bounds[1]
+    if until <= since:
+        raise Refused("the end of the range is not later than its start")
+    if not -LAST_OF_CALENDAR_MS <= since < until <= LAST_OF_CALENDAR_MS:
+        raise Refused("the range is beyond the calendar")
+    until = max(until, since + SHORTEST_MS)
+    return frame(since, until - 1, bucket_length(until - since, BUCKETS - 1), zone)
+
+
+def steps(chart: Chart) -> dict[str, tuple[int, int]]:
+    """The ranges that the buttons lead to: earlier, later, nearer, wider."""
+    start, end = chart.timeline.start_ms, chart.until_ms
+    length = end - start
+    half, quarter = length // 2, length // 4
+    return {
+        "earlier": (start - half, end - half),
+        "later": (start + half, end + half),
+        "nearer": (start + quarter, end - quarter) if length > 4 * SHORTEST_MS else (start, end),
+        "wider": (start - half, end + half),
+    }

@@ -1,0 +1,89 @@
+"""The page of a topic: its timeline from indexes alone, its settings with where they come from, its partitions."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+
+from horolog.client.errors import KafkaError
+from horolog.client.types import TopicPartition
+from horolog.console.facts import PartitionFacts, TopicFacts, facts_of, log_dirs_of, sizes_in
+from horolog.console.now import leaders_of
+from horolog.console.timelines import chart_of, steps
+from horolog.console.visits import Visit
+
+if TYPE_CHECKING:
+    from horolog.client.admin_configs import Config
+    from horolog.client.client import Client
+
+PARTITIONS_SHOWN = 200
+GAPS_SHOWN = 3
+RETENTION, POLICY = "retention.ms", "cleanup.policy"
+
+
+async def page(visit: Visit) -> Response:
+    from horolog.client.admin_configs import SOURCES
+
+    name = visit.text("name")
+    topic = await visit.topic(name)
+    leaders = leaders_of(visit.client.view)
+    places = [place for index in topic.numbers if (place := TopicPartition(name, index)) in leaders]
+    sizes = sizes_in(await log_dirs_of(visit.client), leaders)
+    settings, facts = await asyncio.gather(
+        settings_of(visit.client, name), facts_of(visit.client, places[:PARTITIONS_SHOWN], sizes, visit.now_ms)
+    )
+    found = facts.get(name, TopicFacts(name, ()))
+    since, until = visit.time("from"), visit.time("until")
+    bounds = since.ms if since else None, until.ms if until else None
+    chart = await chart_of(visit.client, places, mean_bytes(found), bounds, visit.zone, visit.now_ms)
+    edge = retention_edge(settings, visit.now_ms)
+    if chart is not None and edge is not None:
+        chart.marks["retention"] = edge
+    return visit.page(
+        "topic.html",
+        topic=topic,
+        facts=found,
+        chart=chart,
+        steps=None if chart is None else steps(chart),
+        since=visit.text("from"),
+        until=visit.text("until"),
+        understood=[one.understood for one in (since, until) if one],
+        edge=edge,
+        settings=settings,
+        sources=SOURCES,
+        without_leader=len(topic.partitions) - len(places),
+        not_shown=max(0, len(topic.partitions) - PARTITIONS_SHOWN),
+        gaps=[] if chart is None else chart.gaps()[:GAPS_SHOWN],
+    )
+
+
+async def settings_of(client: "Client", name: str) -> "list[Config] | None":
+    """Those that were set, then the defaults; None where the broker does not tell this user."""
+    from horolog.client.admin import Admin
+
+    try:
+        found = await Admin(client).describe_configs("topic", name)
+    except KafkaError:
+        return None
+    return sorted(found.values(), key=lambda one: (one.source, one.name))
+
+
+def retention_edge(settings: "list[Config] | None", now_ms: int) -> int | None:
+    """Records before it may be deleted at any time; None where nothing is deleted for its age, or nobody tells."""
+    values = {one.name: one.value for one in settings or ()}
+    try:
+        kept_ms = int(values.get(RETENTION) or -1)
+    except ValueError:
+        return None
+    return now_ms - kept_ms if kept_ms >= 0 and "delete" in (values.get(POLICY) or "") else None
+
+
+def mean_bytes(facts: TopicFacts) -> dict[TopicPartition, float]:
+    """The mean size of a partition's records, where that is known."""
+    return {one.place: mean for one in facts.partitions if (mean := _mean(one)) is not None}
+
+
+def _mean(one: PartitionFacts) -> float | None:
+    if one.size_bytes is None or one.records is None:
+        return None
+    return one.size_bytes / one.records if one.records else 0.0

@@ -1,0 +1,165 @@
+"""One request for a page: who asks, of which cluster, in which zone, and the words of the address, each read in one place."""
+
+from dataclasses import dataclass
+from datetime import tzinfo
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from horolog.client.times import Moment, TimeTextError, parse_time, parse_zone
+from horolog.console.options import Cluster, Options
+from horolog.console.rendering import Times, link, render
+from horolog.console.sessions import Session, Sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from horolog.client.client import Client
+    from horolog.client.cluster_view import TopicView
+
+LONGEST_WORD = 500
+PAGES = ("/", "/groups")
+"""Those that others lead to."""
+
+
+class Refused(Exception):
+    """What was asked for makes no sense, or is not there: a sentence for people, and the status of the answer."""
+
+    def __init__(self, sentence: str, status: int = 400) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The parts that every page uses."""
+
+    options: Options
+    sessions: Sessions
+    now_ms: "Callable[[], int]"
+
+
+class Visit:
+    def __init__(self, desk: Desk, request: Request) -> None:
+        self.desk = desk
+        self.request = request
+        self.now_ms = desk.now_ms()
+        self.given = request.query_params
+
+    # -- who, where
+
+    @property
+    def session(self) -> Session:
+        found = self.request.scope["state"]["session"]
+        assert found is not None, "the guard lets nobody in without one"
+        return found  # type: ignore[no-any-return]
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        return self.cluster_named(self.text("cluster"))
+
+    def cluster_named(self, name: str) -> Cluster:
+        found = self.desk.options.cluster(name)
+        if found is None:
+            raise Refused(f"there is no cluster {name!r} here", 404)
+        return found
+
+    @property
+    def client(self) -> "Client":
+        return self.client_of(self.cluster)
+
+    def client_of(self, cluster: Cluster) -> "Client":
+        return self.desk.sessions.client(self.session, cluster)
+
+    async def topic(self, name: str) -> "TopicView":
+        return await topic_of(self.client, name)
+
+    # -- the words of the address
+
+    def text(self, name: str, default: str = "") -> str:
+        value: str = self.given.get(name, default).strip()
+        if len(value) > LONGEST_WORD:
+            raise Refused(f"{name} is longer than {LONGEST_WORD} characters")
+        return value
+
+    def number(self, name: str, default: int, least: int = 0, most: int = 2**31) -> int:
+        text = self.text(name)
+        if not text:
+            return default
+        if not (text.isascii() and text.isdigit() and len(text) < 18 and least <= int(text) <= most):
+            raise Refused(f"{name}={text}: a whole number from {least} to {most} is expected")
+        return int(text)
+
+    @cached_property
+    def zone(self) -> tzinfo:
+        name = self.text("tz")
+        if not name:
+            return self.desk.options.zone
+        try:
+            return parse_zone(name)
+        except TimeTextError as error:
+            raise Refused(f"tz: {error}") from error
+
+    @property
+    def zone_name(self) -> str:
+        return self.text("tz") or self.desk.options.zone_name
+
+    def time(self, name: str) -> Moment | None:
+        """The moment that a text of the grammar means, or a number of milliseconds, as links have it."""
+        text = self.text(name)
+        if not text:
+            return None
+        try:
+            if text.lstrip("-").isdigit() and len(text) > 5:
+                text = f"@{text}ms"
+            return parse_time(text, now_ms=self.now_ms, zone=self.zone)
+        except TimeTextError as error:
+            raise Refused(f"{name}: {error}") from error
+
+    # -- the answer
+
+    def link(self, path: str, **values: Any) -> str:
+        """A page of the same cluster in the same zone, unless `values` say otherwise."""
+        kept = {"cluster": self.cluster.name if len(self.desk.options.clusters) > 1 else None, "tz": self.text("tz")}
+        return link(path, **{**kept, **values})
+
+    def page(self, template: str, status: int = 200, /, **data: Any) -> HTMLResponse:
+        return HTMLResponse(render(template, {**self.frame(), "status": status, **data}), status)
+
+    def frame(self) -> dict[str, Any]:
+        """The values that every page shows or leads on with."""
+        options = self.desk.options
+        session = self.request.scope.get("state", {}).get("session")
+        times = Times(self.zone, self.now_ms)
+        return {
+            "times": times,
+            "when": times.show,
+            "ago": times.ago,
+            "link": self.link,
+            "cluster": self.cluster,
+            "clusters": options.clusters,
+            "session": session,
+            "login": options.login.value,
+            "allow_changes": options.allow_changes,
+            "zone_name": self.zone_name,
+            "now_ms": self.now_ms,
+            "path": self.request.url.path,
+            "shown_pages": PAGES,
+        }
+
+
+async def topic_of(client: "Client", name: str) -> "TopicView":
+    """A topic that is there; Refused names one that is spelled alike."""
+    if not name:
+        raise Refused("which topic? The address names none")
+    known = client.view.topics.get(name)
+    if known is None or known.error_code:
+        known = (await client.metadata()).topics.get(name)
+    if known is None or known.error_code:
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, client.view.topics, n=1)
+        raise Refused(f"there is no topic {name!r}" + (f"; do you mean {close[0]!r}?" if close else ""), 404)
+    return known

@@ -1,0 +1,148 @@
+"""Logins, files, and a sentence for whatever goes wrong."""
+
+import pytest
+
+from horolog.client.errors import KafkaError
+from horolog.console import app, now
+from horolog.console.app import safe_target
+from horolog.console.options import LOGINS_A_MINUTE, Login
+from horolog.protocol.errors import ErrorCode
+from tests.support.console_browser import ORIGIN, browser, shown
+
+TOKEN = "a token of the test alone"
+NOBODY = "127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("to", "led"),
+    [
+        ("/topic?name=a", "/topic?name=a"),
+        ("//evil.example", "/"),
+        ("https://evil.example", "/"),
+        ("/\\evil.example", "/"),
+        ("/a\nb", "/"),
+        ("", "/"),
+    ],
+)
+def test_a_login_leads_to_pages_of_ours_alone(to, led):
+    assert safe_target(to) == led
+
+
+async def test_a_token_lets_in_and_logging_out_ends_it():
+    async with shown(login=Login.TOKEN, token=TOKEN) as (page, _, _):
+        assert "Token" in (await page.get("/login")).text
+        wrong = await page.post("/login", data={"secret": "wrong"}, headers=ORIGIN)
+        assert (wrong.status_code, "not the token" in wrong.text) == (403, True)
+        await page.post("/login", data={"secret": TOKEN}, headers=ORIGIN)
+        front = await page.get("/")
+        assert front.status_code == 200
+        csrf = front.text.partition('name="csrf" value="')[2].partition('"')[0]
+        assert (await page.post("/logout", data={"csrf": "x"}, headers=ORIGIN)).status_code == 403
+        assert (await page.get("/")).status_code == 200
+        assert (await page.post("/logout", data={"csrf": csrf}, headers=ORIGIN)).headers["location"] == "/login"
+        assert (await page.get("/")).status_code == 303
+
+
+async def test_guessing_ends_soon():
+    async with browser(NOBODY, login=Login.TOKEN, token=TOKEN) as page:
+        for _ in range(LOGINS_A_MINUTE):
+            assert (await page.post("/login", data={"secret": "guess"}, headers=ORIGIN)).status_code == 403
+        late = await page.post("/login", data={"secret": TOKEN}, headers=ORIGIN)
+        assert (late.status_code, "wait a minute" in late.text) == (429, True)
+
+
+async def test_there_is_no_login_where_nobody_is_asked():
+    async with browser(NOBODY) as page:
+        assert (await page.get("/login")).headers["location"] == "/"
+
+
+async def test_users_of_the_broker_are_asked_of_the_broker():
+    async with browser(NOBODY, login=Login.SASL, timeout_ms=200) as page:
+        assert "Password" in (await page.get("/login")).text
+        answer = await page.post("/login", data={"user": "<b>", "secret": "hush"}, headers=ORIGIN)
+        assert (answer.status_code, "could not be asked" in answer.text) == (403, True)
+        assert "hush" not in answer.text
+        assert 'value="&lt;b&gt;"' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [("console.js", 200), ("icon.svg", 200), ("nothing.js", 404), ("%2e%2e%2fapp.py", 404)],
+)
+async def test_files(name, status):
+    async with browser(NOBODY) as page:
+        assert (await page.get(f"/static/{name}")).status_code == status
+
+
+async def test_a_broker_that_does_not_answer_is_a_sentence():
+    async with browser(NOBODY, timeout_ms=200) as page:
+        answer = await page.get("/")
+        assert answer.status_code == 502
+        assert f"no answer from {NOBODY}" in answer.text
+        part = await page.get("/", headers={"hx-request": "true"})
+        assert part.text.startswith('<p class="alert"')
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "said"),
+    [
+        ("cluster=x", 404, "no cluster"),
+        ("tz=x", 400, "no time zone"),
+        ("page=0", 400, "whole number"),
+        ("filter=" + "x" * 600, 400, "longer than"),
+    ],
+)
+async def test_addresses_that_make_no_sense(query, status, said):
+    async with shown() as (page, _, _):
+        answer = await page.get(f"/?{query}")
+        assert (answer.status_code, said in answer.text) == (status, True)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not for you"), 403, "not for you"),
+        (KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, "no group"), 404, "no group"),
+        (KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "oh"), 502, "oh"),
+        (TimeoutError(), 504, "took longer"),
+        (ZeroDivisionError("secret inside"), 500, "has a fault"),
+    ],
+)
+async def test_failures_of_pages(error, status, said, monkeypatch):
+    async def fail(visit):
+        raise error
+
+    monkeypatch.setattr(now, "page", fail)
+    async with browser(NOBODY) as page:
+        answer = await page.get("/")
+        assert (answer.status_code, said in answer.text, "secret inside" in answer.text) == (status, True, False)
+
+
+async def test_a_login_by_a_users_own_password(monkeypatch):
+    """The broker decides; here it is said for it."""
+    from horolog.client.errors import AuthenticationFailed
+
+    class Client:
+        def __init__(self, right):
+            self.right = right
+
+        async def __aenter__(self):
+            return self
+
+        async def __aexit__(self, *_):
+            pass
+
+        async def metadata(self, topics):
+            if not self.right:
+                raise AuthenticationFailed("no")
+
+    async with browser(NOBODY, login=Login.SASL) as page:
+        sessions = page.application.sessions
+        monkeypatch.setattr(sessions, "new_client", lambda cluster, credentials: Client(credentials == ("alice", "p")))
+        wrong = await page.post("/login", data={"user": "alice", "secret": "x"}, headers=ORIGIN)
+        assert "does not know this user" in wrong.text
+        right = await page.post("/login", data={"user": "alice", "secret": "p"}, headers=ORIGIN)
+        assert right.status_code == 303
+        (session,) = sessions._sessions.values()
+        assert (session.user, session.credentials) == ("alice", ("alice", "p"))
+    assert app.FOLDER.is_dir()

@@ -1,0 +1,156 @@
+"""`horolog console` refuses to let anybody in, says where it listens, and ends with the process that started it."""
+
+import argparse
+import asyncio
+import io
+import ssl
+import sys
+from datetime import UTC
+
+import httpx
+import pytest
+
+from horolog.client.cli.commands import BY_NAME
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import CommandError, UsageError
+from horolog.client.cli.main import parser_of
+from horolog.console import command
+from horolog.console.options import Login
+from tests.support.authority import Authority
+
+
+def arguments(*words):
+    found = parser_of(BY_NAME["console"]).parse_args(list(words))
+    found.security = None
+    found.bootstrap = found.bootstrap or "127.0.0.1:1"
+    return found
+
+
+def console(zone="UTC"):
+    made = Console(io.StringIO(), io.StringIO(), environ={})
+    made.zone_name = zone
+    return made
+
+
+def options(*words, host="127.0.0.1"):
+    return command.options_of(arguments(*words), console(), host)
+
+
+def test_on_loopback_nobody_is_asked():
+    found = options("-b", "a:1", "-b", "b:2")
+    assert (found.login, [one.name for one in found.clusters], found.zone) == (Login.NONE, ["a:1", "b:2"], UTC)
+    assert found.token == ""
+
+
+def test_elsewhere_a_token_is_made():
+    found = options(host="0.0.0.0")
+    assert (found.login, len(found.token) >= 32, "0.0.0.0" in found.hosts) == (Login.TOKEN, True, True)
+    assert options("--login", "sasl", "--host", "Console.Example", host="0.0.0.0").hosts >= {"console.example"}
+    assert options("--login", "sasl", "--host", "*").any_host
+
+
+@pytest.mark.parametrize(
+    ("words", "host", "said"),
+    [
+        (["--login", "none"], "0.0.0.0", "others than this machine"),
+        (["--host", "*"], "127.0.0.1", "needs a login"),
+        (["--tls-cert", "x"], "127.0.0.1", "come together"),
+        (["--token-file", "x"], "127.0.0.1", "is for --login token"),
+        (["-b", "a", "-b", "a"], "127.0.0.1", "twice"),
+        (["-b", "a:b"], "127.0.0.1", "no address"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(words, host, said):
+    with pytest.raises(UsageError, match=said):
+        options(*words, host=host)
+
+
+def test_a_token_of_a_file(tmp_path):
+    path = tmp_path / "token"
+    path.write_text("a token that is long enough\n")
+    assert options("--login", "token", "--token-file", str(path)).token == "a token that is long enough"
+    path.write_text("short")
+    with pytest.raises(CommandError, match="fewer than 16"):
+        options("--login", "token", "--token-file", str(path))
+
+
+def test_where_it_listens():
+    assert command._listen("[::1]:80") == ("::1", 80)
+    with pytest.raises(UsageError, match="HOST:PORT"):
+        command._listen("8080")
+
+
+async def ready(made):
+    async with asyncio.timeout(10):
+        while "/\n" not in made.out.getvalue():  # noqa: ASYNC110 - a stream of text has no event
+            await asyncio.sleep(0.01)
+    return made.out.getvalue().strip()
+
+
+async def test_it_runs_until_it_is_told_to_end(tmp_path):
+    made = console()
+    running = asyncio.ensure_future(
+        command.run(arguments("--listen", "127.0.0.1:0", "--login", "token", "--timeout", "200ms"), made)
+    )
+    address = await ready(made)
+    assert "the token is " in made.err.getvalue()
+    async with httpx.AsyncClient() as browser:
+        assert (await browser.get(address + "login")).status_code == 200
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_it_ends_with_the_process_that_started_it(monkeypatch):
+    monkeypatch.setattr(command, "PARENT_SECONDS", 0.01)
+    made = console()
+    running = asyncio.ensure_future(command.run(arguments("--listen", "127.0.0.1:0", "--with-parent"), made))
+    await ready(made)
+    monkeypatch.setattr(command.os, "getppid", lambda: 1 << 30)
+    assert await asyncio.wait_for(running, 10) == 0
+
+
+async def test_a_failure_is_not_lost_with_a_parent():
+    async def fail():
+        raise OSError("no")
+
+    with pytest.raises(OSError, match="no"):
+        await command._while_there_is(fail(), command.os.getppid())
+
+
+async def test_browsers_come_by_tls(tmp_path):
+    authority = Authority(tmp_path)
+    issued = authority.issue("127.0.0.1")
+    made = console()
+    words = ["--listen", "127.0.0.1:0", "--tls-cert", str(issued.chain_file), "--tls-key", str(issued.key_file)]
+    running = asyncio.ensure_future(command.run(arguments(*words), made))
+    address = await ready(made)
+    assert address.startswith("https://")
+    trusting = ssl.create_default_context(cafile=str(authority.trusted))
+    async with httpx.AsyncClient(verify=trusting) as browser:
+        assert (await browser.get(address + "static/console.css")).status_code == 200
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    with pytest.raises((UsageError, OSError)):
+        await command.run(
+            arguments("--listen", "127.0.0.1:0", "--tls-cert", str(issued.key_file), "--tls-key", str(issued.key_file)),
+            console(),
+        )
+
+
+async def test_without_the_packages_it_says_how_to_get_them(monkeypatch):
+    for name in [
+        one for one in sys.modules if one.startswith(("starlette", "horolog.console.app", "horolog.console.serving"))
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    with pytest.raises(CommandError, match=r"horolog\[console\]"):
+        await command.run(arguments("--listen", "127.0.0.1:0"), console())
+
+
+def test_the_zone_is_named():
+    assert command._zone_name(console("Europe/Berlin")) == "Europe/Berlin"
+    nameless = console(None)
+    assert command._zone_name(nameless)
+    assert isinstance(arguments(), argparse.Namespace)

@@ -1,0 +1,78 @@
+"""Numbers and times have one form each, missing facts say so, and every value is escaped."""
+
+from datetime import UTC
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from horolog.console.rendering import Times, count, environment, link, rate, render, short, size, span
+
+AT = 1_700_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "said"),
+    [
+        (count, 1234567, "1,234,567"),
+        (count, 0, "0"),
+        (size, 0, "0 B"),
+        (size, 1023, "1023 B"),
+        (size, 1536, "1.5 KiB"),
+        (size, 500 << 20, "500 MiB"),
+        (size, 3 << 60, "3072 PiB"),
+        (rate, 0, "0/s"),
+        (rate, 0.0166, "0.017/s"),
+        (rate, 12345.6, "12,346/s"),
+        (span, 999, "999ms"),
+        (span, 42_538, "42s"),
+        (span, 90_061_000, "1d1h"),
+    ],
+)
+def test_forms(form, value, said):
+    assert form(value) == said
+
+
+@pytest.mark.parametrize("form", [count, size, rate, span])
+def test_a_missing_fact_is_not_zero(form):
+    assert "not known" in form(None)
+    assert size(-1) == size(None)
+
+
+def test_times_are_shown_in_the_zone_with_the_whole_beside_them():
+    times = Times(ZoneInfo("Europe/Berlin"), AT)
+    assert times.plain(AT) == "2023-11-14 23:13:20"
+    assert times.plain(AT + 5) == "2023-11-14 23:13:20.005"
+    assert 'datetime="2023-11-14T23:13:20.000+01:00"' in times.show(AT)
+    assert ">1m30s ago<" in times.ago(AT - 90_000)
+    assert 'class="future">2s ahead<' in times.ago(AT + 2000)
+    assert "not known" in times.show(None) == times.ago(-1)
+    assert times.plain(10**18) == f"@{10**18}"
+
+
+def test_links_say_what_they_are_about():
+    assert link("/topic", name="a&b", page=None, filter="") == "/topic?name=a%26b"
+    assert link("/") == "/"
+
+
+def test_long_values_are_cut():
+    assert short("x" * 10, 5) == "xxxx…"
+    assert short("x") == "x"
+
+
+def test_seconds_that_nobody_knows():
+    assert environment().from_string("{{ a|seconds }} {{ b|seconds }}").render(a=90.2, b=None).startswith("1m30s <span")
+
+
+@given(st.text())
+def test_no_value_becomes_markup(value):
+    text = render("error_part.html", {"status": 400, "sentence": value})
+    inside = text.partition("</b> ")[2].rpartition("</p>")[0]
+    assert "<" not in inside
+    assert ">" not in inside
+    assert '"' not in inside
+
+
+def test_utc_is_a_zone():
+    assert Times(UTC, 0).plain(0) == "1970-01-01 00:00:00"

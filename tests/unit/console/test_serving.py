@@ -1,0 +1,37 @@
+"""It listens, answers, and ends when it is told to, with its connections closed."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from horolog.broker.clock import SystemClock
+from horolog.console.app import Application
+from horolog.console.options import Options, clusters_of
+from horolog.console.serving import serve
+
+
+def application():
+    return Application(Options(clusters_of(["127.0.0.1:1"], None), timeout_ms=100), SystemClock())
+
+
+async def test_it_serves_until_it_is_cancelled():
+    bound: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    running = asyncio.ensure_future(serve(application(), "127.0.0.1", 0, bound.set_result))
+    port = await bound
+    async with httpx.AsyncClient() as browser:
+        answer = await browser.get(f"http://127.0.0.1:{port}/static/console.css")
+        assert (answer.status_code, "server" in answer.headers) == (200, False)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    with pytest.raises(OSError, match=r"refused|Connect"):
+        await asyncio.open_connection("127.0.0.1", port)
+
+
+async def test_a_port_that_is_taken_is_an_error_of_the_system():
+    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(OSError, match="in use"):
+            await serve(application(), "127.0.0.1", port, print)

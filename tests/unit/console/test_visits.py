@@ -1,0 +1,63 @@
+"""The words of an address are read in one place, and what makes no sense is refused in a sentence."""
+
+import pytest
+from starlette.requests import Request
+
+from horolog.console.options import Options, clusters_of
+from horolog.console.visits import Desk, Refused, Visit
+
+NOW = 1_700_000_000_000
+
+
+def visit(query="", clusters=("a:1", "b:2")):
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": query.encode(), "headers": [], "state": {}}
+    return Visit(Desk(Options(clusters_of(list(clusters), None)), None, lambda: NOW), Request(scope))
+
+
+def test_the_first_cluster_is_meant_unless_another_is_named():
+    assert visit().cluster.name == "a:1"
+    assert visit("cluster=b:2").cluster.name == "b:2"
+    with pytest.raises(Refused, match="no cluster 'c'") as refused:
+        _ = visit("cluster=c").cluster
+    assert refused.value.status == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "ms"),
+    [("at=@1600000000000", 1_600_000_000_000), ("at=1600000000000", 1_600_000_000_000), ("at=1h", NOW - 3_600_000)],
+)
+def test_times_are_of_the_grammar_or_plain_milliseconds(query, ms):
+    assert visit(query).time("at").ms == ms
+    assert visit().time("at") is None
+
+
+@pytest.mark.parametrize("query", ["at=soon", "at=99999999999999999999999"])
+def test_other_times_are_refused(query):
+    with pytest.raises(Refused, match="at: "):
+        visit(query).time("at")
+
+
+@pytest.mark.parametrize("text", ["x", "-1", "99", "1" * 30])
+def test_numbers_have_bounds(text):
+    assert visit("n=7").number("n", 1, 0, 9) == 7
+    assert visit().number("n", 5) == 5
+    with pytest.raises(Refused, match="from 0 to 9"):
+        visit(f"n={text}").number("n", 1, 0, 9)
+
+
+def test_words_are_not_endless():
+    with pytest.raises(Refused, match="longer than"):
+        visit("filter=" + "x" * 501).text("filter")
+
+
+def test_zones():
+    assert str(visit("tz=Europe/Berlin").zone) == "Europe/Berlin"
+    assert visit("tz=Europe/Berlin").zone_name == "Europe/Berlin"
+    assert visit().zone_name == "UTC"
+    with pytest.raises(Refused, match="tz: "):
+        _ = visit("tz=Nowhere/City").zone
+
+
+def test_links_keep_the_cluster_and_the_zone():
+    assert visit("cluster=b:2&tz=UTC&x=y").link("/topic", name="t") == "/topic?cluster=b%3A2&tz=UTC&name=t"
+    assert visit("", ["a:1"]).link("/") == "/"
