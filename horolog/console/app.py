@@ -9,8 +9,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route, Router
 
+from horolog.client.decoding import Decoder
+from horolog.client.decoding import Options as Decoding
 from horolog.client.errors import AuthenticationFailed, KafkaError
-from horolog.console import groups, now, topic
+from horolog.console import compare, follow, groups, moment, now, resets, topic
 from horolog.console.guard import COOKIE, CSRF_FIELD, Guard, is_token_of, read_form, set_cookie
 from horolog.console.options import ANSWER_SECONDS, PAGES_AT_ONCE, Login, Options
 from horolog.console.rendering import FOLDER
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from horolog.broker.clock import Clock
 
 Page = Callable[[Visit], Awaitable[Response]]
+Change = Callable[[Visit, dict[str, str]], Awaitable[Response]]
 
 GONE = {"NETWORK_EXCEPTION", "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE", "LEADER_NOT_AVAILABLE"}
 NOT_THERE = {"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FOUND"}
@@ -33,16 +36,24 @@ class Application:
 
     def __init__(self, options: Options, clock: "Clock") -> None:
         self.sessions = Sessions(options, clock)
-        self.desk = Desk(options, self.sessions, clock.wall_ms)
+        self.desk = Desk(options, self.sessions, clock, Decoder(Decoding(registry=options.registry)))
+        self._followers = follow.Followers()
         self._busy = asyncio.Semaphore(PAGES_AT_ONCE)
         pages: dict[str, Page] = {
             "/": now.page,
             "/topic": topic.page,
+            "/moment": moment.page,
+            "/moment/download": moment.download,
+            "/follow": follow.page,
+            "/follow/events": lambda visit: follow.events(visit, self._followers),
             "/groups": groups.page_of_all,
             "/group": groups.page,
+            "/compare": compare.page,
         }
         routes = [Route(path, self._get(page)) for path, page in pages.items()]
         routes += [
+            Route("/group/reset", self._get(resets.page), methods=["GET"]),
+            Route("/group/reset", self._post(resets.apply), methods=["POST"]),
             Route("/login", self._login, methods=["GET", "POST"]),
             Route("/logout", self._logout, methods=["POST"]),
             Route("/static/{name}", static),
@@ -70,6 +81,17 @@ class Application:
                 return error_page(visit, "the console has a fault here; its log says more", 500)
 
         return answer
+
+    def _post(self, change: Change) -> Callable[[Request], Awaitable[Response]]:
+        """A change, by a form of a page of this session."""
+
+        async def apply(visit: Visit) -> Response:
+            form = await read_form(visit.request)
+            if not is_token_of(visit.session, form.get(CSRF_FIELD)):
+                raise Refused("the form is too old; go back and reload the page", 403)
+            return await change(visit, form)
+
+        return self._get(apply)
 
     @staticmethod
     async def _missing(scope: Any, receive: Any, send: Any) -> None:

@@ -28,7 +28,7 @@ TOKEN_BYTES = 24
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Serve pages that show clusters: what there is now, topics over time, groups and their lag. Nothing can be changed.\n"
+        "Serve pages that show clusters: what there is now, topics over time, groups and their lag. Nothing can be changed without --allow-changes.\n"
         "Where others than this machine reach it, whoever opens it logs in: with a token that is printed at the start, or\n"
         "with --login sasl as a user of the broker, whose access lists decide then.",
         "horolog console",
@@ -56,6 +56,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--tls-cert", metavar="FILE", help="a certificate chain, PEM: browsers come by https")
     parser.add_argument("--tls-key", metavar="FILE", help="its key, PEM")
+    parser.add_argument(
+        "--registry", metavar="URL", help="of schemas, to decode keys and values; a profile may have it (`registry`)"
+    )
+    parser.add_argument(
+        "--allow-changes", action="store_true", help="let groups be reset; each change is confirmed and logged"
+    )
     parser.add_argument("--with-parent", action="store_true", help=argparse.SUPPRESS)
     add_zone(parser)
 
@@ -114,6 +120,7 @@ async def _while_there_is(serving: Coroutine[Any, Any, None], parent: int) -> No
 def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "Options":
     """The settings of the console. Raises UsageError where they make no sense, or would let anybody in."""
     from horolog.broker.listeners import is_loopback
+    from horolog.client.cli.online.decoding import registry_access
     from horolog.console.options import Login, Options, clusters_of
 
     given = arguments.bootstrap
@@ -135,6 +142,8 @@ def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "O
         login,
         _token(arguments.token_file) if login is Login.TOKEN else "",
         arguments.sasl_mechanism,
+        allow_changes=arguments.allow_changes,
+        registry=registry_access(arguments),
         zone=console.zone,
         zone_name=_zone_name(console),
         hosts=frozenset({"localhost", "127.0.0.1", "::1", host.strip("[]").lower(), *map(str.lower, arguments.host)}),

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from horolog.client.decoding import RegistryAccess
     from horolog.client.security import Security
 
 SESSIONS_AT_MOST = 64
@@ -44,6 +45,8 @@ class Options:
     mechanism: str = "SCRAM-SHA-256"
     """Of logins by SASL."""
     allow_changes: bool = False
+    registry: "RegistryAccess | None" = field(default=None, repr=False)
+    """Of schemas, for keys and values."""
     zone: tzinfo = UTC
     zone_name: str = "UTC"
     hosts: frozenset[str] = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -14,13 +14,13 @@ from horolog.console.rendering import Times, link, render
 from horolog.console.sessions import Session, Sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from horolog.broker.clock import Clock
     from horolog.client.client import Client
     from horolog.client.cluster_view import TopicView
+    from horolog.client.decoding import Decoder
 
 LONGEST_WORD = 500
-PAGES = ("/", "/groups")
+PAGES = ("/", "/moment", "/follow", "/groups", "/group/reset", "/compare")
 """Those that others lead to."""
 
 
@@ -38,7 +38,11 @@ class Desk:
 
     options: Options
     sessions: Sessions
-    now_ms: "Callable[[], int]"
+    clock: "Clock"
+    decoder: "Decoder"
+
+    def now_ms(self) -> int:
+        return self.clock.wall_ms()
 
 
 class Visit:

@@ -87,7 +87,8 @@
     const series = (label, name) => ({ label, stroke: colour(name), fill: colour(name), width: 0, paths: bars, points: { show: false },
       value: (_, value) => (value == null ? "0" : value.toLocaleString("en")) });
     const marks = [[data.now, "--good"]];
-    for (const [name, at] of Object.entries(data.marks)) marks.push([at, name === "retention" ? "--bad" : "--accent"]);
+    const colours = { retention: "--bad", target: "--bad", position: "--accent", moment: "--accent" };
+    for (const [name, at] of Object.entries(data.marks)) marks.push([at, colours[name] || "--quiet"]);
     let picked = -1;
     let dragged = false;
     const plot = new uPlot({
@@ -108,14 +109,14 @@
           dragged = true;
           const from = Math.round(it.posToVal(it.select.left, "x"));
           const until = Math.round(it.posToVal(it.select.left + it.select.width, "x"));
-          if (box.dataset.drag) return void box.dispatchEvent(new CustomEvent("range", { detail: { from, until } }));
+          if (box.closest("#pick")) return open(plot.posToVal(plot.cursor.left, "x"));
           if (box.dataset.range) location.assign(address(box.dataset.range, { from, until }));
         }],
       },
     }, [middles, come, ahead, ...(data.bytes ? [data.bytes] : [])], box);
     const open = (at) => {
-      if (box.dataset.pick) box.dispatchEvent(new CustomEvent("pick", { detail: { at } }));
-      else if (box.dataset.moment) location.assign(address(box.dataset.moment, { at }));
+      const name = box.closest("#pick") ? "to" : "at";
+      if (box.dataset.moment) location.assign(address(box.dataset.moment, { [name]: Math.round(at) }));
     };
     plot.over.addEventListener("mousedown", () => { dragged = false; });
     plot.over.addEventListener("click", () => {
@@ -145,12 +146,31 @@
     }, [data.times, data.records, data.seconds], box);
   };
 
+  const drawCompare = (box) => {
+    const data = JSON.parse(box.dataset.compare);
+    const starts = data.one.map((_, n) => data.start + n * data.bucket);
+    const middles = starts.map((at) => at + data.bucket / 2);
+    const end = data.start + data.one.length * data.bucket;
+    const line = (label, name, dash) => ({ label, stroke: colour(name), width: 2, dash, paths: uPlot.paths.stepped({ align: 0 }), points: { show: false }, value: (_, value) => (value == null ? "–" : value.toLocaleString("en")) });
+    return new uPlot({
+      width: box.clientWidth, height: box.clientHeight - 26, ms: 1, padding: [8, 8, 0, 0],
+      scales: { x: { time: false, range: () => [data.start, end] }, y: { range: (_, low, high) => [0, Math.max(1, high)] } },
+      axes: axes(data.bucket),
+      cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
+      series: [{ label: "From", value: (_, value) => (value == null ? "–" : spoken(value - data.bucket / 2, data.bucket)) }, line(box.dataset.one, "--bar"), line(box.dataset.other, "--bar-late", [6, 4])],
+      hooks: { setSelect: [(it) => {
+        if (it.select.width < 4) return;
+        location.assign(address(box.dataset.range, { from: Math.round(it.posToVal(it.select.left, "x")), until: Math.round(it.posToVal(it.select.left + it.select.width, "x")) }));
+      }] },
+    }, [middles, data.one, data.other], box);
+  };
+
   const drawn = new Map();
   const draw = () => {
     for (const [box, plot] of drawn) if (!box.isConnected) { plot.destroy(); drawn.delete(box); }
-    for (const box of document.querySelectorAll("[data-chart], [data-lag]")) {
+    for (const box of document.querySelectorAll("[data-chart], [data-lag], [data-compare]")) {
       if (drawn.has(box)) continue;
-      drawn.set(box, box.dataset.chart ? drawTimeline(box) : drawLag(box));
+      drawn.set(box, box.dataset.chart ? drawTimeline(box) : box.dataset.lag ? drawLag(box) : drawCompare(box));
     }
   };
   const redraw = () => {
@@ -216,8 +236,61 @@
     if (said && event.detail.successful) said.remove();
   });
 
+  // -- following: the server sends text, rows are made of it here
+
+  const ROWS_KEPT = 500;
+  const follow = (table) => {
+    const by = (id) => document.getElementById(id);
+    const body = table.tBodies[0];
+    let source = null, looked = 0, wanted = 0, shown = 0;
+    const say = (text, on) => { by("state").textContent = text; by("light").classList.toggle("off", !on); };
+    const cell = (row, text, name) => { const made = row.insertCell(); made.className = name || ""; made.textContent = text; return made; };
+    const add = (record) => {
+      const row = body.insertRow(0);
+      row.dataset.row = "";
+      const link = document.createElement("a");
+      link.href = address(table.dataset.moment, record.at >= 0 ? { at: record.at } : {});
+      link.textContent = record.time;
+      row.insertCell().append(link);
+      cell(row, record.partition, "num");
+      cell(row, record.offset, "num");
+      cell(row, record.key === null ? "none" : record.key, "mono");
+      cell(row, record.value === null ? "none (deleted)" : record.value, "mono");
+      while (body.rows.length > ROWS_KEPT) body.deleteRow(-1);
+    };
+    const start = () => {
+      source = new EventSource(table.dataset.events);
+      source.addEventListener("ready", () => say("following", true));
+      source.addEventListener("records", (event) => {
+        const data = JSON.parse(event.data);
+        looked += data.looked_at; wanted += data.wanted; shown += data.rows.length;
+        data.rows.forEach(add);
+        const passed = wanted > shown ? `, ${(wanted - shown).toLocaleString("en")} passed over` : "";
+        by("sums").textContent = `${wanted.toLocaleString("en")} of ${looked.toLocaleString("en")} wanted${passed}`;
+      });
+      for (const name of ["failed", "ended"]) source.addEventListener(name, (event) => { stop(); say(JSON.parse(event.data).why, false); });
+      source.onerror = () => say("no answer; trying again", false);
+    };
+    const stop = () => { if (source) source.close(); source = null; };
+    by("pause").addEventListener("click", () => {
+      if (source) { stop(); say("paused: nothing is fetched", false); by("pause").textContent = "Go on"; }
+      else { say("connecting", false); by("pause").textContent = "Pause"; start(); }
+    });
+    by("clear").addEventListener("click", () => body.replaceChildren());
+    addEventListener("pagehide", stop);
+    start();
+  };
+  document.addEventListener("click", (event) => {
+    const copy = event.target.closest("[data-copy]");
+    if (!copy) return;
+    const text = document.getElementById(copy.dataset.copy).textContent;
+    navigator.clipboard.writeText(text).then(() => { copy.textContent = "Copied"; }, () => { copy.textContent = "Cannot copy here"; });
+  });
+
   document.addEventListener("DOMContentLoaded", () => {
     draw();
+    const table = document.getElementById("follow");
+    if (table) follow(table);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     let waiting = 0;
     addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(redraw, 150); });

@@ -22,6 +22,7 @@ from tests.support.authority import Authority
 def arguments(*words):
     found = parser_of(BY_NAME["console"]).parse_args(list(words))
     found.security = None
+    found.client_settings = {}
     found.bootstrap = found.bootstrap or "127.0.0.1:1"
     return found
 

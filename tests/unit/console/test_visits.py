@@ -9,9 +9,14 @@ from horolog.console.visits import Desk, Refused, Visit
 NOW = 1_700_000_000_000
 
 
+class Clock:
+    def wall_ms(self):
+        return NOW
+
+
 def visit(query="", clusters=("a:1", "b:2")):
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": query.encode(), "headers": [], "state": {}}
-    return Visit(Desk(Options(clusters_of(list(clusters), None)), None, lambda: NOW), Request(scope))
+    return Visit(Desk(Options(clusters_of(list(clusters), None)), None, Clock(), None), Request(scope))
 
 
 def test_the_first_cluster_is_meant_unless_another_is_named():

@@ -104,7 +104,7 @@ def _reasons(count: int) -> str:
 
 def lens_of(arguments: argparse.Namespace, console: Console) -> Lens | None:
     """None where nothing is to be decoded and nothing left out. Raises UsageError."""
-    access = _access(arguments)
+    access = registry_access(arguments)
     shows = access is not None or any(
         getattr(arguments, name) is not None for name in ("value_format", "key_format", "schema", "message")
     )
@@ -132,7 +132,7 @@ def decoder_of(arguments: argparse.Namespace, access: "RegistryAccess | None") -
         raise UsageError(str(error)) from error
 
 
-def _access(arguments: argparse.Namespace) -> "RegistryAccess | None":
+def registry_access(arguments: argparse.Namespace) -> "RegistryAccess | None":
     """The registry of the command line, or of the profile."""
     settings = arguments.client_settings
     if arguments.registry is None and not any("registry" in name for name in settings):

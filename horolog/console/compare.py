@@ -1,0 +1,121 @@
+"""The page that compares two topics, or one topic of two clusters, at the same time: counts by bucket, and where they differ.
+
+After a mirror or a failover: both sides are asked for the offsets at the same borders, and no record is read.
+"""
+
+import asyncio
+from typing import Any, NamedTuple
+
+from starlette.responses import Response
+
+from horolog.client.charting.buckets import Timeline, bucket_length, frame
+from horolog.client.charting.lookups import offsets_at, time_range
+from horolog.client.types import TopicPartition
+from horolog.console.now import leaders_of
+from horolog.console.options import Cluster
+from horolog.console.timelines import LAST_OF_CALENDAR_MS, PARTITIONS_AT_MOST
+from horolog.console.visits import Refused, Visit, topic_of
+
+MINUTE = 60_000
+BUCKETS = 120
+DIFFERENCES_SHOWN = 60
+
+
+class Side(NamedTuple):
+    cluster: Cluster
+    topic: str
+    places: list[TopicPartition]
+    times: tuple[int, int] | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic} at {self.cluster.name}"
+
+
+class Difference(NamedTuple):
+    start_ms: int
+    one: int
+    other: int
+
+
+async def page(visit: Visit) -> Response:
+    first = visit.text("a")
+    second = visit.text("b") or first
+    one_cluster = visit.cluster_named(visit.text("at"))
+    other_cluster = visit.cluster_named(visit.text("bt") or visit.text("at"))
+    given = {"a": first, "b": visit.text("b"), "at": one_cluster.name, "bt": other_cluster.name}
+    given |= {"since": visit.text("from"), "until": visit.text("until")}
+    if not first:
+        names = sorted((await visit.client.metadata()).topics)
+        return visit.page("compare.html", given=given, one=None, names=names[:2000])
+    if (one_cluster, first) == (other_cluster, second):
+        names = sorted((await visit.client_of(one_cluster).metadata()).topics)
+        return visit.page(
+            "compare.html", given=given, one=None, names=names[:2000], said="name another topic, or another cluster"
+        )
+    one, other = await asyncio.gather(side(visit, one_cluster, first), side(visit, other_cluster, second))
+    timeline = framed(visit, [side.times for side in (one, other) if side.times])
+    if timeline is None:
+        raise Refused("neither side has a record with a time", 404)
+    counts = await asyncio.gather(counted(visit, one, timeline), counted(visit, other, timeline))
+    differences = differences_of(timeline, *counts)
+    return visit.page(
+        "compare.html",
+        given=given,
+        one=one,
+        other=other,
+        timeline=timeline,
+        until_ms=timeline.border(len(timeline.counts)),
+        totals=[sum(found) for found in counts],
+        differences=differences[:DIFFERENCES_SHOWN],
+        left_out=max(0, len(differences) - DIFFERENCES_SHOWN),
+        chart=chart_data(timeline, *counts),
+        names=[],
+    )
+
+
+async def side(visit: Visit, cluster: Cluster, name: str) -> Side:
+    client = visit.client_of(cluster)
+    topic = await topic_of(client, name)
+    leaders = leaders_of(client.view)
+    places = [place for index in topic.numbers if (place := TopicPartition(name, index)) in leaders]
+    if len(places) > PARTITIONS_AT_MOST:
+        raise Refused(f"{name} has {len(places)} partitions; {PARTITIONS_AT_MOST} are compared at most")
+    return Side(cluster, name, places, await time_range(client, places) if places else None)
+
+
+def framed(visit: Visit, times: list[tuple[int, int]]) -> Timeline | None:
+    """By the minute where that is possible: what both sides have, up to now, unless the address says otherwise."""
+    since, until = visit.time("from"), visit.time("until")
+    if not times and (since is None or until is None):
+        return None
+    low = since.ms if since else min(first for first, _ in times)
+    high = until.ms if until else min(max(last for _, last in times), max(visit.now_ms, low)) + 1
+    if high <= low:
+        raise Refused("the end of the range is not later than its start")
+    if not -LAST_OF_CALENDAR_MS <= low < high <= LAST_OF_CALENDAR_MS:
+        raise Refused("the range is beyond the calendar")
+    length = bucket_length(high - low, BUCKETS - 1)
+    return frame(low, high - 1, MINUTE if MINUTE // 4 <= length < MINUTE else length, visit.zone)
+
+
+async def counted(visit: Visit, side: Side, timeline: Timeline) -> list[int]:
+    """Records of each bucket."""
+    borders = [timeline.border(number) for number in range(len(timeline.counts) + 1)]
+    found = await offsets_at(visit.client_of(side.cluster), side.places, borders) if side.places else {}
+    return [
+        sum(max(0, offsets[number + 1] - offsets[number]) for offsets in found.values())
+        for number in range(len(timeline.counts))
+    ]
+
+
+def differences_of(timeline: Timeline, one: list[int], other: list[int]) -> list[Difference]:
+    return [
+        Difference(timeline.border(number), here, there)
+        for number, (here, there) in enumerate(zip(one, other, strict=True))
+        if here != there
+    ]
+
+
+def chart_data(timeline: Timeline, one: list[int], other: list[int]) -> dict[str, Any]:
+    return {"start": timeline.start_ms, "bucket": timeline.bucket_ms, "one": one, "other": other}

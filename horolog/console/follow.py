@@ -1,0 +1,128 @@
+"""The page that follows a topic: records as they are written, filtered, for as long as the browser takes them.
+
+A browser that does not read is not read for: the next records are fetched when the last ones were sent, so neither this process nor
+the broker holds more for it than one fetch. Of a topic that is faster than people read, only the last records of each look are
+sent, and how many were passed over.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from json import dumps
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response, StreamingResponse
+
+from horolog.console.moment import Row, Wish, places_of, row_of
+from horolog.console.options import FOLLOWERS_AT_ONCE
+from horolog.console.reading import Shown
+from horolog.console.rendering import Times
+from horolog.console.visits import Refused, Visit
+
+if TYPE_CHECKING:
+    from horolog.client.client import Client
+    from horolog.client.consumer import Consumer
+    from horolog.client.types import TopicPartition
+
+POLL_MS = 1000
+SENT_AT_ONCE = 50
+POLLED_AT_ONCE = 500
+FETCHED_BYTES = 1 << 20
+LOOK_SECONDS = 0.25
+LONGEST_S = 3600.0
+
+
+async def page(visit: Visit) -> Response:
+    name = visit.text("topic")
+    if not name:
+        view = await visit.client.metadata()
+        names = sorted(one.name for one in view.topics.values() if not one.internal)
+        return visit.page("moment_topics.html", names=names[:2000], at="", target="/follow", title="Follow")
+    await places_of(visit, name)
+    wish = Wish(visit, visit.desk.decoder)
+    return visit.page("follow.html", topic=name, where=wish.text, key=wish.key, partition=visit.text("partition"))
+
+
+class Followers:
+    """How many there are at once."""
+
+    def __init__(self, most: int = FOLLOWERS_AT_ONCE) -> None:
+        self._left = most
+
+    def enter(self) -> None:
+        if not self._left:
+            raise Refused(f"{FOLLOWERS_AT_ONCE} pages follow topics already; close one", 429)
+        self._left -= 1
+
+    def leave(self) -> None:
+        self._left += 1
+
+
+async def events(visit: Visit, followers: Followers) -> Response:
+    """The stream of a page that follows."""
+    places = await places_of(visit, visit.text("topic"))
+    wish = Wish(visit, visit.desk.decoder)
+    followers.enter()
+    stream = _stream(visit, places, wish, followers)
+    return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+
+async def _stream(
+    visit: Visit, places: "list[TopicPartition]", wish: Wish, followers: Followers
+) -> AsyncIterator[bytes]:
+    from horolog.client.errors import KafkaError
+
+    times = Times(visit.zone, visit.now_ms)
+    clock = visit.desk.clock
+    until = clock.monotonic() + LONGEST_S
+    try:
+        yield b": here\n\n"
+        async with consumer_of(visit.client) as consumer:
+            consumer.assign(places)
+            for place in places:
+                await consumer.position(place)
+            yield event("ready", {"partitions": len(places)})
+            while clock.monotonic() < until:
+                found = await look(consumer, wish)
+                yield event("records", found | {"rows": [as_json(row, times) for row in found["rows"]]})
+                await asyncio.sleep(LOOK_SECONDS)
+            yield event("ended", {"why": "an hour is over; reload the page to go on"})
+    except KafkaError as error:
+        yield event("failed", {"why": error.message})
+    finally:
+        followers.leave()
+
+
+def consumer_of(client: "Client") -> "Consumer":
+    from horolog.client.consumer import Consumer
+
+    return Consumer(client, start="latest", max_poll_records=POLLED_AT_ONCE, fetch_max_bytes=FETCHED_BYTES)
+
+
+async def look(consumer: "Consumer", wish: Wish) -> dict[str, Any]:
+    """The last records that are wanted of those that have come, and how many there were."""
+    rows: deque[Row] = deque(maxlen=SENT_AT_ONCE)
+    records = await consumer.poll(POLL_MS)
+    wanted = 0
+    for record in records:
+        decoded = await wish(record)
+        if decoded is not None:
+            wanted += 1
+            rows.append(row_of(Shown(record, decoded, 0)))
+    return {"looked_at": len(records), "wanted": wanted, "rows": list(rows)}
+
+
+def as_json(row: Row, times: Times) -> dict[str, Any]:
+    record = row.record
+    return {
+        "time": times.plain(record.timestamp_ms) if record.timestamp_ms >= 0 else "no time",
+        "at": record.timestamp_ms,
+        "partition": record.partition,
+        "offset": record.offset,
+        "key": row.key,
+        "value": row.value,
+    }
+
+
+def event(name: str, data: dict[str, Any]) -> bytes:
+    return f"event: {name}\ndata: {dumps(data)}\n\n".encode()

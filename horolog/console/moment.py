@@ -1,0 +1,238 @@
+"""The page of a moment: the records around a time, merged by time, decoded and filtered; one key before and after; downloads."""
+
+import shlex
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from starlette.responses import Response, StreamingResponse
+
+from horolog.client.charting.lookups import offsets_at
+from horolog.client.times import TimeTextError, format_duration, parse_duration
+from horolog.client.types import ConsumerRecord, TopicPartition
+from horolog.console.now import leaders_of
+from horolog.console.reading import LOOKED_AT_MOST, Reader, Shown
+from horolog.console.rendering import short
+from horolog.console.timelines import chart_of
+from horolog.console.visits import Refused, Visit
+
+if TYPE_CHECKING:
+    from horolog.client.decoding import Decoded, Decoder
+    from horolog.client.moment import Moment as Merged
+    from horolog.client.where import Where
+
+ROWS = 100
+ROWS_AT_MOST = 500
+WITHIN = "1h"
+LONGEST_MS = 10 * 366 * 86_400_000
+VALUE_SHOWN = 240
+VALUE_AT_MOST = 16 << 10
+DOWNLOADED_AT_MOST = 100_000
+
+
+class Row(NamedTuple):
+    """A record as the page shows it."""
+
+    record: ConsumerRecord
+    key: str | None
+    value: str | None
+    whole: str | None
+    """The whole value where `value` is a part of it."""
+    headers: tuple[tuple[str, str], ...]
+    problem: str
+    late_ms: int
+    is_after: bool
+
+
+class Wish:
+    """Which records are wanted, by the words of the address."""
+
+    def __init__(self, visit: Visit, decoder: "Decoder") -> None:
+        self.key = visit.text("key")
+        self.text = visit.text("where")
+        self._decoder = decoder
+        self._where: Where | None = None
+        if self.text:
+            from horolog.client.where import WhereError, compile_where
+
+            try:
+                self._where = compile_where(self.text, visit.now_ms, visit.zone)
+            except WhereError as error:
+                raise Refused(f"where: {error}") from error
+
+    async def __call__(self, record: ConsumerRecord) -> "Decoded | None":
+        if self.key and key_text(record.key) != self.key:
+            return None
+        where = self._where
+        if where is not None and not where.needs_decoding and not where(record):
+            return None
+        decoded = await self._decoder.decode(record)
+        return None if where is not None and where.needs_decoding and not where(record, decoded) else decoded
+
+
+def key_text(key: bytes | None) -> str | None:
+    """A key in addresses of pages: as text, or its hexadecimal digits."""
+    if key is None:
+        return None
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        return f"0x{key.hex()}"
+
+
+async def page(visit: Visit) -> Response:
+    name = visit.text("topic")
+    if not name:
+        view = await visit.client.metadata()
+        names = sorted(one.name for one in view.topics.values() if not one.internal)
+        return visit.page("moment_topics.html", names=names[:2000], at=visit.text("at"))
+    places = await places_of(visit, name)
+    wish = Wish(visit, visit.desk.decoder)
+    at, within = visit.time("at"), within_of(visit)
+    at_ms = visit.now_ms if at is None else at.ms
+    most = visit.number("rows", ROWS, 2, ROWS_AT_MOST)
+    reader = Reader(visit.client, places, wish, visit.desk.clock)
+    earlier, from_ms = await reader.before(at_ms - within, at_ms, most // 2)
+    later, until_ms = await reader.after(at_ms, at_ms + within, most - len(earlier))
+    chart = await chart_of(
+        visit.client, places, {}, chart_bounds(earlier, later, at_ms, within), visit.zone, visit.now_ms
+    )
+    if chart is not None:
+        chart.marks["moment"] = at_ms
+    return visit.page(
+        "moment.html",
+        topic=name,
+        at=visit.text("at"),
+        at_ms=at_ms,
+        understood=at.understood if at else "now",
+        within=format_duration(within),
+        within_ms=within,
+        rows=[*rows_of(earlier, is_after=False), *rows_of(later, is_after=True)],
+        earlier=len(earlier),
+        from_ms=from_ms,
+        until_ms=until_ms,
+        is_cut=from_ms > at_ms - within or until_ms < at_ms + within,
+        looked_at=reader.looked_at,
+        bound=LOOKED_AT_MOST if reader.is_spent else 0,
+        notes=reader.notes,
+        where=wish.text,
+        key=wish.key,
+        partition=visit.text("partition"),
+        chart=chart,
+        command=command_of(visit, name, at_ms - within, at_ms + within, wish),
+    )
+
+
+def chart_bounds(earlier: Sequence[Shown], later: Sequence[Shown], at_ms: int, within: int) -> tuple[int, int]:
+    """The picture shows twice what the rows cover, so that one can go on from it."""
+    low = earlier[0].record.timestamp_ms if earlier else at_ms - within
+    high = later[-1].record.timestamp_ms if later else at_ms + within
+    reach = max(at_ms - low, high - at_ms, 50)
+    return max(0, at_ms - 2 * reach), at_ms + 2 * reach
+
+
+async def places_of(visit: Visit, name: str) -> list[TopicPartition]:
+    """The partitions that are wanted, or all that are led."""
+    topic = await visit.topic(name)
+    leaders = leaders_of(visit.client.view)
+    wanted = visit.text("partition")
+    numbers = topic.numbers
+    if wanted:
+        numbers = [visit.number("partition", 0)]
+        if numbers[0] not in topic.partitions:
+            raise Refused(f"topic {name} has no partition {numbers[0]}", 404)
+    return [place for index in numbers if (place := TopicPartition(name, index)) in leaders]
+
+
+def within_of(visit: Visit) -> int:
+    text = visit.text("within") or WITHIN
+    try:
+        found = parse_duration(text)
+    except TimeTextError as error:
+        raise Refused(f"within: {error}") from error
+    if not 0 < found <= LONGEST_MS:
+        raise Refused("within: a duration of at most ten years is expected")
+    return found
+
+
+def rows_of(found: Sequence[Shown], *, is_after: bool) -> list[Row]:
+    return [row_of(one, is_after=is_after) for one in found]
+
+
+def row_of(one: Shown, *, is_after: bool = True) -> Row:
+    record, decoded = one.record, one.decoded
+    value = None if record.value is None else decoded.value_text
+    whole = None
+    if value is not None and len(value) > VALUE_SHOWN:
+        whole, value = short(value, VALUE_AT_MOST), short(value, VALUE_SHOWN)
+    problems = [problem for problem in (decoded.key_problem, decoded.value_problem) if problem]
+    headers = tuple((key_text(name) or "", key_text(content) or "") for name, content in record.headers)
+    key = None if record.key is None else decoded.key_text
+    return Row(record, key, value, whole, headers, "; ".join(problems), one.late_ms, is_after)
+
+
+def command_of(visit: Visit, topic: str, since_ms: int, until_ms: int, wish: Wish) -> str:
+    """The same as a command, for a script or a ticket."""
+    words = ["horolog", "consume", topic, "-b", visit.cluster.bootstrap]
+    words += ["--since", f"@{max(0, since_ms)}ms", "--until", f"@{max(0, until_ms)}ms"]
+    if visit.text("partition"):
+        words += ["--partition", visit.text("partition")]
+    tests = [f"({wish.text})"] if wish.text and wish.key else [wish.text] if wish.text else []
+    if wish.key:
+        tests.append("key = '" + wish.key.replace("\\", "\\\\").replace("'", "\\'") + "'")
+    if tests:
+        words += ["--where", " and ".join(tests)]
+    return shlex.join([*words, "-o", "json"])
+
+
+# -- downloads
+
+
+async def download(visit: Visit) -> Response:
+    """The records of a range as JSON lines or Parquet; a range with too many is refused before anything is read."""
+    form = visit.text("format", "jsonl")
+    if form not in {"jsonl", "parquet"}:
+        raise Refused("format: jsonl and parquet are there")
+    name = visit.text("topic")
+    places = await places_of(visit, name)
+    at, within = visit.time("at"), within_of(visit)
+    since = (visit.now_ms if at is None else at.ms) - within
+    until = since + 2 * within
+    wish = Wish(visit, visit.desk.decoder)
+    found = await offsets_at(visit.client, places, [max(0, since), max(0, until)])
+    count = sum(max(0, high - low) for low, high in found.values())
+    if count > DOWNLOADED_AT_MOST:
+        raise Refused(
+            f"{count:,} records are in that range, {DOWNLOADED_AT_MOST:,} is the bound of a download; make it shorter",
+            413,
+        )
+    lines = json_lines(merged(visit, places, since, until), wish)
+    stem = "".join(sign if sign.isalnum() or sign in "._-" else "_" for sign in name)
+    headers = {"content-disposition": f'attachment; filename="{stem}.{form}"'}
+    if form == "jsonl":
+        return StreamingResponse(lines, media_type="application/x-ndjson", headers=headers)
+    from horolog.console.parquet import converted, is_installed
+
+    if not is_installed():
+        raise Refused(
+            "Parquet needs pyarrow, which is not installed where the console runs; pip install pyarrow brings it", 501
+        )
+    return Response(await converted(lines), media_type="application/vnd.apache.parquet", headers=headers)
+
+
+def merged(visit: Visit, places: Sequence[TopicPartition], since_ms: int, until_ms: int) -> "Merged":
+    from horolog.client.look_ahead import LookAhead
+    from horolog.client.moment import merge
+    from horolog.client.sorting import Hold
+
+    look_ahead, hold = LookAhead(600_000, 4 << 20), Hold(4000, 8 << 20)
+    return merge(visit.client, places, max(0, since_ms), max(0, until_ms), look_ahead=look_ahead, hold=hold)
+
+
+async def json_lines(moment: "Merged", wish: Wish) -> AsyncIterator[bytes]:
+    """In the form of `horolog consume -o json`."""
+    from horolog.client.cli.online.record_text import json_writer
+
+    async with moment:
+        async for placed in moment:
+            if await wish(placed.record) is not None:
+                yield json_writer(placed.record)

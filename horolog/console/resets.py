@@ -1,0 +1,145 @@
+"""Where a group would go on after a reset: a time is picked on the timeline, and what would be read again or skipped is shown before it is.
+
+The page changes nothing. The form below it does, where changes are allowed: it carries the offsets that were shown, and is refused if
+the group has moved or has members by then.
+"""
+
+import asyncio
+import logging
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from starlette.responses import RedirectResponse, Response
+
+from horolog.client.lagging import next_timestamps, targets
+from horolog.client.offsets import ends
+from horolog.client.types import EARLIEST, LATEST, TopicPartition
+from horolog.console.groups import DEAD
+from horolog.console.moment import places_of
+from horolog.console.timelines import chart_of
+from horolog.console.visits import Refused, Visit
+
+if TYPE_CHECKING:
+    from horolog.client.admin_groups import GroupDescription
+
+IDLE = ("Empty", DEAD)
+_log = logging.getLogger(__name__)
+
+
+class Step(NamedTuple):
+    """A partition before and after."""
+
+    place: TopicPartition
+    before: int | None
+    """None: nothing is committed."""
+    after: int | None
+    timestamp_ms: int | None
+    """Of the record there."""
+    start: int
+    end: int
+
+    @property
+    def again(self) -> int:
+        """Records that would be read again."""
+        return 0 if self.before is None or self.after is None else max(0, self.before - max(self.after, self.start))
+
+    @property
+    def skipped(self) -> int:
+        """Records that would not be read."""
+        return 0 if self.before is None or self.after is None else max(0, self.after - max(self.before, self.start))
+
+
+async def page(visit: Visit) -> Response:
+    name, topic = visit.text("name"), visit.text("topic")
+    if not name:
+        raise Refused("which group? The address names none")
+    places = await places_of(visit, topic)
+    to = visit.time("to")
+    group, steps, times = await plan(visit, name, places, None if to is None else to.ms)
+    chart = await chart_of(visit.client, places, {}, (None, None), visit.zone, visit.now_ms)
+    if chart is not None:
+        if times:
+            chart.marks["position"] = min(times)
+        if to is not None:
+            chart.marks["target"] = to.ms
+    return visit.page(
+        "reset.html",
+        group=group,
+        name=name,
+        topic=topic,
+        to=visit.text("to"),
+        to_ms=None if to is None else to.ms,
+        understood=to.understood if to else "",
+        steps=steps,
+        again=sum(step.again for step in steps),
+        skipped=sum(step.skipped for step in steps),
+        position=min(times, default=None),
+        chart=chart,
+        is_idle=group.state in IDLE,
+        command=""
+        if to is None
+        else shlex.join(["horolog", "groups", "reset", name, "--topic", topic, "--to", f"@{to.ms}ms"]),
+    )
+
+
+async def plan(
+    visit: Visit, name: str, places: list[TopicPartition], to_ms: int | None
+) -> "tuple[GroupDescription, list[Step], list[int]]":
+    """The group, what a reset to a time does to each partition, and the times of the records that are next now."""
+    from horolog.client.admin import Admin
+
+    admin = Admin(visit.client)
+    described, committed, first, last = await asyncio.gather(
+        admin.describe_groups([name]),
+        admin.group_offsets(name),
+        ends(visit.client, dict.fromkeys(places, EARLIEST)),
+        ends(visit.client, dict.fromkeys(places, LATEST)),
+    )
+    if described[name].state == DEAD and not committed:
+        raise Refused(f"there is no group {name!r}", 404)
+    found = {} if to_ms is None else await targets(visit.client, places, max(0, to_ms))
+    before = {place: known.offset for place in places if (known := committed.get(place))}
+    times = await next_timestamps(visit.client, {place: max(at, first[place]) for place, at in before.items()}, last)
+    steps = [_step(place, before.get(place), found.get(place), (first[place], last[place])) for place in places]
+    return described[name], steps, [time for time in times.values() if time is not None]
+
+
+def _step(
+    place: TopicPartition, before: int | None, target: tuple[int, int | None] | None, bounds: tuple[int, int]
+) -> Step:
+    after, timestamp_ms = target or (None, None)
+    return Step(place, before, after, timestamp_ms, *bounds)
+
+
+async def apply(visit: Visit, form: Mapping[str, str]) -> Response:
+    """Set the offsets that the page has shown, if nothing has moved since."""
+    from horolog.client.admin import Admin
+
+    if not visit.desk.options.allow_changes:
+        raise Refused("this console changes nothing; --allow-changes lets it", 403)
+    name, topic = form.get("name", ""), form.get("topic", "")
+    if form.get("confirm") != name:
+        raise Refused("the name of the group has to be typed to confirm the reset")
+    shown = {key: value for key, value in form.items() if key.startswith("p")}
+    try:
+        wanted = {int(key[1:]): tuple(map(int, value.split(":"))) for key, value in shown.items() if key[1:].isdigit()}
+    except ValueError as error:
+        raise Refused("the form is not one of ours") from error
+    if not wanted or any(len(pair) != 2 for pair in wanted.values()):
+        raise Refused("the form has no offsets")
+    admin = Admin(visit.client)
+    state = (await admin.describe_groups([name]))[name].state
+    if state not in IDLE:
+        raise Refused(f"group {name} is {state}: it has members; stop them first", 409)
+    committed = await admin.group_offsets(name)
+    for index, (before, _) in wanted.items():
+        known = committed.get(TopicPartition(topic, index))
+        if (known.offset if known else -1) != before:
+            raise Refused(f"partition {index} has moved since the page was shown; look again", 409)
+    after = {TopicPartition(topic, index): target for index, (_, target) in wanted.items()}
+    await admin.alter_group_offsets(name, after)
+    user = visit.session.user or "-"
+    said = ", ".join(f"{index}: {before} to {target}" for index, (before, target) in sorted(wanted.items()))
+    _log.warning("%s reset group %r of %s, topic %r: %s", user, name, visit.cluster.name, topic, said)
+    return RedirectResponse(visit.link("/group", name=name), 303)

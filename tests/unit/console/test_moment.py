@@ -1,0 +1,137 @@
+"""The page of a moment: what lies around it, filtered and decoded; a key before and after; the same as a command and as a file."""
+
+import json
+import shlex
+
+import pytest
+
+from horolog.console import moment
+from horolog.console.moment import chart_bounds, key_text
+from tests.support.console_browser import shown, topic_with
+
+MINUTE, HOUR = 60_000, 3_600_000
+HOSTILE = b'<script>alert("x")</script>'
+
+
+async def with_records(client, broker, count=6, **configs):
+    """Records of each minute before now, and two after; their values are JSON."""
+    now = broker.clock.wall_ms() // MINUTE * MINUTE - HOUR
+    records = [
+        (now + at * MINUTE, json.dumps({"at": at, "state": "paid" if at % 2 else "new"}).encode())
+        for at in range(-count, 2)
+    ]
+    await topic_with(client, "t", records, 1, **configs)
+    return now
+
+
+async def test_records_around_a_time():
+    async with shown() as (page, client, broker):
+        now = await with_records(client, broker)
+        text = (await page.get(f"/moment?topic=t&at={now}&within=10m")).text
+        assert text.count("<tr data-row>") == 8
+        assert text.index(">the moment<") > text.index("&#34;at&#34;:-1") > text.index("&#34;at&#34;:-6")
+        assert text.index("&#34;at&#34;:1") > text.index(">the moment<")
+        few = (await page.get(f"/moment?topic=t&at={now}&within=10m&rows=4")).text
+        assert few.count("<tr data-row>") == 4
+        narrow = (await page.get(f"/moment?topic=t&at={now}&within=61s")).text
+        assert narrow.count("<tr data-row>") == 3
+        after = (await page.get(f"/moment?topic=t&at={now + 5 * MINUTE}&within=1h")).text
+        assert "nothing follows within" in after
+        assert "No record that is wanted" in (await page.get("/moment?topic=t&at=30d&within=1m")).text
+
+
+async def test_filters_and_a_key():
+    async with shown() as (page, client, broker):
+        now = await with_records(client, broker)
+        paid = (await page.get(f"/moment?topic=t&at={now}&within=1h&where=value.state%20%3D%20%27paid%27")).text
+        assert paid.count("<tr data-row>") == 4
+        one = (await page.get(f"/moment?topic=t&at={now}&within=366d&key=3")).text
+        assert one.count("<tr data-row>") == 1
+        quick = (await page.get(f"/moment?topic=t&at={now}&within=1h&where=offset%20%3C%202&partition=0")).text
+        assert quick.count("<tr data-row>") == 2
+        command = (
+            one.partition('<code id="command">')[2].partition("</code>")[0].replace("&#39;", "'").replace("&#34;", '"')
+        )
+        words = shlex.split(command)
+        assert words[:3] == ["horolog", "consume", "t"]
+        assert words[words.index("--where") + 1] == "key = '3'"
+        both = (await page.get(f"/moment?topic=t&at={now}&within=1h&key=3&where=offset%20%3C%209&partition=0")).text
+        assert "(offset &lt; 9) and key" in both
+        assert "--partition 0" in both
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "said"),
+    [
+        ("topic=t&where=value.", 400, "where: "),
+        ("topic=t&within=soon", 400, "within: "),
+        ("topic=t&within=99999d", 400, "ten years"),
+        ("topic=t&partition=7", 404, "no partition 7"),
+        ("topic=t&partition=x", 400, "whole number"),
+        ("topic=tt", 404, "do you mean"),
+        ("topic=t&rows=99999", 400, "whole number"),
+    ],
+)
+async def test_what_makes_no_sense(query, status, said):
+    async with shown() as (page, client, broker):
+        await with_records(client, broker)
+        answer = await page.get(f"/moment?{query}")
+        assert (answer.status_code, said in answer.text) == (status, True)
+
+
+async def test_without_a_topic_it_asks_which():
+    async with shown() as (page, client, broker):
+        await with_records(client, broker)
+        assert '<option value="t">' in (await page.get("/moment")).text
+
+
+async def test_hostile_values_are_text():
+    async with shown() as (page, client, broker):
+        now = broker.clock.wall_ms()
+        await topic_with(client, "t", [(now, HOSTILE), (now, b"\xff\x00"), (now, None), (now, b"y" * 20_000)])
+        text = (await page.get(f"/moment?topic=t&at={now}")).text
+        assert "<script>alert" not in text
+        assert "&lt;script&gt;alert" in text
+        assert "whole value" in text
+        assert "none (deleted)" in text
+        assert text.count("y" * 17_000) == 0
+
+
+async def test_downloads():
+    async with shown() as (page, client, broker):
+        now = await with_records(client, broker)
+        answer = await page.get(f"/moment/download?topic=t&at={now}&within=2m&where=value.state%20%3D%20%27new%27")
+        lines = [json.loads(line) for line in answer.text.splitlines()]
+        assert [json.loads(line["value"])["at"] for line in lines] == [-2, 0]
+        assert answer.headers["content-disposition"] == 'attachment; filename="t.jsonl"'
+        assert (await page.get("/moment/download?topic=t&format=xml")).status_code == 400
+
+
+async def test_a_download_of_too_much_is_refused_before_it_begins(monkeypatch):
+    monkeypatch.setattr(moment, "DOWNLOADED_AT_MOST", 3)
+    async with shown() as (page, client, broker):
+        await with_records(client, broker)
+        answer = await page.get("/moment/download?topic=t&within=1d")
+        assert (answer.status_code, "8 records are in that range" in answer.text) == (413, True)
+
+
+async def test_parquet_where_there_is_pyarrow_and_a_sentence_elsewhere(monkeypatch):
+    from horolog.console import parquet
+
+    async def converted(lines):
+        return b"".join([line async for line in lines])[:4]
+
+    async with shown() as (page, client, broker):
+        await with_records(client, broker)
+        monkeypatch.setattr(parquet, "is_installed", lambda: False)
+        refused = await page.get("/moment/download?topic=t&format=parquet&within=1d")
+        assert (refused.status_code, "pip install pyarrow" in refused.text) == (501, True)
+        monkeypatch.setattr(parquet, "is_installed", lambda: True)
+        monkeypatch.setattr(parquet, "converted", converted)
+        assert (await page.get("/moment/download?topic=t&format=parquet&within=1d")).content == b'{"to'
+
+
+def test_keys_in_addresses():
+    assert (key_text(None), key_text(b"a"), key_text(b"\xff\x01")) == (None, "a", "0xff01")
+    assert chart_bounds([], [], 1000, 100) == (800, 1200)
+    assert chart_bounds([], [], 10, 1) == (0, 110)
