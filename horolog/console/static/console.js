@@ -167,6 +167,11 @@
 
   const drawn = new Map();
   const draw = () => {
+    for (const box of document.querySelectorAll(".scroll")) {
+      // Whoever has no mouse scrolls what does not fit by keys.
+      if (box.scrollWidth > box.clientWidth) { box.tabIndex = 0; box.setAttribute("role", "region"); box.setAttribute("aria-label", "Table"); }
+      else { box.removeAttribute("tabindex"); box.removeAttribute("role"); box.removeAttribute("aria-label"); }
+    }
     for (const [box, plot] of drawn) if (!box.isConnected) { plot.destroy(); drawn.delete(box); }
     for (const box of document.querySelectorAll("[data-chart], [data-lag], [data-compare]")) {
       if (drawn.has(box)) continue;

@@ -1,0 +1,106 @@
+"""A cold start, memory, 10,000 topics, a broker that goes away and comes back, and logins, all as a browser sees them."""
+
+import re
+import time
+import urllib.error
+import urllib.request
+
+from playwright.sync_api import expect
+
+from horolog import Admin
+from tests.console.conftest import in_a_thread
+
+FIRST_PAGE_S = 0.3
+RESIDENT_MIB = 40
+BUSY_FACTOR = 4
+"""This machine may be doing other things; the figures themselves are in docs/console.md."""
+
+
+def get(address):
+    with urllib.request.urlopen(address, timeout=10) as answer:
+        return answer.read().decode()
+
+
+def test_the_first_page_of_a_cold_start(filled, start_console):
+    took = []
+    for _ in range(3):
+        began = time.monotonic()
+        console = start_console("-b", filled[0].address)
+        assert "orders" in get(console.address + "/")
+        took.append(time.monotonic() - began)
+    assert min(took) < FIRST_PAGE_S * BUSY_FACTOR, took
+
+
+def test_it_stays_small(filled, start_console):
+    console = start_console("-b", filled[0].address)
+    for _ in range(3):
+        for path in (
+            "/",
+            "/topic?name=orders",
+            "/moment?topic=orders&at=20h",
+            "/groups",
+            "/group?name=billing",
+            "/compare?a=orders&b=payments",
+        ):
+            get(console.address + path)
+    assert console.resident_mib() < RESIDENT_MIB * 1.25
+
+
+def test_ten_thousand_topics(start_broker, start_console, page):
+    broker = start_broker()
+
+    async def make():
+        async with Admin(broker.address) as admin:
+            for start in range(0, 10_000, 1000):
+                await admin.create_topics([_topic(number) for number in range(start, start + 1000)])
+
+    in_a_thread(make())
+    console = start_console("-b", broker.address)
+    page.goto(console.address)
+    assert "Page 1 of 200" in page.locator("main").inner_text()
+    began = time.monotonic()
+    page.locator("#filter").fill("9999")
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    assert time.monotonic() - began < 3
+    get(console.address + "/?page=150&sort=size")
+
+
+def _topic(number):
+    from horolog.client.admin import NewTopic
+
+    return NewTopic(f"topic-{number:05}", 1)
+
+
+def test_a_broker_that_goes_away_and_comes_back(start_broker, start_console, page):
+    broker = start_broker()
+    console = start_console("-b", broker.address, "--timeout", "1s")
+    page.goto(console.address)
+    assert "There are no topics" in page.locator("main").inner_text()
+    broker.kill()
+    page.get_by_text("no answer from").first.wait_for(timeout=15_000)
+    assert "no answer from" in re.sub(r"\s+", " ", _error(console.address + "/groups"))
+    broker.start()
+    page.goto(console.address)
+    page.get_by_text("There are no topics").wait_for()
+
+
+def _error(address):
+    try:
+        return get(address)
+    except urllib.error.HTTPError as error:
+        return error.read().decode()
+
+
+def test_who_has_the_token_comes_in(filled, start_console, page, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("the token of this test alone")
+    console = start_console("-b", filled[0].address, "--login", "token", "--token-file", str(token))
+    page.goto(console.address + "/groups")
+    page.get_by_label("Token").fill("wrong")
+    page.keyboard.press("Enter")
+    assert "not the token" in page.locator("[role=alert]").inner_text()
+    page.get_by_label("Token").fill("the token of this test alone")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/groups")
+    page.get_by_role("button", name="Log out").click()
+    page.wait_for_url("**/login")

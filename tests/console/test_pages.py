@@ -1,0 +1,231 @@
+"""Every page and every action in a real browser: by mouse, by keys, on a phone, in the dark, and nothing that axe-core finds fault with."""
+
+import json
+import re
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from horolog import Producer
+from tests.console.conftest import HOSTILE, HOUR, in_a_thread
+from tests.support.style import PROJECT
+
+AXE = PROJECT / "tests" / "vendor" / "axe" / "axe.min.js"
+SCRIPTS_AT_MOST = 200_000
+PAGES = {
+    "now": "/",
+    "topic": "/topic?name=orders",
+    "moment": "/moment?topic=orders&at=20h&within=2h",
+    "which": "/moment",
+    "follow": "/follow?topic=orders",
+    "groups": "/groups",
+    "group": "/group?name=billing",
+    "reset": "/group/reset?name=billing&topic=orders&to=30h",
+    "compare": "/compare?a=orders&b=payments",
+    "error": "/topic?name=order",
+}
+
+
+@pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_fault_and_nothing_is_wider_than_a_phone(console, page, path, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.goto(console.address + path)
+    found = faults_in(page)
+    assert found == []
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.wait_for_timeout(250)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    if scheme == "light":
+        assert faults_in(page) == []
+
+
+def faults_in(page):
+    """What axe-core says; it is given to the page by the debugger, for which the content policy makes an exception."""
+    page.evaluate(AXE.read_text("utf-8"))
+    result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [(one["id"], [node["html"][:200] for node in one["nodes"]][:3]) for one in result["violations"]]
+
+
+def test_scripts_are_small_and_nothing_is_loaded_from_elsewhere(console, page):
+    sizes, others = {}, []
+
+    def note(response):
+        if not response.url.startswith(console.address):
+            others.append(response.url)
+        if response.url.endswith(".js"):
+            sizes[response.url] = len(response.body())
+
+    page.on("response", note)
+    page.goto(console.address + PAGES["topic"])
+    page.wait_for_load_state("networkidle")
+    assert others == []
+    assert len(sizes) == 3
+    assert sum(sizes.values()) <= SCRIPTS_AT_MOST
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/moment?topic=hostile",
+        "/groups",
+        f"/group?name={quote(HOSTILE)}",
+        f"/?filter={quote(HOSTILE)}",
+        f"/follow?topic=hostile&key={quote(HOSTILE)}",
+        f"/moment?topic=hostile&key={quote(HOSTILE)}&within=9d",
+    ],
+)
+def test_hostile_values_are_text(console, page, path):
+    page.goto(console.address + path)
+    page.wait_for_timeout(200)
+    assert page.title() != "broken"
+    assert page.locator("img").count() == 0
+    assert page.locator("main script").count() == 0
+
+
+def test_now_leads_to_a_topic_and_filters(console, page):
+    page.goto(console.address)
+    assert "ahead has a record" in page.locator(".troubles").inner_text()
+    assert "late" in page.locator("tr", has_text="late").inner_text()
+    page.keyboard.press("/")
+    page.keyboard.type("orde")
+    page.wait_for_url("**filter=orde*")
+    assert page.locator("tr[data-row]").count() == 1
+    page.get_by_role("link", name="orders", exact=True).click()
+    assert page.locator("h1").inner_text() == "orders"
+
+
+def test_the_timeline_zooms_by_drag_and_by_keys_and_leads_to_the_moment(console, page):
+    page.goto(console.address + PAGES["topic"])
+    over = page.locator(".u-over")
+    over.wait_for()
+    box = over.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 40, steps=5)
+    page.mouse.up()
+    page.wait_for_url("**from=*")
+    narrow, said = records_said(page), page.locator("#timeline + .note").inner_text()
+    assert 60 < narrow < 240
+    page.locator(".u-over").wait_for()
+    page.keyboard.press("-")
+    expect(page.locator("#timeline + .note")).not_to_have_text(said)
+    assert records_said(page) > narrow
+    chart = page.locator("[data-chart]")
+    page.locator(".u-over").wait_for()
+    chart.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/moment?**")
+    assert page.locator("tr[data-row]").count() > 0
+
+
+def records_said(page):
+    return int(re.match(r"([\d,]+) records", page.locator("#timeline + .note").inner_text())[1].replace(",", ""))
+
+
+def test_a_moment_is_filtered_and_a_key_followed_through_time(console, page):
+    page.goto(console.address + PAGES["moment"])
+    page.get_by_label("Where").fill("value.state = 'paid'")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**where=*")
+    shown = page.locator("tr[data-row] td:nth-child(5)").all_inner_texts()
+    assert shown
+    assert all('"paid"' in one for one in shown)
+    page.locator("tr[data-row] td:nth-child(4) a").first.click()
+    page.wait_for_url("**key=*")
+    keys = set(page.locator("tr[data-row] td:nth-child(4)").all_inner_texts())
+    assert len(keys) == 1
+    with page.expect_download() as loading:
+        page.get_by_role("link", name="JSON lines").click()
+    lines = loading.value.path().read_text("utf-8").splitlines()
+    assert {json.loads(line)["key"] for line in lines} == keys
+    assert page.locator("#command").inner_text().startswith("horolog consume orders")
+
+
+def test_records_appear_as_they_are_written_and_pausing_ends_the_fetches(console, page, filled):
+    page.goto(console.address + "/follow?topic=late&where=" + quote("value ~ 'new'"))
+    page.get_by_text("following", exact=True).wait_for()
+
+    async def write(*values):
+        async with Producer(filled[0].address) as producer:
+            for value in values:
+                await producer.send_and_wait("late", value)
+
+    in_a_thread(write(b"an old one", HOSTILE.encode() + b" new"))
+    row = page.locator("#follow tbody tr")
+    row.wait_for()
+    assert HOSTILE in row.inner_text()
+    assert page.title() != "broken"
+    page.get_by_role("button", name="Pause").click()
+    in_a_thread(write(b"new while nobody looks"))
+    page.wait_for_timeout(1500)
+    assert row.count() == 1
+    page.get_by_role("button", name="Clear").click()
+    assert row.count() == 0
+
+
+def test_a_group_is_reset_by_a_click_on_the_timeline_once_that_is_confirmed(console, page):
+    page.goto(console.address + "/group?name=billing")
+    page.get_by_role("link", name="Reset orders").click()
+    over = page.locator(".u-over")
+    over.wait_for()
+    box = over.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 40, steps=4)
+    page.mouse.up()
+    page.wait_for_url("**to=*")
+    assert "nothing was changed" in page.locator("main").inner_text()
+    page.get_by_label("Type the name").fill("billing")
+    page.get_by_role("button", name="Reset the group").click()
+    page.wait_for_url("**/group?name=billing")
+
+
+def test_two_topics_are_compared(console, page):
+    page.goto(console.address + "/compare")
+    page.get_by_label("Topic", exact=True).fill("orders")
+    page.get_by_label("with topic").fill("payments")
+    page.get_by_role("button", name="Compare").click()
+    assert "-60" in page.locator(".figures").inner_text()
+    page.locator(".u-over").wait_for()
+
+
+def test_everything_is_reached_by_keys(console, page):
+    page.goto(console.address)
+    for keys, path in (("gg", "/groups"), ("gm", "/moment"), ("gf", "/follow"), ("gc", "/compare"), ("gn", "/")):
+        page.keyboard.press(keys[0])
+        page.keyboard.press(keys[1])
+        page.wait_for_url(console.address + path)
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/topic?**")
+    page.keyboard.press("?")
+    assert page.locator("dialog").is_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement !== document.body")
+
+
+def test_pages_say_what_they_say_without_scripts(console, chromium):
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(console.address + PAGES["topic"])
+    page.get_by_text("Numbers").click()
+    assert page.locator("details[open] tbody tr").count() > 10
+    page.goto(console.address + "/?filter=pay")
+    assert page.locator("tr[data-row]").count() == 1
+    context.close()
+
+
+def test_a_link_carries_its_time_and_filters(console, page):
+    page.goto(
+        console.address + "/moment?topic=orders&at=2020-01-01T00:00:00Z&within=1h&where=offset+%3E+3&tz=Asia/Tokyo"
+    )
+    assert page.get_by_label("Where").input_value() == "offset > 3"
+    assert "2020-01-01 09:00:00" in page.locator("h1").inner_text()
+    assert "tz=Asia" in page.get_by_role("link", name="Groups").get_attribute("href")
+    assert HOUR
