@@ -9,38 +9,42 @@ from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import partition_of
 from horolog.broker.log.partition import Partition, Resources
 from horolog.broker.log.recovery import Circumstances, Place, open_partition
-from horolog.broker.log.storage import Storage
+from horolog.broker.log.segments import LOG_SUFFIX
+from horolog.broker.log.storage import Storage, parent_of
 from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import resolve
 from horolog.client.types import TopicPartition
+from horolog.pipeline.object_stores import is_url
 from horolog.pipeline.options import Selection
 from horolog.pipeline.positions import OptionError
 
 
-def find_partitions(path: str) -> dict[TopicPartition, Path]:
+def find_partitions(path: str, storage: Storage) -> dict[TopicPartition, str]:
     """The partition folders in a path, by what they hold."""
-    root = Path(path.removeprefix("file://"))
-    if not root.is_dir():
+    root = path.rstrip("/") if is_url(path) else str(Path(path.removeprefix("file://")).absolute())
+    if not storage.is_dir(root):
         raise OptionError(f"{path}: there is no such folder")
-    folders = [root] if _is_partition(root.absolute()) else sorted(one for one in root.iterdir() if _is_partition(one))
+    inside = (f"{root}/{name}" for name in sorted(storage.list_dir(root)))
+    folders = [root] if _is_partition(root, storage) else [one for one in inside if _is_partition(one, storage)]
     if not folders:
         raise OptionError(f"{path}: neither a data folder nor that of a partition (topic-0 with .log files)")
-    return {_name_of(folder): folder.absolute() for folder in folders}
+    return {_name_of(folder): folder for folder in folders}
 
 
-def _is_partition(folder: Path) -> bool:
-    return folder.is_dir() and partition_of(folder.name) is not None and any(folder.glob("*.log"))
+def _is_partition(folder: str, storage: Storage) -> bool:
+    named = partition_of(folder.rpartition("/")[2]) is not None
+    return named and storage.is_dir(folder) and any(name.endswith(LOG_SUFFIX) for name in storage.list_dir(folder))
 
 
-def _name_of(folder: Path) -> TopicPartition:
-    name = partition_of(folder.absolute().name)
+def _name_of(folder: str) -> TopicPartition:
+    name = partition_of(folder.rpartition("/")[2])
     assert name is not None, "looked at before"
     return TopicPartition(*name)
 
 
 def open_partitions(path: str, selection: Selection, resources: Resources) -> dict[TopicPartition, Partition]:
     """The wanted partitions, opened as their broker would open them, with nothing written; internal topics only by name."""
-    found = find_partitions(path)
+    found = find_partitions(path, resources.storage)
     unknown = [str(one) for one in selection.partitions if one not in found]
     unknown += [topic for topic in selection.topics if topic not in {one.topic for one in found}]
     if unknown:
@@ -50,11 +54,10 @@ def open_partitions(path: str, selection: Selection, resources: Resources) -> di
         for partition, folder in found.items()
         if selection.takes(partition) and not (selection.is_everything and partition.topic.startswith("__"))
     }
-    starts = {
-        parent: _starts(resources.storage, parent) for parent in {str(folder.parent) for folder in wanted.values()}
-    }
+    parents = {parent_of(folder) for folder in wanted.values()}
+    starts = {parent: _starts(resources.storage, parent) for parent in parents}
     return {
-        partition: _open(partition, folder, resources, starts[str(folder.parent)].get(partition, 0))
+        partition: _open(partition, folder, resources, starts[parent_of(folder)].get(partition, 0))
         for partition, folder in wanted.items()
     }
 
@@ -65,11 +68,11 @@ def _starts(storage: Storage, data_folder: str) -> Mapping[tuple[str, int], int]
     return checkpoints.load_offsets(left, f"{data_folder}/{checkpoints.LOG_START_OFFSETS}").offsets
 
 
-def _listed(found: dict[TopicPartition, Path]) -> str:
+def _listed(found: dict[TopicPartition, str]) -> str:
     return ", ".join(sorted({partition.topic for partition in found})[:20])
 
 
-def _open(partition: TopicPartition, folder: Path, resources: Resources, start_offset: int) -> Partition:
+def _open(partition: TopicPartition, folder: str, resources: Resources, start_offset: int) -> Partition:
     known = Circumstances(was_clean=True, log_start_offset=start_offset, now_ms=time.time_ns() // 1_000_000)
     config = resolve({}, Settings())
-    return open_partition(Place(*partition, str(folder)), config, resources, known)
+    return open_partition(Place(*partition, folder), config, resources, known)

@@ -114,6 +114,11 @@ class Place:
         scheme = "s3" if self.scheme in S3 else self.scheme
         return f"{scheme}://{self.bucket}/{self.folder}"
 
+    def as_options(self) -> dict[str, str]:
+        """What opens it under Hadoop's names, wherever it came from: for a process that has another environment. S3 alone has such."""
+        known = dict(self.settings)
+        return {f"fs.s3a.{name}": known[own] for name, own in _S3_OPTIONS.items() if own in known}
+
     def open(self) -> Any:
         """The bucket, by obstore; nothing is asked of it yet."""
         from obstore.exceptions import BaseError

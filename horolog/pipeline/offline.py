@@ -15,16 +15,20 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from horolog.broker.log.integrity import BeingRescanned
+from horolog.broker.log.files import checkpoints
+from horolog.broker.log.integrity import SEALS, BeingRescanned, seals
+from horolog.broker.log.manager import partition_of
 from horolog.broker.log.partition import Partition, Resources, lookups
 from horolog.broker.log.recovery import Rescanner
 from horolog.broker.log.segments import LOG_SUFFIX, Segment, indexes_of, reader
-from horolog.broker.log.storage import FileMissing, OverlayStorage, ReadOnlyStorage, StorageFault
+from horolog.broker.log.storage import FileMissing, OverlayStorage, ReadOnlyStorage, StorageFault, parent_of
 from horolog.client.types import TopicPartition
 from horolog.pipeline.columns import Source
 from horolog.pipeline.decode import Bounds, decode
 from horolog.pipeline.folders import open_partitions
-from horolog.pipeline.options import ReadOptions, parse_read
+from horolog.pipeline.object_files import LEAST_BYTES, ObjectFiles
+from horolog.pipeline.object_stores import Place
+from horolog.pipeline.options import ReadOptions, Selection, parse_read
 from horolog.pipeline.positions import EARLIEST, DataLoss, OffsetRange, OptionError, resolve, split
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.aborted import AbortedProducers
@@ -117,7 +121,7 @@ def plan(path: str, since: str | int | None = None, until: str | int | None = No
 def make_plan(options: ReadOptions, not_before_ms: int | None = None) -> Plan:
     """The pieces to read, for what the options ask; `not_before_ms` leaves out what ends before the first record so late."""
     assert options.path is not None
-    files = ReadOnlyStorage()
+    files = ReadOnlyStorage() if options.place is None else _planning_files(options.place, options.selection)
     storage = OverlayStorage(files)
     try:
         resources = Resources(storage)
@@ -130,6 +134,22 @@ def make_plan(options: ReadOptions, not_before_ms: int | None = None) -> Plan:
     made.looked_at_bytes = sum(files.bytes_read.values())
     _check_damage(options, made)
     return made
+
+
+def _planning_files(place: Place, selection: Selection) -> ReadOnlyStorage:
+    """Files of an object store, with what the wanted partitions are opened by at hand."""
+    files = ObjectFiles(place, LEAST_BYTES)
+    wanted = [path for path in files.listed if _is_wanted(path, selection)]
+    files.prefetch([path for path in wanted if path.endswith((SEALS, checkpoints.LEADER_EPOCHS))])
+    sealed = {parent_of(path) for path in wanted if path.endswith(SEALS)}
+    logs = (path for path in wanted if path.endswith(LOG_SUFFIX) and parent_of(path) in sealed)
+    files.prefetch_edges(logs, seals.FINGERPRINT_BYTES)
+    return files
+
+
+def _is_wanted(path: str, selection: Selection) -> bool:
+    name = partition_of(parent_of(path).rpartition("/")[2])
+    return name is not None and selection.takes(TopicPartition(*name))
 
 
 def _patches(storage: OverlayStorage, path: str) -> tuple[tuple[int, bytes], ...]:
@@ -284,9 +304,11 @@ def tasks_of(pieces: Iterable[Piece], task_bytes: int) -> list[list[Piece]]:
     return put_together
 
 
-def read_pieces(pieces: Iterable[Piece], *, include_headers: bool, fail_on_data_loss: bool) -> Iterator[pa.RecordBatch]:
+def read_pieces(
+    pieces: Iterable[Piece], *, include_headers: bool, fail_on_data_loss: bool, place: Place | None = None
+) -> Iterator[pa.RecordBatch]:
     """The records of a task's pieces, in their order."""
-    storage = OverlayStorage(ReadOnlyStorage())
+    storage = OverlayStorage(ReadOnlyStorage() if place is None else ObjectFiles(place))
     for piece in pieces:
         source = Source(*piece.partition, include_headers, from_files=True)
         try:

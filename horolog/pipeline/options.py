@@ -17,6 +17,8 @@ from horolog.client.security.options import is_of_security
 from horolog.client.types import TopicPartition
 from horolog.pipeline import java_settings
 from horolog.pipeline.brokers import BOOTSTRAP, CLIENTS
+from horolog.pipeline.object_stores import OPTIONS as STORE_OPTIONS
+from horolog.pipeline.object_stores import Place, StoreError, is_url
 from horolog.pipeline.positions import (
     EARLIEST,
     LATEST,
@@ -165,6 +167,8 @@ class ReadOptions:
     reach_ms: int = 30_000
     reach_option: str = "kafka.request.timeout.ms"
     security: Security | None = None
+    place: Place | None = None
+    """Where the path is, if it is in an object store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +212,7 @@ class _Given:
         for lower, (name, _) in self._options.items():
             if lower in why_refused:
                 raise OptionError(f"{name} cannot be set: {why_refused[lower]}")
-            if lower not in names:
+            if lower not in names and not _of_stores(lower):
                 raise OptionError(_unknown(name, names))
 
     def one_of(self, names: tuple[str, ...]) -> str | None:
@@ -259,6 +263,20 @@ class _Given:
             if lower.startswith(CLIENTS):
                 yield lower.removeprefix(CLIENTS), value
 
+    def place(self) -> Place | None:
+        """Where the path is, if that is in an object store: with the credentials that options, the environment or a profile have."""
+        path = self.text("path")
+        stores = {_of_stores(lower): value for lower, (_, value) in self._options.items() if _of_stores(lower)}
+        if path is None or not is_url(path):
+            self.refuse(
+                (name for lower, (name, _) in self._options.items() if _of_stores(lower)), "is for object stores"
+            )
+            return None
+        try:
+            return Place.of(path, stores)
+        except StoreError as error:
+            raise OptionError(str(error)) from error
+
     def first_of(self, names: tuple[str, ...]) -> str | None:
         return next((name for name in names if self.text(name) is not None), None)
 
@@ -266,6 +284,12 @@ class _Given:
 def _is_of_client(name: str) -> bool:
     """Settings of Java clients: one table of them often serves reading and writing, and each passes over the other's."""
     return name.startswith(CLIENTS)
+
+
+def _of_stores(lower: str) -> str:
+    """The name that an option of object stores has in Hadoop's configuration; empty for others."""
+    name = lower.removeprefix("spark.hadoop.")
+    return name if name.startswith(STORE_OPTIONS) else ""
 
 
 def _unknown(name: str, names: Mapping[str, str]) -> str:
@@ -314,6 +338,7 @@ def parse_read(options: Mapping[str, str], now_ms: int, *, streaming: bool = Fal
         given.text("kafka.client.id") or "horolog-spark",
         *_reach(given, "kafka.default.api.timeout.ms"),
         given.security(),
+        given.place(),
     )
 
 

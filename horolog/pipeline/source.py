@@ -149,6 +149,7 @@ class FilesReader(DataSourceReader):
             partition.pieces,
             include_headers=self.options.include_headers,
             fail_on_data_loss=self.options.fail_on_data_loss,
+            place=self.options.place,
         )
 
 

@@ -129,6 +129,17 @@ def test_other_stores_have_their_own_names_for_credentials():
     assert type(opened).__name__ == "AzureStore"
 
 
+def test_a_place_can_be_said_in_options():
+    around = {
+        "AWS_ACCESS_KEY_ID": "E",
+        "AWS_SECRET_ACCESS_KEY": "es",
+        "AWS_ENDPOINT_URL": "http://h",
+        "AWS_REGION": "r",
+    }
+    place = Place.of("s3a://b/f", {}, around)
+    assert Place.of("s3a://b/f", place.as_options(), {}) == place
+
+
 def test_a_place_does_not_show_what_opens_it():
     place = Place.of("s3a://b/f", KEYS, {})
     assert "hidden" not in f"{place!r} {place} {ObjectStore(place)!r}"

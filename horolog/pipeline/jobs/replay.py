@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from horolog.broker.log.manager import partition_of
+from horolog.broker.log.segments import LOG_SUFFIX
 from horolog.client.cli.common.arguments import positive_number
 from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
@@ -37,7 +39,7 @@ from horolog.pipeline.jobs.loading import (
     settings_of,
     unsent,
 )
-from horolog.pipeline.object_stores import Place, StoreError, is_url
+from horolog.pipeline.object_stores import Place, StoreError, hadoop_options, is_url
 from horolog.pipeline.positions import parse_moment
 from horolog.pipeline.tables.parquet import plain_rows
 from horolog.pipeline.tables.store import files_of, place_of
@@ -61,7 +63,10 @@ def _kind_of_place(place: Place) -> str:
         return "delta"
     if OWN in folders or any(name.startswith(f"{DATE}=") for name in folders):
         return "parquet"
-    raise TableError(f"{place.url} holds no archive")
+    partitions = (name for name in folders if partition_of(name) is not None)
+    if any(name.endswith(LOG_SUFFIX) for folder in ("", *partitions) for name in files.names(folder)):
+        return "segments"
+    raise TableError(f"{place.url} holds neither an archive nor segment files")
 
 
 def _kind_of_folder(folder: Path) -> str:
@@ -89,6 +94,8 @@ def rows_of(
     folder = place.url if isinstance(place, Place) else str(Path(place.removeprefix("file://")).absolute())
     if kind == "segments":
         reader = spark.read.format("horolog").option("includeHeaders", "true")
+        if isinstance(place, Place):
+            reader = reader.options(**hadoop_options(spark, place.url) | place.as_options())
         rows = reader.option("kafka.isolation.level", "read_committed").load(folder)
         ms = f.unix_millis("timestamp")
         if since_ms is not None:

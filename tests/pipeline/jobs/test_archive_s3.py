@@ -24,6 +24,9 @@ from tests.pipeline.jobs.test_archive import (
     consumed,
     days_of_records,
 )
+from tests.pipeline.samples import BASE_MS as BASE_TIME
+from tests.pipeline.test_object_files import uploaded
+from tests.pipeline.test_offline import log_of
 from tests.support.names import unique
 from tests.support.style import PROJECT
 
@@ -65,6 +68,19 @@ def test_a_topic_is_archived_to_a_bucket_and_replayed_from_it(spark, run, produc
 
     assert repr(content(again)) == repr(content(topic))
     assert s3.secret_key not in first.err + third.err + sent.err + first.out + third.out + sent.out
+
+
+def test_segments_in_a_bucket_are_replayed(spark, run, produce, s3, around, tmp_path):
+    topic = unique("segments")
+    produce(topic, [], partitions=1)
+    data, count = log_of(tmp_path, segments=3)
+    url = uploaded(s3, data)
+    sent = run("replay", "--from", url, "--topic", topic, "-o", "json")
+    assert (sent.code, sent.json["records"]) == (0, count), sent.err
+    times = [each[3] for each in consumed(run, topic)]
+    assert times == [BASE_TIME + 1000 * n for n in range(count)]
+    ended = run("replay", "--from", s3.url(unique("nothing")), "--topic", topic)
+    assert (ended.code, "holds neither an archive nor segment files" in ended.err) == (1, True)
 
 
 def test_of_two_that_saw_the_same_progress_one_adds_its_rows(spark, s3, around):

@@ -9,7 +9,7 @@ from horolog.broker.log.storage.aside_names import DAMAGED, TORN, SetAside, pars
 from horolog.broker.log.storage.folder_lock import LOCK_FILE, lock_folder, make_folder
 from horolog.broker.log.storage.memory_storage import MemoryStorage
 from horolog.broker.log.storage.overlay import Changed, OverlayStorage
-from horolog.broker.log.storage.read_only import ReadOnlyStorage
+from horolog.broker.log.storage.read_only import ReadOnlyFile, ReadOnlyStorage
 from horolog.broker.log.storage.storage import (
     CANNOT_WRITE,
     JOIN_BELOW_BYTES,
@@ -49,6 +49,7 @@ __all__ = [
     "Lock",
     "MemoryStorage",
     "OverlayStorage",
+    "ReadOnlyFile",
     "ReadOnlyStorage",
     "RealFile",
     "RealStorage",
