@@ -128,20 +128,21 @@ def add_ranges(
 
 
 def steps(wanted: "Mapping[TopicPartition, Range]", most: int) -> "Iterator[dict[TopicPartition, Range]]":
-    """The ranges cut into pieces that together have at most `most` offsets, partition after partition; pure."""
-    step: dict[TopicPartition, Range] = {}
-    room = most
-    for partition, (start, end) in sorted(wanted.items()):
-        while start < end:
-            cut = min(end, start + room)
-            step[partition] = (start, cut)
-            room -= cut - start
-            start = cut
-            if room == 0:
-                yield step
-                step, room = {}, most
-    if step:
+    """The ranges cut into steps of at most `most` offsets together, from all partitions alike, so that tasks work on them at once; pure."""
+    left = {partition: (start, end) for partition, (start, end) in wanted.items() if start < end}
+    while left:
+        step: dict[TopicPartition, Range] = {}
+        room = most
+        smallest_first = sorted(left, key=lambda one: (left[one][1] - left[one][0], one))
+        for number, partition in enumerate(smallest_first):
+            start, end = left[partition]
+            cut = min(end, start + room // (len(left) - number))
+            if cut > start:
+                step[partition] = (start, cut)
+                room -= cut - start
         yield step
+        left |= {partition: (cut, left[partition][1]) for partition, (_, cut) in step.items()}
+        left = {partition: (start, end) for partition, (start, end) in left.items() if start < end}
 
 
 def read_step(spark: "SparkSession", bootstrap: Where, step: "Mapping[TopicPartition, Range]") -> "DataFrame":

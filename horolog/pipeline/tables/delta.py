@@ -1,13 +1,16 @@
-"""A Delta table, written by `deltalake`; how far it goes stands in each commit's metadata as `horolog.offsets`."""
+"""A Delta table: tasks write its files, `deltalake` commits them; how far it goes stands in each commit's metadata as `horolog.offsets`."""
 
+import datetime as dt
 import json
+import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from horolog.pipeline.tables.arrow import arrow_of, facts
 from horolog.pipeline.tables.lock import Lock
+from horolog.pipeline.tables.row_files import RowFile, schema, summed, write_rows
 from horolog.pipeline.tables.store import LocalStore
 from horolog.pipeline.tables.table import (
     DATE,
@@ -74,21 +77,25 @@ class DeltaFolder:
         return None
 
     def append(self, rows: "DataFrame", offsets: Offsets, topic_ids: TopicIds | None = None) -> Written:
-        from deltalake import write_deltalake
-
-        data = arrow_of(rows)
         with _told_of_conflicts():
             if self._seen is None:
-                self._seen = self._create(data)
-            properties = _properties(offsets, topic_ids or {})
-            write_deltalake(self._seen, data, mode="append", commit_properties=properties)
-        return facts(data)
+                self._seen = self._create()
+            files = write_rows(rows, LocalStore(Path(self.folder)), "", uuid.uuid4().hex[:12])
+            self._seen.create_write_transaction(
+                [_added(file) for file in files],
+                mode="append",
+                schema=self._seen.schema(),
+                partition_by=[DATE],
+                commit_properties=_properties(offsets, topic_ids or {}),
+            )
+            self._seen.load_as_version(self._seen.version() + 1)  # ours, and none that another has made behind it
+        return summed(files)
 
-    def _create(self, data: Any) -> Any:
+    def _create(self) -> Any:
         from deltalake import DeltaTable
 
         return DeltaTable.create(
-            self.folder, data.schema, mode="error", partition_by=[DATE], commit_properties=_properties({}, {})
+            self.folder, schema(dated=True), mode="error", partition_by=[DATE], commit_properties=_properties({}, {})
         )
 
     def compact(self) -> int:
@@ -107,6 +114,23 @@ class DeltaFolder:
         files = [str(uri) for uri in table.file_uris()]
         rows = self._spark.read.option("basePath", self.folder).parquet(*files)
         return in_range(rows, since_ms, until_ms)
+
+
+def _added(file: RowFile) -> Any:
+    """A file as Delta's log has it, with the times that it holds: milliseconds, so the first is rounded down and the last up."""
+    from deltalake.transaction import AddAction
+
+    first, last = (_moment(ms) for ms in (file.first_us // 1000, -(-file.last_us // 1000)))
+    stats = {"numRecords": file.records, "minValues": {"timestamp": first}, "maxValues": {"timestamp": last}}
+    stats["nullCount"] = {"timestamp": 0}
+    date = file.name.partition(f"{DATE}=")[2].partition("/")[0]
+    now_ms = time.time_ns() // 1_000_000
+    return AddAction(file.name, file.size_bytes, {DATE: date}, now_ms, data_change=True, stats=json.dumps(stats))
+
+
+def _moment(ms: int) -> str:
+    moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(milliseconds=ms)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _properties(offsets: Offsets, topic_ids: TopicIds) -> Any:

@@ -1,14 +1,20 @@
-"""An Iceberg table, written by `pyiceberg` with a catalogue in SQLite beside it; each snapshot's summary has `horolog.offsets`."""
+"""An Iceberg table: tasks write its files, `pyiceberg` adds them, with a catalogue in SQLite beside them.
+
+Each snapshot's summary has `horolog.offsets`.
+"""
 
 import datetime as dt
 import json
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
-from horolog.pipeline.tables.arrow import arrow_of, facts
 from horolog.pipeline.tables.lock import Lock
+from horolog.pipeline.tables.row_files import schema, summed, write_rows
 from horolog.pipeline.tables.store import LocalStore
 from horolog.pipeline.tables.table import (
     DATE,
@@ -80,17 +86,24 @@ class IcebergFolder:
         return {}
 
     def append(self, rows: "DataFrame", offsets: Offsets, topic_ids: TopicIds | None = None) -> Written:
-        data = arrow_of(rows)
+        properties = _properties(offsets, topic_ids or {})
         with _told_of_conflicts():
             if self._seen is None:
-                self._seen = self._create(data.schema)
-            self._seen.append(data, snapshot_properties=_properties(offsets, topic_ids or {}))
-        return facts(data)
+                self._seen = self._create()
+            data = f"{self._seen.location()}/data"
+            store = LocalStore(Path(url2pathname(urlsplit(data).path)))
+            files = write_rows(rows, store, "", uuid.uuid4().hex[:12], dated=True)
+            if files:
+                paths = [f"{data}/{file.name}" for file in files]
+                self._seen.add_files(paths, snapshot_properties=properties, check_duplicate_files=False)
+            else:
+                self._seen.append(schema(dated=True).empty_table(), snapshot_properties=properties)
+        return summed(files)
 
-    def _create(self, schema: Any) -> Any:
+    def _create(self) -> Any:
         from pyiceberg.transforms import IdentityTransform
 
-        table = self._catalog.create_table(NAME, schema=schema)
+        table = self._catalog.create_table(NAME, schema=schema(dated=True))
         with table.update_spec() as update:
             update.add_field(DATE, IdentityTransform(), DATE)
         return self._table()

@@ -29,7 +29,7 @@ from horolog.pipeline.object_stores import Place
 from horolog.pipeline.tables import row_files
 from horolog.pipeline.tables.commits import Commit, CommitLog
 from horolog.pipeline.tables.lock import Lock
-from horolog.pipeline.tables.row_files import RowFile, read_rows, write_rows
+from horolog.pipeline.tables.row_files import RowFile, read_rows, summed, write_rows
 from horolog.pipeline.tables.store import Files, files_of
 from horolog.pipeline.tables.table import (
     DATE,
@@ -109,11 +109,10 @@ class ParquetTable:
     def append(self, rows: "DataFrame", offsets: Offsets, topic_ids: TopicIds | None = None) -> Written:
         staging = self._new_staging()
         written = self._write(rows, staging)
-        records = sum(one.records for one in written)
+        done = summed(written)
         names = [one.name.removeprefix(f"{STAGING}/{staging}/") for one in written]
-        self._commit(Commit(self._seen + 1, offsets, topic_ids or {}, names, [], staging, records))
-        last_ms = max((one.last_us // 1000 for one in written), default=None)
-        return Written(records, sum(one.size_bytes for one in written), len(written), last_ms)
+        self._commit(Commit(self._seen + 1, offsets, topic_ids or {}, names, [], staging, done.records))
+        return done
 
     def _write(self, rows: "DataFrame", staging: str) -> list[RowFile]:
         return write_rows(rows, self._own, f"{STAGING}/{staging}", staging.partition("-")[0])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from horolog.pipeline.tables.store import Files, Sink
-from horolog.pipeline.tables.table import COLUMNS, DATE, ROWS, with_date
+from horolog.pipeline.tables.table import COLUMNS, DATE, ROWS, Written, with_date
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,16 +35,23 @@ class RowFile:
     last_us: int
 
 
-def write_rows(rows: "DataFrame", files: Files, folder: str, prefix: str) -> list[RowFile]:
-    """Write the rows into folders by date below `folder`; the names are from the store's root."""
+def write_rows(rows: "DataFrame", files: Files, folder: str, prefix: str, *, dated: bool = False) -> list[RowFile]:
+    """Write the rows into folders by date below `folder`; the names are from the store's root. `dated` files have the date as well."""
     order = (DATE, "topic", "partition", "offset")
     sorted_rows = with_date(rows).sortWithinPartitions(*order)
-    facts = sorted_rows.mapInArrow(Writer(files, folder, prefix), _FACTS).collect()
+    facts = sorted_rows.mapInArrow(Writer(files, folder, prefix, dated=dated), _FACTS).collect()
     return sorted((RowFile(*row) for row in facts), key=lambda one: one.name)
 
 
-def schema() -> "pa.Schema":
-    """The columns of a file; the date is in the folder's name."""
+def summed(files: Iterable[RowFile]) -> Written:
+    """What one commit has of these."""
+    found = list(files)
+    last_ms = max((one.last_us // 1000 for one in found), default=None)
+    return Written(sum(one.records for one in found), sum(one.size_bytes for one in found), len(found), last_ms)
+
+
+def schema(*, dated: bool = False) -> "pa.Schema":
+    """The columns of a file; the date is in the folder's name, too."""
     import pyarrow as pa
 
     header = pa.struct([("key", pa.string()), ("value", pa.binary())])
@@ -58,6 +65,7 @@ def schema() -> "pa.Schema":
             ("key", pa.binary()),
             ("value", pa.binary()),
             ("headers", pa.list_(header)),
+            *([(DATE, pa.date32())] if dated else []),
         ]
     )
 
@@ -65,10 +73,11 @@ def schema() -> "pa.Schema":
 class Writer:
     """What a task does with its rows, which come in the order of their dates; it gives back what it has written."""
 
-    def __init__(self, files: Files, folder: str, prefix: str) -> None:
+    def __init__(self, files: Files, folder: str, prefix: str, *, dated: bool = False) -> None:
         self._files = files
-        self._folder = folder
+        self._folder = f"{folder}/" if folder else ""
         self._prefix = prefix
+        self._dated = dated
 
     def __call__(self, batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
@@ -76,13 +85,13 @@ class Writer:
         token, written = uuid.uuid4().hex[:12], []
         current: _Open | None = None
         for batch in batches:
-            for date, rows in _by_date(batch):
+            for date, rows in _by_date(batch, dated=self._dated):
                 if current is not None and (current.date != date or current.sink.size >= TARGET_FILE_BYTES):
                     written.append(current.close())
                     current = None
                 if current is None:
-                    name = f"{self._folder}/{DATE}={date}/{self._prefix}-{token}-{len(written)}.parquet"
-                    current = _Open(date, name, self._files.writer(name))
+                    name = f"{self._folder}{DATE}={date}/{self._prefix}-{token}-{len(written)}.parquet"
+                    current = _Open(date, name, self._files.writer(name), dated=self._dated)
                 current.write(rows)
         if current is not None:
             written.append(current.close())
@@ -96,7 +105,7 @@ class Writer:
 class _Open:
     """The file that is being written."""
 
-    def __init__(self, date: dt.date, name: str, sink: Sink) -> None:
+    def __init__(self, date: dt.date, name: str, sink: Sink, *, dated: bool) -> None:
         import pyarrow.parquet as pq
 
         self.date = date
@@ -106,7 +115,7 @@ class _Open:
         self._records = 0
         self._waiting: list[Any] = []
         self._rows_waiting = 0
-        self._writer = pq.ParquetWriter(sink, schema(), compression="zstd")
+        self._writer = pq.ParquetWriter(sink, schema(dated=dated), compression="zstd")
 
     def write(self, rows: "pa.Table") -> None:
         """Put together into groups of rows that are worth their statistics."""
@@ -136,8 +145,8 @@ class _Open:
         return RowFile(self._name, self.sink.size, self._records, first, last)
 
 
-def _by_date(batch: "pa.RecordBatch") -> "Iterator[tuple[dt.date, pa.Table]]":
-    """The rows of a batch, date by date, without the date."""
+def _by_date(batch: "pa.RecordBatch", *, dated: bool) -> "Iterator[tuple[dt.date, pa.Table]]":
+    """The rows of a batch, date by date."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -146,7 +155,7 @@ def _by_date(batch: "pa.RecordBatch") -> "Iterator[tuple[dt.date, pa.Table]]":
     runs = pc.run_end_encode(table[DATE].combine_chunks())
     for date, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
         rows = table.slice(start, end - start)
-        yield date, rows.select(list(COLUMNS)).cast(schema())
+        yield date, rows.select([*COLUMNS, DATE] if dated else list(COLUMNS)).cast(schema(dated=dated))
         start = end
 
 

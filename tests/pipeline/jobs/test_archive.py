@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from horolog.client.types import TopicPartition
 from horolog.pipeline.jobs.archive import steps
@@ -92,11 +94,35 @@ def consumed(run, topic):
         ({PLACE: (5, 3)}, 10, []),
         ({PLACE: (0, 10)}, 10, [{PLACE: (0, 10)}]),
         ({PLACE: (0, 25)}, 10, [{PLACE: (0, 10)}, {PLACE: (10, 20)}, {PLACE: (20, 25)}]),
-        ({PLACE: (0, 7), OTHER: (3, 9)}, 10, [{PLACE: (0, 7), OTHER: (3, 6)}, {OTHER: (6, 9)}]),
+        ({PLACE: (0, 7), OTHER: (3, 9)}, 10, [{PLACE: (0, 5), OTHER: (3, 8)}, {PLACE: (5, 7), OTHER: (8, 9)}]),
     ],
 )
 def test_steps(wanted, most, expected):
     assert list(steps(wanted, most)) == expected
+
+
+@given(
+    st.dictionaries(
+        st.builds(TopicPartition, st.just("t"), st.integers(0, 9)), st.tuples(st.integers(0, 50), st.integers(0, 90))
+    ),
+    st.integers(1, 40),
+)
+def test_steps_take_from_all_partitions_alike_and_leave_nothing_out(wanted, most):
+    ends, done = {place: start for place, (start, _) in wanted.items()}, list(steps(wanted, most))
+    for number, step in enumerate(done):
+        taken = sum(end - start for start, end in step.values())
+        assert taken == most or (taken < most and number == len(done) - 1), "each but the last is full"
+        unfinished = {place: wanted[place][1] - ends[place] for place in wanted if wanted[place][1] > ends[place]}
+        for place, (start, end) in step.items():
+            assert start == ends[place] < end
+            ends[place] = end
+        shares = [
+            step.get(place, (0, 0))[1] - step.get(place, (0, 0))[0]
+            for place in unfinished
+            if ends[place] < wanted[place][1]
+        ]
+        assert not shares or max(shares) - min(shares) <= 1
+    assert ends == {place: max(start, end) for place, (start, end) in wanted.items()}
 
 
 def test_offsets_are_written_and_read():
@@ -130,6 +156,38 @@ def test_a_topic_is_archived_once_in_steps_and_goes_on_where_it_ended(spark, run
     rows = open_table(kind, str(folder), spark).rows(since, since + DAY_MS)
     expected = [each for each in consumed(run, topic) if since <= each[3] < since + DAY_MS]
     assert rows.count() == len(expected)
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_tasks_write_files_that_the_tables_own_library_reads_and_prunes(spark, tmp_path, kind, monkeypatch):
+    rows = spark.range(4000, numPartitions=4).selectExpr(
+        "'t' as topic", "cast(id % 4 as int) as partition", "id as offset",
+        f"timestamp_millis({BASE_MS} + id * 60000) as timestamp", "0 as timestampType",
+        "cast(null as binary) as key", "cast(concat('v', id) as binary) as value",
+        "array(named_struct('key', 'n', 'value', cast('h' as binary))) as headers",
+    )  # fmt: skip
+    table = open_table(kind, str(tmp_path / "table"), spark)
+    with writing(table), monkeypatch.context() as patch:
+        patch.setattr(type(rows), "toArrow", lambda _: pytest.fail("rows come through the driver"))
+        assert table.offsets() == {}
+        written = table.append(rows, {PLACE: 4000}, {"t": "id"})
+        again = table.append(rows.limit(0), {PLACE: 4001}, {"t": "id"})
+    assert (written.records, written.last_timestamp_ms, again.records) == (4000, BASE_MS + 3999 * 60000, 0)
+    assert written.files >= 4, "each task has written its own"
+    assert open_table(kind, str(tmp_path / "table"), spark).offsets() == {PLACE: 4001}
+    since = NOON + dt.timedelta(days=1)
+    if kind == "delta":
+        own = table._table()
+        found = own.to_pyarrow_table(filters=[("timestamp", ">=", since)])
+        assert own.to_pyarrow_table().num_rows == 4000
+    else:
+        own = table._table().scan(row_filter=f"timestamp >= '{since.isoformat()}'")
+        found = own.to_arrow()
+        assert len(list(own.plan_files())) < written.files, "files of other times are left out by their statistics"
+    assert found.num_rows == 4000 - 36 * 60
+    row = found.sort_by("offset").to_pylist()[0]
+    assert (row["offset"], row["value"], row["headers"]) == (2160, b"v2160", [{"key": "n", "value": b"h"}])
+    assert (row["timestamp"], row["date"]) == (since, since.date())
 
 
 def test_a_range_of_time(spark, run, produce, tmp_path):
