@@ -10,13 +10,15 @@ import argparse
 import asyncio
 import os
 import stat
-import sys
+from contextlib import suppress
 
 from horolog.client.cli.common.arguments import describe, whole_number
 from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 
+INPUT = 0
+"""The descriptor of the standard input."""
 LOOK_AT_PARENT_S = 0.25
 PIECE_BYTES = 4096
 HIGHEST_PORT = 65_535
@@ -78,7 +80,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.testing.control import Control, ControlServer
     from horolog.testing.embedded import MEMORY, horolog_broker
 
-    ended = asyncio.Event()
+    ended, parent = asyncio.Event(), os.getppid()  # who reads the line may end at once
     try:
         async with horolog_broker(
             clock=arguments.clock, storage=arguments.data or MEMORY, settings=settings_of(arguments)
@@ -87,7 +89,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
             await server.start(arguments.control_port)
             try:
                 _tell(console, broker.bootstrap, server.url, as_json=arguments.json)
-                await _until_over(ended, detached=arguments.detached)
+                await _until_over(ended, None if arguments.detached else parent)
             finally:
                 server.stop()
     except SettingsError as error:
@@ -120,26 +122,22 @@ def _tell(console: Console, bootstrap: str, control: str, *, as_json: bool) -> N
     console.out.flush()
 
 
-async def _until_over(ended: asyncio.Event, *, detached: bool) -> None:
-    """Until the event is set, the input is closed or the parent is another one."""
-    if detached:
+async def _until_over(ended: asyncio.Event, parent: int | None) -> None:
+    """Until the event is set; with a parent, also until there is another one, or the input is closed."""
+    if parent is None:
         await ended.wait()
         return
     loop = asyncio.get_running_loop()
-    parent = os.getppid()
-    watched = is_pipe(sys.stdin.fileno())
+    watched = is_pipe(INPUT)
     if watched:
-        loop.add_reader(sys.stdin.fileno(), _read_on, loop, sys.stdin.fileno(), ended)
+        loop.add_reader(INPUT, _read_on, loop, INPUT, ended)
     try:
-        while os.getppid() == parent:
-            try:
+        while os.getppid() == parent and not ended.is_set():
+            with suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), LOOK_AT_PARENT_S)
-            except TimeoutError:
-                continue
-            return
     finally:
         if watched:
-            loop.remove_reader(sys.stdin.fileno())
+            loop.remove_reader(INPUT)
 
 
 def is_pipe(descriptor: int) -> bool:

@@ -5,15 +5,14 @@ import ssl
 import time
 import urllib.error
 import urllib.request
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from confluent_kafka import Consumer, Producer
 
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.setting_types import SettingsError
-from horolog.testing import BrokerClock, broker_in_thread, horolog_broker
+from horolog.testing import BrokerClock, horolog_broker
 from tests.support.certificates import Certificates
 
 T0 = 1_700_000_000_000
@@ -154,46 +153,43 @@ async def test_metrics_are_there_when_asked_for():
         assert broker.http is None
 
 
-def test_a_thread_serves_librdkafka():
-    with broker_in_thread(clock=T0, log_message_timestamp_type="LogAppendTime") as broker:
+async def test_what_falls_due_needs_turns_of_the_loop():
+    """Without the `await` it follows in the next ones."""
+    async with horolog_broker() as broker:
+        broker.create_topic("t", retention_ms=60_000)
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap, enable_idempotence=True) as producer:
+            await producer.send_and_wait("t", b"x")
+        await broker.clock.advance("2 minutes")
+        assert broker.offsets("t") == (1, 1)
+        assert broker.bootstrap in repr(broker)
+        assert broker.addresses == {"PLAINTEXT": broker.bootstrap}
+
+
+async def test_two_brokers_go_by_one_clock():
+    clock = BrokerClock(T0)
+    async with horolog_broker(clock=clock) as one, horolog_broker(clock=clock) as other:
+        for broker in (one, other):
+            broker.create_topic("t", retention_ms=60_000, message_timestamp_type="LogAppendTime")
+            await produce(broker, "t", b"x")
+        await clock.advance("2m")
+        assert one.offsets("t") == other.offsets("t") == (1, 1)
+    assert clock.watchers == []
+
+
+async def test_it_tells_of_its_log(tmp_path):
+    async with horolog_broker(clock=T0) as broker:
         broker.create_topic("t", 2)
-        producer = Producer({"bootstrap.servers": broker.bootstrap})
-        producer.produce("t", b"one", partition=1)
-        assert producer.flush(20) == 0
-        broker.clock.advance(hours=1)
-        producer.produce("t", b"two", partition=1)
-        assert producer.flush(20) == 0
-        assert (broker.offsets("t"), broker.offsets("t", partition=1)) == ((0, 0), (0, 2))
-        settings = {"bootstrap.servers": broker.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
-        consumer = Consumer(settings)
-        consumer.subscribe(["t"])
-        records = [consumer.poll(20) for _ in range(2)]
-        consumer.close()
-        assert [(one.value(), one.timestamp()[1]) for one in records] == [(b"one", T0), (b"two", T0 + 3_600_000)]
-
-
-def test_a_thread_tells_what_went_wrong_at_the_start():
-    with pytest.raises(SettingsError), broker_in_thread(num_partitions="none"):
-        pass
-
-
-def test_the_clock_runs_until_it_is_set_and_again_when_let_run():
-    clock = BrokerClock()
-    assert abs(clock.wall_ms() - time.time() * 1000) < 60_000
-    clock.set(T0)
-    assert clock.wall_ms() == clock.wall_ms() == T0
-    before = clock.monotonic()
-    clock.advance(timedelta(seconds=5))
-    assert clock.wall_ms() == T0 + 5_000
-    assert clock.monotonic() - before >= 5
-    clock.run()
-    assert T0 + 5_000 <= clock.wall_ms() < T0 + 65_000
-    clock.advance(days=1)
-    assert clock.wall_ms() >= T0 + 86_405_000
-    with pytest.raises(ValueError, match="forwards"):
-        clock.advance(seconds=-1)
-    with pytest.raises(ValueError, match="time zone"):
-        clock.set(datetime(2026, 1, 1))  # noqa: DTZ001 - that it has none is the point
+        await produce(broker, "t", b"one", b"two")
+        assert broker.topics() == {"t": 2}
+        assert len(broker.records("t")) == len(await broker.expect("t", count=2)) == 2
+        await broker.expect_none("t", value="three")
+        await consume(broker, "t", 2)
+        with pytest.raises(AssertionError):
+            await broker.expect_committed("g", "t", 9, within=0)
+        file = tmp_path / "t.txt"
+        broker.expect_snapshot("t", file, update=True)
+        assert await broker.restore(file, "copy") == 2
+        broker.expect_snapshot("t", file)
 
 
 async def test_metrics_are_scraped_over_tls_with_a_token(tmp_path):

@@ -10,6 +10,13 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[3]
 pytest_plugins = ["pytester"]
 
+
+@pytest.fixture(autouse=True)
+def of_this_checkout(monkeypatch):
+    """In processes of their own."""
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+
+
 TESTS = """
 import pytest
 from confluent_kafka import Producer
@@ -48,6 +55,82 @@ def test_fixtures_and_mark(pytester, storage):
     run = pytester.runpytest_inprocess("-p", "horolog.testing.plugin", "--strict-markers", *flags)
     run.assert_outcomes(passed=3)
     assert bool(list(temporary.rglob("meta.properties"))) == (storage == "folder")
+
+
+ON_THE_LOOP = """
+import asyncio
+import pytest
+from aiokafka import AIOKafkaProducer
+
+
+async def use(broker):
+    async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap) as producer:
+        await producer.send_and_wait("t", b"x")
+    await broker.expect("t", count=1, value="x")
+    assert broker.broker.settings.num_partitions == 3
+    assert asyncio.get_running_loop() is broker.broker._loop
+
+
+{mark}
+@pytest.mark.horolog(num_partitions=3)
+async def test_it({fixture}):
+    await use({fixture})
+"""
+OF_ANYIO = """
+
+@pytest.fixture
+def anyio_backend():
+    return "{backend}"
+"""
+
+
+@pytest.mark.parametrize("mode", ["strict", "auto"])
+def test_a_broker_on_the_loop_of_pytest_asyncio(pytester, mode):
+    pytester.makepyfile(ON_THE_LOOP.format(mark="@pytest.mark.asyncio", fixture="horolog_async"))
+    scope = "asyncio_default_fixture_loop_scope=function"
+    flags = ["-p", "horolog.testing.plugin", "-o", f"asyncio_mode={mode}", "-o", scope]
+    pytester.runpytest_subprocess(*flags).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(("backend", "outcome"), [("asyncio", {"passed": 1}), ("trio", {"errors": 1})])
+def test_a_broker_on_the_loop_of_anyio(pytester, backend, outcome):
+    pytest.importorskip("anyio")
+    if backend == "trio":
+        pytest.importorskip("trio")
+    text = ON_THE_LOOP.format(mark="@pytest.mark.anyio", fixture="horolog_anyio") + OF_ANYIO.format(backend=backend)
+    pytester.makepyfile(text)
+    scope = "asyncio_default_fixture_loop_scope=function"
+    run = pytester.runpytest_subprocess("-p", "horolog.testing.plugin", "-o", "asyncio_mode=strict", "-o", scope)
+    run.assert_outcomes(**outcome)
+
+
+def test_another_backend_of_anyio_is_refused(pytester):
+    pytester.makepyfile(
+        "import pytest\n"
+        "from horolog.testing import plugin\n"
+        "async def test_it():\n"
+        "    with pytest.raises(pytest.UsageError, match='not on trio'):\n"
+        "        await anext(plugin.horolog_anyio.__wrapped__(None, 'trio'))\n"
+    )
+    run = pytester.runpytest_inprocess("-p", "horolog.testing.plugin", "-o", "asyncio_mode=auto")
+    run.assert_outcomes(passed=1)
+
+
+SNAPSHOT = """
+def test_kept(horolog_broker):
+    horolog_broker.create_topic("t")
+    horolog_broker.expect_snapshot("t", "kept/t.txt")
+"""
+
+
+def test_snapshots_are_written_when_asked_for(pytester, monkeypatch):
+    monkeypatch.delenv("HOROLOG_UPDATE_SNAPSHOTS", raising=False)
+    pytester.makepyfile(SNAPSHOT)
+    flags = ["-p", "horolog.testing.plugin", "-p", "no:asyncio"]
+    pytester.runpytest_subprocess(*flags).assert_outcomes(failed=1)
+    pytester.runpytest_subprocess(*flags, "--horolog-update-snapshots").assert_outcomes(passed=1)
+    assert (pytester.path / "kept" / "t.txt").read_text().startswith("horolog snapshot 1\ntopic: t\n")
+    pytester.runpytest_subprocess(*flags).assert_outcomes(passed=1)
 
 
 def test_the_plugin_alone_loads_no_broker():
