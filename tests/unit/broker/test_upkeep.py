@@ -73,3 +73,13 @@ async def test_work_in_the_background_that_fails_is_told(caplog):
     async with MemoryBroker() as machine:
         machine.broker.upkeep._in_background(lambda: 1 / 0)
     assert "background work on the disk failed: division by zero" in caplog.text
+
+
+async def test_it_is_busy_while_a_worker_is_in_the_segments():
+    async with MemoryBroker() as machine:
+        upkeep = machine.broker.upkeep
+        for name in ("_segments_busy", "_scrubbing"):
+            assert not upkeep.is_busy
+            setattr(upkeep, name, True)
+            assert upkeep.is_busy
+            setattr(upkeep, name, False)

@@ -31,6 +31,15 @@ def test_epochs_must_follow_each_other() -> None:
     assert sessions.resume(session.id + 1, 1) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
+def test_a_session_is_looked_at_without_a_fetch() -> None:
+    sessions = FetchSessions(10, ManualClock(), 100)
+    session = sessions.open({("t", 0): position()})
+    assert session is not None
+    assert sessions.find(session.id) is session
+    assert sessions.find(session.id + 1) is None
+    assert session.epoch == 1
+
+
 def test_the_epoch_wraps_to_one() -> None:
     session = FetchSession(7, {}, 0.0)
     session.epoch = MAX_SESSION_EPOCH

@@ -10,6 +10,7 @@ import pytest
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.gate import amend
+from horolog.broker.handlers.refusals import refusing
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.principal import Principal
 from horolog.protocol.apis import ApiKey
@@ -121,3 +122,17 @@ async def test_api_versions_in_a_version_from_the_future_is_answered_as_v0() -> 
         wire.conversation.receive(framed(struct.pack(">hhih", ApiKey.API_VERSIONS, 99, 7, -1) + b"\0"))
         assert struct.unpack_from(">ih", wire.received, 4) == (7, ErrorCode.UNSUPPORTED_VERSION)
         assert not wire.closed
+
+
+async def test_another_gate_counts_from_the_next_request_on() -> None:
+    async with MemoryBroker() as memory:
+        wire = memory.connect()
+        request = MetadataRequest(topics=[])
+        before = memory.dispatcher.gate
+        await wire.ask(request, 4)
+        memory.dispatcher.go_by(refusing(lambda *_: ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+        assert (await wire.ask(MetadataRequest(topics=None), 13)).error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        memory.dispatcher.go_by(before)
+        await wire.ask(request, 4)
+        (route,) = memory.dispatcher._routes.values()
+        assert route.handle is HANDLERS[ApiKey.METADATA].function

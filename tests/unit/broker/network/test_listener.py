@@ -287,3 +287,15 @@ async def test_who_is_muted_is_not_idle() -> None:
             place.clock.advance(600)
         writer.write(framed(b"b"))
         assert await reader.readexactly(1) == b"b"
+
+
+async def test_time_that_passes_at_once_passes_for_every_connection() -> None:
+    async with opened() as place:
+        for _ in range(2):
+            reader, writer = await place.connect()
+            writer.write(framed(b"a"))
+            assert await reader.readexactly(1) == b"a"
+        for connection in place.listener._connections:
+            connection.conversation.mute(3600)
+        place.listener.hurry(3600)
+        assert [one.conversation.is_muted for one in place.listener._connections] == [False, False]

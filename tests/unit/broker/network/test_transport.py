@@ -418,3 +418,16 @@ async def test_nobody_is_unmuted_who_is_gone() -> None:
     connection.connection_lost(None)
     await asyncio.sleep(0.03)
     assert (transport.reading, connection.conversation.is_muted) == (False, True)
+
+
+async def test_time_that_passes_at_once_shortens_the_wait_of_a_muted_peer() -> None:
+    connection, transport, _ = connect()
+    connection.hurry(1)
+    assert transport.reading
+    connection.conversation.mute(3600)
+    connection.hurry(0)
+    connection.hurry(3000)
+    assert not transport.reading
+    connection.hurry(600)
+    assert transport.reading
+    assert not connection.conversation.is_muted
