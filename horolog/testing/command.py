@@ -13,7 +13,7 @@ import stat
 from contextlib import suppress
 
 from horolog.client.cli.common.arguments import describe, whole_number
-from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.console import Console, system_now_ms
 from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 
@@ -63,13 +63,11 @@ def port(text: str) -> int:
 
 def moment(text: str) -> int:
     """For `type=`: a time in milliseconds."""
-    import time
-
     from horolog.client.times import TimeTextError
     from horolog.testing.clock import milliseconds
 
     try:
-        return milliseconds(text, time.time_ns() // 1_000_000)
+        return milliseconds(text, system_now_ms())
     except TimeTextError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 

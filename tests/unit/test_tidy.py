@@ -108,6 +108,7 @@ CLOCK_OWNERS = {
     "broker/observability/loop_lag.py": "it measures the event loop by the loop's own clock",
     "client/cli/": "a command tells its user how long something took",
     "pipeline/": "a job is a process of its own, beside Spark, and no broker's clock reaches it",
+    "testing/expecting.py": "a test waits by the machine's time, however the clock of its broker stands",
     "testing/clock.py": "the clock of an embedded broker goes with the machine's until it is set",
 }
 """Modules, and folders of modules, that may read a clock of the machine."""

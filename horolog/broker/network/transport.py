@@ -138,15 +138,10 @@ class SocketTransport(asyncio.Protocol):
 
     def hurry(self, seconds: float) -> None:
         """So much of the time until the peer is read from again has passed at once."""
-        unmute, loop = self._unmute, asyncio.get_running_loop()
-        if unmute is None or not seconds:
-            return
-        unmute.cancel()
-        left_s = unmute.when() - loop.time() - seconds
-        if left_s > 0:
-            self._unmute = loop.call_later(left_s, self._may_go_on)
-        else:
-            self._may_go_on()
+        unmute = self._unmute
+        if unmute is not None and seconds:
+            unmute.cancel()
+            self._unmute = asyncio.get_running_loop().call_at(unmute.when() - seconds, self._may_go_on)
 
     def _may_go_on(self) -> None:
         self._unmute = None

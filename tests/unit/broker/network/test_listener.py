@@ -298,4 +298,5 @@ async def test_time_that_passes_at_once_passes_for_every_connection() -> None:
         for connection in place.listener._connections:
             connection.conversation.mute(3600)
         place.listener.hurry(3600)
+        await asyncio.sleep(0.01)
         assert [one.conversation.is_muted for one in place.listener._connections] == [False, False]

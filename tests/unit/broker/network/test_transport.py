@@ -427,7 +427,9 @@ async def test_time_that_passes_at_once_shortens_the_wait_of_a_muted_peer() -> N
     connection.conversation.mute(3600)
     connection.hurry(0)
     connection.hurry(3000)
+    await asyncio.sleep(0.01)
     assert not transport.reading
     connection.hurry(600)
+    await asyncio.sleep(0.01)
     assert transport.reading
     assert not connection.conversation.is_muted
