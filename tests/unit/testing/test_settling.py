@@ -1,10 +1,13 @@
 """After `await clock.advance(...)` everything that was due is done: real clients find it so."""
 
+import asyncio
+
 import confluent_kafka
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 
-from horolog.testing import broker_in_thread, horolog_broker
+from horolog import Producer as OurProducer
+from horolog.testing import ExpectationFailed, broker_in_thread, horolog_broker
 from horolog.testing.settling import settle, workers_idle
 
 HOUR_MS = 3_600_000
@@ -58,6 +61,71 @@ def test_a_topic_is_compacted_and_tombstones_go_with_time():
             left.append([one.value for one in broker.records("t")])
         assert left[2] == [b"new", None], "the active segment is not compacted"
         assert left[4] == [b"last", b"behind it"]
+
+
+def joined(broker, **settings):
+    """A member of a group that has its partition."""
+    given = {"bootstrap.servers": broker.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
+    consumer = Consumer(given | {"enable.auto.commit": False} | settings)
+    consumer.subscribe(["t"])
+    assert consumer.poll(20).value() == b"a"
+    return consumer
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+async def test_the_session_of_a_member_ends_and_it_joins_again(protocol):
+    async with horolog_broker() as broker:
+        broker.create_topic("t")
+        await asyncio.to_thread(produce, broker, "t", b"a")
+        consumer = await asyncio.to_thread(joined, broker, **{"group.protocol": protocol})
+        group = broker.broker.groups.find("g")
+        assert len(group.members) == 1
+        await broker.clock.advance("30s")
+        assert len(group.members) == 1
+        broker.clock.advance("1h")
+        assert len(group.members) == 0, "before the loop has another turn"
+        await asyncio.to_thread(produce, broker, "t", b"b")
+        assert (await asyncio.to_thread(consumer.poll, 20)).value() in {b"a", b"b"}
+        await asyncio.to_thread(consumer.close)
+
+
+def test_committed_offsets_expire_after_their_group():
+    with broker_in_thread(log_message_timestamp_type="LogAppendTime") as broker:
+        broker.create_topic("t")
+        produce(broker, "t", b"a")
+        consumer = joined(broker)
+        consumer.commit(asynchronous=False)
+        consumer.close()
+        broker.expect_committed("g", "t", 1)
+        broker.clock.advance("6 days")
+        broker.expect_committed("g", "t", 1, within=0)
+        broker.clock.advance("2 days")
+        with pytest.raises(ExpectationFailed, match="there is no group g|nothing"):
+            broker.expect_committed("g", "t", 1, within=0)
+
+
+async def test_producers_are_forgotten():
+    async with horolog_broker(log_retention_ms=-1) as broker:
+        broker.create_topic("t")
+        partition = broker.broker.cluster.topics["t"].find(0)
+        async with OurProducer(broker.bootstrap) as producer:
+            await producer.send_and_wait("t", b"x")
+        assert len(dict(partition.producers.last_records())) == 1
+        await broker.clock.advance("2 days")
+        assert dict(partition.producers.last_records()) == {}
+
+
+def test_whoever_is_over_a_quota_waits_until_the_clock_moves():
+    with broker_in_thread(settings={"quota.producer.default": 1000}) as broker:
+        broker.create_topic("t")
+        producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 0})
+        producer.produce("t", bytes(50_000))
+        assert producer.flush(10) == 0
+        producer.produce("t", b"late")
+        assert producer.flush(0.5) == 1
+        broker.clock.advance("2m")
+        assert producer.flush(5) == 0
+        broker.expect("t", count=1, value="late")
 
 
 async def test_it_waits_for_workers():
