@@ -100,7 +100,7 @@ def test_committed_offsets_expire_after_their_group():
         broker.clock.advance("6 days")
         broker.expect_committed("g", "t", 1, within=0)
         broker.clock.advance("2 days")
-        with pytest.raises(ExpectationFailed, match="there is no group g|nothing"):
+        with pytest.raises(ExpectationFailed, match=r"there is no group g|nothing"):
             broker.expect_committed("g", "t", 1, within=0)
 
 
