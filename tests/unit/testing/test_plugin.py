@@ -1,5 +1,6 @@
 """The pytest plugin, as somebody else's tests use it: in this interpreter, and from the wheel in an environment of its own."""
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -89,7 +90,7 @@ def test_a_broker_on_the_loop_of_pytest_asyncio(pytester, mode):
     pytester.makepyfile(ON_THE_LOOP.format(mark="@pytest.mark.asyncio", fixture="horolog_async"))
     scope = "asyncio_default_fixture_loop_scope=function"
     flags = ["-p", "horolog.testing.plugin", "-o", f"asyncio_mode={mode}", "-o", scope]
-    pytester.runpytest_subprocess(*flags).assert_outcomes(passed=1)
+    pytester.runpytest_inprocess(*flags).assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize(("backend", "outcome"), [("asyncio", {"passed": 1}), ("trio", {"errors": 1})])
@@ -100,7 +101,7 @@ def test_a_broker_on_the_loop_of_anyio(pytester, backend, outcome):
     text = ON_THE_LOOP.format(mark="@pytest.mark.anyio", fixture="horolog_anyio") + OF_ANYIO.format(backend=backend)
     pytester.makepyfile(text)
     scope = "asyncio_default_fixture_loop_scope=function"
-    run = pytester.runpytest_subprocess("-p", "horolog.testing.plugin", "-o", "asyncio_mode=strict", "-o", scope)
+    run = pytester.runpytest_inprocess("-p", "horolog.testing.plugin", "-o", "asyncio_mode=strict", "-o", scope)
     run.assert_outcomes(**outcome)
 
 
@@ -128,7 +129,9 @@ def test_snapshots_are_written_when_asked_for(pytester, monkeypatch):
     pytester.makepyfile(SNAPSHOT)
     flags = ["-p", "horolog.testing.plugin", "-p", "no:asyncio"]
     pytester.runpytest_subprocess(*flags).assert_outcomes(failed=1)
-    pytester.runpytest_subprocess(*flags, "--horolog-update-snapshots").assert_outcomes(passed=1)
+    monkeypatch.setitem(os.environ, "HOROLOG_UPDATE_SNAPSHOTS", "0")  # what the option sets is taken back
+    pytester.runpytest_inprocess(*flags, "--horolog-update-snapshots").assert_outcomes(passed=1)
+    monkeypatch.delenv("HOROLOG_UPDATE_SNAPSHOTS")
     assert (pytester.path / "kept" / "t.txt").read_text().startswith("horolog snapshot 1\ntopic: t\n")
     pytester.runpytest_subprocess(*flags).assert_outcomes(passed=1)
 
