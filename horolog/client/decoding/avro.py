@@ -11,7 +11,7 @@ from struct import Struct
 from typing import Any
 from uuid import UUID
 
-from horolog.client.decoding.values import DEEPEST, DecodingError, Instant, clock, day
+from horolog.client.decoding.values import DEEPEST, DecodingError, Instant, clock, day, deeper_than
 
 Read = Callable[[bytes, int], tuple[Any, int]]
 """Bytes and a place in them to the value there and the place behind it."""
@@ -48,6 +48,8 @@ class AvroSchema:
             raise DecodingError(f"the Avro nests deeper than {DEEPEST}") from error
         if end != len(data):
             raise DecodingError(f"no Avro of this schema: {len(data) - end} bytes are left over")
+        if self._compiling.is_recursive and deeper_than(value, DEEPEST):
+            raise DecodingError(f"the Avro nests deeper than {DEEPEST}")
         return value
 
 
@@ -195,6 +197,9 @@ class _Compiling:
         self.named: dict[str, Read] = {}
         self.empty_items = 0
         """Of the message that is read."""
+        self.is_recursive = False
+        """Whether a record may be inside of one of its own type: only then values may nest deeper than their schema."""
+        self.open: set[str] = set()
         self.depth = 0
 
     def compile(self, schema: Any, space: str = "") -> Read:
@@ -219,6 +224,7 @@ class _Compiling:
         found = full if full in self.named else name
         if found not in self.named:
             raise DecodingError(f"the schema does not say what the type {full} is")
+        self.is_recursive = self.is_recursive or found in self.open
         return self.named[found]
 
     def _logical(self, schema: dict[str, Any], space: str) -> Read:
@@ -270,10 +276,12 @@ class _Compiling:
         given = schema.get("fields")
         if not isinstance(given, list):
             raise DecodingError(f"the record {full} has no list of fields")
+        self.open.add(full)
         for one in given:
             if not isinstance(one, dict) or not isinstance(one.get("name"), str):
                 raise DecodingError(f"the record {full} has a field without a name")
             fields.append((one["name"], self.compile(one.get("type"), full.rpartition(".")[0])))
+        self.open.discard(full)
         return read
 
     def _enum(self, schema: dict[str, Any], full: str) -> Read:

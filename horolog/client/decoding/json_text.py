@@ -3,7 +3,7 @@
 from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
-from horolog.client.decoding.values import DEEPEST, DecodingError
+from horolog.client.decoding.values import DEEPEST, DecodingError, deeper_than
 
 NAME = "JSON"
 
@@ -31,23 +31,9 @@ def read(data: bytes) -> Any:
         if isinstance(error, DecodingError):
             raise
         raise DecodingError("the JSON has a number with more digits than are read") from error
-    if text.count("[") + text.count("{") > DEEPEST and _deeper_than(value, DEEPEST):
+    if text.count("[") + text.count("{") > DEEPEST and deeper_than(value, DEEPEST):
         raise DecodingError(f"the JSON nests deeper than {DEEPEST}")
     return value
-
-
-def _deeper_than(value: Any, limit: int) -> bool:
-    level = [value]
-    for _ in range(limit + 1):
-        level = [
-            each
-            for one in level
-            if isinstance(one, (dict, list))
-            for each in (one.values() if isinstance(one, dict) else one)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def looks_like_it(data: bytes) -> bool:

@@ -86,6 +86,8 @@ def _file(text: str, name: str) -> dict[str, Any]:
 
 def _marked(file: dict[str, Any]) -> dict[str, Any]:
     """proto3's `optional` makes a oneof of one field; what it says is that the field is known to be absent."""
+    if not _has_text_alone(file):
+        raise DecodingError("a descriptor of Protobuf has a name that is no UTF-8")
 
     def mark(message: dict[str, Any]) -> None:
         for field in message["field"]:
@@ -98,6 +100,15 @@ def _marked(file: dict[str, Any]) -> dict[str, Any]:
     for message in file["message_type"]:
         mark(message)
     return file
+
+
+def _has_text_alone(value: Any) -> bool:
+    """Whether all names are text; what descriptor.proto says beyond our part of it is under its numbers."""
+    if isinstance(value, dict):
+        return all(_has_text_alone(each) for name, each in value.items() if not name.isdecimal())
+    if isinstance(value, list):
+        return all(_has_text_alone(each) for each in value)
+    return not isinstance(value, bytes)
 
 
 @cache
@@ -227,8 +238,7 @@ class _Reader:
         value, at = self._value(field, data, at, end, depth)
         if not field.repeated:
             if field.oneof >= 0:
-                for other in [one for one in found if one < 0 and one == ~field.oneof]:
-                    found.pop(found.pop(other), None)
+                found.pop(found.get(~field.oneof, 0), None)  # of a oneof the last one counts
                 found[~field.oneof] = field.number
             found[field.number] = value
         elif field.is_map:

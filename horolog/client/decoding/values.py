@@ -72,6 +72,21 @@ def readable_bytes(data: bytes) -> str:
     return text if text.translate(_CONTROLS).isprintable() else data.hex()
 
 
+def deeper_than(value: Any, limit: int) -> bool:
+    """Whether lists and objects nest deeper; by levels, for this must not nest itself."""
+    level = [value]
+    for _ in range(limit + 1):
+        level = [
+            each
+            for one in level
+            if isinstance(one, (dict, list))
+            for each in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return True
+
+
 def plain(value: Any) -> Any:
     """The value as what JSON has."""
     if isinstance(value, dict):

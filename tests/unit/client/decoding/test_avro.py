@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horolog.client.decoding.avro import AvroSchema
-from horolog.client.decoding.values import DecodingError, Instant
+from horolog.client.decoding.values import DecodingError, Instant, as_json
 
 ORDER = {
     "type": "record",
@@ -205,6 +205,17 @@ def test_broken_bytes_end_in_a_sentence(schema, data, said):
     with pytest.raises(DecodingError, match=said):
         AvroSchema(schema).read(data)
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("depth", [100, 150, 250, 300, 350, 400, 440, 460, 480, 500, 1000])
+def test_what_nests_is_read_or_refused_and_what_is_read_can_be_written(depth):
+    schema = AvroSchema('{"type": "record", "name": "L", "fields": [{"name": "n", "type": ["null", "L"]}]}')
+    data = b"\x02" * depth + b"\x00"
+    if depth <= 150:
+        assert as_json(schema.read(data)).count("n") == depth + 2
+    else:
+        with pytest.raises(DecodingError, match="nests deeper than 200"):
+            schema.read(data)
 
 
 def test_records_of_nothing_do_not_multiply():

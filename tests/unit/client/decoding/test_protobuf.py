@@ -416,6 +416,22 @@ def test_registries_may_have_descriptors_in_base64(files, classes):
         ProtobufSchema.of_descriptors(b"", "x.desc")
 
 
+def test_damaged_descriptors_are_refused_or_read(files):
+    good = (files / "shop.desc").read_bytes()
+    chosen = random.Random(2)
+    for _ in range(150):
+        data = bytearray(good)
+        for _ in range(3):
+            data[chosen.randrange(len(data))] = chosen.randrange(256)
+        with contextlib.suppress(DecodingError):
+            schema = ProtobufSchema.of_descriptors(bytes(data), "shop.desc")
+            for message in schema.types.by_name.values():
+                with contextlib.suppress(DecodingError):
+                    schema.read(chosen.randbytes(12), message)
+    with pytest.raises(DecodingError, match="a name that is no UTF-8"):
+        ProtobufSchema.of_descriptors(b"\x0a\x06\x0a\x01x\x12\x01\xff", "x.desc")
+
+
 def test_a_type_that_nothing_says_is_named_with_the_imports_that_are_missing():
     with pytest.raises(
         DecodingError,
