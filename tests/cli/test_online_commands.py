@@ -358,6 +358,8 @@ def test_topics_are_created_described_altered_trimmed_and_deleted(run, hourly):
     assert described["configs"]["retention.ms"] == "86400000"
     first = described["partitions"][0]
     assert (len(described["partitions"]), first["end_offset"], first["records"]) == (3, 5, 5)
+    assert (first["first_timestamp"], first["largest_timestamp"]) == (TIMES[0], TIMES[4])
+    assert first["bytes_a_day"] == round(first["bytes"] * 24 / 4)
     assert first["largest_timestamp"] == TIMES[4]
     trim = ["topics", "trim", hourly, "--before", f"@{TIMES[2]}ms", "--partition", "0"]
     assert run(*trim, "--dry-run", "-o", "json").json == [{"topic": hourly, "partition": 0, "from": 0, "to": 2}]
@@ -477,6 +479,16 @@ def test_lag_is_shown_in_records_and_seconds_and_can_alert(run, hourly):
     assert run("groups", "lag", group, "--watch", "--alert", "1h", "-o", "json").code == 3
     assert run("consume", hourly, "--group", group).code == 0
     assert run("groups", "lag", group, "-o", "json").json[0]["lag_seconds"] == 0
+
+
+def test_retention_tells_what_goes_next_and_what_other_settings_would_leave(run, hourly):
+    (found,) = run("retention", hourly, "--with", "retention.ms=150m", "-o", "json").json["partitions"]
+    assert (found["first_timestamp"], found["largest_timestamp"]) == (TIMES[0], TIMES[4])
+    assert (found["next"]["cause"], found["next"]["from_timestamp"]) == ("time", TIMES[0] + 7 * 24 * HOUR_MS)
+    assert found["next"]["until_timestamp"] == TIMES[4] + 7 * 24 * HOUR_MS
+    assert (found["left"]["records"], found["left"]["first_timestamp"]) == (2, TIMES[3])
+    shown = run("retention", hourly, "--with", "retention.ms=150m")
+    assert (shown.code, "kept 1w (retention.ms)" in shown.out) == (0, True)
 
 
 def test_groups_are_listed_described_and_deleted(run, hourly):

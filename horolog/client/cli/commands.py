@@ -35,6 +35,7 @@ COMMANDS = (
     Command("bench", "horolog.client.cli.bench", "measure a broker: produce, consume, latency, look-ups"),
     Command("health", "horolog.client.cli.health", "ask a broker whether it serves; the answer is the exit code"),
     Command("profiles", "horolog.client.cli.profiles", "list the brokers that --profile knows by name"),
+    Command("retention", "horolog.client.cli.retention", "show what of a topic is deleted next, when, by which rule"),
     Command(
         "timeline", "horolog.client.cli.timeline", "draw how many records there are at which time, without reading them"
     ),

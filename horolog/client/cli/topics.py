@@ -171,29 +171,34 @@ async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode
         if topic["settings_unknown"]:
             console.print(console.style("yellow", UNKNOWN))
         console.table(
-            ("PARTITION", "LEADER", "REPLICAS", "FIRST", "END", "RECORDS", "BYTES", "LARGEST TIMESTAMP"),
+            (
+                "PARTITION",
+                "LEADER",
+                "REPLICAS",
+                "FIRST",
+                "END",
+                "RECORDS",
+                "BYTES",
+                "A DAY",
+                "FIRST TIME",
+                "LARGEST TIME",
+            ),
             [_partition_row(each, console) for each in topic["partitions"]],
         )
     return ExitCode.OK
 
 
 async def _described(admin: "Admin", name: str) -> dict[str, Any]:
-    from horolog.client.offsets import ends
-    from horolog.client.types import EARLIEST, LATEST
+    from horolog.client.retention_look import measure
     from horolog.protocol.apis import ApiKey
     from horolog.protocol.uuids import show_uuid
 
     view = (await admin.client.metadata([name])).topics.get(name)
     if view is None or view.error_code:
         raise unknown_topic(name, (await admin.client.metadata()).topics)
-    places = await partitions_of(admin.client, name)
-    first = await ends(admin.client, dict.fromkeys(places, EARLIEST))
-    end = await ends(admin.client, dict.fromkeys(places, LATEST))
-    serves = (await admin.client.versions()).serves  # a Kafka before 0.11 and 1.0 tells neither of the next two
+    facts = await measure(admin, await partitions_of(admin.client, name))
+    serves = (await admin.client.versions()).serves  # a Kafka before 0.11 does not tell them
     configs = await admin.describe_configs("topic", name) if serves(ApiKey.DESCRIBE_CONFIGS, 0) else {}
-    folders = await admin.log_dirs() if serves(ApiKey.DESCRIBE_LOG_DIRS, 0) else []
-    sizes = {place: size for folder in folders for place, size in folder.sizes.items()}
-    largest = await _largest_timestamps(admin, name)
     return {
         "topic": name,
         "id": show_uuid(view.id) if any(view.id) else None,
@@ -206,34 +211,21 @@ async def _described(admin: "Admin", name: str) -> dict[str, Any]:
                 "leader": view.partitions[place.partition].leader,
                 "replicas": list(view.partitions[place.partition].replicas),
                 "in_sync": list(view.partitions[place.partition].in_sync),
-                "first_offset": first[place],
-                "end_offset": end[place],
-                "records": end[place] - first[place],
-                "bytes": sizes.get(place),
-                "largest_timestamp": largest.get(place),
+                "first_offset": each.first_offset,
+                "end_offset": each.end_offset,
+                "records": each.records,
+                "bytes": each.size_bytes,
+                "first_timestamp": each.first_ms,
+                "largest_timestamp": each.largest_ms,
+                "bytes_a_day": None if each.bytes_a_day is None else round(each.bytes_a_day),
             }
-            for place in places
+            for place, each in facts.items()
         ],
     }
 
 
-async def _largest_timestamps(admin: "Admin", name: str) -> dict[Any, int | None]:
-    """Per partition, where the broker can say it."""
-    from horolog.client.offsets import LARGEST_TIMESTAMP, list_offsets
-    from horolog.protocol.apis import ApiKey
-
-    if not (await admin.client.versions()).serves(ApiKey.LIST_OFFSETS, 7):
-        return {}
-    places = await partitions_of(admin.client, name)
-    found = await list_offsets(admin.client, dict.fromkeys(places, LARGEST_TIMESTAMP))
-    return {
-        place: answer.timestamp_ms if answer is not None and answer.timestamp_ms >= 0 else None
-        for place, answer in found.items()
-    }
-
-
 def _partition_row(each: dict[str, Any], console: Console) -> tuple[str | int | None, ...]:
-    largest = each["largest_timestamp"]
+    first, largest = each["first_timestamp"], each["largest_timestamp"]
     return (
         each["partition"],
         each["leader"],
@@ -242,6 +234,8 @@ def _partition_row(each: dict[str, Any], console: Console) -> tuple[str | int | 
         each["end_offset"],
         each["records"],
         each["bytes"],
+        each["bytes_a_day"],
+        None if first is None else console.show_time(first),
         None if largest is None else console.show_time(largest),
     )
 

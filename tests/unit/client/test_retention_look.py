@@ -1,0 +1,59 @@
+"""The facts of retention as a broker tells them."""
+
+import pytest
+
+from horolog.client.admin import Admin
+from horolog.client.errors import KafkaError
+from horolog.client.producer import Producer
+from horolog.client.retention import DAY_MS, Cause
+from horolog.client.retention_look import look, measure
+from horolog.client.types import TopicPartition
+from horolog.protocol.errors import ErrorCode
+from horolog.testing import horolog_broker
+
+NOW_MS = 1_700_000_000_000
+PLACES = [TopicPartition("t", 0), TopicPartition("t", 1)]
+
+
+@pytest.fixture
+async def admin():
+    async with horolog_broker(clock=NOW_MS) as broker, Admin(broker.bootstrap) as admin:
+        broker.create_topic("t", 2, retention_ms=10 * DAY_MS)
+        async with Producer(admin.client) as producer:
+            for day in range(8):
+                await producer.send("t", b"v" * 100, timestamp_ms=NOW_MS - day * DAY_MS, partition=0)
+        yield admin
+
+
+async def test_what_goes_next_and_when(admin):
+    facts = await look(admin, PLACES, NOW_MS)
+    first, empty = facts.partitions
+    assert (first.records, first.first_ms, first.largest_ms, first.largest_offset) == (8, NOW_MS, NOW_MS, 0)
+    assert first.size_bytes > 800
+    assert (first.next.cause, first.next.from_ms) == (Cause.TIME, NOW_MS + 10 * DAY_MS)
+    assert (empty.records, empty.next, empty.first_ms, first.left) == (0, None, None, None)
+    assert facts.rules.retention_ms == 10 * DAY_MS
+    assert facts.source == "broker"
+
+
+async def test_what_other_settings_would_leave(admin):
+    facts = await look(admin, PLACES, NOW_MS + 2 * DAY_MS, {"retention.ms": str(DAY_MS)})
+    assert [each.left.records for each in facts.partitions] == [0, 0]
+    kept = await look(admin, PLACES, NOW_MS + 2 * DAY_MS, {"retention.ms": "-1"})
+    assert [each.left.records for each in kept.partitions] == [8, 0]
+    with pytest.raises(ValueError, match="a whole number"):
+        await look(admin, PLACES, NOW_MS, {"retention.ms": "soon"})
+
+
+async def test_what_a_broker_does_not_tell_is_left_open(admin, monkeypatch):
+    async def refused(self):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+    monkeypatch.setattr(Admin, "log_dirs", refused)
+    assert (await measure(admin, PLACES))[PLACES[0]].size_bytes is None
+    versions = await admin.client.versions()
+    monkeypatch.setattr(type(versions), "serves", lambda self, key, version=0: False)
+    facts = await look(admin, PLACES, NOW_MS)
+    assert facts.partitions[0].largest_ms is None
+    assert facts.settings == {}
+    assert len(facts.partitions[0].unknown) >= 2
