@@ -47,6 +47,8 @@ class Ended(StrEnum):
     """The topic takes no record that could be missing."""
     QUIET = "quiet"
     BYTES = "bytes"
+    PASSED_OVER = "passed over"
+    """Offsets in the middle were left out, because times around them lie before the range."""
 
 
 def most_late_ms(settings: Mapping[str, str | None]) -> int | None:
@@ -80,7 +82,7 @@ class Search:
         self._late_end = late_end
         self._end = end
         self._quiet_from_ms = quiet_from_ms
-        self._bytes_left = most_bytes
+        self._most_bytes = self._bytes_left = most_bytes
         self._proven = proven
         self._quiet = 0
 
@@ -95,6 +97,11 @@ class Search:
         """So much was fetched from a position on."""
         if self._bytes_left is not None and position >= self._range_end:
             self._bytes_left -= size_bytes
+
+    def renew(self) -> None:
+        """Begin anew with the bytes: reading goes on elsewhere."""
+        self._bytes_left = self._most_bytes
+        self._quiet = 0
 
     def ended(self, position: int) -> Ended | None:
         """Whether to end before reading at this position, and why."""

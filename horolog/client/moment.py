@@ -76,9 +76,8 @@ class Report:
         quiet = [one for one in self.open if one.ended == Ended.QUIET]
         if quiet:
             late = format_duration(self.look_ahead.late_ms or 0)
-            unread = sum(one.end_offset - one.offset for one in quiet)
             found.append(
-                f"{unread} offsets behind the range were not read: records of it that came more than {late} late would be there"
+                f"{_unread(quiet)} offsets behind the range were not read: records of it that came more than {late} late would be there"
             )
         if self.without_time:
             found.append(f"{self.without_time} records have no time and were left out")
@@ -88,9 +87,14 @@ class Report:
         """Bounds that were hit."""
         found = []
         used_up = [one for one in self.open if one.ended == Ended.BYTES]
+        passed_over = [one for one in self.open if one.ended == Ended.PASSED_OVER]
+        if passed_over:
+            found.append(
+                f"{_unread(passed_over)} offsets of {_names(passed_over)} were passed over without a look-ahead into them: a record"
+                " with a later time hides them from look-ups, and times there seem to lie before the range"
+            )
         if used_up:
-            unread = sum(one.end_offset - one.offset for one in used_up)
-            names = ", ".join(str(one.partition) for one in used_up[:3]) + (", ..." if len(used_up) > 3 else "")
+            unread, names = _unread(used_up), _names(used_up)
             size = (self.look_ahead.most_bytes or 0) >> 10
             found.append(
                 f"the look-ahead of {size} KiB was used up in {names}: late records of the range may be among {unread} offsets"
@@ -104,6 +108,14 @@ class Report:
         if self.lost:
             found.append(f"{self.lost} offsets were deleted while they were read")
         return found
+
+
+def _unread(some: Sequence[Open]) -> int:
+    return sum(one.end_offset - one.offset for one in some)
+
+
+def _names(some: Sequence[Open]) -> str:
+    return ", ".join(str(one.partition) for one in some[:3]) + (", ..." if len(some) > 3 else "")
 
 
 class Moment:
@@ -195,6 +207,8 @@ class Moment:
     def _note(self, strand: Strand) -> None:
         self.report.without_time += strand.without_time
         self.report.lost += strand.lost
+        if strand.passed_over is not None:
+            self.report.open.append(Open(strand.partition, *strand.passed_over, Ended.PASSED_OVER))
         if strand.ended in {Ended.QUIET, Ended.BYTES}:
             self.report.open.append(Open(strand.partition, strand.position, strand.end, strand.ended))
 
@@ -205,7 +219,7 @@ class Moment:
             return []
         level = 1 if self._isolation == "read_committed" else 0
         last = await self._look_up(LATEST, level)
-        first = await self._look_up(EARLIEST if self._from_start else max(0, self._since_ms - 1), level)
+        first = await self._look_up(EARLIEST if self._from_start else self._since_ms, level)
         wanted = [
             each for each in self._partitions if (first[each] or 0) < (last[each] or 0) and first[each] is not None
         ]

@@ -1,4 +1,9 @@
-"""Reads the records of one partition that are in a range of times, from an offset on, until its search says that it may end."""
+"""Reads the records of one partition that are in a range of times, from an offset on, until its search says that it may end.
+
+A record from the future hides those behind it from look-ups: for every time up to its own, it is the first. If the bytes are used up
+while times still lie before the range, the range is looked for by halving, with a small fetch at each step, as if times were in
+order from there on; `passed_over` says what was left out.
+"""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -15,6 +20,10 @@ if TYPE_CHECKING:
     from horolog.client.client import Client
 
 WAIT_MS = 500
+PROBE_BYTES = 16 << 10
+PROBE_RECORDS = 50
+NEAR_MS = 60_000
+"""Reading goes on so long before the range, where it was looked for by halving."""
 LARGEST_RECORD_BYTES = 128 << 20
 """How far fetches grow for a record that brokers of the first versions cut off."""
 
@@ -41,6 +50,7 @@ class Strand:
         self.reached_ms = -1
         self.without_time = 0
         self.lost = 0
+        self.passed_over: tuple[int, int] | None = None
         self._client = client
         self._since_ms, self._until_ms = times
         self._search = search
@@ -67,6 +77,9 @@ class Strand:
     async def read(self, most: int) -> list[Placed]:
         """The next so many records, as far as they are in the range: perhaps none. Sets `ended`."""
         self.ended = self._search.ended(self.position)
+        if self.ended == Ended.BYTES and self.passed_over is None and 0 <= self.reached_ms < self._since_ms:
+            await self._pass_over()
+            self.ended = self._search.ended(self.position)
         if self.ended is not None:
             await self.close()
             return []
@@ -92,6 +105,25 @@ class Strand:
             if self._since_ms <= time_ms < self._until_ms:
                 found.append(Placed(record, late_ms))
         return found
+
+    async def _pass_over(self) -> None:
+        """Go on where times come near the range, with all the bytes there were."""
+        await self.close()
+        self._chunk = None
+        low, high = self.position, self.end
+        while high - low > 1:
+            middle = (low + high) // 2
+            time_ms = await self._time_at(middle)
+            low, high = (middle, high) if 0 <= time_ms < self._since_ms - NEAR_MS else (low, middle)
+        self.passed_over = (self.position, low)
+        self.position = low
+        self._search.renew()
+
+    async def _time_at(self, offset: int) -> int:
+        """Of the first record from an offset on that has one; -1 if none is near."""
+        raw = await self._client.fetch_raw(self.partition, offset, PROBE_BYTES, self._isolation, max_wait_ms=0)
+        chunk = Chunk(self.partition, raw, offset, committed_only=self._isolation == "read_committed")
+        return next((each.timestamp_ms for each in chunk.take(PROBE_RECORDS) if each.timestamp_ms >= 0), -1)
 
     async def _next_chunk(self) -> Chunk:
         """What lies at the position, whole; the fetch behind it begins."""

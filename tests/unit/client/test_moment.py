@@ -13,6 +13,10 @@ from horolog.client.moment import Open, Report, merge
 from horolog.client.producer import Producer
 from horolog.client.sorting import Hold
 from horolog.client.types import TopicPartition
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.record import Record
 from horolog.testing import horolog_broker
 
 NOW_MS = 1_700_000_000_000
@@ -119,6 +123,55 @@ async def test_it_is_a_full_read_and_sort(seed, isolation):
             )
 
 
+async def write_raw(client, *times, key=None, codec=Codec.NONE):
+    """One batch as it is: -1 is no time."""
+    records = [Record(n, time_ms, 0, key, b"v" * 200) for n, time_ms in enumerate(times)]
+    data = PartitionProduceData(index=0, records=encode_batch(records, codec))
+    await client.request(
+        ProduceRequest(acks=-1, timeout_ms=5000, topic_data=[TopicProduceData(name="t", partition_data=[data])]),
+        leader_of=PARTITIONS[0],
+        at_most=11,
+    )
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+async def test_records_without_a_time_are_in_no_range(codec):
+    async with running() as (broker, client):
+        broker.create_topic("t", 1)
+        await write_raw(client, -1, NOW_MS + 1, -1, NOW_MS, -1, codec=codec)
+        await write_raw(client, -1, -1, codec=codec)
+        for borders in ((None, None), (NOW_MS, NOW_MS + 2)):
+            moment = merge(client, PARTITIONS[:1], *borders)
+            assert [record.offset for record, _ in await collect(moment)] == [3, 1]
+            assert 4 <= moment.report.without_time <= 5
+            assert "records have no time and were left out" in moment.report.notes()[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_gaps_of_compaction_and_deleted_records_change_nothing(seed):
+    rolled = random.Random(seed)
+    async with running(log_cleaner_backoff_ms=10) as (broker, client):
+        settings = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": 0, "segment_bytes": 1 << 14}
+        broker.create_topic("t", 1, min_compaction_lag_ms=0, **settings)
+        for _ in range(40):
+            times = [NOW_MS - rolled.randrange(5000) for _ in range(20)]
+            await write_raw(
+                client, *times, key=b"%d" % rolled.randrange(30), codec=rolled.choice([Codec.NONE, Codec.GZIP])
+            )
+        for _ in range(20):
+            broker.broker.upkeep.compact()
+            await asyncio.sleep(0.05)
+            everything = await read_all(client, "read_uncommitted", PARTITIONS[:1])
+            if len(everything) < 600:
+                break
+        assert len(everything) < 800
+        times = sorted(record.timestamp_ms for record, _ in everything)
+        for since, until in [(times[0], times[-1]), *(sorted(rolled.sample(times, 2)) for _ in range(5))]:
+            expected = [each for each in everything if since <= each[0].timestamp_ms < until]
+            expected.sort(key=lambda each: place(each[0]))
+            assert await collect(merge(client, PARTITIONS[:1], since, until, look_ahead=TO_THE_END)) == expected
+
+
 async def write(client, *times, partition=0):
     async with Producer(client) as producer:
         for time_ms in times:
@@ -150,6 +203,17 @@ async def test_a_record_of_the_future_does_not_hide_those_behind_it():
         moment = merge(client, PARTITIONS[:1], NOW_MS + 1000, NOW_MS + 2000)
         assert [record.timestamp_ms for record, _ in await collect(moment)] == list(range(NOW_MS + 1000, NOW_MS + 2000))
         assert moment.report.late == 1000
+
+
+async def test_a_range_far_behind_a_record_of_the_future_is_found_by_halving():
+    async with running() as (broker, client):
+        broker.create_topic("t", 1, message_timestamp_after_max_ms=2**63 - 1)
+        early = NOW_MS - 100_000_000
+        await write(client, NOW_MS + 10**12, *range(early, early + 60_000_000, 3000), *range(NOW_MS, NOW_MS + 100))
+        moment = merge(client, PARTITIONS[:1], NOW_MS + 10, NOW_MS + 20, look_ahead=LookAhead(0, 1))
+        assert [record.timestamp_ms for record, _ in await collect(moment)] == list(range(NOW_MS + 10, NOW_MS + 20))
+        assert [one.ended for one in moment.report.open] == [Ended.PASSED_OVER]
+        assert "offsets of t-0 were passed over" in moment.report.warnings()[0]
 
 
 async def test_bytes_behind_the_range_are_bounded_and_that_is_said():

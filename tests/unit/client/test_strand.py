@@ -96,6 +96,32 @@ async def test_bytes_behind_the_range_are_bounded():
     assert one.position == 4
 
 
+class WholeLog(ScriptedClient):
+    """A record at each offset, with these times."""
+
+    def __init__(self, times):
+        super().__init__()
+        self.times = times
+
+    async def fetch_raw(self, partition, offset, max_bytes, isolation, *, max_wait_ms):
+        self.asked.append((offset, max_bytes, max_wait_ms))
+        return raw(batch(offset, *self.times[offset : offset + 3]))
+
+
+async def test_what_a_record_of_the_future_hides_is_looked_for_by_halving():
+    minute = 60_000
+    times = [10**12, *range(0, 1000 * minute, minute // 2), -1, *range(1000 * minute, 1100 * minute, minute // 2)]
+    client = WholeLog(times)
+    borders = 1050 * minute, 1051 * minute
+    one = strand(client, end=len(times), times=borders, late_end=0, most_bytes=200)
+    assert [times[offset] for offset, _ in await read_all(one)] == [borders[0], borders[0] + minute // 2]
+    start, end = one.passed_over
+    assert start < 20
+    assert borders[0] - 2 * minute <= times[end] < borders[0]
+    assert len(client.asked) < 40
+    assert one.ended == Ended.BYTES
+
+
 async def test_it_waits_for_what_a_new_leader_does_not_show_yet_but_not_for_ever():
     client = ScriptedClient(raw(b""), raw(b""), raw(batch(0, 100)))
     assert await read_all(strand(client, end=1)) == [(0, 0)]

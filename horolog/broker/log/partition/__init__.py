@@ -1,6 +1,6 @@
 """One partition: its segments, when they roll and expire, and how much of them is on the disk."""
 
-from horolog.broker.log.partition import closing, log_start, lookups, rewrite
+from horolog.broker.log.partition import closing, log_start, lookups, retention, rewrite
 from horolog.broker.log.partition.condition import SERVING, Condition
 from horolog.broker.log.partition.exchange import replace_segments
 from horolog.broker.log.partition.markers import append_marker
@@ -23,5 +23,6 @@ __all__ = [
     "lookups",
     "note_progress",
     "replace_segments",
+    "retention",
     "rewrite",
 ]

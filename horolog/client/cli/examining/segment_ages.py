@@ -8,8 +8,7 @@ from horolog.broker.left_folders import as_left
 from horolog.broker.log.files import checkpoints, log_starts
 from horolog.broker.log.indexes import time_index
 from horolog.broker.log.integrity import SealsDamaged, seals
-from horolog.broker.log.partition.retention import Cause as BrokerCause
-from horolog.broker.log.partition.retention import SegmentAge, decide, time_of
+from horolog.broker.log.partition import retention
 from horolog.broker.log.storage import FileMissing, ReadOnlyStorage
 from horolog.client.cli.dumping.indexes import split
 from horolog.client.retention import FOR_EVER_MS, Cause, Left, Next, PartitionFacts, Rules, holds_of
@@ -79,14 +78,14 @@ def _facts(
     return facts
 
 
-def ages(storage: ReadOnlyStorage, directory: str) -> tuple[list[SegmentAge], int | None]:
+def ages(storage: ReadOnlyStorage, directory: str) -> tuple[list[retention.SegmentAge], int | None]:
     """The segments, and the time of the first record that has one, as far as a seal or an index tells it."""
     try:
         sealed = seals.load(storage, directory)
     except (SealsDamaged, ValueError):
         sealed = {}
     bases = sorted(int(found[1]) for found in map(_LOG.fullmatch, storage.list_dir(directory)) if found is not None)
-    found: list[SegmentAge] = []
+    found: list[retention.SegmentAge] = []
     first_ms: int | None = None
     for base_offset, following in zip(bases, [*bases[1:], None], strict=True):
         path = f"{directory}/{base_offset:020d}.log"
@@ -103,7 +102,7 @@ def ages(storage: ReadOnlyStorage, directory: str) -> tuple[list[SegmentAge], in
         if first_ms is None and largest >= 0:
             first_ms = seal.contents.first_timestamp if seal is not None else _first_time(storage, path, size_bytes)
             first_ms = None if first_ms is None or first_ms < 0 else first_ms
-        found.append(SegmentAge(base_offset, end, size_bytes, largest))
+        found.append(retention.SegmentAge(base_offset, end, size_bytes, largest))
     return found, first_ms
 
 
@@ -168,12 +167,16 @@ def rules_of(config: "TopicConfig") -> Rules:
 
 
 def next_of(
-    segments: list[SegmentAge], config: "TopicConfig", now_ms: int, start: int, modified_ms: Callable[[int], int]
+    segments: list[retention.SegmentAge],
+    config: "TopicConfig",
+    now_ms: int,
+    start: int,
+    modified_ms: Callable[[int], int],
 ) -> Next | None:
     """What the next check deletes; else the first segment, when its time has come."""
     if not segments:
         return None
-    decision = decide(
+    decision = retention.decide(
         segments,
         config,
         now_ms,
@@ -184,25 +187,25 @@ def next_of(
     if decision.expired:
         gone = {one.base_offset for one in decision.expired}
         going = [one for one in segments if one.base_offset in gone]
-        cause = {BrokerCause.SIZE: Cause.SIZE, BrokerCause.TIME: Cause.TIME}.get(decision.expired[0].cause)
+        cause = {retention.Cause.SIZE: Cause.SIZE, retention.Cause.TIME: Cause.TIME}.get(decision.expired[0].cause)
         size_bytes = sum(one.size_bytes for one in going)
         return Next(cause or Cause.START_OFFSET, now_ms, now_ms, going[-1].next_offset, size_bytes)
     first = segments[0]
     if not config.delete or config.retention_ms < 0 or first.size_bytes == 0:
         return None
-    at_ms = time_of(first, config.future_timestamp_max_ms, now_ms, modified_ms) + config.retention_ms + 1
+    at_ms = retention.time_of(first, config.future_timestamp_max_ms, now_ms, modified_ms) + config.retention_ms + 1
     return Next(Cause.TIME, at_ms, at_ms, first.next_offset, first.size_bytes) if at_ms < FOR_EVER_MS else None
 
 
 def left_under(
-    segments: list[SegmentAge],
+    segments: list[retention.SegmentAge],
     facts: PartitionFacts,
     config: "TopicConfig",
     now_ms: int,
     modified_ms: Callable[[int], int],
 ) -> Left:
     """What the next check would leave under other settings."""
-    decision = decide(
+    decision = retention.decide(
         segments,
         config,
         now_ms,
