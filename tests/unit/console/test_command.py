@@ -91,7 +91,7 @@ async def ready(made):
 async def test_it_runs_until_it_is_told_to_end(tmp_path):
     made = console()
     running = asyncio.ensure_future(
-        command.run(arguments("--listen", "127.0.0.1:0", "--login", "token", "--timeout", "200ms"), made)
+        command.listen(arguments("--listen", "127.0.0.1:0", "--login", "token", "--timeout", "200ms"), made)
     )
     address = await ready(made)
     assert "the token is " in made.err.getvalue()
@@ -105,7 +105,7 @@ async def test_it_runs_until_it_is_told_to_end(tmp_path):
 async def test_it_ends_with_the_process_that_started_it(monkeypatch):
     monkeypatch.setattr(command, "PARENT_SECONDS", 0.01)
     made = console()
-    running = asyncio.ensure_future(command.run(arguments("--listen", "127.0.0.1:0", "--with-parent"), made))
+    running = asyncio.ensure_future(command.listen(arguments("--listen", "127.0.0.1:0", "--with-parent"), made))
     await ready(made)
     monkeypatch.setattr(command.os, "getppid", lambda: 1 << 30)
     assert await asyncio.wait_for(running, 10) == 0
@@ -124,7 +124,7 @@ async def test_browsers_come_by_tls(tmp_path):
     issued = authority.issue("127.0.0.1")
     made = console()
     words = ["--listen", "127.0.0.1:0", "--tls-cert", str(issued.chain_file), "--tls-key", str(issued.key_file)]
-    running = asyncio.ensure_future(command.run(arguments(*words), made))
+    running = asyncio.ensure_future(command.listen(arguments(*words), made))
     address = await ready(made)
     assert address.startswith("https://")
     trusting = ssl.create_default_context(cafile=str(authority.trusted))
@@ -134,7 +134,7 @@ async def test_browsers_come_by_tls(tmp_path):
     with pytest.raises(asyncio.CancelledError):
         await running
     with pytest.raises((UsageError, OSError)):
-        await command.run(
+        await command.listen(
             arguments("--listen", "127.0.0.1:0", "--tls-cert", str(issued.key_file), "--tls-key", str(issued.key_file)),
             console(),
         )
@@ -147,7 +147,7 @@ async def test_without_the_packages_it_says_how_to_get_them(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "starlette", None)
     with pytest.raises(CommandError, match=r"horolog\[console\]"):
-        await command.run(arguments("--listen", "127.0.0.1:0"), console())
+        await command.listen(arguments("--listen", "127.0.0.1:0"), console())
 
 
 def test_the_zone_is_named():
@@ -155,3 +155,11 @@ def test_the_zone_is_named():
     nameless = console(None)
     assert command._zone_name(nameless)
     assert isinstance(arguments(), argparse.Namespace)
+
+
+def test_the_command_ends_as_its_coroutine_does(monkeypatch):
+    async def ended(given, made):
+        return type(asyncio.get_running_loop()).__module__.startswith("asyncio")
+
+    monkeypatch.setattr(command, "listen", ended)
+    assert command.run(arguments(), console()) is True

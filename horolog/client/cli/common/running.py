@@ -12,9 +12,11 @@ from horolog.client.cli.common.exit_codes import ExitCode
 ENDS = ((signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED))
 
 
-def run_until_done(command: Coroutine[Any, Any, ExitCode]) -> ExitCode:
+def run_until_done(
+    command: Coroutine[Any, Any, ExitCode], new_loop: Callable[[], asyncio.AbstractEventLoop] | None = None
+) -> ExitCode:
     """The command's exit code. Ctrl-C and SIGTERM cancel it first, so that what it has open is closed."""
-    with asyncio.Runner(loop_factory=_fastest_loop()) as runner:
+    with asyncio.Runner(loop_factory=new_loop or _fastest_loop()) as runner:
         return runner.run(_until_told_to_end(command))
 
 
