@@ -1,17 +1,75 @@
-"""`horolog serve`: the broker, whose command line is its own."""
+"""`horolog serve`: the broker, whose command line is its own; with `--console` pages beside it, in a process of their own."""
 
 import argparse
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from horolog.broker import interrupts, serve
 from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
+
+DEFAULT_CONSOLE = "127.0.0.1:8080"
+END_SECONDS = 5.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "Run the broker."
     serve.configure(parser)
+    parser.add_argument(
+        "--console",
+        nargs="?",
+        const=DEFAULT_CONSOLE,
+        metavar="HOST:PORT",
+        help=f"serve pages about it, too, in a process of their own ({DEFAULT_CONSOLE}; needs horolog[console])",
+    )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     interrupts.end_at_once()  # until the broker is ready, which takes signals by itself
-    return ExitCode(serve.serve(arguments, console.environ))
+    with _pages(arguments, console.environ):
+        return ExitCode(serve.serve(arguments, console.environ))
+
+
+@contextmanager
+def _pages(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Iterator[None]:
+    """The console's process, for as long as the broker runs; it ends by itself where the broker is killed."""
+    if arguments.console is None:
+        yield
+        return
+    import subprocess
+    import sys
+
+    address = bootstrap(arguments, environ)
+    words = [sys.executable, "-m", "horolog", "console", "-b", address, "--listen", arguments.console, "--with-parent"]
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL)  # noqa: S603 - our own command
+    try:
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def bootstrap(arguments: argparse.Namespace, environ: Mapping[str, str]) -> str:
+    """Where a client of this machine reaches the broker without a login. Raises UsageError where there is no such place."""
+    from horolog.broker import settings
+    from horolog.broker.listeners import is_wildcard, listen_addresses
+    from horolog.broker.setting_types import SettingsError
+
+    try:
+        loaded, _ = settings.load(arguments.config, environ, serve.flags_of(arguments))
+        addresses = listen_addresses(loaded)
+    except SettingsError as error:
+        raise UsageError(str(error)) from error
+    found = next((one for one in addresses if one.protocol == "PLAINTEXT"), None)
+    if found is None:
+        raise UsageError(
+            "--console needs a PLAINTEXT listener", "`horolog console --command-config FILE` takes credentials"
+        )
+    if found.port == 0:
+        raise UsageError("--console needs a listener whose port is known before the start")
+    host = "127.0.0.1" if is_wildcard(found.host) else found.host
+    return f"[{host}]:{found.port}" if ":" in host else f"{host}:{found.port}"
