@@ -152,7 +152,7 @@ def strike(victim, job, broker, rng):
 
 
 def torment(job, broker, topic, rng, plan, *, meanwhile=lambda: None):
-    """Carry the plan out, each kill at a random moment after something was written; what took place is off the plan then."""
+    """Carry the plan out, each kill at a random moment after something was written; those that took place leave it."""
     struck = []
     seen, deadline = end_of(broker, topic), time.monotonic() + PATIENCE_SECONDS
     while plan and job.goes_on():
@@ -223,7 +223,7 @@ def test_jobs(source, target, tmp_path, kind):
 
 
 def carry_out(kind, source, target, folder, plan, rng):
-    """One job, killed as planned; what it was to write is compared with what a consumer reads."""
+    """One job, killed as planned; a consumer reads then, once, each row that it had to write."""
     topic, dump = unique("written"), folder / "dump.parquet"
     origin = topic if kind == "mirror" else unique("origin")
     create(target, topic, PARTITIONS)
