@@ -26,7 +26,7 @@ def main(kind, address, source, topic, name, folder):
 
 
 def write_frames(spark, options, _broker, _source, folder):
-    """What is done is noted behind the batch, so the last one comes again after a kill."""
+    """Each batch is noted when it is done, so the last one comes again after a kill."""
     stopped = False
     while not stopped:
         stopped = (folder / STOP).exists()  # a batch that a kill has interrupted is finished in any case
