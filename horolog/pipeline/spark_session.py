@@ -30,11 +30,11 @@ ON_THIS_MACHINE = {
 }
 
 
-def settings(master: str, conf: dict[str, Any], *, quick: bool) -> dict[str, str]:
+def settings(master: str | None, conf: dict[str, Any], *, quick: bool) -> dict[str, str]:
     """What a session is made with; `conf` wins, with `_` for `.` in its names if they have no `.`."""
     own = {name if "." in name else name.replace("_", "."): _text(value) for name, value in conf.items()}
     chosen = dict(DEFAULTS)
-    if master.startswith("local"):
+    if master is not None and master.startswith("local"):
         chosen |= ON_THIS_MACHINE
     if quick:
         chosen["spark.driver.defaultJavaOptions"] = _QUICK_START
@@ -45,8 +45,10 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def session(master: str = "local[*]", app_name: str = "horolog", *, quick: bool = False, **conf: Any) -> "SparkSession":
-    """A session on `master`; further settings as `spark_sql_shuffle_partitions=4` or `**{"spark.sql.shuffle.partitions": 4}`.
+def session(
+    master: str | None = "local[*]", app_name: str = "horolog", *, quick: bool = False, **conf: Any
+) -> "SparkSession":
+    """A session on `master` (None: where spark-submit says); further settings as `spark_sql_shuffle_partitions=4` or `**{"spark.sql.shuffle.partitions": 4}`.
 
     Its Python workers run this Python, times are UTC, and Java is found or brought along. `quick` starts in half the
     time and computes more slowly: for tests and small jobs.
@@ -59,7 +61,9 @@ def session(master: str = "local[*]", app_name: str = "horolog", *, quick: bool 
     home = java_home(os.environ)
     if home is not None:
         os.environ["JAVA_HOME"] = home
-    builder = SparkSession.builder.master(master).appName(app_name)
+    builder = SparkSession.builder.appName(app_name)
+    if master is not None:
+        builder = builder.master(master)
     for name, value in settings(master, conf, quick=quick).items():
         builder = builder.config(name, value)
     return builder.getOrCreate()

@@ -26,6 +26,8 @@ MAKES = "makes an environment and runs for good: .ci/run does it"
 DOCKER = "needs a container engine: tests/container"
 INSTALLS = "installs packages: tests/cli/test_wheel.py"
 ELSEWHERE = "names machines of the reader: tests/pipeline/jobs"
+ON_A_CLUSTER = "needs a cluster: tests/pipeline/test_cluster.py"
+BY_A_SCHEDULER = "a line of another program: tests/pipeline/jobs/test_archive.py"
 LONG = "takes minutes, and prints what it measured here"
 OF_A_KAFKA = "needs the folder of a Kafka, and its tools: tests/interop/test_adopted.py, tests/unit/broker/adoption"
 SHAPE = "no program: a shape, a layout or a picture"
@@ -85,7 +87,10 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/security.md", "kafka-configs.sh --bootstrap-server broker:9092 --alter..."): KAFKAS_TOOL,
     ("docs/pipeline.md", "pip install ..."): INSTALLS,
     ("docs/pipeline.md", "pip wheel ..."): INSTALLS,
-    ("docs/pipeline.md", "python -m venv ..."): INSTALLS,
+    ("docs/pipeline.md", "spark-submit ..."): ON_A_CLUSTER,
+    ("docs/pipeline.md", "echo ..."): ON_A_CLUSTER,
+    ("docs/pipeline.md", "*/10 * * * * ..."): BY_A_SCHEDULER,
+    ("docs/pipeline.md", "BashOperator(..."): BY_A_SCHEDULER,
     ("docs/pipeline.md", "horolog pipeline ..."): ELSEWHERE,
     ("docs/pipeline.md", "$ horolog pipeline ..."): ELSEWHERE,
     ("docs/pipeline.md", "mirror: ..."): ELSEWHERE,

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.process import free_ports, tail, wait_until
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.pipeline.java import java_home
+from horolog.pipeline.jobs import pack
 from tests.pipeline.clusters import SETTINGS, consumed, create, fill
 from tests.support.broker_process import PROJECT, BrokerProcess
 
@@ -22,9 +25,9 @@ JOB = """
 import json, sys
 from horolog import pipeline
 
-master, package, broker, data = sys.argv[1:]
+master, travels, broker, data = sys.argv[1:]
 spark = pipeline.session(master, "cluster test", quick=True, **{
-    "spark.submit.pyFiles": package, "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
+    **json.loads(travels), "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
     "spark.executor.memory": "512m", "spark.executor.cores": "1",
 })
 options = {"kafka.bootstrap.servers": broker, "subscribe": "from", "includeHeaders": "true"}
@@ -33,11 +36,11 @@ frame.write.format("horolog").options(**{"kafka.bootstrap.servers": broker, "top
 files = spark.read.format("horolog").options(includeHeaders="true", subscribe="from").load(data)
 
 def where(batches):
-    import os
+    import os, sys
     from horolog import pipeline
     import pyarrow
     for batch in batches:
-        yield pyarrow.RecordBatch.from_pydict({"at": [pipeline.__file__], "executor": [os.getcwd().rpartition("/")[2]]})
+        yield pyarrow.RecordBatch.from_pydict({"at": [f"{sys.prefix} {pipeline.__file__}"], "executor": [os.getcwd().rpartition("/")[2]]})
 
 found = spark.range(0, 8, 1, 8).mapInArrow(where, "at string, executor string").collect()
 print(json.dumps({
@@ -58,8 +61,6 @@ def spark_class(*arguments, log: Path, environment):
 @pytest.fixture
 def standalone(tmp_path):
     """A master with two workers of one core each, in an environment that has nothing of this project."""
-    from horolog.pipeline.java import java_home
-
     environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYSPARK_PYTHON"}}
     home = java_home(environment)
     environment |= {"SPARK_LOCAL_IP": "127.0.0.1"} | ({"JAVA_HOME": home} if home else {})
@@ -109,8 +110,72 @@ def package(tmp_path):
     return wheel.rename(tmp_path / "horolog.zip")
 
 
+@pytest.fixture
+def bare_python(tmp_path):
+    """A Python that has no packages."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True, timeout=60)
+    return tmp_path / "bare" / "bin" / "python"
+
+
 @pytest.mark.timeout(600)
 def test_the_wheel_travels_to_the_workers(standalone, package, tmp_path):
+    said = job_on(standalone, tmp_path, {"spark.submit.pyFiles": str(package)})
+    assert all("horolog.zip/horolog/pipeline" in where for where in said["packages"]), said
+
+
+@pytest.mark.timeout(600)
+def test_workers_need_no_more_than_the_archive_that_pack_makes(standalone, bare_python, tmp_path):
+    packed = pack(tmp_path / "horolog-pack.tar.gz")
+    python = {"PYSPARK_PYTHON": str(bare_python), "PYSPARK_DRIVER_PYTHON": sys.executable}
+    said = job_on(standalone, tmp_path, packed.conf, **python)
+    assert all(where.startswith(str(tmp_path / "bare")) for where in said["packages"]), said
+    assert all("horolog-pack/horolog/pipeline" in where for where in said["packages"]), said
+
+
+@pytest.mark.timeout(600)
+def test_a_job_runs_where_spark_submit_says(standalone, bare_python, tmp_path):
+    """With the lines of docs/pipeline.md: the exit code and the last line of the output are the job's own."""
+    import pyspark
+
+    packed = pack(tmp_path / "horolog-pack.tar.gz")
+    program = tmp_path / "jobs.py"
+    program.write_text("from horolog.__main__ import main; raise SystemExit(main())\n")
+    conf = packed.conf | {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executor.memory": "512m",
+    }
+    submit = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", standalone]
+    submit += [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
+    environment = os.environ | {"PYTHONPATH": str(PROJECT), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment |= {"PYSPARK_PYTHON": str(bare_python), "PYSPARK_DRIVER_PYTHON": sys.executable}
+    home = java_home(environment)
+    environment |= {"JAVA_HOME": home} if home else {}
+    broker = BrokerProcess(tmp_path / "data", SETTINGS).start()
+    try:
+        fill(broker, "from", count=COUNT)
+        job = ["pipeline", "archive", "--bootstrap", broker.address, "--to", str(tmp_path / "table"), "-o", "json"]
+        done, missing = (
+            subprocess.run(
+                [*submit, str(program), *job, "--topic", topic],
+                capture_output=True,
+                text=True,
+                timeout=JOB_SECONDS,
+                check=False,
+                env=environment,
+            )
+            for topic in ("from", "nothing-of-that-name")
+        )
+    finally:
+        broker.stop()
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    assert json.loads(done.stdout.strip().splitlines()[-1])["records"] == COUNT
+    assert missing.returncode == ExitCode.NOT_FOUND, missing.stderr[-3000:]
+    assert "Registered app horolog pipeline" in (tmp_path / "master").read_text()
+
+
+def job_on(standalone, tmp_path, travels, **environment):
+    """Run the job there and compare what it read and wrote; what it said."""
     broker = BrokerProcess(tmp_path / "data", SETTINGS).start()
     try:
         fill(broker, "from", count=COUNT)
@@ -118,12 +183,12 @@ def test_the_wheel_travels_to_the_workers(standalone, package, tmp_path):
         job = tmp_path / "job.py"
         job.write_text(JOB)
         done = subprocess.run(
-            [sys.executable, str(job), standalone, str(package), broker.address, str(broker.data)],
+            [sys.executable, str(job), standalone, json.dumps(travels), broker.address, str(broker.data)],
             capture_output=True,
             text=True,
             timeout=JOB_SECONDS,
             check=False,
-            env={**os.environ, "PYTHONPATH": str(PROJECT)},
+            env={**os.environ, "PYTHONPATH": str(PROJECT), **environment},
         )
         assert done.returncode == 0, done.stderr[-3000:]
         said = json.loads(done.stdout.strip().splitlines()[-1])
@@ -131,5 +196,5 @@ def test_the_wheel_travels_to_the_workers(standalone, package, tmp_path):
     finally:
         broker.stop()
     assert (said["online"], said["offline"], said["differing"], said["executors"]) == (COUNT, COUNT, 0, 2)
-    assert all("horolog.zip/horolog/pipeline" in where for where in said["packages"]), said
     assert [row[:2] + row[3:] for row in written] == [row[:2] + row[3:] for row in read]
+    return said

@@ -10,7 +10,8 @@ from horolog.pipeline.jobs.bootstrap import bootstrap
 from horolog.pipeline.jobs.lag import lag
 from horolog.pipeline.jobs.loading import Settings
 from horolog.pipeline.jobs.mirror import mirror
+from horolog.pipeline.jobs.pack import pack
 from horolog.pipeline.jobs.profile import profile
 from horolog.pipeline.jobs.replay import replay
 
-__all__ = ["Settings", "archive", "bootstrap", "lag", "mirror", "profile", "replay"]
+__all__ = ["Settings", "archive", "bootstrap", "lag", "mirror", "pack", "profile", "replay"]

@@ -66,6 +66,11 @@ JOBS = (
             "horolog pipeline profile --topic logs --png lateness.png",
         ),
     ),
+    Job(
+        "pack",
+        "put all that the Python of Spark's workers needs into one archive",
+        ("horolog pipeline pack --to horolog-pack.tar.gz",),
+    ),
 )
 
 

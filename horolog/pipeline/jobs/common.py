@@ -1,6 +1,7 @@
 """What jobs share: their arguments, the Spark session, progress while they run and the summary at their end."""
 
 import argparse
+import os
 import re
 import time
 from collections.abc import Iterable, Iterator
@@ -32,9 +33,8 @@ def add_common(parser: argparse.ArgumentParser, *, topics: bool = True) -> None:
         parser.add_argument("-t", "--topic", action="append", default=[], metavar="TOPIC", help="again for more")
     parser.add_argument(
         "--master",
-        default=DEFAULT_MASTER,
         metavar="URL",
-        help=f"where Spark runs: local[4], spark://host:7077 ({DEFAULT_MASTER})",
+        help=f"where Spark runs: local[4], spark://host:7077 ({DEFAULT_MASTER}, or as spark-submit says)",
     )
     parser.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark; again for more"
@@ -87,13 +87,18 @@ def spark_of(arguments: argparse.Namespace) -> Iterator["SparkSession"]:
         return
     conf: dict[str, Any] = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={QUIET}"}
     conf |= {"spark.log.level": "ERROR", **assignments(arguments.conf)}
-    spark = session(arguments.master, "horolog pipeline", quick=True, **conf)
+    spark = session(arguments.master or _default_master(), "horolog pipeline", quick=True, **conf)
     try:
         yield spark
     except PySparkException as error:
         raise CommandError(f"Spark gave up: {_cause(str(error))}") from error
     finally:
         spark.stop()
+
+
+def _default_master() -> str | None:
+    """None within spark-submit, which has opened this port for its program and knows where it runs."""
+    return None if "PYSPARK_GATEWAY_PORT" in os.environ else DEFAULT_MASTER
 
 
 def _cause(text: str) -> str:
@@ -186,8 +191,9 @@ class Summary:
 
 
 def show_summary(summary: Summary, console: Console) -> None:
+    """JSON is one line, the last: schedulers take it, and files of such lines grow by a line a run."""
     if console.as_json:
-        console.json(summary.as_json())
+        console.json_line(summary.as_json())
         return
     rate = summary.records / summary.seconds if summary.seconds else 0.0
     console.print(
