@@ -122,7 +122,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         raise NotFoundError(f"group {arguments.group!r} has committed nothing", "`horolog groups list` names groups")
     alert = arguments.alert is not None and longest(each.lag for each in found) * 1000 > arguments.alert
     if console.as_json:
-        console.json({"group": arguments.group, "alert": alert, "partitions": [each.as_json() for each in found]})
+        console.json_line({"group": arguments.group, "alert": alert, "partitions": [each.as_json() for each in found]})
     else:
         _show(found, console)
     if alert:

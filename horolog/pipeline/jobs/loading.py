@@ -301,7 +301,7 @@ def show_outlook(outlook: Outlook, topic: str, console: Console) -> None:
 def not_sent(job: str, outlook: Outlook, console: Console, *, dry_run: bool) -> ExitCode:
     """The end of a job that sends nothing: as it was asked to, or because something would be lost."""
     if console.as_json:
-        console.json({"job": job, "sent": False, **asdict(outlook), "losses": outlook.losses})
+        console.json_line({"job": job, "sent": False, **asdict(outlook), "losses": outlook.losses})
     if dry_run:
         console.note("nothing was sent (--dry-run)")
         return ExitCode.ALERT if outlook.losses else ExitCode.OK

@@ -419,7 +419,7 @@ class _Run:
             found = {"job": "mirror", "sent": False, "topic": self._clusters.topic, "would_create": prepared.made}
             ranges = {str(place.partition): list(reach) for place, reach in prepared.wanted.items()}
             found |= {"settings": prepared.settings, "offsets": ranges}
-            console.json(found | ({"records": 0} if outlook is None else asdict(outlook)) | {"losses": losses})
+            console.json_line(found | ({"records": 0} if outlook is None else asdict(outlook)) | {"losses": losses})
         console.note("nothing was sent (--dry-run)")
         return ExitCode.ALERT if losses else ExitCode.OK
 

@@ -214,7 +214,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if arguments.png:
         Path(arguments.png).write_bytes(picture(found, console))
     if console.as_json:
-        console.json(asdict(found))
+        console.json_line(asdict(found))
     else:
         _show(found, console)
         show_summary(Summary("profile", found.records, seconds=time.monotonic() - began), console)
