@@ -87,7 +87,6 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/security.md", "kafka-configs.sh --bootstrap-server broker:9092 --alter..."): KAFKAS_TOOL,
     ("docs/pipeline.md", "pip install ..."): INSTALLS,
     ("docs/pipeline.md", "pip wheel ..."): INSTALLS,
-    ("docs/pipeline.md", "spark-submit ..."): ON_A_CLUSTER,
     ("docs/pipeline.md", "echo ..."): ON_A_CLUSTER,
     ("docs/pipeline.md", "*/10 * * * * ..."): BY_A_SCHEDULER,
     ("docs/pipeline.md", "BashOperator(..."): BY_A_SCHEDULER,

@@ -102,7 +102,7 @@ def _with_requirements(needed: Iterable[str], as_installed: Iterable[str]) -> di
 
 
 def _requirements(package: Distribution) -> Iterator[tuple[str, bool]]:
-    """What a package requires, and whether it always does: what a marker makes depend on the machine goes by what is installed."""
+    """What a package requires, and whether it always does: a marker depends on the machine, so that there the installed packages decide."""
     for line in package.requires or ():
         requirement, _, marker = line.partition(";")
         name = _NAME.match(requirement)
