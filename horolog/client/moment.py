@@ -127,6 +127,7 @@ class Moment:
         partitions: Sequence[TopicPartition],
         since_ms: int | None,
         until_ms: int | None,
+        *,
         isolation: str,
         in_order: bool,
         report: Report,
@@ -320,7 +321,7 @@ def merge(
     They come in the order of time, partition and offset, or with `in_order=False` partition by partition as they lie.
     """
     report = Report(look_ahead, hold or Hold())
-    return Moment(client, partitions, since_ms, until_ms, isolation, in_order, report)
+    return Moment(client, partitions, since_ms, until_ms, isolation=isolation, in_order=in_order, report=report)
 
 
 def _or_end(offset: int | None, end: int) -> int:

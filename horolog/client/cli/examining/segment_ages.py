@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from horolog.broker.left_folders import as_left
 from horolog.broker.log.files import checkpoints, log_starts
@@ -23,23 +23,30 @@ WINDOW_BYTES = 1 << 20
 LARGEST_WINDOW_BYTES = 1 << 30
 
 
+class Asked(NamedTuple):
+    """By which settings, and when."""
+
+    config: "TopicConfig"
+    other: "TopicConfig | None"
+    """What these would leave is told, too."""
+    now_ms: int
+
+
 def facts_of(
     storage: ReadOnlyStorage,
     data_folder: str,
     topic: str,
     partitions: "list[tuple[int, str]]",
-    config: "TopicConfig",
-    other: "TopicConfig | None",
-    now_ms: int,
+    asked: Asked,
 ) -> list[PartitionFacts]:
-    """Of partitions (number, folder); with `other`, what these settings would leave."""
+    """Of partitions (number, folder)."""
     left = as_left(storage, [data_folder])
     starts = log_starts.load(left, data_folder).offsets
     starts_of_kafka = checkpoints.load_offsets(left, f"{data_folder}/{checkpoints.LOG_START_OFFSETS}").offsets
     found = []
     for index, directory in partitions:
         start = max(starts.get((topic, index), 0), starts_of_kafka.get((topic, index), 0))
-        found.append(_facts(storage, directory, index, start, config, other, now_ms))
+        found.append(_facts(storage, directory, index, start, asked))
     return found
 
 
@@ -48,10 +55,9 @@ def _facts(
     directory: str,
     index: int,
     start: int,
-    config: "TopicConfig",
-    other: "TopicConfig | None",
-    now_ms: int,
+    asked: Asked,
 ) -> PartitionFacts:
+    config, other, now_ms = asked
     segments, first_ms = ages(storage, directory)
     end = segments[-1].next_offset if segments else start
     first = max(start, segments[0].base_offset if segments else start)

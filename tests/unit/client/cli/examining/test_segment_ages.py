@@ -28,7 +28,9 @@ def read(folder, now_ms, **changes):
     changes = {key.replace("_", "."): str(value) for key, value in changes.items()}
     config, other, is_known = segment_ages.settings_of(storage, folder, "t", changes)
     assert is_known
-    (found,) = segment_ages.facts_of(storage, folder, "t", [(0, f"{folder}/t-0")], config, other, now_ms)
+    (found,) = segment_ages.facts_of(
+        storage, folder, "t", [(0, f"{folder}/t-0")], segment_ages.Asked(config, other, now_ms)
+    )
     return found
 
 
