@@ -1,7 +1,6 @@
 """`horolog at`: what happened at a time, in all partitions of a topic, merged by time."""
 
 import argparse
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from horolog.client.cli.online.looking_ahead import add_look_ahead, tell
 if TYPE_CHECKING:
     from horolog.client.decoding import Decoded
     from horolog.client.moment import Moment
+    from horolog.client.patterns import Matches
     from horolog.client.sorting import Placed
     from horolog.client.time_ranges import TimeRange
     from horolog.client.types import ConsumerRecord
@@ -67,11 +67,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
 
 
-def pattern(text: str) -> "re.Pattern[str]":
-    """For `type=`."""
+def pattern(text: str) -> "Matches":
+    """For `type=`: a pattern whose cost on a record is bounded."""
+    from horolog.client.patterns import PatternError, compile_pattern
+
     try:
-        return re.compile(text)
-    except re.error as error:
+        return compile_pattern(text)
+    except PatternError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from error
 
 
@@ -156,13 +158,13 @@ async def write(moment: "Moment", keep: Keep, lens: Lens | None, show: Show, mos
 def keep_of(arguments: argparse.Namespace) -> Keep:
     """Which records are wanted."""
     key = None if arguments.key is None else arguments.key.encode(errors="surrogateescape")
-    wanted: re.Pattern[str] | None = arguments.grep
+    matches: Matches | None = arguments.grep
 
     def keep(record: "ConsumerRecord") -> bool:
         if key is not None and record.key != key:
             return False
-        return wanted is None or any(
-            wanted.search(data.decode(errors="replace")) for data in (record.key, record.value) if data is not None
+        return matches is None or any(
+            matches(data.decode(errors="replace")) for data in (record.key, record.value) if data is not None
         )
 
     return keep
