@@ -111,10 +111,10 @@ class PartitionFacts:
 
     @property
     def bytes_a_day(self) -> float | None:
-        """Over the time from the first to the largest, of at least a minute."""
+        """Over the time from the first to the largest; what came within a day or less counts as that of one day."""
         if self.size_bytes is None or self.first_ms is None or self.largest_ms is None or not self.records:
             return None
-        return self.size_bytes * DAY_MS / max(self.largest_ms - self.first_ms, 60_000)
+        return self.size_bytes * DAY_MS / max(self.largest_ms - self.first_ms, DAY_MS)
 
 
 def holds_of(rules: Rules, facts: PartitionFacts, now_ms: int) -> list[str]:

@@ -359,7 +359,7 @@ def test_topics_are_created_described_altered_trimmed_and_deleted(run, hourly):
     first = described["partitions"][0]
     assert (len(described["partitions"]), first["end_offset"], first["records"]) == (3, 5, 5)
     assert (first["first_timestamp"], first["largest_timestamp"]) == (TIMES[0], TIMES[4])
-    assert first["bytes_a_day"] == round(first["bytes"] * 24 / 4)
+    assert first["bytes_a_day"] == first["bytes"]  # all of them came within a day
     assert first["largest_timestamp"] == TIMES[4]
     trim = ["topics", "trim", hourly, "--before", f"@{TIMES[2]}ms", "--partition", "0"]
     assert run(*trim, "--dry-run", "-o", "json").json == [{"topic": hourly, "partition": 0, "from": 0, "to": 2}]

@@ -116,5 +116,5 @@ def test_what_other_settings_would_leave():
 
 def test_bytes_a_day():
     assert facts(first_ms=NOW_MS - 2 * DAY_MS).bytes_a_day == 500_000
-    assert facts(first_ms=NOW_MS).bytes_a_day == 1_000_000 * 1440
+    assert facts(first_ms=NOW_MS).bytes_a_day == 1_000_000
     assert facts(size_bytes=None).bytes_a_day is None
