@@ -30,7 +30,7 @@ from tests.support.broker_process import BrokerProcess
 from tests.support.names import unique
 from tests.support.style import PROJECT
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.kills, pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(3600)]
 
 KILLS = int(os.environ.get("HOROLOG_PIPELINE_KILLS", "12"))
 SEED = int(os.environ.get("HOROLOG_SEED", "1"))

@@ -338,6 +338,7 @@ def test_a_topic_that_was_made_anew_is_another_one(spark, run, produce, tmp_path
     assert run(*words, "-o", "json").json["records"] == 0
 
 
+@pytest.mark.kills
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(900)
@@ -379,6 +380,7 @@ def test_two_jobs_at_once_whose_owner_is_killed_archive_everything_once(
     assert archived(spark, kind, folder) == consumed(run, topic)
 
 
+@pytest.mark.kills
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(600)

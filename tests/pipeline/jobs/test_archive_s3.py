@@ -197,6 +197,7 @@ def test_a_folder_that_holds_nothing_is_no_table(spark, s3, around):
         ParquetTable(Place.of(s3.url(unique("empty")), s3.options, {}), spark).rows()
 
 
+@pytest.mark.kills
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(900)

@@ -337,6 +337,7 @@ async def test_who_comes_later_fences_who_was_there(session_broker, other):
     assert found == [b"%d" % number for number in range(10)]
 
 
+@pytest.mark.kills
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_mirror_that_is_killed_again_and_again_has_everything_once(spark, mirrored, session_broker, other):

@@ -139,6 +139,7 @@ def strip(record):
     return {name: value for name, value in record.items() if name not in {"offset", "leader_epoch"}}
 
 
+@pytest.mark.kills
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(900)
