@@ -7,7 +7,7 @@ import ast
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -113,9 +113,10 @@ def _line(indent: int, code: str, said: str) -> str:
     )
 
 
-def _made_of(node: ast.ClassDef) -> str:
-    """What a class is called with: its constructor's arguments or its fields; without either, its bases."""
-    for each in node.body:
+def _made_of(bodies: Sequence[ast.ClassDef]) -> str:
+    """What a class is called with: its constructor's arguments, be they inherited, or its fields; without either, its bases."""
+    node = bodies[0]
+    for each in (part for body in bodies for part in body.body):
         if isinstance(each, Definition) and each.name == "__init__":
             return signature(each).removeprefix("__init__").removesuffix(" -> None")
     bases = [ast.unparse(base) for base in node.bases]
@@ -125,18 +126,51 @@ def _made_of(node: ast.ClassDef) -> str:
     return f"({', '.join(bases)})" if bases else ""
 
 
-def _class(node: ast.ClassDef) -> Iterator[str]:
-    yield _line(0, f"class {node.name}{_made_of(node)}", sentence(node))
-    for each in node.body:
-        if _public(each):
-            assert isinstance(each, Definition)
-            yield _line(2, signature(each), sentence(each))
+def _class(node: ast.ClassDef, module: Module, known: dict[str, Module]) -> Iterator[str]:
+    """Its own methods, then those that it has from the classes that it is made of."""
+    bodies = list(_bodies(node, module, known))
+    yield _line(0, f"class {node.name}{_made_of(bodies)}", sentence(node))
+    told: set[str] = set()
+    for part in (part for body in bodies for part in body.body):
+        if isinstance(part, Definition) and part.name not in told:
+            told.add(part.name)
+            if _public(part):
+                yield _line(2, signature(part), sentence(part))
 
 
-def entries(module: Module) -> Iterator[str]:
+def _bodies(node: ast.ClassDef, module: Module, known: dict[str, Module]) -> Iterator[ast.ClassDef]:
+    """The class and, from the left, the classes of this tree that it is made of."""
+    yield node
+    for base in node.bases:
+        plain = base.value if isinstance(base, ast.Subscript) else base
+        found = _class_called(ast.unparse(plain), module, known)
+        if found is not None:
+            yield from _bodies(*found, known)
+
+
+def _class_called(
+    name: str, module: Module, known: dict[str, Module], *, handed_on: bool = False
+) -> tuple[ast.ClassDef, Module] | None:
+    """The class that a name stands for in a module, and where it is; None for those of other packages."""
+    for node in module.tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            return node, module
+    if handed_on:
+        return None
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        for alias in node.names:
+            if (alias.asname or alias.name) == name and node.module in known:
+                source, own_name = _origin(known[node.module], alias.name, known)
+                return _class_called(own_name, source, known, handed_on=True)
+    return None
+
+
+def entries(module: Module, known: dict[str, Module]) -> Iterator[str]:
     for node in module.tree.body:
         if isinstance(node, ast.ClassDef) and node.name in module.used:
-            yield from _class(node)
+            yield from _class(node, module, known)
         elif isinstance(node, Definition) and node.name in module.used:
             yield _line(0, signature(node), sentence(node))
 
@@ -144,12 +178,13 @@ def entries(module: Module) -> Iterator[str]:
 def reference(root: Path = ROOT) -> str:
     """The page below its heading: a heading for each folder, the modules in it that others use."""
     folders: dict[str, list[Module]] = defaultdict(list)
-    for module in modules(root).values():
+    known = modules(root)
+    for module in known.values():
         if not module.name.startswith(LEFT_OUT):
             folders[module.folder].append(module)
     parts = []
     for folder, inside in sorted(folders.items()):
-        shown = [(module, list(entries(module))) for module in sorted(inside, key=lambda one: one.name)]
+        shown = [(module, list(entries(module, known))) for module in sorted(inside, key=lambda one: one.name)]
         if any(lines for _, lines in shown):
             parts.append(f"## {folder.removeprefix(PACKAGE + '.')}\n")
             parts += [_section(module, lines) for module, lines in shown if lines]

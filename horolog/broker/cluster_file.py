@@ -37,7 +37,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from horolog.broker.checked_lines import encode_line, read_lines
-from horolog.broker.log.storage import DataFolderError, FileMissing, Storage, StorageFault
+from horolog.broker.log.storage import DAMAGED_SUFFIX, DataFolderError, FileMissing, Storage, StorageFault
 from horolog.broker.stored_rules import RuleId, StoredRule, read_rule
 from horolog.protocol.uuids import parse_uuid, show_uuid
 
@@ -46,7 +46,6 @@ log = logging.getLogger(__name__)
 FILE_NAME = "horolog-cluster"
 JOURNAL = "horolog-journal"
 """What several workers have changed since the file was written: see `workers.file_journal`."""
-DAMAGED_SUFFIX = ".damaged"
 VERSION = 2
 VERSION_WITHOUT_RULES = 1
 TOPIC_ID_SIZE_BYTES = 16

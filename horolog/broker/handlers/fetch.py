@@ -28,7 +28,7 @@ from horolog.broker.handlers.fetch_sessions import (
     TopicKey,
 )
 from horolog.broker.handlers.lookout import Lookout, Terms
-from horolog.broker.handlers.lookup import storage_error_for
+from horolog.broker.handlers.lookup import READ_COMMITTED, READ_UNCOMMITTED, storage_error_for
 from horolog.broker.log.partition import OffsetOutOfRange, Partition, lookups
 from horolog.broker.log.segments import Allowance
 from horolog.broker.log.storage import StorageFault
@@ -49,7 +49,6 @@ FIRST_VERSION_WITH_DIVERGING_EPOCH = 12
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 FIRST_VERSION_WITH_STORAGE_ERROR = 6
 NO_EPOCH = -1
-READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 NO_SESSION = 0
 HERE = -1
 """The replica that is best read from."""

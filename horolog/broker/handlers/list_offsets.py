@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from horolog.broker.cluster import Cluster
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.handlers.lookup import epoch_error, find_partition, storage_error
+from horolog.broker.handlers.lookup import READ_COMMITTED, epoch_error, find_partition, storage_error
 from horolog.broker.log.partition import Partition, lookups
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import ErrorCode
@@ -37,7 +37,6 @@ FIRST_VERSION_OF_TARGET = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 FIRST_VERSION_WITH_EPOCH = 4
-READ_COMMITTED = 1
 NONE = -1
 
 Asked = tuple[int, int, int, int]

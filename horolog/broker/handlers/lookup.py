@@ -15,6 +15,8 @@ from horolog.protocol.errors import ErrorCode
 log = logging.getLogger(__name__)
 
 NO_EPOCH = -1
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+"""The isolation levels of Fetch and ListOffsets."""
 
 
 def find_partition(cluster: Cluster, name: str, index: int) -> Partition | ErrorCode:

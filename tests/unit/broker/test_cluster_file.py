@@ -6,7 +6,6 @@ import pytest
 
 from horolog.broker.checked_lines import encode_line
 from horolog.broker.cluster_file import (
-    DAMAGED_SUFFIX,
     FILE_NAME,
     MAX_REPORTED_DAMAGES,
     ClusterFile,
@@ -14,7 +13,7 @@ from horolog.broker.cluster_file import (
     StoredTopic,
     parse,
 )
-from horolog.broker.log.storage import MemoryStorage, StorageFault
+from horolog.broker.log.storage import DAMAGED_SUFFIX, MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.stored_rules import StoredRule
 from horolog.protocol.uuids import parse_uuid, show_uuid

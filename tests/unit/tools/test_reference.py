@@ -34,12 +34,37 @@ TREE = {
 
         def of_module(): ...
         ''',
+    "horolog/a/base.py": '''
+        """Below it."""
+
+        class Root:
+            def __init__(self, name: str) -> None: ...
+            def close(self) -> None:
+                """Ends it."""
+            def told(self) -> str: ...
+
+        class Branch(Root, dict):
+            def told(self) -> str:
+                """In other words."""
+        ''',
+    "horolog/a/leaf.py": '''
+        """Has what it is made of."""
+        from horolog.a.base import Branch
+
+        class Held(Generic[T]):
+            def hold(self) -> T: ...
+
+        class Leaf(Branch, Held[int], gone.Far):
+            def fall(self) -> None: ...
+            def _rot(self) -> None: ...
+        ''',
     "horolog/a/neighbour.py": '"""Beside it."""\nfrom horolog.a.inside import within\n',
     "horolog/b/__init__.py": "",
     "horolog/b/user.py": '''
         """Uses them."""
         from horolog.a import Handed, inside
         from horolog.a.inside import Pair, used
+        from horolog.a.leaf import Leaf
         inside.of_module()
         ''',
 }
@@ -68,7 +93,24 @@ def test_what_others_import_is_shown_and_nothing_else(tree):
           - `size: int`
         - `class Pair(first: int, second: 'str')`
         - `of_module()`
+
+        ### a.leaf
+
+        Has what it is made of.
+
+        - `class Leaf(name: str)`
+          - `fall() -> None`
+          - `told() -> str`: In other words.
+          - `close() -> None`: Ends it.
+          - `hold() -> T`
         """)
+
+
+def test_the_consumer_has_what_it_looks_up_by():
+    _, _, section = reference.reference().partition("- `class Consumer(")
+    methods = section.partition("\n- `class")[0]
+    assert "`between(" in methods
+    assert "`async offsets_for_times(" in methods
 
 
 def test_the_page_is_no_wider_than_a_page():

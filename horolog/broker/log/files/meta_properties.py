@@ -26,7 +26,6 @@ from horolog.broker.log.storage import FileMissing, Storage
 from horolog.broker.properties_file import escape, parse_text
 
 FILE_NAME = "meta.properties"
-DAMAGED_SUFFIX = ".damaged"
 NODE_KEY = MappingProxyType({0: "broker.id", 1: "node.id"})
 LARGEST_NODE_ID = 2**31 - 1
 

@@ -5,7 +5,7 @@ import logging
 import uuid
 
 from horolog.broker.log.files import CheckpointError, MetaDamaged, MetaProperties, meta_properties
-from horolog.broker.log.storage import DataFolderError, Storage, StorageFault
+from horolog.broker.log.storage import DAMAGED_SUFFIX, DataFolderError, Storage, StorageFault
 from horolog.protocol.uuids import show_uuid
 
 log = logging.getLogger(__name__)
@@ -77,10 +77,10 @@ class FolderIdentity:
 
     def _salvage(self, path: str, damage: MetaDamaged) -> MetaProperties:
         data = self._storage.read_all(path)
-        self._storage.write_atomically(path + meta_properties.DAMAGED_SUFFIX, data)
+        self._storage.write_atomically(path + DAMAGED_SUFFIX, data)
         meta = meta_properties.salvage(data)
         message = "%s is damaged (%s) and kept as %s; node.id=%s, cluster.id=%s could be read, the rest is new"
-        log.error(message, path, damage, meta_properties.DAMAGED_SUFFIX, meta.node_id, meta.cluster_id)
+        log.error(message, path, damage, DAMAGED_SUFFIX, meta.node_id, meta.cluster_id)
         return meta
 
 

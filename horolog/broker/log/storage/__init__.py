@@ -5,7 +5,7 @@ and import-linter keep so.
 """
 
 from horolog.broker.log.storage import aside_names
-from horolog.broker.log.storage.aside_names import DAMAGED, TORN, SetAside, parse_name
+from horolog.broker.log.storage.aside_names import DAMAGED, DAMAGED_SUFFIX, TORN, SetAside, parse_name
 from horolog.broker.log.storage.folder_lock import LOCK_FILE, lock_folder, make_folder
 from horolog.broker.log.storage.memory_storage import MemoryStorage
 from horolog.broker.log.storage.overlay import Changed, OverlayStorage
@@ -34,6 +34,7 @@ from horolog.broker.log.storage.storage import (
 __all__ = [
     "CANNOT_WRITE",
     "DAMAGED",
+    "DAMAGED_SUFFIX",
     "JOIN_BELOW_BYTES",
     "LOCK_FILE",
     "NOT_WRITABLE",

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 DAMAGED = "damaged"
 TORN = "torn"
+DAMAGED_SUFFIX = f".{DAMAGED}"
+"""Of the copy of a whole small file, too, of which something could not be read."""
 
 _NAME = re.compile(
     r"(?P<base>\d{20})\.log\.(?P<position>\d{1,19})\.(?P<first>\d{1,19})(?:-(?P<last>\d{1,19}))?"

@@ -7,7 +7,7 @@ from horolog.broker import cluster_file
 from horolog.broker.log.files import LOG_STARTS, checkpoints, meta_properties
 from horolog.broker.log.integrity import SEALS
 from horolog.broker.log.producers import producers_file
-from horolog.broker.log.storage import aside_names
+from horolog.broker.log.storage import DAMAGED_SUFFIX, aside_names
 
 OFFSET_CHECKPOINTS = (
     checkpoints.RECOVERY_POINTS,
@@ -25,7 +25,7 @@ BY_NAME = {
     producers_file.FILE_NAME: "producers",
     LOG_STARTS: "log-starts",
     cluster_file.FILE_NAME: "cluster",
-    f"{cluster_file.FILE_NAME}{cluster_file.DAMAGED_SUFFIX}": "cluster",
+    f"{cluster_file.FILE_NAME}{DAMAGED_SUFFIX}": "cluster",
     cluster_file.JOURNAL: "journal",
 }
 OF_WORKERS = {

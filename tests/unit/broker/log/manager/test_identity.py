@@ -6,7 +6,7 @@ import pytest
 
 from horolog.broker.log.files import MetaProperties, meta_properties
 from horolog.broker.log.manager.identity import FolderIdentity, new_id
-from horolog.broker.log.storage import DataFolderError, MemoryStorage, StorageFault
+from horolog.broker.log.storage import DAMAGED_SUFFIX, DataFolderError, MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 
 PATH = f"/data/{meta_properties.FILE_NAME}"
@@ -88,7 +88,7 @@ class TestADamagedFile:
         storage.write_atomically(PATH, damaged.replace(b"version=1", b"ver"))
         identity = completed(storage, one_of_several=True)
         assert identity.cluster_id == CLUSTER
-        assert storage.read_all(PATH + meta_properties.DAMAGED_SUFFIX).startswith(b"ver\n")
+        assert storage.read_all(PATH + DAMAGED_SUFFIX).startswith(b"ver\n")
         assert "is damaged" in caplog.text
         assert written(storage).directory_id == identity.directory_id is not None
 

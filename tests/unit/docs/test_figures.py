@@ -1,0 +1,40 @@
+"""The README has the figures of the tables that benchmarks write, to as many digits as it gives."""
+
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[3]
+README = (PROJECT / "README.md").read_text("utf-8")
+MEASURED = (PROJECT / "docs" / "performance.md").read_text("utf-8")
+ROWS = {
+    "start to ready": "start to ready",
+    "memory at rest": "resident when idle",
+    "batches of 1000 x 100 B": "1000 x 100 B batches, 2 connections x 4 in flight",
+    "one-record requests, 64 connections": "one-record requests, 64 connections",
+    "consume, 1 MB batches": "consume 100 B records, 1 MB batches",
+    "`acks=all` on the disk, 16 connections": "acks=all on the disk, one-record requests, 16 connections",
+}
+
+
+def cells(page, name):
+    """Of the first row of that name: those of horolog and of Kafka 4.3.1, as number and unit."""
+    (row, *_) = re.findall(rf"^\| {re.escape(name)} +\| ([^|]+)\| ([^|]+)\|", page, flags=re.MULTILINE)
+    found = [re.match(r"([0-9.]+) ([A-Za-z]+)", cell) for cell in row]
+    return [(Decimal(one[1]), one[2]) for one in found]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_readme_agrees_with_what_was_measured(name):
+    for (told, told_unit), (measured, unit) in zip(cells(README, name), cells(MEASURED, ROWS[name]), strict=True):
+        assert (told, told_unit) == (measured.quantize(told), unit)
+
+
+def test_the_first_sentences_agree_with_the_table():
+    seconds, size = re.search(r"ready in ([0-9.]+) s, ([0-9]+) MiB at rest", README).groups()
+    assert (Decimal(seconds), Decimal(size)) == (
+        cells(README, "start to ready")[0][0],
+        cells(README, "memory at rest")[0][0],
+    )
