@@ -157,12 +157,12 @@ def _class_called(
             return node, module
     if handed_on:
         return None
-    for node in ast.walk(module.tree):
-        if not isinstance(node, ast.ImportFrom):
+    for each in ast.walk(module.tree):
+        if not isinstance(each, ast.ImportFrom) or each.module not in known:
             continue
-        for alias in node.names:
-            if (alias.asname or alias.name) == name and node.module in known:
-                source, own_name = _origin(known[node.module], alias.name, known)
+        for alias in each.names:
+            if (alias.asname or alias.name) == name:
+                source, own_name = _origin(known[each.module], alias.name, known)
                 return _class_called(own_name, source, known, handed_on=True)
     return None
 

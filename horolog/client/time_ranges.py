@@ -5,7 +5,8 @@
            | clock                            of the day of since, in its zone; without a since, of today
            | time                             as everywhere
 
-The length of a range may be given in place of its end. A range ends after it begins, or it is refused.
+The length of a range may be given in place of its end. A range ends after it begins, or it is refused. `earliest` as its beginning
+and `latest` as its end leave it open.
 """
 
 from datetime import tzinfo
@@ -14,6 +15,7 @@ from typing import NamedTuple
 from horolog.client.times import (
     EARLIEST,
     LATEST,
+    RANGE_SEPARATOR,
     Moment,
     TimeTextError,
     format_time,
@@ -23,7 +25,6 @@ from horolog.client.times import (
     parse_time,
 )
 
-SEPARATOR = ".."
 NAMED_BY_AN_INSTANT_MS = 60_000
 """How much of time a point names where a range is wanted: `now-1h` is a minute then."""
 
@@ -46,12 +47,12 @@ class TimeRange(NamedTuple):
 
 def split_range(text: str) -> tuple[str, str] | None:
     """The two texts around `..`; None if there is none."""
-    since, found, until = text.partition(SEPARATOR)
+    since, found, until = text.partition(RANGE_SEPARATOR)
     if not found:
         return None
     if not since.strip() or not until.strip():
         raise TimeTextError(
-            f"{text!r}: a time on both sides of {SEPARATOR} is expected; 10:05..10:10, monday 10:05..+5m"
+            f"{text!r}: a time on both sides of {RANGE_SEPARATOR} is expected; 10:05..10:10, monday 10:05..+5m"
         )
     return since.strip(), until.strip()
 
@@ -65,7 +66,9 @@ def parse_range(
     zone: tzinfo,
     ends: bool = False,
 ) -> TimeRange:
-    """The range from one text to another, or as long as is said. `since` alone may hold both. Raises TimeTextError."""
+    """The range from one text to another, or as long as is said. `since` alone may hold both; with `ends` it may begin at the end of
+    each partition. Raises TimeTextError.
+    """
     pair = None if since is None else split_range(since)
     if pair is not None:
         if until is not None:
@@ -73,13 +76,15 @@ def parse_range(
         since, until = pair
     if until is not None and length_ms is not None:
         raise TimeTextError("the end and the length of a range are the same question; give one of them")
-    first = None if since is None else parse_time(since, now_ms=now_ms, zone=zone, ends=ends)
+    first = None if since is None else parse_time(since, now_ms=now_ms, zone=zone, ends=True)
+    if first is not None and first.ms == LATEST and not ends:
+        raise TimeTextError(f"{since!r}: nothing lies behind the end of a partition")
     if length_ms is not None:
         last: Moment | None = _after(first, length_ms, "a length", zone)
     elif until is None:
         return TimeRange(first, None)
     else:
-        last = _until(until, first, now_ms=now_ms, zone=zone, ends=ends)
+        last = _until(until, first, now_ms=now_ms, zone=zone)
     if first is not None and last is not None and 0 <= last.ms <= first.ms:
         raise TimeTextError(f"the end, {last.understood}, is not after the beginning, {first.understood}")
     return TimeRange(first, last)
@@ -100,11 +105,11 @@ def parse_named(
     return TimeRange(moment, Moment(end_ms, format_time(end_ms, zone)))
 
 
-def _until(text: str, first: Moment | None, *, now_ms: int, zone: tzinfo, ends: bool) -> Moment:
+def _until(text: str, first: Moment | None, *, now_ms: int, zone: tzinfo) -> Moment:
     if text.lstrip().startswith("+"):
         return _after(first, parse_duration(text.lstrip()[1:]), repr(text), zone)
     if first is None or first.ms in {EARLIEST, LATEST} or not is_clock(text):
-        last = parse_time(text, now_ms=now_ms, zone=zone, ends=ends)
+        last = parse_time(text, now_ms=now_ms, zone=zone, ends=True)
         if last.ms == EARLIEST:
             raise TimeTextError(f"{text!r}: nothing lies before the start of a partition")
         return last

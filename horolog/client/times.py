@@ -34,6 +34,7 @@ from horolog.protocol.readable import UNITS_MS, format_duration, format_time
 __all__ = [
     "EARLIEST",
     "LATEST",
+    "RANGE_SEPARATOR",
     "Moment",
     "TimeTextError",
     "format_duration",
@@ -50,6 +51,8 @@ EARLIEST = -2
 LATEST = -1
 """ListOffsets' names for the start and the end of a partition."""
 
+RANGE_SEPARATOR = ".."
+"""Between two times: see `time_ranges`. No time has it inside."""
 LONGEST_TEXT = 100
 MAX_TIMESTAMP_MS = 2**63 - 1
 EXAMPLES = (
@@ -259,6 +262,8 @@ def _unit(source: _Text) -> str:
 def parse_time(text: str, *, now_ms: int, zone: tzinfo, ends: bool = False) -> Moment:
     """The moment that a text means; with `ends`, `earliest` and `latest` are moments too. Raises TimeTextError."""
     source = _Text(text, EXAMPLES)
+    if RANGE_SEPARATOR in text:
+        raise TimeTextError(f"{text!r} is a range of times, and one time is expected here")
     word = source.word()
     if word in {"earliest", "beginning", "latest", "end"}:
         return _end_of_log(source, word, ends)

@@ -264,7 +264,8 @@ def test_where_to_begin_and_when_to_end(run, hourly):
     assert values(run("consume", hourly, "--offset", "3", "-o", "json")) == ["v3", "v4"]
     assert values(run("consume", hourly, "--tail", "2", "-o", "json")) == ["v3", "v4"]
     assert values(run("consume", hourly, "--max", "2", "-o", "json")) == ["v0", "v1"]
-    assert values(run("consume", hourly, "--since", "latest", "-o", "json")) == []
+    for text in ("latest", "end", "latest..latest"):
+        assert values(run("consume", hourly, "--since", text, "-o", "json")) == []
     assert values(run("consume", hourly, "--partition", "0", "-o", "json")) == [f"v{n}" for n in range(5)]
 
 
@@ -334,6 +335,30 @@ def test_a_time_is_resolved_with_the_timestamp_found(run, hourly):
     assert (nothing["offset"], nothing["timestamp"]) == (None, None)
     assert (earliest["offset"], earliest["asked_ms"]) == (0, -2)
     assert "nothing at or after it" in run("offsets", hourly, "now").out
+
+
+def test_a_range_has_two_borders_and_what_lies_between(run, hourly):
+    text = f"@{TIMES[1] - 5}ms..@{TIMES[3]}ms"
+    found, everything, rest = run("offsets", hourly, text, "earliest..latest", f"@{TIMES[2]}ms..now", "-o", "json").json
+    assert (found["asked_ms"], found["until_ms"]) == (TIMES[1] - 5, TIMES[3])
+    assert (found["offset"], found["timestamp"], found["until_offset"], found["records"]) == (1, TIMES[1], 3, 2)
+    assert (everything["offset"], everything["until_offset"], everything["records"]) == (0, 5, 5)
+    assert (rest["offset"], rest["until_offset"], rest["records"], rest["records_to_end"]) == (2, 5, 3, 3)
+    ended = run("offsets", hourly, text, "now", "latest..latest")
+    assert f"{text} is " in ended.err
+    assert "nothing at or after it" in ended.out
+    assert [line.split()[-1] for line in ended.out.splitlines() if line.startswith(hourly)] == ["0", "2", "0"]
+
+
+def test_a_range_is_warned_of_at_both_borders(run, topic, tmp_path):
+    path = tmp_path / "lines"
+    times = [NOW_MS - 5 * HOUR_MS, NOW_MS - HOUR_MS, NOW_MS - 3 * HOUR_MS]
+    path.write_text("".join(json.dumps({"value": "v", "timestamp": time_ms}) + "\n" for time_ms in times))
+    assert run("produce", topic, path, "--format", "json").code == 0
+    ended = run("offsets", topic, "6h-ago..2h-ago", "-o", "json")
+    assert ended.json[0]["records"] == 1
+    assert "of the 2 records from there 1 are earlier" in ended.json[0]["warnings"][0]
+    assert "times are out of order" in run("offsets", topic, "6h-ago..2h-ago").err
 
 
 def test_disorder_and_the_future_are_warned_of(run, topic, tmp_path):
@@ -456,6 +481,10 @@ def test_a_group_is_moved_by_time_after_a_look(run, hourly):
     assert run(*reset).code == 0
     assert values(run("consume", hourly, "--group", group, "-o", "json")) == ["v3", "v4"]
     assert run("groups", "reset", group, "--by=-1", "-o", "json").json[0]["to"] == 4
+    ranged = run("groups", "reset", group, "--to", "10:05..")
+    assert (ranged.code, ranged.out) == (2, "")
+    assert "--to '10:05..' is a range: a group keeps where it goes on, and nowhere to stop" in ranged.err
+    assert "--to '10:05' goes to its beginning" in ranged.err
     beyond = run("groups", "reset", group, "--to-offset", "1000", "-o", "json")
     assert (beyond.json[0]["to"], f"{hourly}-0 ends at 5: offset 1000 is beyond its end" in beyond.err) == (5, True)
 

@@ -131,6 +131,7 @@ def check(arguments: argparse.Namespace) -> None:
 def plan(arguments: argparse.Namespace, console: Console) -> "Reading":
     from horolog.client.cli.online.decoding import lens_of
     from horolog.client.cli.online.reading import Reading
+    from horolog.client.times import LATEST
 
     times = console.range(arguments.since, arguments.until, length_ms=arguments.length, ends=True)
     if times.until_ms is None and (arguments.late or arguments.look_ahead is not None):
@@ -139,6 +140,7 @@ def plan(arguments: argparse.Namespace, console: Console) -> "Reading":
     return Reading(
         since_ms=times.since_ms,
         until_ms=times.until_ms,
+        from_end=times.since is not None and times.since.ms == LATEST,
         follow=arguments.follow,
         late=arguments.late,
         isolation=arguments.isolation,
@@ -172,7 +174,7 @@ async def merged(
 
     moment = merge(
         client,
-        [] if arguments.since == "latest" else wanted,
+        [] if reading.from_end else wanted,
         reading.since_ms,
         reading.until_ms,
         isolation=arguments.isolation,
@@ -204,7 +206,7 @@ async def bounds(
         begin = {partition: max(first[partition], last[partition] - arguments.tail) for partition in wanted}
     elif reading.since_ms is not None:
         begin = await at_times(client, wanted, reading.since_ms, last, isolation)
-    elif arguments.since == "latest" or (arguments.follow and arguments.since is None):
+    elif reading.from_end or (arguments.follow and arguments.since is None):
         begin = dict(last)
     if reading.until_ms is None or reading.late:
         return begin, last

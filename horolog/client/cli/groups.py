@@ -13,6 +13,7 @@ from horolog.client.cli.online.connecting import connected, partitions_of
 if TYPE_CHECKING:
     from horolog.client.admin import Admin
     from horolog.client.lagging import Lag
+    from horolog.client.times import Moment
     from horolog.client.types import TopicPartition
 
 DEAD = "Dead"
@@ -223,16 +224,21 @@ def _reset_arguments(parser: argparse.ArgumentParser) -> None:
 
 async def _reset(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.client.admin import Admin
+    from horolog.client.lagging import targets
 
     given = [name for name in ("to", "to_offset", "by") if getattr(arguments, name) is not None]
     if len(given) != 1:
         raise UsageError("where to go is said once", "give one of --to, --to-offset and --by")
+    moment = _moment_to_go_to(arguments, console)
     async with connected(arguments) as client, Admin(client) as admin:
         state = await _state_to_reset(admin, arguments)
         committed = await admin.group_offsets(arguments.group)
         before = {place: found.offset for place, found in committed.items() if found}
         places = await _places(admin, arguments, list(committed))
-        after = await _where_to(admin, arguments, places, before, console)
+        if moment is not None:
+            after = await targets(admin.client, places, moment.ms)
+        else:
+            after = await _where_to(admin, arguments, places, before, console)
         if not arguments.dry_run and after:
             await admin.alter_group_offsets(arguments.group, {place: offset for place, (offset, _) in after.items()})
     if state not in IDLE_STATES:
@@ -241,6 +247,23 @@ async def _reset(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if arguments.dry_run:
         console.note("nothing was changed (--dry-run)")
     return ExitCode.OK
+
+
+def _moment_to_go_to(arguments: argparse.Namespace, console: Console) -> "Moment | None":
+    """What `--to` says; a group keeps the place where it goes on and none where it would stop, so a range is refused."""
+    from horolog.client.times import RANGE_SEPARATOR
+
+    if arguments.to is None:
+        return None
+    since = arguments.to.partition(RANGE_SEPARATOR)[0].strip()
+    if since != arguments.to.strip():
+        raise UsageError(
+            f"--to {arguments.to!r} is a range: a group keeps where it goes on, and nowhere to stop",
+            f"--to {since!r} goes to its beginning" if since else "give one time",
+        )
+    moment = console.time(arguments.to, "--to", ends=True)
+    console.note(f"--to is {moment.understood}")
+    return moment
 
 
 async def _state_to_reset(admin: "Admin", arguments: argparse.Namespace) -> str:
@@ -275,16 +298,11 @@ async def _where_to(
     before: "dict[TopicPartition, int]",
     console: Console,
 ) -> "dict[TopicPartition, tuple[int, int | None]]":
-    """The offset for each partition, and the time of the record there where it is known."""
+    """The offset for each partition, where it is told by offsets."""
     from horolog.client.cli.online.reading import within
-    from horolog.client.lagging import targets
     from horolog.client.offsets import ends
     from horolog.client.types import EARLIEST, LATEST
 
-    if arguments.to is not None:
-        moment = console.time(arguments.to, "--to", ends=True)
-        console.note(f"--to is {moment.understood}")
-        return await targets(admin.client, places, moment.ms)
     first = await ends(admin.client, dict.fromkeys(places, EARLIEST))
     last = await ends(admin.client, dict.fromkeys(places, LATEST))
     if arguments.to_offset is not None:

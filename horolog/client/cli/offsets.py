@@ -1,4 +1,4 @@
-"""`horolog offsets`: which offset a time is, in each partition, and how far the answer can be relied upon."""
+"""`horolog offsets`: which offset a time is, in each partition, how many lie between two, and how far the answer can be relied upon."""
 
 import argparse
 from collections.abc import Sequence
@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from horolog.client.cli.common.arguments import add_output, add_zone, describe, partitions
 from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
 
 if TYPE_CHECKING:
     from horolog.client.client import Client
+    from horolog.client.time_ranges import TimeRange
     from horolog.client.times import Moment
     from horolog.client.types import Found, TopicPartition
 
@@ -25,18 +27,38 @@ class Answer(NamedTuple):
     end_offset: int
     warnings: tuple[str, ...]
 
+    @property
+    def border(self) -> int:
+        """Where a range begins or ends that is bounded by the time: at the end of the partition, if nothing follows."""
+        return self.end_offset if self.found is None else self.found.offset
+
+
+class Stretch(NamedTuple):
+    """A range of time in one partition."""
+
+    since: Answer
+    until: Answer
+
+    @property
+    def records(self) -> int:
+        return max(0, self.until.border - self.since.border)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Show for each partition the first record at or after a time: its offset, its own timestamp, and how many offsets"
-        " follow. Warns where times are out of order or in the future. Without a time: the first and the last offset.",
+        " follow; of a range both borders, and how many offsets lie between them. Warns where times are out of order or in the"
+        " future. Without a time: the first and the last offset.",
         "horolog offsets logs 10:05",
         "horolog offsets logs 'monday 10:05' now-1h --tz Europe/Berlin",
+        "horolog offsets logs 10:05..10:10 yesterday..+1h",
         "horolog offsets logs earliest latest --partition 0-2 -o json",
     )
     parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("times", metavar="TIME", nargs="*", help="3d, 10:05, 2026-11-17T10:00+02:00, earliest, latest")
+    parser.add_argument(
+        "times", metavar="TIME", nargs="*", help="3d, 10:05, 10:05..+5m, 2026-11-17T10:00+02:00, earliest, latest"
+    )
     parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these: 0,3,5-7")
     add_connection(parser)
     add_zone(parser)
@@ -44,15 +66,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    moments = [console.time(text, "TIME", ends=True) for text in arguments.times or ("earliest", "latest")]
+    asked = [asked_for(text, console) for text in arguments.times or ("earliest", "latest")]
     if arguments.times:
-        for text, moment in zip(arguments.times, moments, strict=True):
-            console.note(f"{text} is {moment.understood}")
+        for text, times in zip(arguments.times, asked, strict=True):
+            console.note(f"{text} is {' to '.join(moment.understood for moment in times if moment is not None)}")
     async with connected(arguments) as client:
         wanted = await partitions_of(client, arguments.topic, arguments.partition)
-        answers = await resolve(client, wanted, moments, console.now_ms())
-    show(answers, console)
+        found: list[Answer | Stretch] = []
+        answers = await resolve(
+            client, wanted, [moment for times in asked for moment in times if moment], console.now_ms()
+        )
+        for times in asked:
+            since, answers = answers[: len(wanted)], answers[len(wanted) :]
+            if times.until is None:
+                found += since
+                continue
+            until, answers = answers[: len(wanted)], answers[len(wanted) :]
+            found += [Stretch(*borders) for borders in zip(since, until, strict=True)]
+    show(found, console)
     return ExitCode.OK
+
+
+def asked_for(text: str, console: Console) -> "TimeRange":
+    """A time, or two of them."""
+    from horolog.client.time_ranges import parse_range
+    from horolog.client.times import TimeTextError
+
+    try:
+        return parse_range(text, None, now_ms=console.now_ms(), zone=console.zone, ends=True)
+    except TimeTextError as error:
+        raise UsageError(f"TIME: {error}") from error
 
 
 async def resolve(
@@ -116,28 +159,48 @@ def _duration(duration_ms: int) -> str:
     return format_duration(duration_ms)
 
 
-def show(answers: Sequence[Answer], console: Console) -> None:
+def show(found: Sequence[Answer | Stretch], console: Console) -> None:
+    """Times and ranges have a table each; in JSON they come as they were asked for."""
     if console.as_json:
-        console.json([_as_json(answer) for answer in answers])
+        console.json([_as_json(each) if isinstance(each, Answer) else _stretch_as_json(each) for each in found])
         return
-    console.table(
-        ("TOPIC", "PARTITION", "ASKED", "OFFSET", "TIMESTAMP", "TO THE END"),
-        [_as_row(answer, console) for answer in answers],
-    )
-    for partition, warning in dict.fromkeys((answer.partition, text) for answer in answers for text in answer.warnings):
+    answers = [each for each in found if isinstance(each, Answer)]
+    stretches = [each for each in found if isinstance(each, Stretch)]
+    if answers or not stretches:
+        console.table(
+            ("TOPIC", "PARTITION", "ASKED", "OFFSET", "TIMESTAMP", "TO THE END"),
+            [_as_row(answer, console) for answer in answers],
+        )
+    if stretches:
+        console.table(
+            ("TOPIC", "PARTITION", "SINCE", "OFFSET", "UNTIL", "OFFSET", "BETWEEN"),
+            [_stretch_as_row(stretch, console) for stretch in stretches],
+        )
+    borders = [*answers, *(border for stretch in stretches for border in stretch)]
+    for partition, warning in dict.fromkeys((answer.partition, text) for answer in borders for text in answer.warnings):
         console.warn(f"{partition}: {warning}")
 
 
 def _as_row(answer: Answer, console: Console) -> tuple[str | int | None, ...]:
-    from horolog.client.times import EARLIEST, LATEST
-
-    asked = {EARLIEST: "earliest", LATEST: "latest"}.get(answer.asked_ms) or console.show_time(answer.asked_ms)
     topic, partition = answer.partition
+    asked = _shown(answer.asked_ms, console)
     if answer.found is None:
         return topic, partition, asked, None, "nothing at or after it", 0
     time_ms = answer.found.timestamp_ms
     shown = console.show_time(time_ms) if time_ms >= 0 else None
     return topic, partition, asked, answer.found.offset, shown, answer.end_offset - answer.found.offset
+
+
+def _stretch_as_row(stretch: Stretch, console: Console) -> tuple[str | int | None, ...]:
+    since, until = stretch
+    borders = (_shown(since.asked_ms, console), since.border, _shown(until.asked_ms, console), until.border)
+    return *since.partition, *borders, stretch.records
+
+
+def _shown(asked_ms: int, console: Console) -> str:
+    from horolog.client.times import EARLIEST, LATEST
+
+    return {EARLIEST: "earliest", LATEST: "latest"}.get(asked_ms) or console.show_time(asked_ms)
 
 
 def _as_json(answer: Answer) -> dict[str, object]:
@@ -152,4 +215,16 @@ def _as_json(answer: Answer) -> dict[str, object]:
         "end_offset": answer.end_offset,
         "records_to_end": 0 if found is None else answer.end_offset - found.offset,
         "warnings": list(answer.warnings),
+    }
+
+
+def _stretch_as_json(stretch: Stretch) -> dict[str, object]:
+    """The beginning as any time, and beside it the end; `until_offset` is the end of the partition where nothing is at or after it."""
+    since, until = stretch
+    warnings = dict.fromkeys((*since.warnings, *until.warnings))
+    return _as_json(since) | {
+        "until_ms": until.asked_ms,
+        "until_offset": until.border,
+        "records": stretch.records,
+        "warnings": list(warnings),
     }

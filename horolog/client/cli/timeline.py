@@ -15,6 +15,7 @@ from horolog.client.cli.online.connecting import add_connection
 if TYPE_CHECKING:
     from horolog.client.charting.buckets import Timeline
     from horolog.client.cli.charting.index_points import PartitionTimes
+    from horolog.client.time_ranges import TimeRange
 
 ROWS = 32
 COLUMNS_OF_PICTURE = 240
@@ -53,13 +54,14 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode | Coroutine
     """Reading a folder needs no event loop, which costs time to import."""
     if arguments.bucket == 0:
         raise UsageError("--bucket: a bucket of no length holds nothing")
+    asked = console.range(arguments.since, arguments.until, length_ms=arguments.length)
     if arguments.dir is None:
-        return _ask(arguments, console)
-    return _finish(arguments, console, _from_folder(arguments, console))
+        return _ask(arguments, asked, console)
+    return _finish(arguments, console, _from_folder(arguments, asked, console))
 
 
-async def _ask(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    return _finish(arguments, console, await _from_broker(arguments, console))
+async def _ask(arguments: argparse.Namespace, asked: "TimeRange", console: Console) -> ExitCode:
+    return _finish(arguments, console, await _from_broker(arguments, asked, console))
 
 
 def _finish(arguments: argparse.Namespace, console: Console, document: dict[str, Any]) -> ExitCode:
@@ -75,7 +77,7 @@ def _finish(arguments: argparse.Namespace, console: Console, document: dict[str,
 # -- where the counts come from
 
 
-def _from_folder(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
+def _from_folder(arguments: argparse.Namespace, asked: "TimeRange", console: Console) -> dict[str, Any]:
     from horolog.broker.log.storage import ReadOnlyStorage
     from horolog.client.charting.buckets import fill, future, last_until, span
 
@@ -86,7 +88,7 @@ def _from_folder(arguments: argparse.Namespace, console: Console) -> dict[str, A
     times = span(stretches)
     if times is not None and times[1] > now_ms:
         times = times[0], last_until(stretches, now_ms) or times[1]
-    timeline = _frame(arguments, console, times)
+    timeline = _frame(arguments, asked, console, times)
     if timeline is not None:
         for one in found:
             fill(timeline, one.stretches)
@@ -126,7 +128,7 @@ def _read_folder(storage: Any, arguments: argparse.Namespace) -> "list[Partition
     return [read_partition(storage, f"{topic}-{index}", path, ends.get((topic, index))) for index, path in chosen]
 
 
-async def _from_broker(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
+async def _from_broker(arguments: argparse.Namespace, asked: "TimeRange", console: Console) -> dict[str, Any]:
     from horolog.client.charting.buckets import from_lookups
     from horolog.client.charting.lookups import offsets_at, time_range
     from horolog.client.cli.online.connecting import connected, partitions_of
@@ -138,7 +140,7 @@ async def _from_broker(arguments: argparse.Namespace, console: Console) -> dict[
         largest = None if times is None else times[1]
         if times is not None and times[0] <= now_ms < times[1]:
             times = times[0], now_ms
-        timeline = _frame(arguments, console, times)
+        timeline = _frame(arguments, asked, console, times)
         later = await offsets_at(client, chosen, [now_ms + 1, LARGEST_BORDER])
         if timeline is not None:
             borders = [timeline.border(number) for number in range(len(timeline.counts) + 1)]
@@ -152,13 +154,13 @@ async def _from_broker(arguments: argparse.Namespace, console: Console) -> dict[
     return document
 
 
-def _frame(arguments: argparse.Namespace, console: Console, times: tuple[int, int] | None) -> "Timeline | None":
+def _frame(
+    arguments: argparse.Namespace, asked: "TimeRange", console: Console, times: tuple[int, int] | None
+) -> "Timeline | None":
     """The empty timeline that was asked for; None if there is nothing and no bounds were given."""
     from horolog.client.charting.buckets import bucket_length, frame
 
-    asked = console.range(arguments.since, arguments.until, length_ms=arguments.length)
-    since = None if asked.since is None else asked.since.ms
-    until = None if asked.until is None else asked.until.ms
+    since, until = asked.since_ms, asked.until_ms
     if since is None or until is None:
         if times is None:
             return None

@@ -311,13 +311,14 @@ async def _trim(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
     if (arguments.before is None) == (arguments.offset is None):
         raise UsageError("where to cut is given by --before or by --offset", "give one of them")
+    moment = None if arguments.before is None else console.time(arguments.before, "--before", ends=True)
+    if moment is not None:
+        console.note(f"--before is {moment.understood}")
     async with connected(arguments) as client, Admin(client) as admin:
         places = await partitions_of(client, arguments.topic, arguments.partition)
         first = await ends(client, dict.fromkeys(places, EARLIEST))
         last = await ends(client, dict.fromkeys(places, LATEST))
-        if arguments.before is not None:
-            moment = console.time(arguments.before, "--before")
-            console.note(f"--before is {moment.understood}")
+        if moment is not None:
             cut = await at_times(client, places, moment.ms, last, 0)
         else:
             cut = dict.fromkeys(places, arguments.offset)

@@ -54,8 +54,7 @@ def add_range(parser: argparse.ArgumentParser) -> None:
 def times_of(arguments: argparse.Namespace, console: Console) -> tuple[int | None, int | None]:
     """`--since` and `--until` in milliseconds; said how they were understood."""
     times = console.range(arguments.since, arguments.until)
-    since, until = times
-    return None if since is None else since.ms, None if until is None else until.ms
+    return times.since_ms, times.until_ms
 
 
 def one_topic(arguments: argparse.Namespace) -> str:

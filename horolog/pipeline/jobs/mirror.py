@@ -331,14 +331,16 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     topic = one_topic(arguments)
     if arguments.dry_run and arguments.follow:
         raise UsageError("--dry-run and --follow exclude each other")
-    moment = console.time(arguments.since, "--since") if arguments.since else None
-    if moment is not None:
-        console.note(f"--since is {moment.understood}")
+    times = console.range(arguments.since, None)
+    if times.until is not None:
+        raise UsageError(
+            "--since: a mirror goes on to the end of the topic, so a range has no meaning", "name its beginning"
+        )
     source = brokers_of(arguments)
     target = Brokers(arguments.target, _security_of_target(arguments, console))
     try:
         clusters = Clusters(source, target, topic, arguments.timeout)
-        return _Run(clusters, None if moment is None else moment.ms, arguments, console).run()
+        return _Run(clusters, times.since_ms, arguments, console).run()
     except ValueError as error:  # addresses
         raise UsageError(str(error)) from error
     except KafkaError as error:

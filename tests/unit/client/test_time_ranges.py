@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from horolog.client.time_ranges import TimeRange, parse_named, parse_range
-from horolog.client.times import EARLIEST, TimeTextError
+from horolog.client.times import EARLIEST, LATEST, TimeTextError
 
 BERLIN = ZoneInfo("Europe/Berlin")
 TOKYO = ZoneInfo("Asia/Tokyo")
@@ -61,6 +61,9 @@ def test_the_ends_of_a_partition_bound_nothing():
     assert both("earliest", "latest", ends=True) == (None, None)
     assert both("earliest", "10:05", ends=True) == (None, ms(2026, 11, 18, 10, 5))
     assert parse_range("earliest", None, now_ms=NOW_MS, zone=UTC, ends=True).since.ms == EARLIEST
+    assert parse_range("latest", None, now_ms=NOW_MS, zone=UTC, ends=True).since.ms == LATEST
+    assert both("earliest..latest") == (None, None)
+    assert named("earliest..10:05") == (None, ms(2026, 11, 18, 10, 5))
     assert TimeRange(None, None).until_ms is None
 
 
@@ -90,8 +93,9 @@ def test_what_was_understood_has_date_and_zone():
         ("..10:05", None, {}, "a time on both sides of .. is expected"),
         ("10:05", "+5x", {}, "a unit"),
         ("10:05", "25:00", {}, "a time of day from 00:00 to 23:59:59"),
-        ("10:05", "earliest", {}, "a time is expected"),
-        ("10:05", "earliest", {"ends": True}, "nothing lies before the start"),
+        ("10:05", "earliest", {}, "nothing lies before the start"),
+        ("latest", None, {}, "nothing lies behind the end"),
+        ("10:05", "10:10..10:15", {}, "is a range of times, and one time is expected"),
     ],
 )
 def test_what_is_no_range(since, until, settings, said):

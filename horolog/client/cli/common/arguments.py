@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 BOOTSTRAP_VARIABLE = "HOROLOG_BOOTSTRAP"
@@ -9,6 +10,7 @@ COMMAND_CONFIG_VARIABLE = "HOROLOG_COMMAND_CONFIG"
 PROFILE_VARIABLE = "HOROLOG_PROFILE"
 ZONE_VARIABLE = "HOROLOG_TZ"
 OUTPUTS = ("text", "json")
+_NOT_AN_OPTION = re.compile(r"-[0-9]")
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
@@ -19,12 +21,15 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that shows its examples as they are written and takes no abbreviations of options."""
+    """An argument parser that shows its examples as they are written, takes no abbreviations of options, and lets a value begin with
+    a minus and a digit: `-48h` is a time.
+    """
 
     def __init__(self, **settings: object) -> None:
         settings.setdefault("formatter_class", Formatter)
         settings.setdefault("allow_abbrev", False)
         super().__init__(**settings)  # type: ignore[arg-type]
+        self._negative_number_matcher = _NOT_AN_OPTION
 
 
 def describe(parser: argparse.ArgumentParser, description: str, *examples: str) -> None:

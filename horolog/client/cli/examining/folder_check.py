@@ -7,7 +7,15 @@ from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET
 from horolog.broker.log.integrity import Seal, SealsDamaged, seals, set_aside
 from horolog.broker.log.manager import partition_of
 from horolog.broker.log.recovery import is_segment_file
-from horolog.broker.log.storage import DAMAGED_SUFFIX, LOCK_FILE, FolderInUse, ReadOnlyStorage, RealStorage, Storage, StorageFault
+from horolog.broker.log.storage import (
+    DAMAGED_SUFFIX,
+    LOCK_FILE,
+    FolderInUse,
+    ReadOnlyStorage,
+    RealStorage,
+    Storage,
+    StorageFault,
+)
 from horolog.client.cli.dumping.items import TROUBLE, Item
 from horolog.client.cli.dumping.kinds import BY_NAME, OF_WORKERS, base_offset_of, kind_of
 from horolog.client.cli.dumping.small_files import dump_small

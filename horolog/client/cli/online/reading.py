@@ -40,6 +40,8 @@ class Reading:
     now_ms: Callable[[], int]
     output: Callable[[bytes], None]
     lens: "Lens | None" = None
+    from_end: bool = False
+    """Whether it begins at the end of each partition."""
     write_decoded: "DecodedWriter | None" = None
     """For what the lens has decoded to be shown; None: such records are written as they are."""
     written: int = 0

@@ -18,6 +18,15 @@ def test_partitions_that_are_none(text):
         arguments.partitions(text)
 
 
+def test_a_value_may_begin_with_a_minus_and_a_digit():
+    parser = arguments.Parser()
+    parser.add_argument("times", nargs="*")
+    parser.add_argument("-n", "--since")
+    assert parser.parse_args(["-48h", "--since", "-1h"]).__dict__ == {"times": ["-48h"], "since": "-1h"}
+    with pytest.raises(SystemExit):
+        parser.parse_args(["-x"])
+
+
 def test_numbers():
     assert (arguments.whole_number("0"), arguments.positive_number("7")) == (0, 7)
     for bad in ("-1", "1.5", "", "²", "9" * 30):
