@@ -199,6 +199,10 @@ class Broker:
             self.metrics_server.protect(self.settings.horolog_http_token, self.tls.door(HTTP))
             await self._role.begin_http(self.metrics_server, address)
 
+    @property
+    def http_port(self) -> int:
+        return 0 if self.metrics_server is None else self.metrics_server.port
+
     def _handshakes(self, listener: str, dispatcher: Dispatcher) -> HandshakeFactory | None:
         """What a listener asks of its peers before it serves them."""
         door = None if self.doors is None else self.doors.of(listener)

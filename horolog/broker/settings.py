@@ -427,7 +427,7 @@ class Settings(SecuritySettings):
     # Watching the broker
     horolog_http_listen: str | None = string(
         None,
-        "HOST:PORT for /metrics, /health and /ready over HTTP; no host means all interfaces, none at all: no HTTP.",
+        "HOST:PORT for /metrics, /health, /ready and /log/TOPIC over HTTP; no host means all interfaces, none at all: no HTTP.",
         nullable=True,
     )
     horolog_metrics_series_max: int = integer(

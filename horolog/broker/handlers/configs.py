@@ -8,6 +8,7 @@
 - A topic that was found without its settings shows `horolog.settings.unknown`; whoever sets or deletes a key that decides over deletion, or
   that one, has said what they are.
 - A resource or a key twice in one request, a null value, an unknown operation: INVALID_REQUEST. An empty list of keys means all.
+- `horolog.http.listen` shows the port that is listened on, where the setting leaves it to the system.
 - v0's `is_default` is false.
 Not done: configurations of groups, client metrics and broker loggers (INVALID_REQUEST).
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
 from typing import TypeVar
@@ -53,6 +54,7 @@ MAX_RESOURCES_PER_REQUEST = 20_000
 """Each is answered with many times its own size."""
 
 ALL_BROKERS = ""
+HTTP_KEY = "horolog.http.listen"
 
 
 class ResourceType(IntEnum):
@@ -110,10 +112,17 @@ def _entries(broker: BrokerView, resource: DescribeConfigsResource) -> list[Conf
         return topic_settings.describe(_topic(cluster, resource.resource_name).overrides, cluster.settings, keys)
     node = _node(broker, resource.resource_type, resource.resource_name)
     if node != ALL_BROKERS:
-        return cluster.settings_of(node).describe(keys)
+        return [_as_bound(broker, entry) for entry in cluster.settings_of(node).describe(keys)]
     given = cluster.broker_configs.get(ALL_BROKERS, {})
     entries = cluster.settings.describe(key for key in given if keys is None or key in keys)
     return [_as_shared(entry, given[entry.name]) for entry in entries]
+
+
+def _as_bound(broker: BrokerView, entry: ConfigEntry) -> ConfigEntry:
+    """The port that the system chose, where it was to choose one: whoever reads the setting wants to come."""
+    if entry.name == HTTP_KEY and entry.value is not None and entry.value.endswith(":0") and broker.http_port:
+        return replace(entry, value=f"{entry.value.removesuffix('0')}{broker.http_port}")
+    return entry
 
 
 def _as_shared(entry: ConfigEntry, value: str) -> ConfigEntry:

@@ -119,6 +119,11 @@ class BrokerView(Protocol):
     turns: Turns
     sent_back: SentBack | None
 
+    @property
+    def http_port(self) -> int:
+        """Where HTTP is served; 0 where it is not."""
+        ...
+
 
 class RequestContext:
     """One request from its arrival to its answer; answers leave a connection in the order of their requests.

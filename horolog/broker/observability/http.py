@@ -1,4 +1,4 @@
-"""What a broker tells machines that watch it: `/metrics`, `/health`, `/ready` and an index."""
+"""What a broker tells machines that watch it: `/metrics`, `/health`, `/ready`, `/log/TOPIC` and an index."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from collections.abc import Callable
 from dataclasses import asdict
 from http import HTTPStatus
 
+from horolog.broker.observability import log_page
 from horolog.broker.observability.exposition import Exposition
 from horolog.broker.observability.health import readiness
-from horolog.broker.observability.http_server import METRICS_TYPE, TEXT_TYPE, Answer, HttpServer, failure, json_answer
+from horolog.broker.observability.http_server import (
+    INDEX,
+    METRICS_TYPE,
+    TEXT_TYPE,
+    Answer,
+    HttpServer,
+    failure,
+    json_answer,
+)
 from horolog.broker.observability.loop_lag import LoopLag
 from horolog.broker.observability.watched import Watched
 from horolog.version import __version__
@@ -28,8 +37,8 @@ class MetricsServer(HttpServer):
         super().stop()
         self._lag.stop()
 
-    def respond(self, path: str, done: Callable[[Answer], None]) -> None:
-        done(self.answer(path))
+    def respond(self, path: str, query: str, done: Callable[[Answer], None]) -> None:
+        done(log_page.answer(self._broker, path, query) if path.startswith(log_page.PREFIX) else self.answer(path))
 
     def answer(self, path: str) -> Answer:
         if path == "/metrics":
@@ -42,5 +51,5 @@ class MetricsServer(HttpServer):
             found = readiness(self._broker)
             return json_answer(HTTPStatus.OK if found.ready else HTTPStatus.SERVICE_UNAVAILABLE, asdict(found))
         if path == "/":
-            return Answer(HTTPStatus.OK, TEXT_TYPE, [f"horolog {__version__}\n/metrics\n/health\n/ready\n".encode()])
+            return Answer(HTTPStatus.OK, TEXT_TYPE, [INDEX])
         return failure(HTTPStatus.NOT_FOUND)

@@ -22,12 +22,14 @@ from http import HTTPStatus
 from typing import NamedTuple, cast
 
 from horolog.broker.security.tls_wire import TlsDoor
+from horolog.version import __version__
 
 log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 32
 MAX_PER_ADDRESS = 16
-MAX_HEAD_BYTES = 8192
+MAX_HEAD_BYTES = 24 * 1024
+"""A thousand times in milliseconds have room in it."""
 HEAD_TIMEOUT_S = 2.0
 ANSWER_TIMEOUT_S = 30.0
 HEAD_ENDS = (b"\r\n\r\n", b"\n\n")
@@ -39,6 +41,7 @@ MORE_TOLD = {
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 JSON_TYPE = "application/json"
 TEXT_TYPE = "text/plain; charset=utf-8"
+INDEX = f"horolog {__version__}\n/metrics\n/health\n/ready\n/log/TOPIC\n".encode()
 
 
 class Answer(NamedTuple):
@@ -51,6 +54,11 @@ class Answer(NamedTuple):
 
 def failure(status: HTTPStatus) -> Answer:
     return Answer(status, TEXT_TYPE, [f"{status.value} {status.phrase}\n".encode()])
+
+
+def refusal(status: HTTPStatus, reason: str) -> Answer:
+    """For programs that go on with the reason."""
+    return json_answer(status, {"error": reason})
 
 
 def json_answer(status: HTTPStatus, value: object) -> Answer:
@@ -72,8 +80,8 @@ class HttpServer(ABC):
         return f"<{type(self).__name__} on port {self.port}, {len(self.connections)} connections>"
 
     @abstractmethod
-    def respond(self, path: str, done: Callable[[Answer], None]) -> None:
-        """Tell `done` the answer, now or later."""
+    def respond(self, path: str, query: str, done: Callable[[Answer], None]) -> None:
+        """Tell `done` the answer, now or later; the query is what stands behind the question mark."""
 
     def protect(self, token: str | None, door: TlsDoor | None) -> None:
         """Ask for a token from now on, and speak TLS at an address."""
@@ -118,12 +126,13 @@ class HttpServer(ABC):
         victim.close()
 
 
-def read_request(head: bytes) -> tuple[str, str] | None:
-    """Method and path, without its query; None if this is no HTTP request."""
+def read_request(head: bytes) -> tuple[str, str, str] | None:
+    """Method, path and query; None if this is no HTTP request."""
     words = head.split(b"\n", 1)[0].decode("latin-1").split()
     if len(words) != 3 or not words[2].startswith("HTTP/1.") or not words[1].startswith("/"):
         return None
-    return words[0], words[1].partition("?")[0]
+    path, _, query = words[1].partition("?")
+    return words[0], path, query
 
 
 def _token_in(head: bytes) -> bytes:
@@ -182,12 +191,12 @@ class HttpConnection(asyncio.Protocol):
         if not self._server.lets_in(head):
             self._refuse(HTTPStatus.UNAUTHORIZED)
             return
-        method, path = request
+        method, path, query = request
         if method not in {"GET", "HEAD"}:
             self._refuse(HTTPStatus.METHOD_NOT_ALLOWED)
             return
         self._is_asked()
-        self._server.respond(path, partial(self._begin, with_body=method == "GET"))
+        self._server.respond(path, query, partial(self._begin, with_body=method == "GET"))
 
     def _is_asked(self) -> None:
         """From here on it is the answer that takes time."""

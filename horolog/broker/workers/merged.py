@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 _FAMILY = "# HELP "
 _NAME_ENDS = re.compile("[ {]")
+OK, REFUSALS = 200, (400, 404)
 
 
 def expositions(texts: Mapping[int, str]) -> Iterator[str]:
@@ -66,3 +68,37 @@ def readiness(phase: str, workers: Mapping[int, Said]) -> dict[str, object]:
             warnings[warning if is_everybodys else f"worker {number}: {warning}"] = None
     ready = phase == "ready" and all(one.ready for one in workers.values())
     return {"ready": ready, "phase": phase, "reasons": reasons, "warnings": list(warnings)}
+
+
+def logs(answers: Mapping[int, tuple[int, bytes]]) -> tuple[int, bytes]:
+    """One page of a topic's partitions of those that workers gave of theirs; status and body. `unanswered` names the other workers.
+
+    A worker that has not heard of a new topic, or that begins, does not hide what others tell.
+    """
+    found: dict[str, Any] | None = None
+    refused: tuple[int, bytes] | None = None
+    unanswered = []
+    for number, (status, body) in answers.items():
+        page = _page(body) if status == OK else None
+        if page is None:
+            if status in REFUSALS:
+                refused = refused or (status, body)
+            else:
+                unanswered.append(number)
+        elif found is None:
+            found = page
+        else:
+            found["partitions"] += page["partitions"]
+    if found is None:
+        return refused or (503, b'{"error": "no worker answers"}\n')
+    found["partitions"].sort(key=lambda one: one["partition"])
+    return OK, json.dumps({**found, "unanswered": unanswered}).encode() + b"\n"
+
+
+def _page(body: bytes) -> dict[str, Any] | None:
+    """None for an answer that broke off."""
+    try:
+        page = json.loads(body)
+    except ValueError:
+        return None
+    return page if isinstance(page, dict) and isinstance(page.get("partitions"), list) else None

@@ -40,6 +40,7 @@ from horolog.version import __version__
 log = logging.getLogger(__name__)
 
 EXIT_OK, EXIT_CANNOT_START = 0, 1
+HTTP_KEY = "horolog.http.listen"
 SIGNALLED = 128
 """Added to the number of the signal that has ended a start."""
 
@@ -56,8 +57,11 @@ class Plan:
     sockets: str
     tls: TlsListeners
 
-    def orders(self, node: int, *, is_first: bool) -> dict[str, Any]:
-        """What one worker is told when it begins. Settings are passed on as they were read: the file may be another one since."""
+    def orders(self, node: int, *, is_first: bool, http_port: int = 0) -> dict[str, Any]:
+        """What one worker is told when it begins. Settings are passed on as they were read: the file may be another one since.
+
+        `http_port` is where the supervisor answers over HTTP: a worker tells it to whoever asks for the setting.
+        """
         place = self.nodes.index(node)
         context = WorkerContext(
             node=node,
@@ -70,15 +74,18 @@ class Plan:
         )
         return {
             "context": context.to_json(),
-            "settings": static_of(self.settings, node),
+            "settings": static_of(self.settings, node, http_port),
             "data_dirs": list(self.data_dirs),
             "locks": self.locks.descriptors,
         }
 
 
-def static_of(settings: Settings, node: int) -> dict[str, str]:
-    """What was given, with the number of this node."""
+def static_of(settings: Settings, node: int, http_port: int = 0) -> dict[str, str]:
+    """What was given, with the number of this node, and the port for HTTP where the system has chosen it."""
     given = {key: text for key, text in settings.layers.static.items() if key != "broker.id"}
+    address = given.get(HTTP_KEY, "")
+    if http_port and address.endswith(":0"):
+        given[HTTP_KEY] = f"{address.removesuffix('0')}{http_port}"
     return {**given, "node.id": str(node)}
 
 
@@ -152,7 +159,8 @@ class Supervisor:
             )  # workers look after their own
 
     async def _start(self, worker: WorkerProcess, *, is_first: bool) -> None:
-        orders = self._plan.orders(worker.node, is_first=is_first)
+        http_port = 0 if self._server is None else self._server.port
+        orders = self._plan.orders(worker.node, is_first=is_first, http_port=http_port)
         await worker.start(orders, self._plan.locks.descriptors, may_go=self._is_settled)
 
     async def _leave_nobody(self) -> None:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from http import HTTPStatus
 from typing import Protocol
 
 from horolog.broker.metrics import Described, Kind, Samples, lines
-from horolog.broker.observability.http_server import METRICS_TYPE, TEXT_TYPE, Answer, HttpServer, failure, json_answer
+from horolog.broker.observability.http_server import (
+    INDEX,
+    JSON_TYPE,
+    METRICS_TYPE,
+    TEXT_TYPE,
+    Answer,
+    HttpServer,
+    failure,
+    json_answer,
+)
 from horolog.broker.observability.phase import Phase
 from horolog.broker.workers import merged
 from horolog.version import __version__
@@ -17,6 +26,8 @@ from horolog.version import __version__
 log = logging.getLogger(__name__)
 
 ANSWERS_WITHIN_S = 5.0
+LOG_PREFIX = "/log/"
+"""As `observability.log_page` has it, which is not for a process that opens no logs."""
 
 WORKER = ("worker",)
 WORKER_INFO = Described("worker_info", Kind.GAUGE, "1 for the state that each worker is in.", ("worker", "state"))
@@ -58,7 +69,7 @@ class WatchedCrew(Protocol):
 
 
 class WorkersServer(HttpServer):
-    """`/metrics`, `/health`, `/ready` and an index, as one process has them."""
+    """`/metrics`, `/health`, `/ready`, `/log/TOPIC` and an index, as one process has them."""
 
     def __init__(self, crew: WatchedCrew, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
@@ -70,19 +81,32 @@ class WorkersServer(HttpServer):
         for task in self._asking:
             task.cancel()
 
-    def respond(self, path: str, done: Callable[[Answer], None]) -> None:
+    def respond(self, path: str, query: str, done: Callable[[Answer], None]) -> None:
         if path in {"/metrics", "/ready"}:
-            task = self._loop.create_task(self._ask_all(path, done))
-            self._asking.add(task)
-            task.add_done_callback(self._asking.discard)
+            self._begin(self._ask_all(path, done))
+        elif path.startswith(LOG_PREFIX):
+            self._begin(self._ask_for_logs(f"{path}?{query}" if query else path, done))
         elif path == "/health":
             states = {str(one.number): one.state for one in self._crew.workers}
             alive = {"alive": True, "phase": self._crew.phase.value, "version": __version__, "workers": states}
             done(json_answer(HTTPStatus.OK, alive))
         elif path == "/":
-            done(Answer(HTTPStatus.OK, TEXT_TYPE, [f"horolog {__version__}\n/metrics\n/health\n/ready\n".encode()]))
+            done(Answer(HTTPStatus.OK, TEXT_TYPE, [INDEX]))
         else:
             done(failure(HTTPStatus.NOT_FOUND))
+
+    def _begin(self, asking: Coroutine[None, None, None]) -> None:
+        task = self._loop.create_task(asking)
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def _ask_for_logs(self, target: str, done: Callable[[Answer], None]) -> None:
+        """The page of a topic; answers of workers that are away are missing in it, and it says so."""
+        workers = list(self._crew.workers)
+        answers = await asyncio.gather(*(ask_whole(one.http_socket, target) for one in workers))
+        by_number = {one.number: answer for one, answer in zip(workers, answers, strict=True)}
+        status, body = await asyncio.to_thread(merged.logs, by_number)
+        done(Answer(HTTPStatus(status), JSON_TYPE, [body]))
 
     async def _ask_all(self, path: str, done: Callable[[Answer], None]) -> None:
         asked = [one for one in self._crew.workers if one.why_not_ready is None]
@@ -118,6 +142,11 @@ class WorkersServer(HttpServer):
 
 async def ask(path_of_socket: str, path: str) -> bytes:
     """What a worker answers, without its head; nothing if it does not."""
+    return (await ask_whole(path_of_socket, path))[1]
+
+
+async def ask_whole(path_of_socket: str, path: str) -> tuple[int, bytes]:
+    """The status and the body of what a worker answers; 0 and nothing if it does not."""
     try:
         async with asyncio.timeout(ANSWERS_WITHIN_S):
             reader, writer = await asyncio.open_unix_connection(path_of_socket)
@@ -128,5 +157,7 @@ async def ask(path_of_socket: str, path: str) -> bytes:
                 writer.close()
     except (OSError, TimeoutError) as error:
         log.warning("a worker does not answer %s at %s: %s", path, path_of_socket, error)
-        return b""
-    return answer.partition(b"\r\n\r\n")[2]
+        return 0, b""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    status = head.split(b" ", 2)[1:2]
+    return (int(status[0]) if status and status[0].isdigit() else 0), body

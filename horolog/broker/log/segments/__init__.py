@@ -2,6 +2,7 @@
 
 from horolog.broker.log.segments import reader, swap_files, syncing
 from horolog.broker.log.segments.batch_times import TimesCache
+from horolog.broker.log.segments.brackets import Bracket, bracket
 from horolog.broker.log.segments.converted_chunks import ConvertedChunks
 from horolog.broker.log.segments.index_loading import indexes_of
 from horolog.broker.log.segments.log_reader import LogReader
@@ -25,6 +26,7 @@ __all__ = [
     "OFFSET_INDEX_SUFFIX",
     "TIME_INDEX_SUFFIX",
     "Allowance",
+    "Bracket",
     "CleanedSegment",
     "ConvertedChunks",
     "Found",
@@ -33,6 +35,7 @@ __all__ = [
     "SegmentFolder",
     "TimeSearch",
     "TimesCache",
+    "bracket",
     "convert_whole",
     "indexes_of",
     "reader",

@@ -288,3 +288,14 @@ class TestUnknownSettings:
     def test_an_empty_policy_is_a_policy(self, found):
         assert change(found, 1, "t", [("cleanup.policy", Change.SET, "")]) == 0
         assert found.cluster.topics["t"].overrides == {"cleanup.policy": ""}
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [("127.0.0.1:0", "127.0.0.1:9464"), (":0", ":9464"), ("[::1]:0", "[::1]:9464"), (":90", ":90"), (None, None)],
+)
+def test_the_port_for_http_is_the_one_that_was_bound(given, shown):
+    broker = StandIn(**({"horolog_http_listen": given} if given else {}))
+    broker.http_port = 9464 if given else 0
+    (config,) = describe(broker, 4, "1", ["horolog.http.listen"], BROKER).configs
+    assert config.value == shown

@@ -168,8 +168,8 @@ class Later(http_server.HttpServer):
         super().__init__(loop)
         self.asked = []
 
-    def respond(self, path, done):
-        self.asked.append((path, done))
+    def respond(self, path, query, done):
+        self.asked.append((path, query, done))
 
 
 async def test_an_answer_may_come_later():
@@ -177,8 +177,8 @@ async def test_an_answer_may_come_later():
     await server.start("127.0.0.1", 0)
     asking = asyncio.create_task(get(server.port, "/slow?x"))
     await eventually(lambda: server.asked)
-    ((path, done),) = server.asked
-    assert (path, asking.done()) == ("/slow", False)
+    ((path, query, done),) = server.asked
+    assert (path, query, asking.done()) == ("/slow", "x", False)
     done(http_server.json_answer(http_server.HTTPStatus.OK, [1]))
     assert (await asking)[::2] == (200, "[1]\n")
     server.stop()
@@ -191,7 +191,7 @@ async def test_an_answer_that_does_not_come_in_time_ends_the_connection(monkeypa
     with contextlib.suppress(ConnectionError):
         assert (await get(server.port, "/never"))[0] == 0
     await eventually(lambda: not server.connections)
-    ((_, done),) = server.asked
+    ((_, _, done),) = server.asked
     done(http_server.failure(http_server.HTTPStatus.NOT_FOUND))
     server.stop()
 

@@ -6,6 +6,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from horolog.broker.metrics import Described, Histogram, Kind, lines
+from horolog.broker.workers import merged
 from horolog.broker.workers.merged import Said, expositions, readiness, said
 
 COUNTER = Described("things_total", Kind.COUNTER, "Things\nof two lines.", ("name",))
@@ -77,3 +78,16 @@ class TestReadiness:
     def test_a_warning_of_all_is_said_once(self):
         workers = {1: Said(True, warnings=["open", "slow"]), 2: Said(True, warnings=["open"])}
         assert readiness("ready", workers)["warnings"] == ["open", "worker 1: slow"]
+
+
+def test_pages_of_a_topic_are_one_page():
+    def page(*numbers):
+        return 200, json.dumps({"topic": "t", "partitions": [{"partition": one} for one in numbers]}).encode()
+
+    status, body = merged.logs({1: page(0, 2), 2: page(1), 3: (0, b""), 4: (200, b'{"partitions'), 5: (404, b"no")})
+    found = json.loads(body)
+    assert status == 200
+    assert [one["partition"] for one in found["partitions"]] == [0, 1, 2]
+    assert (found["topic"], found["unanswered"]) == ("t", [3, 4])
+    assert merged.logs({1: (200, b"[]"), 2: (404, b"no"), 3: (400, b"bad")}) == (404, b"no")
+    assert merged.logs({1: (503, b"x"), 2: (0, b"")})[0] == 503

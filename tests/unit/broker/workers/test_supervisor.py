@@ -146,6 +146,10 @@ async def test_nobody_goes_before_the_first_has_settled(crew):
 def test_workers_have_the_settings_that_were_read_and_their_own_number(crew):
     settings = load(None, {}, {"broker.id": "4", "num.partitions": "3"})[0]
     assert static_of(settings, 9) == {"node.id": "9", "num.partitions": "3"}
+    watched = load(None, {}, {"horolog.http.listen": "[::1]:0"})[0]
+    assert static_of(watched, 9, 9464)["horolog.http.listen"] == "[::1]:9464"
+    assert static_of(watched, 9)["horolog.http.listen"] == "[::1]:0"
+    assert static_of(load(None, {}, {"horolog.http.listen": "a:90"})[0], 9, 90)["horolog.http.listen"] == "a:90"
 
 
 async def test_systemd_hears_of_the_whole(crew, monkeypatch):

@@ -24,13 +24,18 @@ class Worker(HttpServer):
         self.http_socket = f"{folder}/{number}.http"
         self.reasons = list(reasons)
         self.why_not_ready = why_not_ready
+        self.queries = []
+        self.log = json_answer(HTTPStatus.OK, {"topic": "t", "partitions": [{"partition": 2 - number}]})
 
     @property
     def state(self):
         return "ready" if self.why_not_ready is None else "starting"
 
-    def respond(self, path, done):
-        if path == "/metrics":
+    def respond(self, path, query, done):
+        if path.startswith("/log/"):
+            self.queries.append(query)
+            done(self.log)
+        elif path == "/metrics":
             text = f"# HELP horolog_stores Stores.\n# TYPE horolog_stores gauge\nhorolog_stores {self.number}\n"
             done(Answer(HTTPStatus.OK, "text/plain", [text.encode()]))
         else:
@@ -84,7 +89,7 @@ async def test_reasons_of_a_worker_and_of_the_supervisor(crew):
 
 async def test_a_worker_that_does_not_answer_is_not_ready(crew, monkeypatch, caplog):
     monkeypatch.setattr(watching, "ANSWERS_WITHIN_S", 0.05)
-    crew.workers[1].respond = lambda path, done: None
+    crew.workers[1].respond = lambda path, query, done: None
     status, body = await asked(crew, "/ready")
     assert (status, json.loads(body)["reasons"]) == (503, ["worker 2: it does not answer"])
     assert "does not answer /ready" in caplog.text
@@ -109,8 +114,22 @@ async def test_index_and_strangers(crew):
     assert (await asked(crew, "/nothing"))[0] == 404
 
 
+async def test_the_page_of_a_topic_has_the_partitions_of_all_workers(crew):
+    status, body = await asked(crew, "/log/t?at=1,2")
+    parts = [{"partition": 0}, {"partition": 1}]
+    assert (status, json.loads(body)) == (200, {"topic": "t", "partitions": parts, "unanswered": []})
+    assert crew.workers[0].queries == crew.workers[1].queries == ["at=1,2"]
+    crew.workers[0].stop()
+    status, body = await asked(crew, "/log/t")
+    assert (status, json.loads(body)["partitions"], json.loads(body)["unanswered"]) == (200, [{"partition": 0}], [1])
+    crew.workers[1].log = json_answer(HTTPStatus.NOT_FOUND, {"error": "no"})
+    assert await asked(crew, "/log/t") == (404, '{"error": "no"}\n')
+    crew.workers[1].stop()
+    assert (await asked(crew, "/log/t"))[0] == 503
+
+
 async def test_a_stop_waits_for_no_worker(crew):
-    crew.workers[1].respond = lambda path, done: None
+    crew.workers[1].respond = lambda path, query, done: None
     asking = asyncio.create_task(asked(crew, "/ready"))
     await eventually(lambda: crew.server._asking)
     crew.server.stop()
