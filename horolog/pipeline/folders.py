@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from horolog.broker.left_folders import as_left
 from horolog.broker.log.files import checkpoints
@@ -42,7 +43,17 @@ def _name_of(folder: str) -> TopicPartition:
     return TopicPartition(*name)
 
 
-def open_partitions(path: str, selection: Selection, resources: Resources) -> dict[TopicPartition, Partition]:
+class Look(NamedTuple):
+    """What a read wants to know of partitions."""
+
+    is_partial: bool
+    """Only a part of them is wanted: the index files of unsealed segments are believed where they fit."""
+    with_transactions: bool
+
+
+def open_partitions(
+    path: str, selection: Selection, resources: Resources, look: Look
+) -> dict[TopicPartition, Partition]:
     """The wanted partitions, opened as their broker would open them, with nothing written; internal topics only by name."""
     found = find_partitions(path, resources.storage)
     unknown = [str(one) for one in selection.partitions if one not in found]
@@ -57,7 +68,7 @@ def open_partitions(path: str, selection: Selection, resources: Resources) -> di
     parents = {parent_of(folder) for folder in wanted.values()}
     starts = {parent: _starts(resources.storage, parent) for parent in parents}
     return {
-        partition: _open(partition, folder, resources, starts[parent_of(folder)].get(partition, 0))
+        partition: _open(partition, folder, resources, starts[parent_of(folder)].get(partition, 0), look)
         for partition, folder in wanted.items()
     }
 
@@ -72,7 +83,13 @@ def _listed(found: dict[TopicPartition, str]) -> str:
     return ", ".join(sorted({partition.topic for partition in found})[:20])
 
 
-def _open(partition: TopicPartition, folder: str, resources: Resources, start_offset: int) -> Partition:
-    known = Circumstances(was_clean=True, log_start_offset=start_offset, now_ms=time.time_ns() // 1_000_000)
+def _open(partition: TopicPartition, folder: str, resources: Resources, start_offset: int, look: Look) -> Partition:
+    known = Circumstances(
+        was_clean=True,
+        log_start_offset=start_offset,
+        now_ms=time.time_ns() // 1_000_000,
+        records_only=not look.with_transactions,
+        believes_indexes=look.is_partial and not look.with_transactions,
+    )
     config = resolve({}, Settings())
     return open_partition(Place(*partition, folder), config, resources, known)

@@ -25,11 +25,20 @@ from horolog.broker.log.storage import FileMissing, OverlayStorage, ReadOnlyStor
 from horolog.client.types import TopicPartition
 from horolog.pipeline.columns import Source
 from horolog.pipeline.decode import Bounds, decode
-from horolog.pipeline.folders import open_partitions
+from horolog.pipeline.folders import Look, open_partitions
 from horolog.pipeline.object_files import LEAST_BYTES, ObjectFiles
 from horolog.pipeline.object_stores import Place
 from horolog.pipeline.options import ReadOptions, Selection, parse_read
-from horolog.pipeline.positions import EARLIEST, DataLoss, OffsetRange, OptionError, resolve, split
+from horolog.pipeline.positions import (
+    EARLIEST,
+    LATEST,
+    DataLoss,
+    OffsetRange,
+    OptionError,
+    Position,
+    resolve,
+    split,
+)
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.aborted import AbortedProducers
 from horolog.protocol.records.head import LENGTH_ENDS_AT, heads_in, size_of_entry, whole_bytes
@@ -125,7 +134,7 @@ def make_plan(options: ReadOptions, not_before_ms: int | None = None) -> Plan:
     storage = OverlayStorage(files)
     try:
         resources = Resources(storage)
-        partitions = open_partitions(options.path, options.selection, resources)
+        partitions = open_partitions(options.path, options.selection, resources, _look(options, not_before_ms))
         made = _plan_and_rescan(partitions, resources, files, options, not_before_ms)
         for part in made.parts:
             part[:] = [one._replace(patches=_patches(storage, one.path)) for one in part]
@@ -134,6 +143,14 @@ def make_plan(options: ReadOptions, not_before_ms: int | None = None) -> Plan:
     made.looked_at_bytes = sum(files.bytes_read.values())
     _check_damage(options, made)
     return made
+
+
+def _look(options: ReadOptions, not_before_ms: int | None) -> Look:
+    """A part of the logs is planned by their indexes. To pass over damage, or to tell transactions, logs are read."""
+    limited = not_before_ms is not None or options.start != Position(EARLIEST) or options.end != Position(LATEST)
+    return Look(
+        is_partial=limited and options.fail_on_data_loss, with_transactions=options.isolation == "read_committed"
+    )
 
 
 def _planning_files(place: Place, selection: Selection) -> ReadOnlyStorage:
@@ -314,7 +331,7 @@ def read_pieces(
         try:
             yield from _read_piece(storage, piece, source)
         except (StorageFault, DecodeError) as error:
-            said = f"{piece.partition}: {error}: it was changed or removed after the read was planned"
+            said = f"{piece.partition}: {error}: damaged, or changed or removed after the read was planned"
             if fail_on_data_loss:
                 raise DataLoss(f"{said}; failOnDataLoss=false passes over it") from error
             log.warning("%s, and passed over", said)

@@ -100,8 +100,10 @@ def test_offline_reading_begins_where_the_log_does(crew, folder):
     pytest.importorskip("pyarrow")
     from horolog.broker.log.partition import Resources
     from horolog.broker.log.storage import OverlayStorage, ReadOnlyStorage
-    from horolog.pipeline.folders import open_partitions
+    from horolog.pipeline.folders import Look, open_partitions
     from horolog.pipeline.options import Selection
 
-    partitions = open_partitions(folder, Selection(("orders",)), Resources(OverlayStorage(ReadOnlyStorage())))
+    partitions = open_partitions(
+        folder, Selection(("orders",)), Resources(OverlayStorage(ReadOnlyStorage())), Look(False, True)
+    )
     assert [one.log_start_offset for one in partitions.values()] == [1, 1]

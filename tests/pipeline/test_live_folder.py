@@ -6,6 +6,7 @@ import time
 import pytest
 from confluent_kafka import Producer
 
+from benchmarks import kafka
 from horolog.pipeline.offline import make_plan, read_pieces
 from horolog.pipeline.options import parse_read
 from horolog.pipeline.positions import DataLoss
@@ -178,3 +179,55 @@ def test_an_idle_log_after_the_minute_that_it_takes_by_default(tmp_path):
         look_by_time(broker.data, LARGE)
     finally:
         broker.stop()
+
+
+# -- one per cent of a log that nobody has sealed
+
+MIDDLE = 60_000  # 60 MB
+PART = MIDDLE // 100
+
+
+def look_at_one_per_cent(address, data):
+    """Six gigabytes would be read as these sixty megabytes are: the part, the indexes, and one megabyte at the end."""
+    producer = Producer({"bootstrap.servers": address, "batch.size": 16_384})
+    send(producer, 0, MIDDLE)
+    since = samples.BASE_MS + MIDDLE // 2
+    wanted = {"startingTimestamp": str(since), "endingTimestamp": str(since + PART)}
+    assert offsets(data, **wanted) == list(range(MIDDLE // 2, MIDDLE // 2 + PART))
+    whole = sum(path.stat().st_size for path in (data / "live-0").glob("*.log"))
+    made = make_plan(parse_read({"path": str(data), "subscribe": "live", **wanted}, samples.BASE_MS))
+    assert made.bytes_read + made.bytes_skipped == whole
+    assert made.looked_at_bytes + made.bytes_read < whole / 20
+    last = {"startingTimestamp": str(samples.BASE_MS + MIDDLE - 10)}
+    assert offsets(data, **last) == list(range(MIDDLE - 10, MIDDLE))
+    return wanted
+
+
+def test_one_per_cent_of_a_live_log_costs_no_more_than_five_to_find_and_to_read(tmp_path):
+    broker = BrokerProcess(tmp_path / "data", {"log.retention.ms": "-1"}).start()
+    try:
+        create(broker, "live", 1)
+        look_at_one_per_cent(broker.address, broker.data)
+        assert not is_sealed(broker.data)
+        broker.kill()
+        assert offsets(broker.data, startingTimestamp=str(samples.BASE_MS + MIDDLE - 5))[-1] == MIDDLE - 1
+    finally:
+        broker.stop()
+
+
+@pytest.mark.kafka_jars
+@pytest.mark.java
+@pytest.mark.timeout(180)
+def test_one_per_cent_of_the_log_of_a_kafka_that_runs_costs_no_more_either(tmp_path):
+    try:
+        kafka.libs("4.3.1")
+    except kafka.MissingJarsError as error:
+        pytest.skip(f"no jars of Kafka 4.3.1: {error}")
+    settings = {"log.retention.ms": "-1", "log.segment.bytes": "25000000"}
+    with kafka.running("4.3.1", **settings) as node:
+        create(node, "live", 1)
+        wanted = look_at_one_per_cent(node.address, node.data / "logs")
+        everything = make_plan(parse_read({"path": str(node.data / "logs"), "subscribe": "live"}, samples.BASE_MS))
+        assert everything.looked_at_bytes < 1.05 * everything.bytes_read
+        committed = {**wanted, "kafka.isolation.level": "read_committed"}
+        assert offsets(node.data / "logs", **committed) == offsets(node.data / "logs", **wanted)

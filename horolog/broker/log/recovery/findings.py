@@ -27,6 +27,10 @@ class Circumstances:
     """After a clean stop: where the log ended. Otherwise it says nothing about the end."""
     may_be_unsynced: bool = False
     """The last process was killed: bytes behind the last seal may exist only in the page cache."""
+    records_only: bool = False
+    """Who opens it looks for records alone: nothing is asked of producers and transactions, so all of them look committed."""
+    believes_indexes: bool = False
+    """Who opens it wants little of it: an unsealed segment is taken for what its index files say, if they fit. With `records_only`."""
 
 
 @dataclass(slots=True)

@@ -43,6 +43,7 @@ from horolog.broker.log.segments import (
     LOG_SUFFIX,
     Segment,
     SegmentFolder,
+    presuming,
     recover,
     segment_path,
 )
@@ -177,8 +178,9 @@ class _Opening:
         start_offset = max(segments[0].base_offset, min(self.known.log_start_offset, segments[-1].next_offset))
         epochs = self._epochs(segments[-1].next_offset)
         told = ProducersAtStart(self.directory, self.resources, self.known, self.found)
-        aborted = told.find_aborted(names, segments)
-        told.restore(names, segments, aborted)
+        aborted = {} if self.known.records_only else told.find_aborted(names, segments)
+        if not self.known.records_only:
+            told.restore(names, segments, aborted)
         return Opened(
             self.topic,
             self.index,
@@ -306,6 +308,8 @@ class _Opening:
         if seal is not None and fits and self._is_sealed(seal, size_bytes, modified_ns):
             self.found.vouching[base_offset] = seal
             return Segment(self.folder, base_offset, seal.contents, self.config, seal.created_ms, seal=seal)
+        if self.known.believes_indexes and (presumed := self._presumed(base_offset, following, size_bytes, known_end)):
+            return presumed
         prefix = seal if seal is not None and fits and self._begins_as_sealed(seal, size_bytes) else None
         if prefix is not None:
             self.found.vouching[base_offset] = prefix
@@ -333,6 +337,16 @@ class _Opening:
         if following is not None and segment.next_offset < following and not self.config.compact:
             message = "%s: %s: nothing is there for offsets %s to %s"
             log.error(message, self.name, segment.log.path, segment.next_offset, following - 1)
+        return segment
+
+    def _presumed(self, base_offset: int, following: int | None, size_bytes: int, known_end: int) -> Segment | None:
+        """A segment as its index files say, None if they do not tell."""
+        segment = Segment(self.folder, base_offset, Contents(0, base_offset), self.config, self.known.now_ms)
+        known = presuming.Known(size_bytes, following, known_end)
+        if not presuming.presume(segment, known):
+            segment.close()
+            return None
+        self.found.scanned.add(base_offset)
         return segment
 
     def _synced_bytes(self, segment: Segment) -> int:

@@ -1,6 +1,6 @@
 """One segment of a log: appended to, read, looked up by time, converted for readers, replaced by another."""
 
-from horolog.broker.log.segments import reader, swap_files, syncing
+from horolog.broker.log.segments import presuming, reader, swap_files, syncing
 from horolog.broker.log.segments.batch_times import TimesCache
 from horolog.broker.log.segments.brackets import Bracket, bracket
 from horolog.broker.log.segments.converted_chunks import ConvertedChunks
@@ -38,6 +38,7 @@ __all__ = [
     "bracket",
     "convert_whole",
     "indexes_of",
+    "presuming",
     "reader",
     "recover",
     "segment_for",

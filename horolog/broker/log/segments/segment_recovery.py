@@ -28,12 +28,12 @@ def recover(
     folder, counters = segment.folder, segment.folder.counters
     known, indexes = _begin(segment, known, prefix)
 
-    def absorb(batch: Batch) -> None:
-        _absorb(segment, batch)
+    def see(batch: Batch) -> None:
+        absorb(segment, batch)
         if observe is not None:
             observe(batch)
 
-    found = survey(partial(_read_and_sum, segment), file_bytes, known, absorb)
+    found = survey(partial(_read_and_sum, segment), file_bytes, known, see)
     if found.corrections:
         losses.correct(segment.log, found.corrections, counters)
     is_short = known.next_offset is not None and segment.next_offset < known.next_offset
@@ -78,7 +78,8 @@ def _read_and_sum(segment: Segment, size_bytes: int, position: int) -> bytes:
     return data
 
 
-def _absorb(segment: Segment, batch: Batch) -> None:
+def absorb(segment: Segment, batch: Batch) -> None:
+    """Have a segment hold the batch that follows what it holds."""
     if not segment.magics:
         segment.first_timestamp = batch.max_timestamp
     offset = batch.last_offset
