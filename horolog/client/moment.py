@@ -130,6 +130,7 @@ class Moment:
         *,
         isolation: str,
         in_order: bool,
+        fetched_bytes: int,
         report: Report,
     ) -> None:
         if since_ms is not None and until_ms is not None and until_ms < since_ms:
@@ -141,6 +142,7 @@ class Moment:
         self._until_ms = until_ms
         self._isolation = isolation
         self._in_order = in_order
+        self._fetched_bytes = fetched_bytes
         self._strands: list[Strand] = []
         self.report = report
 
@@ -230,7 +232,7 @@ class Moment:
         provable = await self._most_late_by_topic({each.topic for each in wanted}) if self._until_ms is not None else {}
         range_ends = await self._look_up(until_ms, level, wanted)
         late_ends = await self._late_ends(wanted, provable, until_ms, level)
-        fetch_bytes = max(SMALLEST_FETCH_BYTES, min(LARGEST_FETCH_BYTES, FETCHED_BYTES // len(wanted)))
+        fetch_bytes = max(SMALLEST_FETCH_BYTES, min(LARGEST_FETCH_BYTES, self._fetched_bytes // len(wanted)))
         share = self.report.look_ahead.share(len(wanted))
         found = []
         for partition in wanted:
@@ -315,13 +317,24 @@ def merge(
     in_order: bool = True,
     look_ahead: LookAhead = DEFAULT,
     hold: Hold | None = None,
+    fetched_bytes: int = FETCHED_BYTES,
 ) -> Moment:
     """The records of these partitions with a time from `since_ms` on and before `until_ms`; None: from the beginning, to the end.
 
-    They come in the order of time, partition and offset, or with `in_order=False` partition by partition as they lie.
+    They come in the order of time, partition and offset, or with `in_order=False` partition by partition as they lie. One fetch of
+    all partitions brings about `fetched_bytes`: few of them where few records are wanted.
     """
     report = Report(look_ahead, hold or Hold())
-    return Moment(client, partitions, since_ms, until_ms, isolation=isolation, in_order=in_order, report=report)
+    return Moment(
+        client,
+        partitions,
+        since_ms,
+        until_ms,
+        isolation=isolation,
+        in_order=in_order,
+        fetched_bytes=fetched_bytes,
+        report=report,
+    )
 
 
 def _or_end(offset: int | None, end: int) -> int:

@@ -25,6 +25,8 @@ LOOKED_AT_MOST = 50_000
 SECONDS_AT_MOST = 4.0
 HELD_RECORDS = 4000
 HELD_BYTES = 8 << 20
+FETCHED_BYTES = 256 << 10
+"""At once, of all partitions: some hundred records are wanted."""
 LATE_MS = 600_000
 LATE_BYTES = 4 << 20
 
@@ -116,6 +118,7 @@ class Reader:
             max(0, until_ms),
             look_ahead=LookAhead(LATE_MS, LATE_BYTES),
             hold=Hold(HELD_RECORDS, HELD_BYTES),
+            fetched_bytes=FETCHED_BYTES,
         ) as moment:
             async for placed in moment:
                 self.looked_at += 1

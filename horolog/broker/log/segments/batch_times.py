@@ -6,8 +6,10 @@ Three ways, by what the batch is:
 - Of a larger plain v2 batch `Samples` are taken: every 16 records the largest time so far and the place in the file. Where
   there are some a look-up is a binary search, a read of some kilobytes and a walk over at most 16 records; the first to come
   further walks on from the last of them.
-- A compressed batch or set is opened once for its `Highs`, the records that are later than all before them; only they can
-  be an answer, and their times increase, so a look-up is a binary search.
+- Of a compressed v2 batch samples are taken behind its codec. What was opened last stays open, up to 4 MiB over all
+  partitions: look-ups at neighbouring times open a batch once, and those all over a long log remember a sample of 16 records each.
+- A compressed set, or a batch that is larger than that when it is opened, is opened once for its `Highs`, the records that
+  are later than all before them; only they can be an answer, and their times increase, so a look-up is a binary search.
 
 Samples and highs are remembered, bounded over all partitions, longest unused forgotten first.
 """
@@ -31,6 +33,9 @@ REMEMBERED_TIMES = 1024 * 1024
 
 BATCH_COST = 64
 """What a remembered batch takes beside its times, counted as so many of them."""
+
+OPENED_BYTES = 4 * 1024 * 1024
+"""Of records behind their codec, over all partitions."""
 
 SMALL_BATCH_BYTES = 4 * 1024
 RECORDS_PER_SAMPLE = 16
@@ -69,16 +74,17 @@ class Highs:
 
 
 class Samples:
-    """Of every 16 records of a plain v2 batch: where they begin, and the largest time up to and including them.
+    """Of every 16 records of a v2 batch: where they begin, and the largest time up to and including them.
 
-    They are taken as far as look-ups have come, so that the first one in a batch walks no further than to its answer.
+    They are taken as far as look-ups have come, so that the first one in a batch walks no further than to its answer. Places are
+    those in the batch, or in its opened records where it is compressed: `start` is that of the first record.
     """
 
     __slots__ = ("_highest", "_left", "header", "positions", "timestamps")
 
-    def __init__(self, header: BatchHeader) -> None:
+    def __init__(self, header: BatchHeader, start: int = HEADER_BYTES) -> None:
         self.header = header
-        self.positions: array[int] = array("q", (HEADER_BYTES,))  # in the batch; the last is that of the next sample
+        self.positions: array[int] = array("q", (start,))  # the last is that of the next sample
         self.timestamps: array[int] = array("q")
         self._highest = _delta(-1, header)
         self._left = header.count
@@ -112,14 +118,16 @@ class Samples:
 
 
 class TimesCache:
-    """The samples and highs of the batches last looked into."""
+    """The samples and highs of the batches last looked into, and the records of the compressed ones last opened."""
 
-    __slots__ = ("_batches", "_count", "limit")
+    __slots__ = ("_batches", "_count", "_opened", "_opened_bytes", "limit", "opened_limit")
 
-    def __init__(self, limit: int = REMEMBERED_TIMES) -> None:
+    def __init__(self, limit: int = REMEMBERED_TIMES, opened_limit: int = OPENED_BYTES) -> None:
         self.limit = limit
-        self._count = 0
+        self.opened_limit = opened_limit
+        self._count = self._opened_bytes = 0
         self._batches: dict[tuple[int, int], Highs | Samples] = {}
+        self._opened: dict[tuple[int, int], bytes] = {}
 
     def __repr__(self) -> str:
         return f"<TimesCache of {len(self._batches)} batches with {self._count} times>"
@@ -138,6 +146,25 @@ class TimesCache:
         while self._count > self.limit and len(self._batches) > 1:
             oldest = next(iter(self._batches))
             self._count -= len(self._batches.pop(oldest)) + BATCH_COST
+
+    def opened(self, log: int, position: int) -> bytes | None:
+        """The records of a compressed batch, if they are still open."""
+        key = (log, position)
+        records = self._opened.pop(key, None)
+        if records is not None:
+            self._opened[key] = records
+        return records
+
+    def keep_open(self, log: int, position: int, records: bytes) -> bool:
+        """Whether there is room for them; the longest unused make it."""
+        if len(records) > self.opened_limit:
+            return False
+        before = self._opened.pop((log, position), b"")
+        self._opened[log, position] = records
+        self._opened_bytes += len(records) - len(before)
+        while self._opened_bytes > self.opened_limit:
+            self._opened_bytes -= len(self._opened.pop(next(iter(self._opened))))
+        return True
 
 
 def highs_of(data: Buffer, magic: int, start_offset: int = 0) -> Highs:

@@ -31,7 +31,7 @@ from horolog.broker.log.segments.reader import heads_from
 from horolog.broker.log.segments.segment import Segment
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.records.batch import read_header
+from horolog.protocol.records.batch import read_header, records_of
 from horolog.protocol.records.compression import CODEC_MASK
 from horolog.protocol.records.head import (
     ATTRIBUTES_LOW_AT,
@@ -107,7 +107,7 @@ def _at_entry(
     try:
         if samples is None:
             samples, data = _samples_at(segment, entries, number, position)
-        if not isinstance(samples, Samples):
+        if not isinstance(samples, Samples) or samples.header.attributes & NOT_PLAIN:
             return None
         header = samples.header
         follows = header.base_offset == segment.base_offset + offset_index.offset_of(entries, number - 1) + 1
@@ -145,8 +145,10 @@ def _in_batch(segment: Segment, head: Head, timestamp: int, start_offset: int, c
     """The first record of a batch at or after a time, not before an offset. Raises DecodeError."""
     if head.magic < 2 and not head.attributes & CODEC_MASK:
         return Place(head.max_timestamp, head.last_offset)
-    if head.magic < 2 or head.attributes & (CODEC_MASK | LOG_APPEND_TIME_BIT) or head.base_offset < start_offset:
+    if head.magic < 2 or head.attributes & LOG_APPEND_TIME_BIT or head.base_offset < start_offset:
         return _among_highs(segment, head, timestamp, start_offset, cache)
+    if head.attributes & CODEC_MASK:
+        return _among_opened(segment, head, timestamp, cache)
     if head.size_bytes > SMALL_BATCH_BYTES:
         return _among_samples(segment, head, timestamp, cache)
     data = segment.log.pread(head.size_bytes, head.position)
@@ -162,6 +164,24 @@ def _among_highs(segment: Segment, head: Head, timestamp: int, start_offset: int
     if 0 <= head.base_offset < start_offset or (highs.offsets and highs.offsets[0] < start_offset):
         highs = highs_of(segment.log.pread(head.size_bytes, head.position), head.magic, start_offset)
     return highs.first_at_or_after(timestamp)
+
+
+def _among_opened(segment: Segment, head: Head, timestamp: int, cache: TimesCache) -> Place | None:
+    """In a compressed batch of the second version."""
+    known = cache.get(segment.number, head.position)
+    if isinstance(known, Highs):
+        return known.first_at_or_after(timestamp)
+    records = cache.opened(segment.number, head.position)
+    if known is None or records is None:
+        data = segment.log.pread(head.size_bytes, head.position)
+        header = read_header(data)
+        records = records_of(data, header)
+        if not cache.keep_open(segment.number, head.position, records):
+            return _among_highs(segment, head, timestamp, 0, cache)
+        if known is None:
+            known = Samples(header, 0)
+            cache.put(segment.number, head.position, known)
+    return _in_samples(segment, head.position, known, timestamp, records)
 
 
 def _among_samples(segment: Segment, head: Head, timestamp: int, cache: TimesCache) -> Place | None:

@@ -144,6 +144,19 @@ def test_one_batch_larger_than_the_bound_is_remembered_alone():
     assert cache.get(0, 2) is not None
 
 
+def test_records_stay_open_up_to_a_bound_and_the_longest_unused_go():
+    cache = TimesCache(opened_limit=30)
+    for position in (1, 2, 3):
+        assert cache.keep_open(0, position, b"x" * 10)
+    assert cache.opened(0, 1) == b"x" * 10
+    assert cache.keep_open(0, 4, b"x" * 10)
+    assert cache.opened(0, 2) is None
+    assert cache.keep_open(0, 4, b"y" * 10), "again: it counts once"
+    assert None not in (cache.opened(0, 1), cache.opened(0, 3))
+    assert not cache.keep_open(0, 5, b"x" * 31)
+    assert cache.opened(0, 4) == b"y" * 10
+
+
 def test_logs_are_told_apart():
     cache = TimesCache()
     cache.put(1, 7, Samples(read_header(bytes(encode_batch(rows([5]))))))

@@ -1,5 +1,6 @@
 """Where a look-up begins, and what the headers of batches tell it."""
 
+import random
 import struct
 
 import pytest
@@ -7,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from horolog.broker.log.integrity import Known
-from horolog.broker.log.segments import TimesCache, indexes_of, recover
+from horolog.broker.log.segments import TimesCache, indexes_of, lookup, recover
 from horolog.broker.log.segments.batch_times import SMALL_BATCH_BYTES
 from horolog.broker.log.segments.lookup import first_in_segment, largest_in_segment, start_position
 from horolog.broker.log.segments.reader import heads_from
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.control import Marker, encode_marker
 from horolog.protocol.records.head import HEADER, WALK_BYTES
 from horolog.protocol.records.record import Record
@@ -157,6 +159,47 @@ def test_what_is_remembered_changes_no_answer(batches, interval, start):
             answer = next((n for n, time in enumerate(times) if time >= target and n >= start), None)
             found = first_in_segment(segment, target, start, END, cache)
             assert (found and found.offset) == answer
+
+
+def zipped(first, *timestamps, codec=Codec.LZ4):
+    """Compressed, and still so large that it has an entry of its own."""
+    noise = random.Random(first).randbytes(SMALL_BATCH_BYTES * 2)
+    size = len(noise) // len(timestamps)
+    rows = enumerate(timestamps)
+    return encode_batch(
+        [Record(first + n, time, 0, b"k", noise[n * size : n * size + size]) for n, time in rows], codec
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(0, 30), min_size=2, max_size=40), min_size=1, max_size=6),
+    st.integers(0, 60),
+    st.sampled_from([0, 10_000, 20_000, 1 << 20]),
+    st.sampled_from([1, 200, 1 << 20]),
+    st.randoms(use_true_random=False),
+)
+def test_compressed_batches_answer_alike_whatever_stays_open_or_is_remembered(batches, start, opened, limit, chance):
+    firsts = [sum(map(len, batches[:n])) for n in range(len(batches))]
+    data = [zipped(first, *one) if first % 3 else large(first, one) for first, one in zip(firsts, batches, strict=True)]
+    segment = segment_with(*data, index_interval_bytes=1)
+    times = [time for one in batches for time in one]
+    cache = TimesCache(limit, opened)
+    for target in chance.choices(range(32), k=40):
+        answer = next((n for n, time in enumerate(times) if time >= target and n >= start), None)
+        found = first_in_segment(segment, target, start, END, cache)
+        assert (found and found.offset) == answer
+
+
+def test_neighbouring_times_open_a_compressed_batch_once(monkeypatch):
+    segment = segment_with(*(zipped(n * 100, *range(n * 100, n * 100 + 100)) for n in range(4)), index_interval_bytes=1)
+    opened = []
+    real = lookup.records_of
+    monkeypatch.setattr(lookup, "records_of", lambda data, header: (opened.append(1), real(data, header))[1])
+    cache = TimesCache()
+    for target in range(200, 300):
+        assert first_in_segment(segment, target, 0, END, cache).offset == target
+    assert len(opened) == 1
 
 
 def test_a_batch_that_cannot_be_read_is_a_fault_with_its_place():
