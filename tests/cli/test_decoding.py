@@ -82,6 +82,27 @@ def test_a_moment_is_decoded_and_chosen_from(run, produced, tmp_path):
     assert run(*words, "--where", "value = 'text'").out.endswith("  text\n")
 
 
+@pytest.mark.parametrize("command", [["consume"], ["at"]])
+def test_keys_are_decoded_by_a_schema_file_and_chosen_by_their_fields(run, produced, tmp_path, command):
+    topic = produced(
+        *({"key_base64": avro(n), "value": f"v{n}", "timestamp": TIME_MS + n} for n in range(4)),
+        {"key": "plain", "value": "odd", "timestamp": TIME_MS},
+    )
+    schema = tmp_path / "order.avsc"
+    schema.write_text(json.dumps(AVRO))
+    words = [*command, topic, *(["2023-11-14 22:13:20"] if command == ["at"] else []), "--key-schema", schema]
+    ended = run(*words, "--where", "key.id in (1, 3)", "-o", "json")
+    assert [(one["key"]["id"], one["key_schema"], one["value"]) for one in ended.lines] == [
+        (1, "Order", "v1"),
+        (3, "Order", "v3"),
+    ]
+    assert "the key of" in ended.err
+    assert "is not decoded: no Avro of this schema" in ended.err
+    refused = run(*words, "--key-message", "Order")
+    assert (refused.code, refused.out) == (2, "")
+    assert "a message is named, and" in refused.err
+
+
 def test_a_group_commits_what_it_did_not_want_as_well(run, produced):
     topic = produced(*({"value": {"n": n}} for n in range(3)))
     group = unique("group")

@@ -37,6 +37,8 @@ class Options:
     message: str | None = None
     """Of a Protobuf file with several."""
     registry: RegistryAccess | None = None
+    key_schema_file: str | None = None
+    key_message: str | None = None
 
 
 class Part(NamedTuple):
@@ -85,26 +87,28 @@ class Decoder:
         self.registry = None if options.registry is None else _registry(options.registry)
         self._readers: dict[tuple[int, str], Callable[[bytes], tuple[Any, str]]] = {}
         self._unusable: dict[int, str] = {}
-        self._local: _LocalSchema | None = None
-        for one in (options.value_format, options.key_format):
-            if one not in FORMATS:
-                raise DecodingError(f"there is no format {one!r}: {', '.join(FORMATS)} are there")
-        if options.schema_file is not None:
-            self._local = _local_schema(Path(options.schema_file), options.message, options.value_format)
-        elif options.message is not None:
-            raise DecodingError("a message is named, and no schema file has it")
-        for name, wanted, local in (("value", options.value_format, self._local), ("key", options.key_format, None)):
-            if wanted in {"avro", "protobuf"} and self.registry is None and local is None:
-                raise DecodingError(f"the {name}'s format {wanted} needs a schema: a file of it, or a registry")
-        if self._local is not None and options.value_format not in {"auto", self._local.format}:
-            raise DecodingError(
-                f"{options.schema_file} is a schema of {self._local.format}, and the format is {options.value_format}"
-            )
+        self._of_values = self._local_schema("value", options.value_format, options.schema_file, options.message)
+        self._of_keys = self._local_schema("key", options.key_format, options.key_schema_file, options.key_message)
+
+    def _local_schema(self, name: str, wanted: str, file: str | None, message: str | None) -> _LocalSchema | None:
+        """Of a file; None where none is given, and none is needed."""
+        if wanted not in FORMATS:
+            raise DecodingError(f"there is no format {wanted!r}: {', '.join(FORMATS)} are there")
+        if file is not None:
+            local = _local_schema(Path(file), message, wanted)
+            if wanted not in {"auto", local.format}:
+                raise DecodingError(f"{file} is a schema of {local.format}, and the {name}'s format is {wanted}")
+            return local
+        if message is not None:
+            raise DecodingError(f"a message of the {name} is named, and no schema file has it")
+        if wanted in {"avro", "protobuf"} and self.registry is None:
+            raise DecodingError(f"the {name}'s format {wanted} needs a schema: a file of it, or a registry")
+        return None
 
     async def decode(self, record: ConsumerRecord) -> Decoded:
         """Never raises for the content of a record."""
-        key = await self.part(record.key, self.options.key_format, None)
-        value = await self.part(record.value, self.options.value_format, self._local)
+        key = await self.part(record.key, self.options.key_format, self._of_keys)
+        value = await self.part(record.value, self.options.value_format, self._of_values)
         return Decoded(
             key.value, value.value, key.format, value.format, key.schema, value.schema, key.problem, value.problem
         )

@@ -40,6 +40,8 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--key-format", choices=FORMATS, help="how keys are read (auto)")
     group.add_argument("--schema", metavar="FILE", help="of values: .avsc, .proto, or a set of Protobuf's descriptors")
     group.add_argument("--message", metavar="NAME", help="which message of the .proto file values are")
+    group.add_argument("--key-schema", metavar="FILE", help="of keys, as --schema is of values")
+    group.add_argument("--key-message", metavar="NAME", help="which message of the .proto file keys are")
     group.add_argument(
         "--registry", metavar="URL", help="of schemas; a profile may have it (`registry`), with its credentials"
     )
@@ -106,7 +108,8 @@ def lens_of(arguments: argparse.Namespace, console: Console) -> Lens | None:
     """None where nothing is to be decoded and nothing left out. Raises UsageError."""
     access = registry_access(arguments)
     shows = access is not None or any(
-        getattr(arguments, name) is not None for name in ("value_format", "key_format", "schema", "message")
+        getattr(arguments, name) is not None
+        for name in ("value_format", "key_format", "schema", "message", "key_schema", "key_message")
     )
     where = _where(arguments, console)
     if where is None and not shows:
@@ -126,6 +129,8 @@ def decoder_of(arguments: argparse.Namespace, access: "RegistryAccess | None") -
                 arguments.schema,
                 arguments.message,
                 access,
+                arguments.key_schema,
+                arguments.key_message,
             )
         )
     except DecodingError as error:

@@ -94,6 +94,18 @@ async def test_avro_of_a_file(schemas):
     assert (await decoded(FRAME, schema_file=path)).value_problem is not None
 
 
+async def test_keys_have_a_file_of_their_own(schemas):
+    avro_file, proto_file = str(schemas / "order.avsc"), str(schemas / "order.proto")
+    plain = avro({"id": 7})
+    found = await decoded(b'{"a": 1}', key=plain, key_schema_file=avro_file)
+    assert (found.key, found.key_format, found.key_schema, found.value) == ({"id": 7}, "avro", "Order", {"a": 1})
+    found = await decoded(plain, key=b"\x08\x05", key_schema_file=proto_file, key_message="Order", schema_file=avro_file)
+    assert (found.key, found.key_format, found.value) == ({"id": 5}, "protobuf", {"id": 7})
+    assert (await decoded(plain, key=plain, schema_file=avro_file)).key_schema is None
+    found = await decoded(None, key=b"\xff\xff", key_schema_file=avro_file)
+    assert (found.key, found.key_problem) == ("ffff", "no Avro of this schema: it ends too early")
+
+
 async def test_protobuf_of_files(schemas):
     path = str(schemas / "order.proto")
     for data in (b"\x08\x07", FRAME + b"\x02\x02" + b"\x08\x07"):
@@ -122,7 +134,11 @@ async def test_protobuf_of_files(schemas):
         ({"schema_file": "order.proto"}, r"several messages \(First, Order\)"),
         ({"schema_file": "order.proto", "message": "Gone"}, "has no message Gone"),
         ({"schema_file": "order.avsc", "message": "Order"}, "is a schema of Avro"),
-        ({"schema_file": "order.avsc", "value_format": "json"}, "is a schema of avro, and the format is json"),
+        ({"schema_file": "order.avsc", "value_format": "json"}, "is a schema of avro, and the value's format is json"),
+        ({"key_schema_file": "order.avsc", "key_format": "json"}, "is a schema of avro, and the key's format is json"),
+        ({"key_message": "Order"}, "a message of the key is named, and no schema file has it"),
+        ({"schema_file": "order.avsc", "key_format": "avro"}, "the key's format avro needs a schema"),
+        ({"key_schema_file": "order.proto"}, r"several messages \(First, Order\)"),
         ({"schema_file": "bad.avsc"}, "no text in UTF-8"),
         ({"schema_file": "bad.bin"}, "read as a set of descriptors"),
         ({"schema_file": "away.proto"}, "x.y.Z, which nothing says"),
@@ -134,8 +150,7 @@ def test_options_that_cannot_be_met_are_refused(schemas, options, said):
     (schemas / "away.proto").write_text(
         'import "../x.proto"; import "/etc/passwd"; message A { optional x.y.Z z = 1; }'
     )
-    if "schema_file" in options:
-        options = options | {"schema_file": str(schemas / options["schema_file"])}
+    options = {key: str(schemas / value) if key.endswith("schema_file") else value for key, value in options.items()}
     with pytest.raises(DecodingError, match=said):
         Decoder(Options(**options))
 

@@ -109,6 +109,8 @@ def test_a_registry_is_of_the_command_line_or_of_the_profile(console):
         ([], {"registry": "http://r", "basic.auth.user.info": "x"}, "USER:PASSWORD"),
         (["--value-format", "avro"], {}, "needs a schema"),
         (["--message", "M"], {}, "no schema file has it"),
+        (["--key-message", "M"], {}, "a message of the key is named"),
+        (["--key-schema", "gone.avsc"], {}, "gone.avsc: No such file"),
     ],
 )
 def test_what_makes_no_sense_is_refused(console, words, settings, said):
