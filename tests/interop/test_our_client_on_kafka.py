@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from benchmarks import kafka
+from horolog import Admin, Client
+from horolog.client.group_settings import GROUP_SETTINGS
 from tests.interop.our_client import SCENARIOS
 
 pytestmark = [pytest.mark.kafka_jars, pytest.mark.java, pytest.mark.timeout(300)]
@@ -32,6 +34,14 @@ def kafka_address(request: pytest.FixtureRequest) -> Iterator[str]:
     }
     with kafka.running(request.param, **settings) as node:
         yield node.address
+
+
+async def test_group_settings_that_are_completed_are_those_of_the_newest(kafka_address, request):
+    if request.node.callspec.params["kafka_address"] != RELEASES[-1]:
+        pytest.skip("groups of older releases have fewer settings, or none")
+    async with Client(kafka_address) as client, Admin(client) as admin:
+        told = await admin.describe_configs("group", "any")
+    assert set(told) == set(GROUP_SETTINGS)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)

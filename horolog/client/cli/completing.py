@@ -167,24 +167,46 @@ def _place(action: argparse.Action, command: str, passed: Sequence[str]) -> Plac
 # -- names
 
 
+class Setting(NamedTuple):
+    """The words that a value may be, as far as they are known."""
+
+    words: Sequence[str] = ()
+    is_list: bool = False
+    """Whether it may be several of them, joined by commas."""
+
+
 def settings(place: Place, written: str) -> list[str]:
     """Keys; as assignments with their sign, and behind that the values that there are."""
+    known = settings_of(place.among)
+    if place.kind == "settings":
+        return list(known)
+    key, sign, value = written.partition("=")
+    if not sign:
+        return [f"{each}=" for each in known]
+    setting = known.get(key, Setting())
+    *taken, _ = value.split(",") if setting.is_list else [""]
+    if not all(word in setting.words for word in taken):
+        return []
+    before = "".join(f"{word}," for word in taken)
+    return [f"{key}={before}{word}" for word in setting.words if word not in taken]
+
+
+def settings_of(kind: str) -> dict[str, Setting]:
+    """Of topics, of brokers or of groups."""
     from horolog.broker.settings import SPECS
     from horolog.broker.topic_settings import ROWS
+    from horolog.client.group_settings import GROUP_SETTINGS
+    from horolog.client.security.options import MECHANISMS
 
-    if place.among == "group":
-        return []
-    specs = SPECS if place.among == "broker" else {key: row.spec for key, row in ROWS.items()}
-    if place.kind == "settings":
-        return list(specs)
-    key, sign, _ = written.partition("=")
-    if not sign:
-        return [f"{each}=" for each in specs]
-    spec = specs.get(key)
-    if spec is None:
-        return []
-    values = spec.choices or (("true", "false") if spec.type.name == "BOOLEAN" else ())
-    return [f"{key}={value}" for value in values]
+    if kind == "group":
+        return {key: Setting(words) for key, words in GROUP_SETTINGS.items()}
+    specs = SPECS if kind == "broker" else {key: row.spec for key, row in ROWS.items()}
+    found = {}
+    for key, spec in specs.items():
+        words = MECHANISMS if key == "sasl.enabled.mechanisms" else spec.choices
+        words = ("true", "false") if spec.type.name == "BOOLEAN" else words
+        found[key] = Setting(words, is_list=spec.type.name == "LIST")
+    return found
 
 
 def times(console: Console) -> list[str]:

@@ -10,6 +10,7 @@ from horolog.client.cli import completing
 from horolog.client.cli.common.console import Console
 from horolog.client.cli.completing import answer, candidates, connection_of, place_of, times
 from horolog.client.consumer import Consumer
+from horolog.client.group_settings import GROUP_SETTINGS
 from horolog.client.times import parse_duration, parse_time
 from horolog.testing import broker_in_thread
 
@@ -87,9 +88,38 @@ def test_names_that_need_no_broker(console):
     assert offered(console, "configs", "set", "topic", "x", "retention.ms=") == []
     assert offered(console, "configs", "set", "topic", "x", "gone=") == []
     assert "log.retention.hours=" in offered(console, "configs", "set", "broker", "all", "log.retention")
-    assert offered(console, "configs", "set", "group", "x", "") == []
+    assert offered(console, "configs", "set", "broker", "all", "sasl.enabled.mechanisms=PLAIN,S") == [
+        "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256",
+        "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512",
+    ]
     assert "5m" in offered(console, "groups", "lag", "--alert", "")
     assert "topic:" in offered(console, "acls", "add", "a", "READ", "")
+
+
+def test_words_of_a_list_are_offered_one_after_the_other(console):
+    def values(written):
+        return offered(console, "topics", "create", "x", "-c", f"cleanup.policy={written}")
+
+    assert values("compact,") == ["cleanup.policy=compact,delete"]
+    assert values("delete,c") == ["cleanup.policy=delete,compact"]
+    assert values("delete,compact,") == []
+    assert values("gone,") == []
+    assert offered(console, "topics", "create", "x", "-c", "compression.type=gzip,") == []
+
+
+def test_settings_of_groups(console):
+    def values(written):
+        return offered(console, "configs", "set", "group", "x", written)
+
+    assert values("consumer.s") == ["consumer.session.timeout.ms="]
+    assert values("share.isolation.level=") == [
+        "share.isolation.level=read_committed",
+        "share.isolation.level=read_uncommitted",
+    ]
+    assert values("share.renew.acknowledge.enable=t") == ["share.renew.acknowledge.enable=true"]
+    assert values("retention.ms=") == values("consumer.session.timeout.ms=") == []
+    assert offered(console, "configs", "unset", "group", "x", "streams.n") == ["streams.num.standby.replicas"]
+    assert len(values("")) == len(GROUP_SETTINGS)
 
 
 def test_times_are_times(console):
