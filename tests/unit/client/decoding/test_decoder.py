@@ -99,7 +99,9 @@ async def test_keys_have_a_file_of_their_own(schemas):
     plain = avro({"id": 7})
     found = await decoded(b'{"a": 1}', key=plain, key_schema_file=avro_file)
     assert (found.key, found.key_format, found.key_schema, found.value) == ({"id": 7}, "avro", "Order", {"a": 1})
-    found = await decoded(plain, key=b"\x08\x05", key_schema_file=proto_file, key_message="Order", schema_file=avro_file)
+    found = await decoded(
+        plain, key=b"\x08\x05", key_schema_file=proto_file, key_message="Order", schema_file=avro_file
+    )
     assert (found.key, found.key_format, found.value) == ({"id": 5}, "protobuf", {"id": 7})
     assert (await decoded(plain, key=plain, schema_file=avro_file)).key_schema is None
     found = await decoded(None, key=b"\xff\xff", key_schema_file=avro_file)
