@@ -5,12 +5,17 @@ and `host.name` (9092 and every interface where only the other is given), `adver
 back to those. Unlike Kafka 0.10, a host that is advertised without a port gets the port that is listened on, not 9092.
 """
 
+from __future__ import annotations
+
 import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import Settings
+
+if TYPE_CHECKING:  # who only asks whether an address is of this machine needs no settings
+    from horolog.broker.settings import Settings
 
 PEERS = "peers"
 """The name of the listener at which brokers of one machine ask each other; settings name no listener so, for theirs are upper case."""

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -12,7 +13,6 @@ from starlette.routing import Route, Router
 from horolog.client.decoding import Decoder
 from horolog.client.decoding import Options as Decoding
 from horolog.client.errors import AuthenticationFailed, KafkaError
-from horolog.console import compare, follow, groups, moment, now, resets, topic
 from horolog.console.guard import COOKIE, CSRF_FIELD, Guard, is_token_of, read_form, set_cookie
 from horolog.console.options import ANSWER_SECONDS, PAGES_AT_ONCE, Login, Options
 from horolog.console.rendering import FOLDER
@@ -21,6 +21,7 @@ from horolog.console.visits import Desk, Refused, Visit
 
 if TYPE_CHECKING:
     from horolog.broker.clock import Clock
+    from horolog.console.follow import Followers
 
 Page = Callable[[Visit], Awaitable[Response]]
 Change = Callable[[Visit, dict[str, str]], Awaitable[Response]]
@@ -37,23 +38,23 @@ class Application:
     def __init__(self, options: Options, clock: "Clock") -> None:
         self.sessions = Sessions(options, clock)
         self.desk = Desk(options, self.sessions, clock, Decoder(Decoding(registry=options.registry)))
-        self._followers = follow.Followers()
+        self._followers: Followers | None = None
         self._busy = asyncio.Semaphore(PAGES_AT_ONCE)
         pages: dict[str, Page] = {
-            "/": now.page,
-            "/topic": topic.page,
-            "/moment": moment.page,
-            "/moment/download": moment.download,
-            "/follow": follow.page,
-            "/follow/events": lambda visit: follow.events(visit, self._followers),
-            "/groups": groups.page_of_all,
-            "/group": groups.page,
-            "/compare": compare.page,
+            "/": _page("now"),
+            "/topic": _page("topic"),
+            "/moment": _page("moment"),
+            "/moment/download": _page("moment", "download"),
+            "/follow": _page("follow"),
+            "/follow/events": self._events,
+            "/groups": _page("groups", "page_of_all"),
+            "/group": _page("groups"),
+            "/compare": _page("compare"),
         }
         routes = [Route(path, self._get(page)) for path, page in pages.items()]
         routes += [
-            Route("/group/reset", self._get(resets.page), methods=["GET"]),
-            Route("/group/reset", self._post(resets.apply), methods=["POST"]),
+            Route("/group/reset", self._get(_page("resets")), methods=["GET"]),
+            Route("/group/reset", self._post(_apply_reset), methods=["POST"]),
             Route("/login", self._login, methods=["GET", "POST"]),
             Route("/logout", self._logout, methods=["POST"]),
             Route("/static/{name}", static),
@@ -67,6 +68,13 @@ class Application:
         await self.sessions.close()
 
     # -- pages
+
+    async def _events(self, visit: Visit) -> Response:
+        from horolog.console import follow
+
+        if self._followers is None:
+            self._followers = follow.Followers()
+        return await follow.events(visit, self._followers)
 
     def _get(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
@@ -145,6 +153,22 @@ class Application:
         response = RedirectResponse("/login", 303)
         response.delete_cookie(COOKIE)
         return response
+
+
+def _page(module: str, name: str = "page") -> Page:
+    """A page whose module is imported by whoever comes first: the first page of all waits for no other."""
+
+    async def page(visit: Visit) -> Response:
+        function: Page = getattr(import_module(f"horolog.console.{module}"), name)
+        return await function(visit)
+
+    return page
+
+
+async def _apply_reset(visit: Visit, form: dict[str, str]) -> Response:
+    from horolog.console import resets
+
+    return await resets.apply(visit, form)
 
 
 def safe_target(to: str) -> str:

@@ -75,10 +75,12 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 async def listen(arguments: argparse.Namespace, console: Console) -> ExitCode:
     """Serve until cancelled."""
+    import gc
     import ssl
 
     from horolog.broker.clock import SystemClock
 
+    gc.disable()  # modules stay; there is no garbage to look for among them
     try:
         from horolog.console.app import Application
         from horolog.console.serving import serve
@@ -93,6 +95,8 @@ async def listen(arguments: argparse.Namespace, console: Console) -> ExitCode:
     scheme = "https" if options.is_secure else "http"
 
     def said(bound: int) -> None:
+        gc.freeze()
+        gc.enable()
         shown = f"[{host}]" if ":" in host else host
         console.print(f"{scheme}://{shown}:{bound}/")
         console.out.flush()

@@ -191,10 +191,10 @@ async def log_dirs_of(client: "Client") -> "list[LogDir] | None":
     """The data folders of all brokers; None where a broker does not tell."""
 
     async def ask() -> "list[LogDir] | None":
-        from horolog.client.admin import Admin
+        from horolog.client.admin_cluster import ClusterAdmin
 
         try:
-            return await Admin(client).log_dirs()
+            return await ClusterAdmin(client).log_dirs()
         except KafkaError:
             return None
 

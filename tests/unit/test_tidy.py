@@ -215,6 +215,7 @@ def test_every_file_of_data_configuration_and_docs_is_named(files):
 LONE = {
     "broker/coordination/timers.py: next_due": "a loop of somebody else's asks: the simulation's, a test's",
     "broker/log/storage/storage.py: open_files": "tests hold the bound on descriptors against it",
+    "console/rendering.py: dump_bytecode": "Jinja calls it",
     "console/serving.py: capture_signals": "uvicorn calls it",
     "client/decoding/http.py: makefile": "http.client calls it",
     "client/consumer.py: seek_to_end": "the consumer's public interface",

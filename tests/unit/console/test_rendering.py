@@ -1,5 +1,6 @@
 """Numbers and times have one form each, missing facts say so, and every value is escaped."""
 
+import sys
 from datetime import UTC
 from zoneinfo import ZoneInfo
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from horolog.console import rendering
 from horolog.console.rendering import Times, count, environment, link, rate, render, short, size, span
 
 AT = 1_700_000_000_000
@@ -76,3 +78,51 @@ def test_no_value_becomes_markup(value):
 
 def test_utc_is_a_zone():
     assert Times(UTC, 0).plain(0) == "1970-01-01 00:00:00"
+
+
+@pytest.fixture
+def templates(tmp_path, monkeypatch):
+    """A folder of templates, and how often one of them was compiled since."""
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "one.html").write_text("{{ value|count }}")
+    monkeypatch.setattr(rendering, "FOLDER", tmp_path)
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    return tmp_path / "templates"
+
+
+def rendered():
+    """The page, and whether its template had to be compiled."""
+    compiled = []
+    found = environment.__wrapped__()
+    compiling = found.compile
+    found.compile = lambda *words, **more: (compiled.append(1), compiling(*words, **more))[1]
+    return found.get_template("one.html").render(value=1234), bool(compiled)
+
+
+def test_a_template_is_compiled_once_for_all_processes_and_again_if_it_has_changed(templates):
+    assert rendered() == ("1,234", True)
+    assert rendered() == ("1,234", False)
+    (templates / "one.html").write_text("{{ value|count }}!")
+    assert rendered() == ("1,234!", True)
+    assert [path.suffix for path in (templates / "__pycache__").iterdir()] == [".pyc"]
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: b"", lambda data: data[:40], lambda data: data[:-9], lambda data: b"x" * 99]
+)
+def test_a_compiled_template_that_is_damaged_is_made_anew(templates, damage):
+    rendered()
+    (kept,) = (templates / "__pycache__").iterdir()
+    kept.write_bytes(damage(kept.read_bytes()))
+    assert rendered() == ("1,234", True)
+    assert rendered() == ("1,234", False)
+
+
+def test_nothing_is_kept_where_python_keeps_nothing_or_nobody_may_write(templates, monkeypatch):
+    (templates / "__pycache__").write_text("no folder")
+    assert rendered() == ("1,234", True)
+    (templates / "__pycache__").unlink()
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert rendered() == ("1,234", True)
+    assert not (templates / "__pycache__").exists()

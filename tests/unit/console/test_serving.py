@@ -1,6 +1,8 @@
 """It listens, answers, and ends when it is told to, with its connections closed."""
 
 import asyncio
+import subprocess
+import sys
 
 import httpx
 import pytest
@@ -35,3 +37,12 @@ async def test_a_port_that_is_taken_is_an_error_of_the_system():
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(OSError, match="in use"):
             await serve(application(), "127.0.0.1", port, print)
+
+
+def test_what_a_first_page_has_no_use_for_is_not_imported():
+    code = (
+        "import sys, horolog.console.serving; others = ('click', 'multiprocessing', 'horolog.console.moment', 'crc32c');"
+        " print([one for one in others if one in sys.modules]); import uvicorn; print(uvicorn.Server)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == ["[]", "<class 'uvicorn.server.Server'>"]
