@@ -20,6 +20,7 @@ from horolog.pipeline.offline import within
 from horolog.pipeline.options import ReadOptions
 from horolog.pipeline.positions import EARLIEST, LATEST, DataLoss, OffsetRange, pieces_of, resolve, split
 from horolog.pipeline.topic_ids import made_anew
+from horolog.pipeline.typed.dead_letters import post_of
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.aborted import AbortedProducers
 from horolog.protocol.records.head import heads_in
@@ -98,7 +99,14 @@ def plan_ranges(broker: BrokerLog, options: ReadOptions) -> list[OffsetRange]:
 
 
 def read_range(options: ReadOptions, task: RangeTask) -> Iterator[pa.RecordBatch]:
-    """The records of a range, in order."""
+    """The records of a range, in order, decoded if that is asked for."""
+    if options.decoding is None:
+        return _read_plain(options, task)
+    post = None if options.decoding.dead_letters is None else post_of(options, task.wanted, task.topic_id)
+    return options.decoding.batches(_read_plain(options, task), post)
+
+
+def _read_plain(options: ReadOptions, task: RangeTask) -> Iterator[pa.RecordBatch]:
     with BrokerLog(options) as broker:
         reading = _Reading(broker, options, task.wanted)
         if reading.is_of(task.topic_id):
@@ -112,7 +120,7 @@ class _Reading:
         self._broker = broker
         self._options = options
         self._wanted = wanted
-        self._source = Source(*wanted.partition, options.include_headers)
+        self._source = Source(*wanted.partition, options.reads_headers)
         self._fruitless = 0
 
     def is_of(self, topic_id: str | None) -> bool:

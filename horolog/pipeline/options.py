@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from horolog.client.security import Security, SecurityError
 from horolog.client.security.options import NAMES as SECURITY_NAMES
@@ -31,6 +31,11 @@ from horolog.pipeline.positions import (
     parse_times,
     show_position,
 )
+from horolog.pipeline.typed.options import DEAD_LETTERS, TypedOptions, parse_typed
+from horolog.pipeline.typed.options import NAMES as TYPED_NAMES
+
+if TYPE_CHECKING:
+    from horolog.pipeline.typed.decoding import Decoding
 
 ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 DEFAULT_FETCH_BYTES = 8 << 20
@@ -61,6 +66,7 @@ _BOTH = {
     "failOnDataLoss",
     "includeHeaders",
     "kafka.isolation.level",
+    *TYPED_NAMES,
 }
 _BROKER_ONLY = {
     BOOTSTRAP,
@@ -70,6 +76,7 @@ _BROKER_ONLY = {
     "kafka.request.timeout.ms",
     "kafka.default.api.timeout.ms",
     "kafka.client.id",
+    DEAD_LETTERS,
 }
 _READ = _BOTH | _BROKER_ONLY | {"path"}
 _NO_EFFECT = {
@@ -81,8 +88,8 @@ _NO_EFFECT = {
 }
 _REFUSED = {
     "kafka.auto.offset.reset": "startingOffsets says where to begin",
-    "kafka.key.deserializer": "keys come as bytes; cast them with Spark",
-    "kafka.value.deserializer": "values come as bytes; cast them with Spark",
+    "kafka.key.deserializer": "keys come as bytes; key.format makes columns of them",
+    "kafka.value.deserializer": "values come as bytes; value.format makes columns of them",
     "kafka.enable.auto.commit": "offsets are kept in Spark's checkpoint and never committed to the broker",
     "kafka.interceptor.classes": "there is no Java consumer here",
 }
@@ -130,6 +137,11 @@ class Selection:
     def is_everything(self) -> bool:
         return not self.topics and self.pattern is None and not self.partitions
 
+    @property
+    def names(self) -> list[str]:
+        """The topics that are named."""
+        return sorted({*self.topics, *(one.topic for one in self.partitions)})
+
     def takes(self, partition: TopicPartition) -> bool:
         if self.partitions:
             return partition in self.partitions
@@ -169,6 +181,15 @@ class ReadOptions:
     security: Security | None = None
     place: Place | None = None
     """Where the path is, if it is in an object store."""
+    typed: TypedOptions | None = None
+    decoding: "Decoding | None" = None
+    """What `typed` comes to, once schemas are found."""
+    transaction_timeout_ms: int = _TRANSACTION_TIMEOUT_MS
+    """Of dead letters."""
+
+    @property
+    def reads_headers(self) -> bool:
+        return self.include_headers or (self.decoding is not None and self.decoding.reads_headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +334,7 @@ def parse_read(options: Mapping[str, str], now_ms: int, *, streaming: bool = Fal
     end_option, end = _end(given, now_ms)
     _check_order(start_option, start, end_option, end)
     strategy = given.one_of(_STRATEGIES) or _STRATEGIES[0]
+    typed = parse_typed(given.text)
     return ReadOptions(
         bootstrap,
         path,
@@ -339,6 +361,8 @@ def parse_read(options: Mapping[str, str], now_ms: int, *, streaming: bool = Fal
         *_reach(given, "kafka.default.api.timeout.ms"),
         given.security(),
         given.place(),
+        typed,
+        transaction_timeout_ms=given.whole(_TRANSACTION_TIMEOUT, _TRANSACTION_TIMEOUT_MS, most=2**31 - 1),
     )
 
 
@@ -445,6 +469,14 @@ def _end(given: _Given, now_ms: int) -> tuple[str, Positions]:
         "endingOffsets": lambda text: parse_offsets(name, text, unwanted="earliest"),
     }
     return name, readers[name](given.text(name) or "")
+
+
+def parse_columns(options: Mapping[str, str]) -> tuple[TypedOptions | None, Selection, bool]:
+    """What decides the columns of a read, before anybody knows if it is a batch or a stream: types, the topics, and headers."""
+    given = _Given(options)
+    typed = parse_typed(given.text)
+    selection = Selection() if typed is None else _selection(given, needed=False)
+    return typed, selection, (given.text("includeHeaders") or "").strip().lower() == "true"
 
 
 def parse_write(options: Mapping[str, str], *, streaming: bool = False) -> WriteOptions:

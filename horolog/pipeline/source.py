@@ -4,6 +4,7 @@ import inspect
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from pyspark.sql.datasource import (
     GreaterThanOrEqual,
     InputPartition,
 )
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -27,12 +29,16 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from horolog.pipeline import columns
 from horolog.pipeline.offline import Piece, make_plan, read_pieces, tasks
-from horolog.pipeline.options import ReadOptions, parse_read, parse_write
+from horolog.pipeline.options import ReadOptions, Selection, parse_columns, parse_read, parse_write
 from horolog.pipeline.positions import OptionError
+from horolog.pipeline.typed.options import TypedOptions
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamArrowWriter, DataSourceStreamReader, DataSourceWriter
+
+    from horolog.pipeline.typed.decoding import Decoding
 
 _COLUMNS = [
     StructField("key", BinaryType()),
@@ -59,12 +65,11 @@ class HorologSource(DataSource):
         return "horolog"
 
     def schema(self) -> StructType:
-        wanted = str(self.options.get("includeHeaders", "false")).strip().lower()
-        return SCHEMA_WITH_HEADERS if wanted == "true" else SCHEMA
+        typed, selection, include_headers = parse_columns(self._options())
+        return _columns(decoding_of(typed, selection, include_headers=include_headers), include_headers=include_headers)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        options = parse_read(self._options(), _now_ms())
-        _check_schema(schema, self.schema())
+        options = _prepared(parse_read(self._options(), _now_ms()), schema)
         if options.path is None:
             from horolog.pipeline.online import BrokerReader
 
@@ -74,9 +79,8 @@ class HorologSource(DataSource):
     def streamReader(self, schema: StructType) -> "DataSourceStreamReader":
         from horolog.pipeline.stream import BrokerStream, RefusedStream
 
-        _check_schema(schema, self.schema())
         try:
-            return BrokerStream(parse_read(self._options(), _now_ms(), streaming=True))
+            return BrokerStream(_prepared(parse_read(self._options(), _now_ms(), streaming=True), schema))
         except OptionError as error:  # Spark tells of an error at this place as of one of its own
             return RefusedStream(error)
 
@@ -101,6 +105,29 @@ class HorologSource(DataSource):
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def decoding_of(typed: TypedOptions | None, selection: Selection, *, include_headers: bool) -> "Decoding | None":
+    """Asks the registry, where the options say so."""
+    if typed is None:
+        return None
+    from horolog.pipeline.typed.preparing import prepare
+
+    return prepare(typed, selection.names, include_headers=include_headers)
+
+
+def _prepared(options: ReadOptions, schema: StructType) -> ReadOptions:
+    """With the schemas of keys and values, which are those that Spark has the columns of."""
+    headers = options.include_headers
+    decoding = decoding_of(options.typed, options.selection, include_headers=headers)
+    _check_schema(schema, _columns(decoding, include_headers=headers))
+    return replace(options, decoding=decoding)
+
+
+def _columns(decoding: "Decoding | None", *, include_headers: bool) -> StructType:
+    if decoding is None:
+        return SCHEMA_WITH_HEADERS if include_headers else SCHEMA
+    return from_arrow_schema(decoding.schema(columns.SCHEMA_WITH_HEADERS if include_headers else columns.SCHEMA))
 
 
 def _check_schema(schema: StructType, own: StructType) -> None:
@@ -145,12 +172,13 @@ class FilesReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, FilesTask)
-        return read_pieces(
+        plain = read_pieces(
             partition.pieces,
             include_headers=self.options.include_headers,
             fail_on_data_loss=self.options.fail_on_data_loss,
             place=self.options.place,
         )
+        return plain if self.options.decoding is None else self.options.decoding.batches(plain)
 
 
 class FilteredFilesReader(FilesReader):

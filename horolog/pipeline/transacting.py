@@ -143,7 +143,7 @@ def refused_timeout(error: KafkaError, timeout_ms: int) -> Exception:
 
 
 class OpenTransaction:
-    """One that a task writes into, and that somebody else ends."""
+    """One that a task writes into; the driver ends it, or the task itself where nobody else has to agree."""
 
     def __init__(self, client: Client, transactional_id: str, timeout_ms: int) -> None:
         self.transactional_id = transactional_id
@@ -167,6 +167,9 @@ class OpenTransaction:
 
     async def note(self, place: TopicPartition, noted: Committed) -> None:
         await self._transactions.send_offsets(self.transactional_id, {place: noted}, None, None)
+
+    async def commit(self) -> None:
+        await self._transactions.end(commit=True)
 
     async def abort(self) -> None:
         await self._transactions.end(commit=False)

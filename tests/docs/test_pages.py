@@ -60,6 +60,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/migration.md", "kafka-configs.sh ..."): OF_A_KAFKA,
     ("docs/migration.md", "horolog pipeline mirror ..."): ELSEWHERE,
     ("docs/design.md", "socket -> transport..."): SHAPE,
+    ("docs/design.md", "options -> preparing..."): SHAPE,
     ("docs/design.md", "bytes -> TLS (transport)..."): SHAPE,
     ("docs/design.md", "login, tls_wire (a peer's handshake)..."): SHAPE,
     ("docs/design.md", "<data folder>/"): SHAPE,

@@ -27,10 +27,13 @@ _DURATION = Struct("<III")
 
 
 class AvroSchema:
-    """A schema, ready to read with. Raises DecodingError."""
+    """A schema, ready to read with. Raises DecodingError.
 
-    def __init__(self, text: str, references: Mapping[str, str] | None = None) -> None:
-        self._compiling = _Compiling()
+    With `tagged` a value of a union with several branches beside null is the number of the branch and the value.
+    """
+
+    def __init__(self, text: str, references: Mapping[str, str] | None = None, *, tagged: bool = False) -> None:
+        self._compiling = _Compiling(tagged=tagged)
         for name, other in (references or {}).items():
             self._compiling.compile(_parsed(other, f"the referenced schema {name}"))
         schema = _parsed(text, "the schema")
@@ -193,7 +196,8 @@ _LOGICAL: dict[tuple[str, str], Callable[[Any], Any]] = {
 class _Compiling:
     """Makes functions of schemas; names stay known from one to the next."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tagged: bool = False) -> None:
+        self.tagged = tagged
         self.named: dict[str, Read] = {}
         self.empty_items = 0
         """Of the message that is read."""
@@ -314,12 +318,16 @@ class _Compiling:
 
     def _union(self, branches: list[Any], space: str) -> Read:
         readers = [self.compile(branch, space) for branch in branches]
+        tagged = self.tagged and sum(each is not _null for each in readers) > 1
 
         def read(data: bytes, at: int) -> tuple[Any, int]:
             number, at = _long(data, at)
             if not 0 <= number < len(readers):
                 raise DecodingError(f"no Avro of this schema: a union has no branch {number}")
-            return readers[number](data, at)
+            if not tagged:
+                return readers[number](data, at)
+            value, at = readers[number](data, at)
+            return (number, value), at
 
         return read
 

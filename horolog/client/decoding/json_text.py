@@ -1,5 +1,6 @@
 """Reads JSON as strictly as it is written down: no NaN, no endless nesting, and nothing but one document."""
 
+from decimal import Decimal
 from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
@@ -13,16 +14,17 @@ def _no_constant(text: str) -> Any:
 
 
 _DECODER = JSONDecoder(parse_constant=_no_constant)
+_EXACT = JSONDecoder(parse_constant=_no_constant, parse_float=Decimal)
 
 
-def read(data: bytes) -> Any:
-    """The document. Raises DecodingError."""
+def read(data: bytes, *, exact: bool = False) -> Any:
+    """The document; with `exact` numbers with a point are decimals that keep their digits. Raises DecodingError."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise DecodingError(f"JSON is UTF-8, and byte {error.start + 1} is not") from error
     try:
-        value = _DECODER.decode(text)
+        value = (_EXACT if exact else _DECODER).decode(text)
     except JSONDecodeError as error:
         raise DecodingError(f"no JSON: {error.msg} at character {error.pos + 1}") from error
     except RecursionError as error:

@@ -34,6 +34,10 @@ class RegisteredSchema:
     """The texts of other schemas by the names that this one has for them, those that are needed first at the start."""
 
 
+class RegistryUnavailable(DecodingError):
+    """The registry does not answer, or lets nobody in: that says nothing of the schema, and may pass."""
+
+
 class Registry:
     """Asks a registry. Raises DecodingError: one sentence, with the registry's address and without credentials."""
 
@@ -43,8 +47,8 @@ class Registry:
         """How many questions went to the registry."""
         self._clock = clock
         self._schemas: OrderedDict[int, RegisteredSchema] = OrderedDict()
-        self._failures: dict[int, tuple[float, str]] = {}
-        self._unreachable: tuple[float, str] | None = None
+        self._failures: dict[int, tuple[float, DecodingError]] = {}
+        self._unreachable: tuple[float, DecodingError] | None = None
         self._lock: asyncio.Lock | None = None
 
     async def schema(self, number: int) -> RegisteredSchema:
@@ -62,7 +66,7 @@ class Registry:
             except DecodingError as error:
                 if len(self._failures) >= MOST_SCHEMAS:
                     self._failures.clear()
-                self._failures[number] = (self._clock(), str(error))
+                self._failures[number] = (self._clock(), error)
                 raise
             self._schemas[number] = found
             if len(self._schemas) > MOST_SCHEMAS:
@@ -72,10 +76,20 @@ class Registry:
     def _raise_known_failure(self, number: int) -> None:
         for failure in (self._unreachable, self._failures.get(number)):
             if failure is not None and self._clock() - failure[0] < FORGET_FAILURE_SECONDS:
-                raise DecodingError(failure[1])
+                raise type(failure[1])(str(failure[1]))
+
+    async def version(self, subject: str, version: str = "latest") -> RegisteredSchema:
+        """A subject's schema by its version, asked each time: the latest one changes."""
+        path = f"/subjects/{quote(subject, safe='')}/versions/{quote(version, safe='')}"
+        found = await self._asked(path, f"version {version} of {subject}")
+        number = found.get("id")
+        return await self._whole(number if isinstance(number, int) else -1, found)
 
     async def _fetched(self, number: int) -> RegisteredSchema:
-        found = await self._asked(f"/schemas/ids/{number}", f"schema {number}")
+        return await self._whole(number, await self._asked(f"/schemas/ids/{number}", f"schema {number}"))
+
+    async def _whole(self, number: int, found: dict[str, Any]) -> RegisteredSchema:
+        """With all that it refers to."""
         references: dict[str, str] = {}
         await self._add_references(found, references, set())
         kind = str(found.get("schemaType") or "AVRO")
@@ -107,19 +121,24 @@ class Registry:
             answer = await http.get(self.access, path)
         except http.NoAnswer as error:
             sentence = f"the registry {name} {error}"
-            self._unreachable = (self._clock(), sentence)
-            raise DecodingError(sentence) from error
+            raise self._unavailable(sentence) from error
         if answer.status == 200:
             return self._document(answer.body, what)
         if answer.status in {401, 403}:
             sentence = f"the registry {name} lets nobody in without credentials ({answer.status})"
             if self.access.authorization:
                 sentence = f"the registry {name} does not take the credentials given ({answer.status})"
-            self._unreachable = (self._clock(), sentence)
-            raise DecodingError(sentence)
+            raise self._unavailable(sentence)
         if answer.status == 404:
             raise DecodingError(f"the registry {name} has no {what}")
-        raise DecodingError(f"the registry {name} answers {answer.status} when asked for {what}")
+        fault = RegistryUnavailable if answer.status >= 500 else DecodingError
+        raise fault(f"the registry {name} answers {answer.status} when asked for {what}")
+
+    def _unavailable(self, sentence: str) -> RegistryUnavailable:
+        """Remembered, so that nobody waits for it again and again."""
+        error = RegistryUnavailable(sentence)
+        self._unreachable = (self._clock(), error)
+        return error
 
     def _document(self, body: bytes, what: str) -> dict[str, Any]:
         try:

@@ -1,0 +1,1 @@
+"""Keys and values of records as typed columns: `preparing` makes readers of the options, `decoding` applies them to Arrow batches."""

@@ -1,0 +1,145 @@
+"""The options that make typed columns of keys and values, each checked; `horolog.pipeline.options` has all others.
+
+Secrets are in `RegistryAccess` alone, which shows none of them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from horolog.client.decoding import registry_access
+from horolog.client.decoding.registry_access import RegistryAccess, RegistryUrlError
+from horolog.pipeline.positions import OptionError
+
+PARTS = ("key", "value")
+FORMATS = ("json", "avro", "protobuf", "msgpack", "string")
+BY_SCHEMA = ("avro", "protobuf")
+MODES = ("permissive", "dropmalformed", "failfast")
+TIME_UNITS = ("auto", "s", "ms", "us", "ns")
+DEAD_LETTERS = "dead.letter.topic"
+TIME_FIELD = "timestamp.field"
+TIME_UNIT = "timestamp.unit"
+_OF_PART = ("format", "schema", "message", "subject", "version")
+_REGISTRY = (
+    *registry_access.URL,
+    *registry_access.USER_INFO,
+    *registry_access.TOKEN,
+    *registry_access.CA_FILE,
+)
+_ALONE = ("mode", DEAD_LETTERS, TIME_FIELD, TIME_UNIT)
+NAMES = frozenset({*(f"{part}.{name}" for part in PARTS for name in _OF_PART), *_REGISTRY, *_ALONE})
+
+
+@dataclass(frozen=True, slots=True)
+class PartOptions:
+    """How keys or values are read."""
+
+    part: str
+    format: str
+    schema: str | None = field(default=None, repr=False)
+    """A file, or the text itself."""
+    message: str | None = None
+    subject: str | None = None
+    version: str = "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class TypedOptions:
+    """What becomes of the bytes of records."""
+
+    key: PartOptions | None
+    value: PartOptions | None
+    registry: RegistryAccess | None
+    mode: str
+    dead_letters: str | None
+    time_field: str | None
+    time_unit: str
+
+
+Text = Callable[[str], str | None]
+"""The option of a name, if it is given."""
+
+
+def parse_typed(text: Text) -> TypedOptions | None:
+    """None where nothing asks for types. Raises OptionError."""
+    parts = {part: _part(text, part) for part in PARTS}
+    if not any(parts.values()):
+        for name in sorted(NAMES):
+            if text(name) is not None:
+                raise OptionError(f"{name} needs value.format or key.format ({', '.join(FORMATS)})")
+        return None
+    registry = _registry(text)
+    for part in filter(None, parts.values()):
+        _check_schema(part, has_registry=registry is not None)
+    mode, dead_letters = _mode(text)
+    time_field = text(TIME_FIELD)
+    if time_field is not None and (parts["value"] is None or parts["value"].format == "string"):
+        raise OptionError(f"{TIME_FIELD} is a field of the value, and value.format has no fields")
+    if text(TIME_UNIT) is not None and time_field is None:
+        raise OptionError(f"{TIME_UNIT} needs {TIME_FIELD}")
+    unit = _choice(text, TIME_UNIT, "auto", TIME_UNITS)
+    return TypedOptions(parts["key"], parts["value"], registry, mode, dead_letters, time_field, unit)
+
+
+def _part(text: Text, part: str) -> PartOptions | None:
+    if text(f"{part}.format") is None:
+        for name in _OF_PART:
+            if text(f"{part}.{name}") is not None:
+                raise OptionError(f"{part}.{name} needs {part}.format ({', '.join(FORMATS)})")
+        return None
+    version = text(f"{part}.version") or "latest"
+    if version != "latest" and not (version.isascii() and version.isdigit() and int(version) > 0):
+        raise OptionError(f"{part}.version: {version!r} is no number of a version, and not latest")
+    return PartOptions(
+        part,
+        _choice(text, f"{part}.format", "", FORMATS),
+        text(f"{part}.schema"),
+        text(f"{part}.message"),
+        text(f"{part}.subject"),
+        version,
+    )
+
+
+def _check_schema(part: PartOptions, *, has_registry: bool) -> None:
+    """Whether what says the columns fits the format."""
+    name = part.part
+    if part.format == "string" and part.schema is not None:
+        raise OptionError(f"{name}.schema says nothing of the format string, which is one column")
+    if part.format in {"json", "msgpack"} and part.schema is None:
+        raise OptionError(f"{name}.schema says the columns of {part.format}: id BIGINT, name STRING")
+    if part.format in BY_SCHEMA and part.schema is None and not has_registry:
+        raise OptionError(f"{part.format} needs {name}.schema (a file, or the text), or a registry")
+    if part.message is not None and part.format != "protobuf":
+        raise OptionError(f"{name}.message is for protobuf")
+    if part.subject is not None and (part.schema is not None or part.format not in BY_SCHEMA):
+        raise OptionError(f"{name}.subject is for a schema of a registry; {name}.schema or the format says it already")
+
+
+def _mode(text: Text) -> tuple[str, str | None]:
+    """What becomes of broken records: with a topic for them they are left out of the rows, unless permissive is asked for."""
+    dead_letters = text(DEAD_LETTERS)
+    if dead_letters is not None and not dead_letters.strip():
+        raise OptionError(f"{DEAD_LETTERS}: {dead_letters!r} is no name of a topic")
+    mode = _choice(text, "mode", "permissive" if dead_letters is None else "dropmalformed", MODES)
+    if mode == "failfast" and dead_letters is not None:
+        raise OptionError(f"mode failfast ends at the first broken record, and {DEAD_LETTERS} takes them: one of them")
+    return mode, dead_letters
+
+
+def _choice(text: Text, name: str, default: str, choices: tuple[str, ...]) -> str:
+    word = (text(name) or default).strip().lower()
+    if word not in choices:
+        raise OptionError(f"{name}: {text(name)!r} is none of {', '.join(choices)}")
+    return word
+
+
+def _registry(text: Text) -> RegistryAccess | None:
+    given: Mapping[str, str] = {name: found for name in _REGISTRY if (found := text(name)) is not None}
+    if not given:
+        return None
+    try:
+        access = RegistryAccess.of(given)
+    except RegistryUrlError as error:
+        raise OptionError(f"{registry_access.URL[1]}: {error}") from error
+    if access is None:
+        raise OptionError(f"{min(given)} needs {registry_access.URL[1]}, the address")
+    return access

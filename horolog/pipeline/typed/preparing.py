@@ -1,0 +1,133 @@
+"""Makes the readers of keys and values that options ask for: finds schemas in files, texts or the registry, once, on the driver."""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Sequence
+from pathlib import Path
+
+from horolog.client.decoding.registry import Registry
+from horolog.client.decoding.registry_access import RegistryAccess
+from horolog.client.decoding.values import DecodingError
+from horolog.pipeline.positions import OptionError
+from horolog.pipeline.typed import ddl
+from horolog.pipeline.typed.by_schema import DESCRIPTORS, AvroReader, ProtobufReader, SchemaText
+from horolog.pipeline.typed.decoding import Decoding, EventTime
+from horolog.pipeline.typed.options import PartOptions, TypedOptions
+from horolog.pipeline.typed.readers import JsonReader, MsgpackReader, Reader, TextReader
+
+MOST_SCHEMA_BYTES = 10 << 20
+_SUFFIXES = (".avsc", ".json", ".proto", ".ddl", ".desc", ".pb", ".fds", ".sql", ".txt")
+_PROTO_DESCRIPTORS = (".desc", ".pb", ".fds")
+
+
+def prepare(options: TypedOptions, topics: Sequence[str], *, include_headers: bool) -> Decoding:
+    """Raises OptionError. `topics` are those that are named, for the subjects of their schemas."""
+    readers = {
+        part.part: _reader(part, options.registry, topics) for part in (options.key, options.value) if part is not None
+    }
+    value = readers.get("value")
+    event_time = None
+    if options.time_field is not None and value is not None:
+        event_time = EventTime.of(options.time_field, options.time_unit, value.kind)
+    return Decoding(readers.get("key"), value, options.mode, event_time, options.dead_letters, include_headers)
+
+
+def _reader(part: PartOptions, registry: RegistryAccess | None, topics: Sequence[str]) -> Reader:
+    try:
+        return _made(part, registry, topics)
+    except DecodingError as error:
+        where = f"{part.part}.schema" if part.schema is not None else "registry"
+        raise OptionError(f"{where}: {error}") from error
+
+
+def _made(part: PartOptions, registry: RegistryAccess | None, topics: Sequence[str]) -> Reader:
+    if part.format == "string":
+        return TextReader()
+    option = f"{part.part}.schema"
+    if part.format in {"json", "msgpack"}:
+        kind = ddl.parse(option, _text_of(option, part.schema or ""))
+        return JsonReader(kind) if part.format == "json" else MsgpackReader(kind)
+    schema = _local(option, part) if part.schema is not None else _registered(part, registry, topics)
+    if part.format == "avro":
+        return AvroReader(schema, registry)
+    return ProtobufReader(schema, part.message, headed=registry is not None)
+
+
+def _registered(part: PartOptions, registry: RegistryAccess | None, topics: Sequence[str]) -> SchemaText:
+    """The reader's schema: of the version that is named, or the newest, of the topic's subject."""
+    assert registry is not None, "checked with the options"
+    subject = part.subject
+    if subject is None:
+        if len(topics) != 1:
+            raise OptionError(f"{part.part}.subject says whose schema it is, where more than one topic may be read")
+        subject = f"{topics[0]}-{part.part}"
+    found = asyncio.run(Registry(registry).version(subject, part.version))
+    if found.kind.lower() != part.format:
+        raise DecodingError(f"{subject} is of the type {found.kind}, and {part.part}.format is {part.format}")
+    return SchemaText(found.text, found.references)
+
+
+def _local(option: str, part: PartOptions) -> SchemaText:
+    given = part.schema or ""
+    path = _file_of(given)
+    if path is None:
+        return SchemaText(given)
+    if part.format == "protobuf" and path.suffix in _PROTO_DESCRIPTORS:
+        return SchemaText(f"{DESCRIPTORS}{b64encode(_content(option, path)).decode()}")
+    text = _decoded(option, path)
+    return SchemaText(text, _imports(option, path, text) if part.format == "protobuf" else {})
+
+
+def _imports(option: str, path: Path, text: str) -> dict[str, str]:
+    """The files that a .proto file imports, and theirs: they travel to the tasks, which may not have them."""
+    from horolog.client.decoding import proto_text
+
+    found: dict[str, str] = {}
+    waiting = list(proto_text.parse(text, str(path))["dependency"])
+    while waiting:
+        name = waiting.pop()
+        place = _imported(path, name)
+        if name in found or place is None:
+            continue
+        found[name] = _decoded(option, place)
+        waiting += proto_text.parse(found[name], name)["dependency"]
+    return found
+
+
+def _imported(path: Path, name: str) -> Path | None:
+    """From the file's folder, or one above it, as the root of the imports may be any of them."""
+    if ".." in Path(name).parts or Path(name).is_absolute():
+        return None
+    return next((place for folder in path.absolute().parents if (place := folder / name).is_file()), None)
+
+
+def _file_of(given: str) -> Path | None:
+    """The file that is meant, if it is one: a name of a schema's file, or something that is there."""
+    text = given.strip()
+    if "\n" in text or len(text) > 1000 or set(text) & set("{<;"):
+        return None
+    path = Path(text.removeprefix("file:"))
+    return path if text.startswith("file:") or path.suffix in _SUFFIXES or path.is_file() else None
+
+
+def _text_of(option: str, given: str) -> str:
+    path = _file_of(given)
+    return given if path is None else _decoded(option, path)
+
+
+def _content(option: str, path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_SCHEMA_BYTES + 1)
+    except OSError as error:
+        raise OptionError(f"{option}: {path}: {error.strerror or error}") from error
+    if len(data) > MOST_SCHEMA_BYTES:
+        raise OptionError(f"{option}: {path} is larger than {MOST_SCHEMA_BYTES >> 20} MiB: it is no schema")
+    return data
+
+
+def _decoded(option: str, path: Path) -> str:
+    try:
+        return _content(option, path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise OptionError(f"{option}: {path} is no text in UTF-8") from error
