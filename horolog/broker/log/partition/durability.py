@@ -16,7 +16,7 @@ from horolog.broker.log.partition import rewrite
 from horolog.broker.log.partition.sync_state import Snapshot, SyncState
 from horolog.broker.log.producers import producers_file, snapshot_file
 from horolog.broker.log.segments import Segment, syncing
-from horolog.broker.log.storage import NO_DESCRIPTORS, Storage, StorageFault, parent_of
+from horolog.broker.log.storage import NO_DESCRIPTORS, SharedSyncs, Storage, StorageFault, parent_of
 
 log = logging.getLogger(__name__)
 
@@ -24,12 +24,16 @@ log = logging.getLogger(__name__)
 class Durability:
     """Syncs and rewrites one partition. `state` is shared with the partition's thread, all else belongs to the worker."""
 
-    __slots__ = ("_directory", "_files_fail", "_guard", "_state", "_storage", "topic_id_due")
+    __slots__ = ("_directory", "_files_fail", "_folders", "_guard", "_made_at", "_state", "_storage", "topic_id_due")
 
-    def __init__(self, storage: Storage, directory: str, state: SyncState) -> None:
+    def __init__(self, storage: Storage, directory: str, state: SyncState, folders: SharedSyncs) -> None:
         self._storage = storage
         self._directory = directory
         self._state = state
+        self._folders = folders
+        self._made_at = folders.begun(
+            parent_of(directory)
+        )  # the folder is there: syncs that begin from now on cover its name
         self._guard = threading.Lock()
         self._files_fail = False
         self.topic_id_due: bytes | None = None
@@ -90,9 +94,7 @@ class Durability:
         if state.new_files:
             self._sync_new_folder()
         if state.names_are_unsynced:
-            changes = state.changes_of_names()
-            self._storage.sync_dir(self._directory)
-            state.names_synced(changes)
+            self._sync_names()
 
     def _write_topic_id(self) -> None:
         if self.topic_id_due is not None:
@@ -149,6 +151,11 @@ class Durability:
             file = self._storage.open(path)
             file.datasync()
             file.close()
-        self._storage.sync_dir(self._directory)
-        self._storage.sync_dir(parent_of(self._directory))
+        self._sync_names()
+        self._folders.sync(parent_of(self._directory), self._made_at)
         self._state.new_files_synced()
+
+    def _sync_names(self) -> None:
+        changes = self._state.changes_of_names()
+        self._storage.sync_dir(self._directory)
+        self._state.names_synced(changes)

@@ -12,7 +12,7 @@ from horolog.broker.log.partition.sync_state import SyncState
 from horolog.broker.log.partition.time_watch import TimeWatch
 from horolog.broker.log.producers import ProducerStates
 from horolog.broker.log.segments import ConvertedChunks, Segment, SegmentFolder, TimesCache
-from horolog.broker.log.storage import Storage
+from horolog.broker.log.storage import SharedSyncs, Storage
 from horolog.broker.topic_settings import TopicConfig
 
 
@@ -30,6 +30,10 @@ class Resources:
     watch: TimeWatch = field(default_factory=TimeWatch)
     converted: ConvertedChunks = field(default_factory=ConvertedChunks)
     changes: RareChanges = field(default_factory=RareChanges)
+    folders: SharedSyncs = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folders", SharedSyncs(self.storage))
 
 
 @dataclass(frozen=True, slots=True)

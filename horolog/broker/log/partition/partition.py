@@ -113,7 +113,7 @@ class Partition:
         self.reader = LogReader(self.segments)
         self.times = TimeSearch(self.segments, resources.times)
         self.sync_state = opened.sync_state()
-        self.durability = Durability(resources.storage, self.directory, self.sync_state)
+        self.durability = Durability(resources.storage, self.directory, self.sync_state, resources.folders)
         self.expiry = Expiry(name, self.sync_state)
         self.condition = Condition(name, state, resources.changes)
         self.doomed = Doomed()
@@ -286,7 +286,7 @@ class Partition:
         self.high_watermark = self.log_end_offset
         if self.producers.unwritten:
             self.producers.written()
-        if not active.sync.is_due:
+        if not active.sync.is_due:  # asked here, too, for this is the way of every request
             self.sync_state.segment_written(active)
         if self.aborted.waiting:
             self.aborted.write()

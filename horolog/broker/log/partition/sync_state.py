@@ -91,8 +91,9 @@ class SyncState:
         self.waiting_since_ms = now_ms
 
     def segment_written(self, segment: Segment) -> None:
-        segment.sync.ask()
-        self._segments.append(segment)
+        if not segment.sync.is_due:  # else it waits in the queue, and its sync covers this as well
+            segment.sync.ask()
+            self._segments.append(segment)
 
     def segments_changed(self) -> None:
         """Segments came or went: their names have to be on the disk, and the seals to be written anew."""

@@ -10,6 +10,7 @@ from horolog.broker.log.storage.folder_lock import LOCK_FILE, lock_folder, make_
 from horolog.broker.log.storage.memory_storage import MemoryStorage
 from horolog.broker.log.storage.overlay import Changed, OverlayStorage
 from horolog.broker.log.storage.read_only import ReadOnlyFile, ReadOnlyStorage
+from horolog.broker.log.storage.shared_sync import SharedSyncs
 from horolog.broker.log.storage.storage import (
     CANNOT_WRITE,
     JOIN_BELOW_BYTES,
@@ -55,6 +56,7 @@ __all__ = [
     "RealFile",
     "RealStorage",
     "SetAside",
+    "SharedSyncs",
     "Storage",
     "StorageFault",
     "aside_names",

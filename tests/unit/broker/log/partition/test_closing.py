@@ -1,12 +1,15 @@
 """The end of a partition: what closing writes and waits for, what it leaves, and what deleting takes along."""
 
+from collections import Counter
+
 import pytest
 
 from horolog.broker.log.integrity import seals
-from horolog.broker.log.partition import closing, log_start
+from horolog.broker.log.partition import Resources, closing, log_start
+from horolog.broker.log.recovery import Place, create_partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
-from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, small_config
+from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, new_storage, small_config
 
 DAY_MS = 86_400_000
 
@@ -91,3 +94,29 @@ def test_a_deleted_partition_is_renamed_away(model):
     with pytest.raises(StorageFault):
         append(model, 1)
     model.partition.sync()
+
+
+def test_each_file_and_folder_is_synced_once(model):
+    append(model, 1)
+    before = Counter(model.storage.operations)
+    closing.close(model.partition)
+    spent = Counter(model.storage.operations) - before
+    assert spent["sync"] == 5, "log, two indexes, epochs, seals"
+    assert spent["sync_dir"] == 3, "the folder, the one above, the folder again with the seals"
+
+
+def test_the_folder_above_is_synced_once_for_many_partitions():
+    storage, config = new_storage(), small_config()
+    resources = Resources(storage)
+    made = [
+        create_partition(Place("t", index, f"/data/t-{index}"), None, config, resources, NOW_MS) for index in range(9)
+    ]
+    above, real = [], storage.sync_dir
+    storage.sync_dir = lambda path: real(path) if path != "/data" else above.append(real(path))
+    for partition in made:
+        partition.append(encode(2, 0, [1], [b"v"]), NOW_MS, produce_version=NEW)
+        closing.close(partition)
+    assert len(above) == 1
+    storage.crash()
+    for index in range(9):
+        assert storage.exists(f"/data/t-{index}/{seals.SEALS}")

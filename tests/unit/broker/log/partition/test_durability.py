@@ -6,7 +6,7 @@ from horolog.broker.log.integrity import seals
 from horolog.broker.log.partition.durability import Durability
 from horolog.broker.log.partition.sync_state import Snapshot, SyncState
 from horolog.broker.log.producers import snapshot_file
-from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.storage import SharedSyncs, StorageFault
 from tests.support.log_model import DIRECTORY, Model
 
 
@@ -16,6 +16,8 @@ def model():
     while len(model.partition.segments) < 3:
         model.append(2, 0, [5], [b"v" * 50])
     model.flush()
+    while model.partition.sync_state.take_segment():
+        pass  # tests ask for them with a state of their own
     return model
 
 
@@ -35,7 +37,7 @@ def order_of(storage, durability, segments):
 
 def test_data_comes_first_then_names_then_what_describes_them(model):
     state = SyncState(0)
-    durability = Durability(model.storage, DIRECTORY, state)
+    durability = Durability(model.storage, DIRECTORY, state, SharedSyncs(model.storage))
     segments = model.partition.segments
     state.segment_written(segments[0])
     state.segments_changed()
@@ -50,7 +52,7 @@ def test_data_comes_first_then_names_then_what_describes_them(model):
 
 def test_nothing_to_do_costs_nothing(model):
     state = SyncState(3)
-    durability = Durability(model.storage, DIRECTORY, state)
+    durability = Durability(model.storage, DIRECTORY, state, SharedSyncs(model.storage))
     assert not state.has_work
     assert order_of(model.storage, durability, model.partition.segments) == []
     assert state.recovery_point == 10
@@ -58,7 +60,7 @@ def test_nothing_to_do_costs_nothing(model):
 
 def test_what_is_written_during_a_sync_asks_for_another(model):
     state = SyncState(0)
-    durability = Durability(model.storage, DIRECTORY, state)
+    durability = Durability(model.storage, DIRECTORY, state, SharedSyncs(model.storage))
     segment = model.partition.segments[0]
     state.segment_written(segment)
 
@@ -80,7 +82,7 @@ def test_what_is_written_during_a_sync_asks_for_another(model):
 
 def test_a_failed_sync_moves_no_recovery_point(model):
     state = SyncState(0)
-    durability = Durability(model.storage, DIRECTORY, state)
+    durability = Durability(model.storage, DIRECTORY, state, SharedSyncs(model.storage))
     state.segment_written(model.partition.segments[0])
     state.segments_changed()
     model.storage.fail("sync")
@@ -92,7 +94,7 @@ def test_a_failed_sync_moves_no_recovery_point(model):
 
 def test_a_sync_is_due_after_flush_ms_and_for_what_waits_to_be_written():
     state = SyncState(0)
-    durability = Durability(None, DIRECTORY, state)
+    durability = Durability(None, DIRECTORY, state, SharedSyncs(None))
     assert not durability.is_due(10_000, 100)
     state.append_waits(1000)
     assert not durability.is_due(1099, 100)

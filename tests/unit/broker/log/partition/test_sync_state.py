@@ -37,6 +37,14 @@ def test_a_segment_that_is_written_again_while_it_is_synced_is_due_again(segment
     assert state.take_segment() is None
 
 
+def test_a_segment_that_waits_is_not_queued_again(segment):
+    state = SyncState(0)
+    state.segment_written(segment)
+    state.segment_written(segment)
+    assert state.take_segment() is segment
+    assert state.take_segment() is None
+
+
 def test_a_segment_whose_sync_failed_is_due_again(segment):
     state = SyncState(0)
     state.segment_written(segment)
