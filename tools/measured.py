@@ -12,11 +12,11 @@ import pytest
 from coverage import Coverage
 
 FOLDER = "HOROLOG_MEASURED"
-PACKAGES = ("horolog.broker", "horolog.protocol")
+PACKAGES = ("horolog.broker", "horolog.console", "horolog.protocol", "horolog.testing")
 
 
 def measuring(folder: Path) -> Coverage:
-    """Measures both packages in this process; other processes measure into the same folder."""
+    """Measures the packages in this process; other processes measure into the same folder."""
     coverage = Coverage(data_file=folder / "data", data_suffix=True, config_file=False, branch=True, source=PACKAGES)
     coverage.set_option("run:disable_warnings", ["module-not-imported", "module-not-measured", "no-data-collected"])
     return coverage
@@ -49,6 +49,8 @@ class Contexts:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if Coverage.current() is not None:  # a test that runs pytest in this very process is measured already
+        return
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         coverage = measuring(Path(os.environ[FOLDER]))
         coverage.start()

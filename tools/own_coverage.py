@@ -172,7 +172,7 @@ def import_all(folder: Path, root: Path = ROOT) -> None:
 
 
 def run_tests(folder: Path, arguments: Iterable[str], root: Path = ROOT) -> int:
-    """Runs the test files of both packages, each file in one process."""
+    """Runs the test files of the packages, each file in one process."""
     variables = {measured.FOLDER: str(folder), "PYTEST_PLUGINS": measured.__name__, "HYPOTHESIS_PROFILE": "steady"}
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "-m", MARKS, *arguments, *TESTS]
     return subprocess.run(command, cwd=root, env=os.environ | variables, check=False).returncode

@@ -1,9 +1,10 @@
 """Logins, files, and a sentence for whatever goes wrong."""
 
 import pytest
+from starlette.responses import PlainTextResponse
 
 from horolog.client.errors import KafkaError
-from horolog.console import app, now
+from horolog.console import app, follow, now, resets
 from horolog.console.app import safe_target
 from horolog.console.options import LOGINS_A_MINUTE, Login
 from horolog.protocol.errors import ErrorCode
@@ -146,3 +147,30 @@ async def test_a_login_by_a_users_own_password(monkeypatch):
         (session,) = sessions._sessions.values()
         assert (session.user, session.credentials) == ("alice", ("alice", "p"))
     assert app.FOLDER.is_dir()
+
+
+async def test_a_change_needs_a_form_of_the_session(monkeypatch):
+    async def apply(visit, form):
+        return PlainTextResponse(f"{visit.cluster.name} {form['group']}")
+
+    monkeypatch.setattr(resets, "apply", apply)
+    async with browser(NOBODY, allow_changes=True) as page:
+        refused = await page.post("/group/reset", data={"csrf": "old", "group": "g"}, headers=ORIGIN)
+        assert (refused.status_code, "too old" in refused.text) == (403, True)
+        monkeypatch.setattr(app, "is_token_of", lambda session, token: token == "new")
+        done = await page.post("/group/reset", data={"csrf": "new", "group": "g"}, headers=ORIGIN)
+        assert (done.status_code, done.text) == (200, f"{NOBODY} g")
+
+
+async def test_all_pages_that_follow_are_counted_together(monkeypatch):
+    counted = []
+
+    async def events(_, followers):
+        counted.append(followers)
+        return PlainTextResponse("")
+
+    monkeypatch.setattr(follow, "events", events)
+    async with browser(NOBODY) as page:
+        for _ in range(2):
+            assert (await page.get("/follow/events?topic=t")).status_code == 200
+    assert counted[0] is counted[1]

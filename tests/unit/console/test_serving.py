@@ -1,6 +1,7 @@
 """It listens, answers, and ends when it is told to, with its connections closed."""
 
 import asyncio
+import importlib
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import pytest
 from horolog.broker.clock import SystemClock
 from horolog.console.app import Application
 from horolog.console.options import Options, clusters_of
-from horolog.console.serving import serve
+from horolog.console.serving import _bare, serve
 
 
 def application():
@@ -46,3 +47,19 @@ def test_what_a_first_page_has_no_use_for_is_not_imported():
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.splitlines() == ["[]", "<class 'uvicorn.server.Server'>"]
+
+
+def test_a_part_is_imported_without_its_package(tmp_path, monkeypatch):
+    (tmp_path / "costly").mkdir()
+    (tmp_path / "costly" / "__init__.py").write_text("import costly.part\nWHOLE = True\n")
+    (tmp_path / "costly" / "part.py").write_text("VALUE = 7\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with _bare("costly") as bare:
+        assert importlib.import_module("costly.part").VALUE == 7
+        assert not hasattr(bare, "WHOLE")
+    whole = importlib.import_module("costly")
+    assert whole.WHOLE
+    with _bare("costly") as known:
+        assert known is whole
+    assert sys.modules.pop("costly") is whole
+    del sys.modules["costly.part"]

@@ -3,8 +3,9 @@
 import pytest
 from starlette.requests import Request
 
+from horolog.client.cluster_view import TopicView
 from horolog.console.options import Options, clusters_of
-from horolog.console.visits import Desk, Refused, Visit
+from horolog.console.visits import Desk, Refused, Visit, topic_of
 
 NOW = 1_700_000_000_000
 
@@ -66,3 +67,72 @@ def test_zones():
 def test_links_keep_the_cluster_and_the_zone():
     assert visit("cluster=b:2&tz=UTC&x=y").link("/topic", name="t") == "/topic?cluster=b%3A2&tz=UTC&name=t"
     assert visit("", ["a:1"]).link("/") == "/"
+
+
+class Sessions:
+    """Whose clients are told by whom and of which cluster they are."""
+
+    def client(self, session, cluster):
+        return session, cluster.name
+
+
+def in_session(query=""):
+    found = visit(query)
+    found.desk = Desk(found.desk.options, Sessions(), Clock(), None)
+    found.request.scope["state"]["session"] = "of alice"
+    return found
+
+
+def test_a_client_is_of_the_session_and_the_cluster():
+    assert in_session("cluster=b:2").client == ("of alice", "b:2")
+    other = in_session()
+    assert other.client_of(other.cluster_named("b:2")) == ("of alice", "b:2")
+    unknown = visit()
+    unknown.request.scope["state"]["session"] = None
+    with pytest.raises(AssertionError, match="lets nobody in"):
+        _ = unknown.session
+
+
+def test_a_page_has_its_frame_and_what_it_was_given():
+    answer = visit("cluster=b:2&tz=Asia/Tokyo").page("error.html", 404, sentence="<there> is none")
+    text = answer.body.decode()
+    assert answer.status_code == 404
+    assert "&lt;there&gt; is none" in text
+    assert "tz=Asia%2FTokyo" in text
+
+
+class View:
+    def __init__(self, **topics):
+        self.topics = topics
+
+
+class Client:
+    """One that knows of some topics, and is told of others when it asks."""
+
+    def __init__(self, known, told):
+        self.view, self._told = View(**known), View(**told)
+
+    async def metadata(self):
+        self.view = self._told
+        return self.view
+
+
+def topic(name, error_code=0):
+    return TopicView(name, b"", internal=False, partitions={}, error_code=error_code)
+
+
+async def test_a_topic_that_is_known_is_not_asked_for_again():
+    there = topic("orders")
+    assert await topic_of(Client({"orders": there}, {}), "orders") is there
+
+
+async def test_a_new_topic_is_found_and_one_alike_is_named():
+    there = topic("orders")
+    assert await topic_of(Client({"orders": topic("orders", 3)}, {"orders": there}), "orders") is there
+    with pytest.raises(Refused, match="do you mean 'orders'") as refused:
+        await topic_of(Client({}, {"orders": there}), "oders")
+    assert refused.value.status == 404
+    with pytest.raises(Refused, match=r"no topic 'x'$"):
+        await topic_of(Client({}, {"orders": there}), "x")
+    with pytest.raises(Refused, match="names none"):
+        await topic_of(Client({}, {}), "")

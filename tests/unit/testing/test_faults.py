@@ -1,5 +1,6 @@
 """Faults on demand as real clients meet them: librdkafka, aiokafka and ours."""
 
+import asyncio
 import time
 
 import pytest
@@ -109,6 +110,21 @@ def test_time_that_passes_ends_a_delay_and_a_fault(broker, rdkafka):
     broker.clock.advance("10m")
     assert rdkafka.send()[0] is None
     assert broker.faults.armed == []
+
+
+@pytest.mark.parametrize("ending", ["end", "clear"])
+async def test_a_delay_that_is_ended_lets_go_at_once(ending):
+    async with horolog_broker() as broker, OurProducer(broker.bootstrap) as producer:
+        await producer.send_and_wait("t", b"before")
+        fault = broker.faults.delay("1h", "produce")
+        waiting = asyncio.ensure_future(producer.send_and_wait("t", b"held"))
+        async with asyncio.timeout(10):
+            while not fault.hits:  # noqa: ASYNC110 - nobody tells of hits
+                await asyncio.sleep(0.01)
+            fault.end() if ending == "end" else broker.faults.clear()
+            await waiting
+        assert broker.faults.armed == []
+        assert len(broker.records("t")) == 2
 
 
 @pytest.mark.parametrize("storage", ["memory", "folder"])

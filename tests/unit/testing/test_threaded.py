@@ -1,11 +1,14 @@
 """A broker in a thread: everything that an embedded one can, called from the test's thread."""
 
+from concurrent.futures import Future
+
 import pytest
 from confluent_kafka import Consumer, Producer
 
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.setting_types import SettingsError
 from horolog.testing import ExpectationFailed, broker_in_thread
+from horolog.testing.threaded import _run
 
 T0 = 1_700_000_000_000
 
@@ -82,3 +85,14 @@ def test_its_faults(broker):
 def test_it_tells_what_went_wrong_at_the_start():
     with pytest.raises(SettingsError), broker_in_thread(num_partitions="none"):
         pass
+
+
+def test_a_fault_behind_the_start_is_not_hidden():
+    started = Future()
+    started.set_result(None)
+
+    async def serve():
+        raise OSError("the loop's own")
+
+    with pytest.raises(OSError, match="the loop's own"):
+        _run(serve(), started)
