@@ -5,6 +5,7 @@ Where to look:
 - `spark_session`   `session`: a Spark session with sane defaults; `java` finds or brings a Java runtime
 - `plan`            what an offline read would read and skip, and why
 - `source`          the data source `horolog`, found by Spark through the package `pyspark_horolog`
+- `topic_tables`    `catalogue`: topics as tables of SQL
 - `decode`          record batches to Arrow, column by column
 - `options`         every option of reading and writing, checked
 """
@@ -13,15 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from horolog.pipeline.offline import plan
-    from horolog.pipeline.spark_session import session
+    from horolog.pipeline.spark_session import activate, session
+    from horolog.pipeline.topic_tables import catalogue
 
-__all__ = ["plan", "session"]
+__all__ = ["activate", "catalogue", "plan", "session"]
 
-_HOMES = {"plan": "horolog.pipeline.offline", "session": "horolog.pipeline.spark_session"}
+_HOMES = {
+    "activate": "horolog.pipeline.spark_session",
+    "catalogue": "horolog.pipeline.topic_tables",
+    "plan": "horolog.pipeline.offline",
+    "session": "horolog.pipeline.spark_session",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """`session` and `plan`, imported when first asked for: what reads segment files needs no Spark, and the reverse."""
+    """What `__all__` names, imported when first asked for: what reads segment files needs no Spark, and the reverse."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -8,6 +8,8 @@ from horolog.client.security import Security
 CLIENTS = "kafka."
 """Before the names of the clients' settings in options of Spark."""
 BOOTSTRAP = "kafka.bootstrap.servers"
+CONFIG_FILE = "kafka.config.file"
+"""Names a file in Kafka's form, of which the settings of security are taken, on the machine of the driver."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from horolog.pipeline.positions import (
     resolve,
     split,
 )
+from horolog.pipeline.pushdown import EVERYTHING, Wanted
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.aborted import AbortedProducers
 from horolog.protocol.records.head import LENGTH_ENDS_AT, heads_in, size_of_entry, whole_bytes
@@ -127,15 +128,15 @@ def plan(path: str, since: str | int | None = None, until: str | int | None = No
     return make_plan(parse_read(given, time.time_ns() // 1_000_000))
 
 
-def make_plan(options: ReadOptions, not_before_ms: int | None = None) -> Plan:
-    """The pieces to read, for what the options ask; `not_before_ms` leaves out what ends before the first record so late."""
+def make_plan(options: ReadOptions, wanted: Wanted = EVERYTHING) -> Plan:
+    """The pieces to read, for what the options ask; `wanted` leaves out what no record of passes the filters of a query."""
     assert options.path is not None
     files = ReadOnlyStorage() if options.place is None else _planning_files(options.place, options.selection)
     storage = OverlayStorage(files)
     try:
         resources = Resources(storage)
-        partitions = open_partitions(options.path, options.selection, resources, _look(options, not_before_ms))
-        made = _plan_and_rescan(partitions, resources, files, options, not_before_ms)
+        partitions = open_partitions(options.path, options.selection, resources, _look(options, wanted))
+        made = _plan_and_rescan(partitions, resources, files, options, wanted)
         for part in made.parts:
             part[:] = [one._replace(patches=_patches(storage, one.path)) for one in part]
     except FileMissing as error:
@@ -145,9 +146,9 @@ def make_plan(options: ReadOptions, not_before_ms: int | None = None) -> Plan:
     return made
 
 
-def _look(options: ReadOptions, not_before_ms: int | None) -> Look:
+def _look(options: ReadOptions, wanted: Wanted) -> Look:
     """A part of the logs is planned by their indexes. To pass over damage, or to tell transactions, logs are read."""
-    limited = not_before_ms is not None or options.start != Position(EARLIEST) or options.end != Position(LATEST)
+    limited = wanted != EVERYTHING or options.start != Position(EARLIEST) or options.end != Position(LATEST)
     return Look(
         is_partial=limited and options.fail_on_data_loss, with_transactions=options.isolation == "read_committed"
     )
@@ -180,14 +181,14 @@ def _plan_and_rescan(
     resources: Resources,
     files: ReadOnlyStorage,
     options: ReadOptions,
-    not_before_ms: int | None,
+    wanted: Wanted,
 ) -> Plan:
     """Plan; each segment that turns out to be damaged is read again first, as a broker's worker does it, and nothing of that is written."""
     by_directory = {each.directory: each for each in partitions.values()}
     rescanner = Rescanner(resources.rescan_queue, files, by_directory.get)
     while True:
         try:
-            return _plan_partitions(partitions, options, not_before_ms)
+            return _plan_partitions(partitions, options, wanted)
         except BeingRescanned:
             task = rescanner.next_task(time.time_ns() // 1_000_000)
             seal = None if task is None else rescanner.run(task)
@@ -195,33 +196,29 @@ def _plan_and_rescan(
                 raise
 
 
-def _plan_partitions(
-    partitions: Mapping[TopicPartition, Partition], options: ReadOptions, not_before_ms: int | None
-) -> Plan:
+def _plan_partitions(partitions: Mapping[TopicPartition, Partition], options: ReadOptions, wanted: Wanted) -> Plan:
     files = Files(partitions, options.isolation)
-    made = Plan(ranges=_ranges(files, options, not_before_ms))
-    wanted = {one.partition: one for one in made.ranges}
+    made = Plan(ranges=_ranges(files, options, wanted))
+    ranges = {one.partition: one for one in made.ranges}
     for name, partition in partitions.items():
         for segment in partition.segments:
-            _count(made, segment, wanted[name])
-            made.bytes_read += sum(piece.size_bytes for piece in _segment_pieces(segment, wanted[name], options))
+            asked = ranges.get(name, OffsetRange(name, 0, 0))
+            _count(made, segment, asked)
+            made.bytes_read += sum(piece.size_bytes for piece in _segment_pieces(segment, asked, options))
     made.bytes_skipped = sum(one.size_bytes for each in partitions.values() for one in each.segments) - made.bytes_read
     for one in split(made.ranges, options.min_partitions, options.max_records_per_partition):
         made.parts.append(list(_pieces(partitions[one.partition], one, options)))
     return made
 
 
-def _ranges(files: Files, options: ReadOptions, not_before_ms: int | None) -> list[OffsetRange]:
+def _ranges(files: Files, options: ReadOptions, wanted: Wanted) -> list[OffsetRange]:
     names = list(files.partitions)
     no_match = options.no_match_is_error
     starts = resolve(files, names, options.start, options.start_option, no_match_is_error=no_match)
     ends = resolve(files, names, options.end, options.end_option, no_match_is_error=False)
-    if not_before_ms is not None:
-        for name, offset in files.at_times(dict.fromkeys(names, max(0, not_before_ms))).items():
-            starts[name] = max(starts[name], ends[name] if offset is None else offset)
     first, last = files.ends(names, EARLIEST), files.ends(names, -1)
     checked = (within(OffsetRange(name, starts[name], ends[name]), first[name], last[name], options) for name in names)
-    return list(checked)
+    return wanted.ranges(files, checked, options.max_lateness_ms)
 
 
 def within(wanted: OffsetRange, first: int, last: int, options: ReadOptions) -> OffsetRange:

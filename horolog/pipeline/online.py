@@ -5,6 +5,7 @@ to end, whatever has been written since; a record gone from it is a loss of data
 """
 
 import logging
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from math import ceil
 
@@ -19,6 +20,7 @@ from horolog.pipeline.decode import Bounds, decode
 from horolog.pipeline.offline import within
 from horolog.pipeline.options import ReadOptions
 from horolog.pipeline.positions import EARLIEST, LATEST, DataLoss, OffsetRange, pieces_of, resolve, split
+from horolog.pipeline.pushdown import EVERYTHING
 from horolog.pipeline.topic_ids import made_anew
 from horolog.pipeline.typed.dead_letters import post_of
 from horolog.protocol.errors import ErrorCode
@@ -49,11 +51,16 @@ class BrokerReader(DataSourceReader):
 
     def __init__(self, options: ReadOptions) -> None:
         self.options = options
+        self.wanted = EVERYTHING
 
     def partitions(self) -> list[RangeTask]:
         options = self.options
         with BrokerLog(options) as broker:
-            ranges = plan_ranges(broker, options)
+            whole = plan_ranges(broker, options)
+            ranges = whole if self.wanted == EVERYTHING else self.wanted.ranges(broker, whole, options.max_lateness_ms)
+            if ranges is not whole:
+                said = f"reads {offsets_in(ranges)} offsets, skips {offsets_in(whole) - offsets_in(ranges)} by filters"
+                sys.stderr.write(f"horolog: {options.bootstrap}: {said}\n")
             ids = broker.topic_ids(one.partition.topic for one in ranges)
             return tasks_of(broker, ranges, ids, options)
 
@@ -61,6 +68,10 @@ class BrokerReader(DataSourceReader):
         if not isinstance(partition, RangeTask):  # Spark's own, when there is nothing to read
             return iter(())
         return read_range(self.options, partition)
+
+
+def offsets_in(ranges: Iterable[OffsetRange]) -> int:
+    return sum(one.size for one in ranges)
 
 
 def tasks_of(

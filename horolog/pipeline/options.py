@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from horolog.client.security import Security, SecurityError
@@ -16,7 +17,7 @@ from horolog.client.security.options import NAMES as SECURITY_NAMES
 from horolog.client.security.options import is_of_security
 from horolog.client.types import TopicPartition
 from horolog.pipeline import java_settings
-from horolog.pipeline.brokers import BOOTSTRAP, CLIENTS
+from horolog.pipeline.brokers import BOOTSTRAP, CLIENTS, CONFIG_FILE
 from horolog.pipeline.object_stores import OPTIONS as STORE_OPTIONS
 from horolog.pipeline.object_stores import Place, StoreError, is_url
 from horolog.pipeline.positions import (
@@ -67,9 +68,11 @@ _BOTH = {
     "includeHeaders",
     "kafka.isolation.level",
     *TYPED_NAMES,
+    "maxLateness",
 }
 _BROKER_ONLY = {
     BOOTSTRAP,
+    CONFIG_FILE,
     *_STREAM_ONLY,
     "kafka.fetch.max.bytes",
     "kafka.max.partition.fetch.bytes",
@@ -100,6 +103,7 @@ _TRANSACTION_TIMEOUT_MS = 900_000
 """As much as a broker allows by default (transaction.max.timeout.ms): a transaction waits until all tasks are done."""
 _WRITE = {
     BOOTSTRAP,
+    CONFIG_FILE,
     "topic",
     "rejectedTopic",
     "includeHeaders",
@@ -186,6 +190,8 @@ class ReadOptions:
     """What `typed` comes to, once schemas are found."""
     transaction_timeout_ms: int = _TRANSACTION_TIMEOUT_MS
     """Of dead letters."""
+    max_lateness_ms: int | None = None
+    """How late records come at most; None if nobody knows."""
 
     @property
     def reads_headers(self) -> bool:
@@ -321,9 +327,25 @@ def _unknown(name: str, names: Mapping[str, str]) -> str:
     return f"{name} is no option here{f'; {tails[close[0]]} is an option' if close else ''}"
 
 
+def with_config_file(options: Mapping[str, str]) -> Mapping[str, str]:
+    """The options, and what the file that they may name says of security; options win."""
+    path = next((value for name, value in options.items() if name.lower() == CONFIG_FILE), None)
+    if path is None:
+        return options
+    from horolog.broker.properties_file import PropertiesError, parse
+
+    try:
+        settings = parse(Path(path).read_bytes())
+    except (OSError, PropertiesError) as error:
+        raise OptionError(f"{CONFIG_FILE}: {path}: {error}") from error
+    there = {name.lower() for name in options}
+    own = {f"{CLIENTS}{name}": value for name, value in settings.items() if is_of_security(name)}
+    return {**{name: value for name, value in own.items() if name.lower() not in there}, **options}
+
+
 def parse_read(options: Mapping[str, str], now_ms: int, *, streaming: bool = False) -> ReadOptions:
     """Check and read the options of a read; raises OptionError with the fault and the values that would do."""
-    given = _Given(options)
+    given = _Given(with_config_file(options))
     given.refuse(sorted(each for each in _WRITE - _READ if not _is_of_client(each)), "is for writing")
     given.check(_READ, _NO_EFFECT, _REFUSED)
     bootstrap, path = given.text(BOOTSTRAP), given.text("path")
@@ -363,6 +385,7 @@ def parse_read(options: Mapping[str, str], now_ms: int, *, streaming: bool = Fal
         given.place(),
         typed,
         transaction_timeout_ms=given.whole(_TRANSACTION_TIMEOUT, _TRANSACTION_TIMEOUT_MS, most=2**31 - 1),
+        max_lateness_ms=_duration(given, "maxLateness", None),
     )
 
 
@@ -398,7 +421,9 @@ def _check_kind(given: _Given, *, streaming: bool) -> None:
         if streaming:
             raise OptionError("segment files are read in batches; a stream reads from a broker")
         given.refuse(sorted(_BROKER_ONLY | _SECURITY - {_PROTOCOL}), "is for reading from a broker")
-    if not streaming:
+    if streaming:
+        given.refuse(("maxLateness",), "is for batches: Spark hands no filters to a stream")
+    else:
         given.refuse(_STREAM_ONLY, "is for streams: a batch reads all of its range")
         return
     given.refuse(_ENDS, "is for batch reads: a stream has no end")
@@ -481,7 +506,7 @@ def parse_columns(options: Mapping[str, str]) -> tuple[TypedOptions | None, Sele
 
 def parse_write(options: Mapping[str, str], *, streaming: bool = False) -> WriteOptions:
     """Check and read the options of a write."""
-    given = _Given(options)
+    given = _Given(with_config_file(options))
     reading = _READ - _WRITE - _WRITE_NO_EFFECT
     given.refuse(sorted(each for each in reading if not _is_of_client(each)), "is for reading")
     given.check(_WRITE, _WRITE_NO_EFFECT, _WRITE_REFUSED)

@@ -3,20 +3,12 @@
 import inspect
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    EqualTo,
-    Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    InputPartition,
-)
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
@@ -33,11 +25,13 @@ from horolog.pipeline import columns
 from horolog.pipeline.offline import Piece, make_plan, read_pieces, tasks
 from horolog.pipeline.options import ReadOptions, Selection, parse_columns, parse_read, parse_write
 from horolog.pipeline.positions import OptionError
+from horolog.pipeline.pushdown import EVERYTHING, wanted_of
 from horolog.pipeline.typed.options import TypedOptions
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamArrowWriter, DataSourceStreamReader, DataSourceWriter
 
+    from horolog.pipeline.online import BrokerReader
     from horolog.pipeline.typed.decoding import Decoding
 
 _COLUMNS = [
@@ -73,8 +67,8 @@ class HorologSource(DataSource):
         if options.path is None:
             from horolog.pipeline.online import BrokerReader
 
-            return BrokerReader(options)
-        return FilteredFilesReader(options) if _filters_are_pushed() else FilesReader(options)
+            return FilteredReader(BrokerReader(options)) if _filters_are_pushed() else BrokerReader(options)
+        return FilteredReader(FilesReader(options)) if _filters_are_pushed() else FilesReader(options)
 
     def streamReader(self, schema: StructType) -> "DataSourceStreamReader":
         from horolog.pipeline.stream import BrokerStream, RefusedStream
@@ -163,10 +157,10 @@ class FilesReader(DataSourceReader):
 
     def __init__(self, options: ReadOptions) -> None:
         self.options = options
-        self.not_before_ms: int | None = None
+        self.wanted = EVERYTHING
 
     def partitions(self) -> list[FilesTask]:
-        plan = make_plan(self.options, self.not_before_ms)
+        plan = make_plan(self.options, self.wanted)
         say(f"horolog: {self.options.path}: {plan}")
         return [FilesTask(task) for task in tasks(plan, self.options)] or [FilesTask([])]
 
@@ -181,30 +175,21 @@ class FilesReader(DataSourceReader):
         return plain if self.options.decoding is None else self.options.decoding.batches(plain)
 
 
-class FilteredFilesReader(FilesReader):
-    """Reads segment files from the first record on that a filter on `timestamp` lets pass.
+class FilteredReader(DataSourceReader):
+    """A reader that is told the filters of the query, and leaves out what cannot pass. Every filter is left to Spark too."""
 
-    Every filter is left to Spark too: times may be out of order behind the first record that passes.
-    """
+    def __init__(self, reader: "FilesReader | BrokerReader") -> None:
+        self._reader = reader
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        for one in filters:
-            since = _since_ms(one)
-            if since is not None:
-                self.not_before_ms = max(since, self.not_before_ms or since)
-            yield one
+        self._reader.wanted = wanted_of(filters)
+        return filters
 
+    def partitions(self) -> Sequence[InputPartition]:
+        return self._reader.partitions()
 
-def _since_ms(one: Filter) -> int | None:
-    """The millisecond before which no record can pass this filter."""
-    if not isinstance(one, GreaterThan | GreaterThanOrEqual | EqualTo) or one.attribute != ("timestamp",):
-        return None
-    value = one.value
-    if not hasattr(value, "timestamp"):
-        return None
-    if value.tzinfo is None:
-        value = value.astimezone()
-    return int(value.timestamp() * 1000 // 1)
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._reader.read(partition)
 
 
 def say(line: str) -> None:

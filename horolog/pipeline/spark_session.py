@@ -69,6 +69,18 @@ def session(
     return builder.getOrCreate()
 
 
+def activate(spark: "SparkSession") -> None:
+    """Have `df.write.format("horolog")` work in this thread of Python too.
+
+    Spark 4.2 looks for the format of a write in the session that is active in the thread; in one that has made no session none is.
+    With Spark Connect there is nothing to do.
+    """
+    from pyspark.sql.utils import is_remote
+
+    if not is_remote():
+        spark.createDataFrame([], "nothing int")  # what makes a session the active one of a thread
+
+
 def _show_workers_this_package() -> None:
     """Have workers on this machine find the data source where this process has it, installed or a checkout."""
     root = str(Path(__file__).resolve().parents[2])

@@ -30,7 +30,8 @@ from horolog.pipeline.topic_ids import made_anew
 log = logging.getLogger(__name__)
 
 IDS = "topic ids"
-"""Beside the topics' names; no topic can have this one."""
+BEHIND = "is behind"
+"""Beside the topics' names; no topic can have one of these."""
 
 Json = dict[str, dict[str, Any]]
 
@@ -58,10 +59,14 @@ def from_json(found: Mapping[str, Mapping[str, Any]]) -> Checkpoint:
     offsets = {
         TopicPartition(topic, int(number)): offset
         for topic, numbers in found.items()
-        if topic != IDS
+        if topic not in (IDS, BEHIND)
         for number, offset in numbers.items()
     }
     return Checkpoint(offsets, dict(found.get(IDS, {})))
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 class RefusedStream(DataSourceStreamReader):
@@ -86,10 +91,14 @@ class RefusedStream(DataSourceStreamReader):
 class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads topics as long as they grow, or, with `availableNow`, what there is when the query starts."""
 
-    def __init__(self, options: ReadOptions, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, options: ReadOptions, clock: Callable[[], float] = time.monotonic, now_ms: Callable[[], int] = _now_ms
+    ) -> None:
         self.options = options
+        self._now_ms = now_ms
         self._broker: BrokerLog | None = None
         self._final: Offsets | None = None
+        self._reached: Offsets = {}
         self._clock = clock
         self._last_batch_at = clock()
 
@@ -118,8 +127,13 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._final = self._ends()
 
     def reportLatestOffset(self) -> Json:
+        """For the query's progress alone: where the topics end, and how far the stream is behind that."""
         ends = self._ends()
-        return to_json(ends, self._ids(ends))
+        waiting = {one: at for one, at in self._reached.items() if ends.get(one, at) > at}
+        records = sum(ends[one] - at for one, at in waiting.items())
+        times = [time for one in self._log.samples(waiting).values() if (time := one.earliest_ms) is not None]
+        seconds = max(0.0, self._now_ms() / 1000 - min(times) / 1000) if times else 0.0
+        return to_json(ends, self._ids(ends)) | {BEHIND: {"records": records, "seconds": round(seconds, 3)}}
 
     def latestOffset(self, start: Json, limit: ReadLimit) -> Json:
         checkpoint = from_json(start)
@@ -129,11 +143,13 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._final is not None and not checkpoint.remade(ids):
             end = self._final
         end = self._checked(begun, end)
+        self._reached = begun
         if self._final is None and self._is_too_little(begun, end):
             return start
         if isinstance(limit, ReadMaxRows):
             end = limited(begun, end, limit.max_rows)
         end = self._within_bytes_and_time(begun, end)
+        self._reached = end
         if end != begun:
             self._last_batch_at = self._clock()
         return to_json(end, ids)

@@ -58,14 +58,17 @@ def s3(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def spark(connector_jars):
+def spark(connector_jars, tmp_path_factory):
     from horolog.pipeline import session
 
     settings = {
         "spark.sql.shuffle.partitions": 2,
+        "spark.ui.enabled": True,
+        "spark.ui.port": 0,
         "spark.jars": ",".join(map(str, connector_jars)),
         "spark.driver.extraJavaOptions": "-Dderby.stream.error.file=/dev/null",  # read through JDBC, it leaves a log
     }
+    settings["spark.sql.warehouse.dir"] = str(tmp_path_factory.mktemp("warehouse"))
     running = session("local[2]", "horolog tests", quick=True, **settings)
     yield running
     running.stop()

@@ -9,7 +9,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, LessThan
 
 from horolog.pipeline.options import parse_read
-from horolog.pipeline.source import FilesReader, FilteredFilesReader, HorologSource
+from horolog.pipeline.source import FilesReader, FilteredReader, HorologSource
 from pyspark_horolog import DefaultSource
 from tests.pipeline import samples
 from tests.pipeline.test_offline import NOW_MS, log_of
@@ -29,7 +29,7 @@ def at(second, tz=UTC):
 
 
 def pieces_after(data, *filters):
-    reader = FilteredFilesReader(parse_read({"path": str(data)}, NOW_MS))
+    reader = FilteredReader(FilesReader(parse_read({"path": str(data)}, NOW_MS)))
     assert list(reader.pushFilters(list(filters))) == list(filters)
     return [piece for task in reader.partitions() for piece in task.pieces]
 

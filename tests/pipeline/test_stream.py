@@ -19,8 +19,11 @@ from tests.support.names import unique
 pytest.importorskip("pyspark")
 
 from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from horolog.pipeline.stream import from_json, to_json
+from horolog.pipeline.options import parse_read
+from horolog.pipeline.sampling import Sample
+from horolog.pipeline.stream import BEHIND, BrokerStream, from_json, to_json
 
 SECONDS = 60
 
@@ -336,3 +339,40 @@ def test_offsets_survive_json():
     assert from_json(json.loads(json.dumps(to_json(partitions(3, 4), ids)))) == (partitions(3, 4), ids)
     assert to_json(partitions(3, 4), {}) == {"t": {"0": 3, "1": 4}}
     assert from_json({"t": {"0": 3, "1": 4}}) == (partitions(3, 4), {})
+
+
+class AskedLog:
+    """A broker's answers for two partitions, of which one has records that wait."""
+
+    def __init__(self, samples):
+        self._samples = samples
+        self.sampled = None
+
+    def partitions(self, selection):
+        return [TopicPartition("t", 0), TopicPartition("t", 1)]
+
+    def ends(self, partitions, which):
+        return dict.fromkeys(partitions, 0 if which == -2 else 100)
+
+    def topic_ids(self, topics):
+        return {}
+
+    def samples(self, positions):
+        self.sampled = dict(positions)
+        return {one: each for one, each in self._samples.items() if one in positions}
+
+
+def test_the_progress_tells_how_far_a_stream_is_behind():
+    waits = TopicPartition("t", 1)
+    options = parse_read(
+        {"kafka.bootstrap.servers": "x:1", "subscribe": "t", "maxOffsetsPerTrigger": "60"}, 0, streaming=True
+    )
+    stream = BrokerStream(options, now_ms=lambda: 5_500)
+    stream._broker = log = AskedLog({waits: Sample(60, (), 2_000)})
+    assert stream.reportLatestOffset()[BEHIND] == {"records": 0, "seconds": 0.0}
+    reached = stream.latestOffset({"t": {"0": 80, "1": 0}}, ReadMaxRows(60))
+    assert reached == {"t": {"0": 90, "1": 50}}  # 120 wait
+    told = stream.reportLatestOffset()
+    assert told == {"t": {"0": 100, "1": 100}, BEHIND: {"records": 60, "seconds": 3.5}}
+    assert log.sampled == {TopicPartition("t", 0): 90, waits: 50}
+    assert from_json(told).offsets == {TopicPartition("t", 0): 100, waits: 100}

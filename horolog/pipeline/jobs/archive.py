@@ -9,6 +9,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from horolog.client.cli.common.arguments import duration, positive_number
@@ -23,6 +24,7 @@ from horolog.pipeline.jobs.common import (
     add_common,
     add_range,
     brokers_of,
+    progress_of,
     require_topics,
     show_summary,
     spark_of,
@@ -272,7 +274,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
                 compact=arguments.compact,
                 wait_ms=arguments.wait,
                 tell=console.note,
-                progress_of=lambda records: JobProgress(console, records),
+                progress_of=partial(progress_of, arguments, console),
             )
     except LockHeld as error:
         raise BusyError(f"{arguments.to}: {error}; nothing was done", "--wait waits for it") from error

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 DEFAULT_MASTER = "local[*]"
 REDRAW_SECONDS = 0.2
+LINE_SECONDS = 5.0
+"""Between lines that stay."""
 QUIET = Path(__file__).with_name("quiet.properties").as_uri()
 NEEDED = ("pyspark", "pyarrow", "pandas")
 
@@ -38,6 +40,11 @@ def add_common(parser: argparse.ArgumentParser, *, topics: bool = True) -> None:
     )
     parser.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark; again for more"
+    )
+    parser.add_argument(
+        "--progress",
+        action="store_true",
+        help=f"also where no terminal is there: a line on standard error every {LINE_SECONDS:.0f} s",
     )
     add_connection(parser)
 
@@ -121,11 +128,15 @@ async def require_topics(arguments: argparse.Namespace, topics: Iterable[str]) -
 
 
 class JobProgress:
-    """Records, bytes, position in time, rate and what remains: a line on standard error while a terminal is there."""
+    """Records, bytes, position in time, rate and what remains, on standard error.
 
-    def __init__(self, console: Console, total_records: int | None) -> None:
+    At a terminal it is one line that is drawn again; elsewhere, if it is asked for, one line after another.
+    """
+
+    def __init__(self, console: Console, total_records: int | None, *, in_lines: bool = False) -> None:
         self._console = console
-        self._shown = is_terminal(console.err)
+        self._redrawn = is_terminal(console.err)
+        self._in_lines = in_lines and not self._redrawn
         self._total = total_records
         self._began = time.monotonic()
         self._drawn_at = 0.0
@@ -142,24 +153,36 @@ class JobProgress:
         self.size_bytes += size_bytes
         self.time_ms = time_ms if time_ms is not None else self.time_ms
         now = time.monotonic()
-        if self._shown and now - self._drawn_at >= REDRAW_SECONDS:
+        if self._redrawn and now - self._drawn_at >= REDRAW_SECONDS:
             self._drawn_at = now
-            position = "" if self.time_ms is None else self._console.show_time(self.time_ms)
-            line = progress_line(self.records, self.size_bytes, self._total, position, self.seconds)
-            self._console.err.write(f"\r\x1b[K{line[: self._console.width - 1]}")
+            self._console.err.write(f"\r\x1b[K{self._line()[: self._console.width - 1]}")
+            self._console.err.flush()
+        elif self._in_lines and now - max(self._drawn_at, self._began) >= LINE_SECONDS:
+            self._drawn_at = now
+            self._console.err.write(f"{self._line()}\n")
             self._console.err.flush()
 
+    def _line(self) -> str:
+        position = "" if self.time_ms is None else self._console.show_time(self.time_ms)
+        return progress_line(self.records, self.size_bytes, self._total, position, self.seconds)
+
     def clear(self) -> None:
-        if self._drawn_at:
+        if self._redrawn and self._drawn_at:
             self._console.err.write("\r\x1b[K")
             self._console.err.flush()
             self._drawn_at = 0.0
+
+
+def progress_of(arguments: argparse.Namespace, console: Console, total_records: int | None) -> JobProgress:
+    return JobProgress(console, total_records, in_lines=arguments.progress)
 
 
 def progress_line(records: int, size_bytes: int, total: int | None, position: str, seconds: float) -> str:
     """What the line says; pure."""
     rate = records / seconds if seconds > 0 else 0.0
     parts = [f"{records:,} records" if total is None else f"{records:,} of {total:,} records"]
+    if total:
+        parts.append(f"{100 * records // total} %")
     parts.append(f"{size_bytes / 1e6:,.1f} MB")
     if position:
         parts.append(f"at {position}")

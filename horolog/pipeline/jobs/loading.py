@@ -17,7 +17,7 @@ from horolog.client.cli.common.errors import CommandError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.errors import KafkaError
 from horolog.pipeline.brokers import Where, at
-from horolog.pipeline.jobs.common import JobProgress, Summary
+from horolog.pipeline.jobs.common import JobProgress, Summary, progress_of
 from horolog.pipeline.jobs.lanes import (
     CLIENT_ID,
     NOTE_RECORDS,
@@ -278,7 +278,7 @@ def carry_out(made: Load, arguments: argparse.Namespace, console: Console) -> Su
         console.note(f"{made.sent_before:,} records were sent before; --again would send them again")
     if arguments.dry_run or (made.outlook.losses and not arguments.force):
         return None
-    progress = JobProgress(console, made.outlook.records)
+    progress = progress_of(arguments, console, made.outlook.records)
     summary = made.send(settings_of(arguments), progress)
     progress.clear()
     if summary.details["sent_twice"]:

@@ -19,7 +19,16 @@ from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import CommandError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.pipeline.brokers import Brokers, Where, at
-from horolog.pipeline.jobs.common import JobProgress, Summary, add_common, brokers_of, one_topic, show_summary, spark_of
+from horolog.pipeline.jobs.common import (
+    JobProgress,
+    Summary,
+    add_common,
+    brokers_of,
+    one_topic,
+    progress_of,
+    show_summary,
+    spark_of,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -370,7 +379,7 @@ class _Run:
         self._to_move: list[str] = list(arguments.group)
         self._moved: dict[str, list[Moved]] = {}
         self._move_at = 0.0
-        self._progress = JobProgress(console, None)
+        self._progress = progress_of(arguments, console, None)
         self._summary = Summary("mirror", details={"topic": clusters.topic})
 
     def run(self) -> ExitCode:
@@ -387,7 +396,7 @@ class _Run:
                 console.warn(loss)
             refuse_losses(outlook, force=self._force)
             total = None if arguments.follow else sum(end - start for start, end in prepared.wanted.values())
-            self._progress = JobProgress(console, total)
+            self._progress = progress_of(arguments, console, total)
             self._copy(spark)
         self._progress.clear()
         self._summary.seconds = self._progress.seconds

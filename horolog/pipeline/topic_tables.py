@@ -1,0 +1,144 @@
+"""Topics as tables of SQL: a database with a view of each topic, for plain SELECT, SHOW TABLES and DESCRIBE.
+
+Spark takes a catalogue as a class of Java (`spark.sql.catalog.NAME`), and a data source of Python has none. Nor do the options of a
+table that such a source has come to its readers; those behind WITH in a query do. So one table has no options at all, and each view
+brings its own:
+
+    CREATE TABLE horolog.topics (...) USING horolog
+    CREATE VIEW log.shop AS SELECT * FROM horolog.topics WITH (`kafka.bootstrap.servers` = ..., `subscribe` = 'shop')
+
+Filters go through views to the source. Whoever may read the database reads the views' text: secrets have no place in it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from horolog.broker.log.storage import ReadOnlyStorage
+from horolog.pipeline.brokers import BOOTSTRAP
+from horolog.pipeline.folders import find_partitions
+from horolog.pipeline.object_files import ObjectFiles
+from horolog.pipeline.options import ReadOptions, parse_read
+from horolog.pipeline.positions import OptionError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+SOURCES = "horolog"
+"""The database of the tables that views read from, one for each set of columns."""
+_NOTE = "a topic, by horolog: "
+_SECRET = re.compile(r"password|secret|jaas|token|credential|ssl\.keystore\.key|ssl\.key\.pem|access\.key|account\.key")
+_NOT_HERE = ("subscribe", "subscribePattern", "assign")
+_NAME = re.compile(r"\w+", re.ASCII)
+
+
+@dataclass(slots=True)
+class Catalogue:
+    """The views of a database, by name with the topic of each. `refresh` has it follow the topics that come and go."""
+
+    spark: "SparkSession"
+    name: str
+    options: Mapping[str, str]
+    tables: dict[str, str] = field(default_factory=dict)
+
+    def refresh(self) -> "Catalogue":
+        """Make views of topics that are new, and drop those of topics that are gone."""
+        topics = topics_of(parse_read({"subscribePattern": ".*", **self.options}, 0))
+        wanted = view_names(topics)
+        self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {_quoted(SOURCES)}")
+        self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {_quoted(self.name)}")
+        own = self._own_views()
+        for name in own.keys() - wanted.keys():
+            self.spark.sql(f"DROP VIEW IF EXISTS {_quoted(self.name)}.{_quoted(name)}")
+        for name, topic in wanted.items():
+            self._make_view(name, topic)
+        self.tables = wanted
+        return self
+
+    def _own_views(self) -> dict[str, str]:
+        """The views that were made here before, by name with their topics."""
+        found = self.spark.catalog.listTables(self.name)
+        notes = {one.name: one.description or "" for one in found if not one.isTemporary}
+        return {name: note.removeprefix(_NOTE) for name, note in notes.items() if note.startswith(_NOTE)}
+
+    def _make_view(self, name: str, topic: str) -> None:
+        given = {**self.options, "subscribe": topic}
+        said = ", ".join(f"{_quoted(key)} = {_literal(value)}" for key, value in given.items())
+        source = self._source(given)
+        view, note = f"{_quoted(self.name)}.{_quoted(name)}", _literal(_NOTE + topic)
+        text = f"SELECT * FROM {source} WITH ({said})"  # noqa: S608 - all is quoted
+        self.spark.sql(f"CREATE OR REPLACE VIEW {view} COMMENT {note} AS {text}")
+
+    def _source(self, given: Mapping[str, str]) -> str:
+        """The table with the columns that these options give."""
+        from horolog.pipeline.source import SCHEMA, HorologSource
+
+        schema: StructType = HorologSource(dict(given)).schema()
+        text = schema.toDDL()
+        number = sha256(text.encode()).hexdigest()[:8]
+        table = f"{_quoted(SOURCES)}.{_quoted('topics' if schema == SCHEMA else f'topics_{number}')}"
+        self.spark.sql(f"CREATE TABLE IF NOT EXISTS {table} ({text}) USING horolog")
+        return table
+
+
+def catalogue(
+    spark: "SparkSession",
+    name: str,
+    bootstrap: str | None = None,
+    path: str | None = None,
+    options: Mapping[str, str] | None = None,
+) -> Catalogue:
+    """A database `name` with a view of each topic of a cluster or of a folder; `options` are those of reading, for all of them."""
+    given = dict(options or {})
+    given |= {BOOTSTRAP: bootstrap} if bootstrap is not None else {}
+    given |= {"path": path} if path is not None else {}
+    if not _NAME.fullmatch(name) or name.lower() == SOURCES:
+        raise OptionError(
+            f"{name!r} is no name for a database of topics: letters, digits and _ are, but not {SOURCES!r}"
+        )
+    for option in given:
+        if option in _NOT_HERE:
+            raise OptionError(f"{option}: each topic has a view of its own")
+        if _SECRET.search(option):
+            raise OptionError(
+                f"{option} would be shown to whoever may read the database {name};"
+                " kafka.config.file names a file that has it, on the driver's machine"
+            )
+    return Catalogue(spark, name, given).refresh()
+
+
+def topics_of(options: ReadOptions) -> list[str]:
+    """The topics there are, without internal ones."""
+    if options.path is not None:
+        files = ReadOnlyStorage() if options.place is None else ObjectFiles(options.place)
+        found = {one.topic for one in find_partitions(options.path, files)}
+        return sorted(topic for topic in found if not topic.startswith("__"))
+    from horolog.pipeline.broker_log import BrokerLog
+
+    with BrokerLog(options) as broker:
+        return sorted({one.topic for one in broker.partitions(options.selection)})
+
+
+def view_names(topics: Iterable[str]) -> dict[str, str]:
+    """Names that Spark takes for views: dots and dashes become _; of topics that come to the same name none is passed over."""
+    found: dict[str, str] = {}
+    for topic in sorted(topics):
+        plain = re.sub(r"\W", "_", topic, flags=re.ASCII).lower()
+        name = plain
+        number = 2
+        while name in found:
+            name, number = f"{plain}_{number}", number + 1
+        found[name] = topic
+    return found
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _literal(text: str) -> str:
+    escaped = str(text).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

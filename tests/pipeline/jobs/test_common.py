@@ -1,0 +1,48 @@
+"""Progress of jobs: a line that is drawn again at a terminal, lines elsewhere if they are asked for, and silence if not."""
+
+import argparse
+import io
+
+import pytest
+
+from horolog.client.cli.common.console import Console
+from horolog.pipeline.jobs import common
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def said(monkeypatch, err, *, asked):
+    moments = iter([100.0, *(each for second in range(1, 13) for each in (100.0 + second, 100.0 + second))] * 2)
+    monkeypatch.setattr(common.time, "monotonic", lambda: next(moments, 200.0))
+    monkeypatch.setattr(common, "progress_line", lambda records, *_: f"{records} records")
+    console = Console(err=err)
+    progress = common.progress_of(argparse.Namespace(progress=asked), console, 12)
+    for _ in range(12):
+        progress.advance(1, 10)
+    progress.clear()
+    return err.getvalue()
+
+
+def test_without_a_terminal_nothing_is_said_unless_it_is_asked_for(monkeypatch):
+    assert said(monkeypatch, io.StringIO(), asked=False) == ""
+    lines = said(monkeypatch, io.StringIO(), asked=True).splitlines()
+    assert 1 <= len(lines) <= 3
+    assert all(line.endswith(" records") for line in lines)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_at_a_terminal_one_line_is_drawn_again_and_cleared(monkeypatch, asked):
+    text = said(monkeypatch, Screen(), asked=asked)
+    assert "\n" not in text
+    assert text.count("records") > 3
+    assert text.endswith("\r\x1b[K")
+
+
+def test_the_line_has_the_share_and_the_rest():
+    line = common.progress_line(250, 5_000_000, 1000, "", 10.0)
+    assert line == "250 of 1,000 records  25 %  5.0 MB  25/s  30 s left"
+    assert common.progress_line(250, 0, None, "10:05", 10.0) == "250 records  0.0 MB  at 10:05  25/s"
+    assert common.progress_line(0, 0, 0, "", 0.0) == "0 of 0 records  0.0 MB  0/s"
