@@ -67,8 +67,11 @@ class HorologSource(DataSource):
         if options.path is None:
             from horolog.pipeline.online import BrokerReader
 
-            return FilteredReader(BrokerReader(options)) if _filters_are_pushed() else BrokerReader(options)
-        return FilteredReader(FilesReader(options)) if _filters_are_pushed() else FilesReader(options)
+            reader: FilesReader | BrokerReader = BrokerReader(options)
+        else:
+            reader = FilesReader(options)
+        has_dead_letters = options.decoding is not None and options.decoding.dead_letters is not None
+        return FilteredReader(reader) if _filters_are_pushed() and not has_dead_letters else reader
 
     def streamReader(self, schema: StructType) -> "DataSourceStreamReader":
         from horolog.pipeline.stream import BrokerStream, RefusedStream

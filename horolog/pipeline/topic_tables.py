@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 SOURCES = "horolog"
 """The database of the tables that views read from, one for each set of columns."""
 _NOTE = "a topic, by horolog: "
-_SECRET = re.compile(r"password|secret|jaas|token|credential|ssl\.keystore\.key|ssl\.key\.pem|access\.key|account\.key")
+_SECRET = re.compile(
+    r"password|secret|jaas|token|credential|user\.info|keystore\.key|key\.pem|access\.key|account\.key", re.IGNORECASE
+)
+_USER_IN_URL = re.compile(r"://[^/]*@")
 _NOT_HERE = ("subscribe", "subscribePattern", "assign")
 _NAME = re.compile(r"\w+", re.ASCII)
 
@@ -99,10 +102,10 @@ def catalogue(
         raise OptionError(
             f"{name!r} is no name for a database of topics: letters, digits and _ are, but not {SOURCES!r}"
         )
-    for option in given:
+    for option, value in given.items():
         if option in _NOT_HERE:
             raise OptionError(f"{option}: each topic has a view of its own")
-        if _SECRET.search(option):
+        if _SECRET.search(option) or _USER_IN_URL.search(value):
             raise OptionError(
                 f"{option} would be shown to whoever may read the database {name};"
                 " kafka.config.file names a file that has it, on the driver's machine"
