@@ -1,6 +1,6 @@
 """What filters of a query leave of a read: which topics and partitions, which offsets, which times. Pure but for the look-ups asked for.
 
-Every filter is left to Spark too, so what is read may be more than passes, and never less. Records before the first one at or
+Every filter is left to Spark too, so a read may bring more than passes, and never less. Records before the first one at or
 after a time are all earlier: a lower bound on `timestamp` is exact however disordered times are. Behind the first record after an
 upper bound earlier ones may follow, so that bound ends a read only where `maxLateness` says how late they come.
 """
