@@ -11,13 +11,11 @@ than fits into memory, and such a record is handed out and counted. How far a st
 `look_ahead`; the report tells where that left something open.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from horolog.client.errors import KafkaError
 from horolog.client.look_ahead import BEYOND_ALL_MS, DEFAULT, Ended, LookAhead, Search, most_late_ms
 from horolog.client.sorting import Hold, Placed, Sorter
 from horolog.client.strand import Strand
@@ -26,6 +24,7 @@ from horolog.protocol.readable import format_duration
 
 if TYPE_CHECKING:
     from horolog.client.client import Client
+    from horolog.client.moment_source import Source
 
 STEP_RECORDS = 500
 FETCHED_BYTES = 32 << 20
@@ -123,7 +122,7 @@ class Moment:
 
     def __init__(
         self,
-        client: "Client",
+        source: "Source",
         partitions: Sequence[TopicPartition],
         since_ms: int | None,
         until_ms: int | None,
@@ -135,7 +134,7 @@ class Moment:
     ) -> None:
         if since_ms is not None and until_ms is not None and until_ms < since_ms:
             raise ValueError(f"until {until_ms} is before since {since_ms}")
-        self._client = client
+        self._source = source
         self._partitions = list(dict.fromkeys(partitions))
         self._since_ms = max(0, since_ms or 0)
         self._from_start = since_ms is None
@@ -220,9 +219,8 @@ class Moment:
     async def _find_strands(self) -> list[Strand]:
         if self._until_ms is not None and self._until_ms <= self._since_ms:
             return []
-        level = 1 if self._isolation == "read_committed" else 0
-        last = await self._look_up(LATEST, level)
-        first = await self._look_up(EARLIEST if self._from_start else self._since_ms, level)
+        last = await self._look_up(LATEST)
+        first = await self._look_up(EARLIEST if self._from_start else self._since_ms)
         wanted = [
             each for each in self._partitions if (first[each] or 0) < (last[each] or 0) and first[each] is not None
         ]
@@ -230,8 +228,8 @@ class Moment:
             return []
         until_ms = BEYOND_ALL_MS if self._until_ms is None else self._until_ms
         provable = await self._most_late_by_topic({each.topic for each in wanted}) if self._until_ms is not None else {}
-        range_ends = await self._look_up(until_ms, level, wanted)
-        late_ends = await self._late_ends(wanted, provable, until_ms, level)
+        range_ends = await self._look_up(until_ms, wanted)
+        late_ends = await self._late_ends(wanted, provable, until_ms)
         fetch_bytes = max(SMALLEST_FETCH_BYTES, min(LARGEST_FETCH_BYTES, self._fetched_bytes // len(wanted)))
         share = self.report.look_ahead.share(len(wanted))
         found = []
@@ -248,7 +246,7 @@ class Moment:
             )
             found.append(
                 Strand(
-                    self._client,
+                    self._source,
                     partition,
                     first[partition] or 0,
                     end,
@@ -261,19 +259,16 @@ class Moment:
         return found
 
     async def _look_up(
-        self, time_ms: int, level: int, partitions: Sequence[TopicPartition] | None = None
+        self, time_ms: int, partitions: Sequence[TopicPartition] | None = None
     ) -> dict[TopicPartition, int | None]:
         """The first offset at or after a time in each partition, as far as there is one."""
-        from horolog.client.offsets import list_offsets
-
         wanted = self._partitions if partitions is None else partitions
         if time_ms >= BEYOND_ALL_MS:
             return dict.fromkeys(wanted)
-        found = await list_offsets(self._client, dict.fromkeys(wanted, time_ms), isolation=level)
-        return {partition: None if answer is None else answer.offset for partition, answer in found.items()}
+        return await self._source.offsets_at(time_ms, wanted, self._isolation)
 
     async def _late_ends(
-        self, partitions: Sequence[TopicPartition], provable: dict[str, int | None], until_ms: int, level: int
+        self, partitions: Sequence[TopicPartition], provable: dict[str, int | None], until_ms: int
     ) -> dict[TopicPartition, int | None]:
         """Where a record of the range can be no more, by how late it may be."""
         by_time: dict[int, list[TopicPartition]] = {}
@@ -282,7 +277,7 @@ class Moment:
             by_time.setdefault(BEYOND_ALL_MS if late_ms is None else until_ms + late_ms, []).append(partition)
         found: dict[TopicPartition, int | None] = {}
         for time_ms, some in by_time.items():
-            found |= await self._look_up(time_ms, level, some)
+            found |= await self._look_up(time_ms, some)
         return found
 
     def _late_ms(self, provable: int | None) -> int | None:
@@ -292,23 +287,12 @@ class Moment:
 
     async def _most_late_by_topic(self, topics: set[str]) -> dict[str, int | None]:
         """What the settings of each topic say about how late a record can be; nothing where they may not be seen."""
-        from horolog.client.admin import Admin
-
-        keys = ("message.timestamp.type", "message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
-
-        async def of_one(topic: str) -> int | None:
-            try:
-                configs = await Admin(self._client).describe_configs("topic", topic, keys)
-            except (KafkaError, ValueError):
-                return None
-            return most_late_ms({key: config.value for key, config in configs.items()})
-
-        names = sorted(topics)
-        return dict(zip(names, await asyncio.gather(*(of_one(name) for name in names)), strict=True))
+        settings = await self._source.time_settings(topics)
+        return {topic: most_late_ms(settings[topic]) for topic in topics}
 
 
 def merge(
-    client: "Client",
+    client: "Client | Source",
     partitions: Sequence[TopicPartition],
     since_ms: int | None,
     until_ms: int | None,
@@ -322,11 +306,16 @@ def merge(
     """The records of these partitions with a time from `since_ms` on and before `until_ms`; None: from the beginning, to the end.
 
     They come in the order of time, partition and offset, or with `in_order=False` partition by partition as they lie. One fetch of
-    all partitions brings about `fetched_bytes`: few of them where few records are wanted.
+    all partitions brings about `fetched_bytes`: few of them where few records are wanted. Partitions are a broker's, or of a
+    `moment_source.Source`.
     """
+    from horolog.client.client import Client
+    from horolog.client.moment_source import BrokerSource
+
+    source = BrokerSource(client) if isinstance(client, Client) else client
     report = Report(look_ahead, hold or Hold())
     return Moment(
-        client,
+        source,
         partitions,
         since_ms,
         until_ms,

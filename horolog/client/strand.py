@@ -17,7 +17,7 @@ from horolog.client.types import EARLIEST, TopicPartition
 from horolog.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from horolog.client.client import Client
+    from horolog.client.moment_source import Source
 
 WAIT_MS = 500
 PROBE_BYTES = 16 << 10
@@ -33,7 +33,7 @@ class Strand:
 
     def __init__(
         self,
-        client: "Client",
+        source: "Source",
         partition: TopicPartition,
         start: int,
         end: int,
@@ -51,7 +51,7 @@ class Strand:
         self.without_time = 0
         self.lost = 0
         self.passed_over: tuple[int, int] | None = None
-        self._client = client
+        self._source = source
         self._since_ms, self._until_ms = times
         self._search = search
         self._isolation = isolation
@@ -121,7 +121,7 @@ class Strand:
 
     async def _time_at(self, offset: int) -> int:
         """Of the first record from an offset on that has one; -1 if none is near."""
-        raw = await self._client.fetch_raw(self.partition, offset, PROBE_BYTES, self._isolation, max_wait_ms=0)
+        raw = await self._source.fetch_raw(self.partition, offset, PROBE_BYTES, self._isolation, max_wait_ms=0)
         chunk = Chunk(self.partition, raw, offset, committed_only=self._isolation == "read_committed")
         return next((each.timestamp_ms for each in chunk.take(PROBE_RECORDS) if each.timestamp_ms >= 0), -1)
 
@@ -150,9 +150,9 @@ class Strand:
         assert self._coming is not None
         coming, self._coming = self._coming, None
         raw = await self._in_reach(coming)
-        give_up = self._client.clock.monotonic() + self._client.request_timeout_ms / 1000
+        give_up = self._source.clock.monotonic() + self._source.request_timeout_ms / 1000
         while not raw.records:
-            if self._client.clock.monotonic() > give_up:
+            if self._source.clock.monotonic() > give_up:
                 raise KafkaError(
                     ErrorCode.REQUEST_TIMED_OUT,
                     f"{self.partition} gives no records from offset {self.position} on, though it ended at {self.end}",
@@ -162,14 +162,13 @@ class Strand:
 
     async def _in_reach(self, coming: "asyncio.Task[RawFetch]") -> RawFetch:
         """The fetch; from the first offset that is left where its own was deleted meanwhile."""
-        from horolog.client.offsets import ends
-
         try:
             return await coming
         except KafkaError as error:
             if error.code != ErrorCode.OFFSET_OUT_OF_RANGE:
                 raise
-            first = (await ends(self._client, {self.partition: EARLIEST}))[self.partition]
+            found = await self._source.offsets_at(EARLIEST, [self.partition], "read_uncommitted")
+            first = found[self.partition] or 0
             if first <= self.position:
                 raise
         self.lost += min(first, self.end) - self.position
@@ -177,6 +176,6 @@ class Strand:
         return await self._fetch(first, WAIT_MS)
 
     async def _fetch(self, offset: int, wait_ms: int) -> RawFetch:
-        return await self._client.fetch_raw(
+        return await self._source.fetch_raw(
             self.partition, offset, self._fetch_bytes, self._isolation, max_wait_ms=wait_ms
         )

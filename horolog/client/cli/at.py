@@ -1,7 +1,8 @@
 """`horolog at`: what happened at a time, in all partitions of a topic, merged by time."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from horolog.client.cli.common.arguments import (
@@ -13,19 +14,22 @@ from horolog.client.cli.common.arguments import (
     positive_number,
 )
 from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import UsageError
+from horolog.client.cli.common.errors import CommandError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
 from horolog.client.cli.online.decoding import Lens, add_decoding, lens_of
+from horolog.client.cli.online.formats import add_format, decoded_writer, format_of, writer
 from horolog.client.cli.online.looking_ahead import add_look_ahead, tell
 
 if TYPE_CHECKING:
+    from horolog.client.client import Client
     from horolog.client.decoding import Decoded
     from horolog.client.moment import Moment
+    from horolog.client.moment_source import Source
     from horolog.client.patterns import Matches
     from horolog.client.sorting import Placed
     from horolog.client.time_ranges import TimeRange
-    from horolog.client.types import ConsumerRecord
+    from horolog.client.types import ConsumerRecord, TopicPartition
 
 Keep = Callable[["ConsumerRecord"], bool]
 Show = Callable[["Placed", "Decoded | None"], bytes]
@@ -43,10 +47,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "horolog at orders 'monday 10:05' --for 5m --tz Europe/Berlin",
         "horolog at orders '17 Nov 10:05 Europe/Berlin' --around 30s --key k-17",
         "horolog at orders 10:05..10:10 --grep 'timeout|refused' -o json",
+        "horolog at orders 'yesterday 10:05' --dir /var/lib/horolog --format '%D %p %o %s\\n'",
         "horolog at orders 10:05 --registry http://schemas:8081 --where 'value.customer.id = 7'",
     )
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("time", metavar="TIME", help="10:05, 'monday 10:05', '17 Nov', 'last week', 10:05..10:10")
+    parser.add_argument("--dir", metavar="DIR", help="read this data folder instead of asking a broker")
     parser.add_argument("--for", dest="length", type=duration, metavar="DURATION", help="so long from TIME on")
     parser.add_argument("--around", type=duration, metavar="DURATION", help="so long before and behind TIME")
     parser.add_argument("--until", metavar="TIME", help="up to this time; of the same day, +5m")
@@ -60,6 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="read_committed",
         help="whether records of open and aborted transactions are read, too (read_committed)",
     )
+    add_format(parser)
     add_look_ahead(parser)
     add_decoding(parser)
     add_connection(parser)
@@ -78,22 +85,10 @@ def pattern(text: str) -> "Matches":
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.look_ahead import DEFAULT
-    from horolog.client.moment import merge
-
     times = times_of(arguments, console)
-    keep, show, lens = keep_of(arguments), show_of(console), lens_of(arguments, console)
-    async with connected(arguments) as client:
-        moment = merge(
-            client,
-            await partitions_of(client, arguments.topic, arguments.partition),
-            times.since_ms,
-            times.until_ms,
-            isolation=arguments.isolation,
-            look_ahead=arguments.look_ahead or DEFAULT,
-        )
-        async with moment:
-            shown = await write(moment, keep, lens, show, arguments.max, console)
+    keep, show, lens = keep_of(arguments), show_of(arguments, console), lens_of(arguments, console)
+    async with moment_of(arguments, times, console) as moment:
+        shown = await write(moment, keep, lens, show, arguments.max, console)
     if lens is not None:
         lens.report()
     if shown != moment.report.records:
@@ -102,6 +97,37 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         console.note("no records")
     tell(moment.report, console)
     return ExitCode.OK
+
+
+@asynccontextmanager
+async def moment_of(arguments: argparse.Namespace, times: "TimeRange", console: Console) -> AsyncIterator["Moment"]:
+    """From a broker, or from the files of a data folder: the same records either way."""
+    from horolog.client.look_ahead import DEFAULT
+    from horolog.client.moment import merge
+
+    def merged(source: "Client | Source", places: "list[TopicPartition]") -> "Moment":
+        look_ahead = arguments.look_ahead or DEFAULT
+        return merge(
+            source, places, times.since_ms, times.until_ms, isolation=arguments.isolation, look_ahead=look_ahead
+        )
+
+    if arguments.dir is None:
+        async with connected(arguments) as client:
+            places = await partitions_of(client, arguments.topic, arguments.partition)
+            async with merged(client, places) as moment:
+                yield moment
+        return
+    from horolog.client.cli.examining.folder_source import opened
+    from horolog.client.errors import KafkaError
+
+    with opened(arguments.dir, arguments.topic, arguments.partition) as source:
+        try:
+            async with merged(source, list(source.partitions)) as moment:
+                yield moment
+        except KafkaError as error:
+            raise CommandError(f"{arguments.dir}: {error.message}", "`horolog doctor` says more") from error
+        if source.damaged_bytes:
+            console.warn(f"{source.damaged_bytes} bytes of {arguments.topic} are damaged and were passed over")
 
 
 def times_of(arguments: argparse.Namespace, console: Console) -> "TimeRange":
@@ -170,26 +196,29 @@ def keep_of(arguments: argparse.Namespace) -> Keep:
     return keep
 
 
-def show_of(console: Console) -> Show:
-    """How a record is written."""
-    from horolog.client.cli.common.tables import printable
+def show_of(arguments: argparse.Namespace, console: Console) -> Show:
+    """How a record is written: with its lateness in text and in JSON."""
     from horolog.client.cli.online.decoding import in_json, in_text
-    from horolog.client.cli.online.record_text import as_json, line_of, text_writer
+    from horolog.client.cli.online.record_text import as_json, line_of
+
+    wanted, write_record = format_of(arguments, console), writer(arguments, console)
+    write_decoded = decoded_writer(arguments, console)
 
     def show_json(placed: "Placed", decoded: "Decoded | None") -> bytes:
         members = as_json(placed.record) if decoded is None else in_json(placed.record, decoded)
         return line_of(members | {"late_ms": placed.late_ms})
 
-    if console.as_json:
-        return show_json
-    write_text = text_writer(console.show_time, printable)
-
-    def show(placed: "Placed", decoded: "Decoded | None") -> bytes:
+    def show_text(placed: "Placed", decoded: "Decoded | None") -> bytes:
         record = placed.record if decoded is None else in_text(placed.record, decoded)
-        time, place, rest = write_text(record).split(b"  ", 2)
+        time, place, rest = write_record(record).split(b"  ", 2)
         return b"  ".join((time, lateness(placed.late_ms).rjust(LATENESS_WIDTH).encode(), place, rest))
 
-    return show
+    def show_other(placed: "Placed", decoded: "Decoded | None") -> bytes:
+        if decoded is None or write_decoded is None:
+            return write_record(placed.record)
+        return write_decoded(placed.record, decoded)
+
+    return {"json": show_json, "text": show_text}.get(wanted, show_other)
 
 
 def lateness(late_ms: int) -> str:

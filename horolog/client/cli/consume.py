@@ -18,16 +18,14 @@ from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
 from horolog.client.cli.online.decoding import add_decoding
+from horolog.client.cli.online.formats import add_format, decoded_writer, writer
 from horolog.client.cli.online.looking_ahead import add_look_ahead, tell
 
 if TYPE_CHECKING:
-    from horolog.client.cli.online.decoding import DecodedWriter
     from horolog.client.cli.online.reading import Reading
     from horolog.client.cli.online.record_text import Writer
     from horolog.client.client import Client
     from horolog.client.types import TopicPartition
-
-FORMATS = ("text", "json", "raw")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -69,12 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-g", "--group", metavar="GROUP", help="share partitions with the group's members and commit what was written"
     )
     parser.add_argument("-n", "--max", type=positive_number, metavar="N", help="end after so many records")
-    parser.add_argument(
-        "--format",
-        default=None,
-        metavar="FORMAT",
-        help="text, json, raw (values only), or a template such as '%%D %%k %%s\\n'",
-    )
+    add_format(parser)
     parser.add_argument(
         "--isolation",
         choices=("read_committed", "read_uncommitted"),
@@ -211,37 +204,6 @@ async def bounds(
     if reading.until_ms is None or reading.late:
         return begin, last
     return begin, await at_times(client, wanted, reading.until_ms, last, isolation)
-
-
-def writer(arguments: argparse.Namespace, console: Console) -> "Writer":
-    from horolog.client.cli.common.tables import printable
-    from horolog.client.cli.online import record_text
-
-    wanted = arguments.format or ("json" if console.as_json else "text")
-    if wanted == "json":
-        return record_text.json_writer
-    if console.as_json:
-        raise UsageError(f"-o json and --format {arguments.format} cannot both be", "leave one of them out")
-    if wanted == "raw":
-        return record_text.raw_writer
-    if wanted == "text":
-        return record_text.text_writer(console.show_time, printable)
-    if "%" not in wanted:
-        raise UsageError(f"--format {wanted!r}: text, json, raw or a template with %s in it is expected")
-    try:
-        return record_text.template_writer(wanted, console.show_time)
-    except record_text.TemplateError as error:
-        raise UsageError(f"--format: {error}") from error
-
-
-def decoded_writer(arguments: argparse.Namespace, console: Console) -> "DecodedWriter | None":
-    """None for values as they are."""
-    from horolog.client.cli.online import decoding
-
-    wanted = arguments.format or ("json" if console.as_json else "text")
-    if wanted == "raw":
-        return None
-    return decoding.json_writer if wanted == "json" else decoding.as_text(writer(arguments, console))
 
 
 def report(reading: "Reading", console: Console) -> None:

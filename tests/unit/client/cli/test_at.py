@@ -1,12 +1,14 @@
 """`horolog at` beside a broker in this process."""
 
 import asyncio
+import shutil
 from datetime import UTC, datetime
 
 import pytest
 
 from horolog.client.cli import at
 from horolog.client.producer import Producer
+from horolog.protocol.records.head import heads_in
 from horolog.testing import broker_in_thread
 from tests.support.command import run_typed
 
@@ -15,7 +17,12 @@ FIVE_PAST_TEN = int(datetime(2026, 11, 17, 10, 5, tzinfo=UTC).timestamp() * 1000
 
 
 @pytest.fixture(scope="module")
-def address():
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("at") / "data"
+
+
+@pytest.fixture(scope="module")
+def address(folder):
     async def write(bootstrap):
         async with Producer(bootstrap) as producer:
             for value, partition, after_ms in [
@@ -27,8 +34,9 @@ def address():
             ]:
                 key = b"k%d" % partition
                 await producer.send("t", value, key, timestamp_ms=FIVE_PAST_TEN + after_ms, partition=partition)
+                await producer.flush()
 
-    with broker_in_thread(clock=FIVE_PAST_TEN + DAY_MS, log_retention_ms=-1) as broker:
+    with broker_in_thread(clock=FIVE_PAST_TEN + DAY_MS, storage=folder, log_retention_ms=-1) as broker:
         broker.create_topic("t", 2)
         asyncio.run(write(broker.bootstrap))
         yield broker.bootstrap
@@ -84,6 +92,63 @@ def test_what_is_asked_for(run, words, offsets):
     assert [(each["partition"], each["offset"]) for each in ended.lines] == offsets
     assert ("may be more" in ended.err) == ("--max" in words)
     assert ("of 5 records\n" in ended.err) == bool({"--key", "--grep"} & set(words))
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        (["--format", "%p/%o %T %k=%s\\n"], [f"0/0 {FIVE_PAST_TEN} k0=ready", f"1/0 {FIVE_PAST_TEN + 3500} k1=paid"]),
+        (["--format", "raw"], ["ready", "paid"]),
+        (["--format", "raw", "--value-format", "hex"], ["ready", "paid"]),
+        (["--format", "%s\\n", "--value-format", "hex"], [b"ready".hex(), b"paid".hex()]),
+    ],
+)
+def test_records_are_written_in_a_format(run, words, lines):
+    assert run("t", "2026-11-17 10:05", "--grep", "ready|paid", *words).out.splitlines() == lines
+
+
+def test_json_is_json_by_either_name(run):
+    named, asked = (run("t", "2026-11-17 10:05", *words).lines for words in (["--format", "json"], ["-o", "json"]))
+    assert named == asked
+    assert named[1]["late_ms"] == 3200
+    refused = run("t", "10:05", "--format", "text", "-o", "json")
+    assert (refused.code, refused.out) == (2, "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["2026-11-17 10:05"],
+        ["2026-11-17 10:05", "--for", "1h", "-o", "json"],
+        ["earliest..latest", "--partition", "1", "--isolation", "read_uncommitted"],
+        ["2026-11-17 10:05", "--for", "1h", "--grep", "k1", "--format", "%o\\n"],
+        ["2026-11-16"],
+    ],
+)
+def test_a_folder_is_read_as_its_broker_shows_it(run, capsys, folder, words):
+    online = run("t", *words)
+    offline = run_typed(capsys, "at", "t", *words, "--dir", folder, "--tz", "UTC", "-b", "127.0.0.1:1")
+    assert (offline.code, offline.out, offline.err) == (online.code, online.out, online.err)
+
+
+def test_a_folder_that_cannot_be_read_is_refused_with_a_sentence(capsys, run, folder, tmp_path):
+    run("t", "10:05")
+    for topic, place, said in (("t", tmp_path / "gone", "is no folder"), ("u", folder, "no partition of topic u")):
+        ended = run_typed(capsys, "at", topic, "10:05", "--dir", place)
+        assert (ended.code, ended.out) == (4, "")
+        assert said in ended.err
+
+
+def test_damage_in_a_folder_is_warned_of(capsys, run, folder, tmp_path):
+    run("t", "10:05")
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (log,) = (copy / "t-1").glob("*.log")
+    data = bytearray(log.read_bytes())
+    data[list(heads_in(bytes(data)))[1].position - 2] ^= 0xFF
+    log.write_bytes(data)
+    ended = run_typed(capsys, "at", "t", "2026-11-17 10:05", "--dir", copy, "--tz", "UTC")
+    assert "bytes of t are damaged and were passed over" in ended.err
+    assert "ready" in ended.out
 
 
 def test_nothing_found_is_said(run):

@@ -1,0 +1,152 @@
+"""Answers from a data folder what a moment asks of its source, as the broker of that folder would: no broker is asked, nothing is written.
+
+Each partition is opened by the broker's own recovery over a storage whose changes stay in memory, so seals, torn tails, damage and
+transactions count as they do for readers of the broker. One may be running on the folder: what it writes later is not seen.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from horolog.broker.clock import Clock, SystemClock
+from horolog.broker.cluster_file import FILE_NAME, NewerClusterFile, parse
+from horolog.broker.left_folders import as_left
+from horolog.broker.log.integrity import BeingRescanned
+from horolog.broker.log.partition import Partition, Resources, closing, lookups
+from horolog.broker.log.recovery import Place, Rescanner, open_partition
+from horolog.broker.log.segments import Allowance
+from horolog.broker.log.storage import FileMissing, OverlayStorage, ReadOnlyStorage, Storage, StorageFault
+from horolog.client.cli.charting.index_points import folders_of
+from horolog.client.cli.common.errors import CommandError, NotFoundError
+from horolog.client.cli.examining.rehearsal import circumstances, configurations, listening
+from horolog.client.fetch import RawFetch
+from horolog.client.moment_source import TIME_SETTINGS, Settings
+from horolog.client.types import EARLIEST, LATEST, TopicPartition
+
+T = TypeVar("T")
+
+PATIENCE_MS = 0
+"""Files that have no records where they should be will not have them later."""
+
+
+class FolderSource:
+    """A `moment_source.Source`."""
+
+    request_timeout_ms = PATIENCE_MS
+
+    def __init__(
+        self,
+        partitions: Mapping[TopicPartition, Partition],
+        overrides: Mapping[str, str],
+        rescanner: Rescanner,
+        clock: Clock | None = None,
+    ) -> None:
+        self.clock: Clock = clock or SystemClock()
+        self.partitions = partitions
+        self._overrides = overrides
+        self._rescanner = rescanner
+
+    def __repr__(self) -> str:
+        return f"<FolderSource of {len(self.partitions)} partitions>"
+
+    @property
+    def damaged_bytes(self) -> int:
+        """What readers are led around."""
+        segments = (segment for partition in self.partitions.values() for segment in partition.segments)
+        return sum(end - start for segment in segments for start, end in segment.holes)
+
+    async def offsets_at(
+        self, time_ms: int, partitions: Sequence[TopicPartition], isolation: str
+    ) -> dict[TopicPartition, int | None]:
+        return {one: self._offset_at(time_ms, self.partitions[one], isolation) for one in partitions}
+
+    def _offset_at(self, time_ms: int, partition: Partition, isolation: str) -> int | None:
+        end = _end(partition, isolation)
+        if time_ms in {EARLIEST, LATEST}:
+            return end if time_ms == LATEST else partition.log_start_offset
+        found = self._careful(lambda: lookups.first_at_or_after(partition, time_ms, end))
+        return None if found is None else found.offset
+
+    async def fetch_raw(
+        self,
+        partition: TopicPartition,
+        offset: int,
+        max_bytes: int,
+        isolation: str,
+        *,
+        max_wait_ms: int,  # noqa: ARG002 - nothing comes by waiting
+    ) -> RawFetch:
+        found = self.partitions[partition]
+        upto = _end(found, isolation)
+        data = self._careful(lambda: found.read(offset, max_bytes, upto=upto, upconvert=Allowance()))
+        aborted = [(one.producer_id, one.first_offset) for one in found.aborted.overlapping(offset, upto)]
+        return RawFetch(
+            found.high_watermark, found.last_stable_offset, found.log_start_offset, aborted, memoryview(data)
+        )
+
+    async def time_settings(self, topics: Iterable[str]) -> dict[str, Settings]:
+        """What a topic says itself: what it has of its broker is not in the folder."""
+        return {topic: {key: self._overrides.get(key) for key in TIME_SETTINGS} for topic in topics}
+
+    def _careful(self, ask: Callable[[], T]) -> T:
+        """Ask; a segment that turns out to be damaged is read again first, as a broker's worker does it. Raises StorageFault."""
+        while True:
+            try:
+                return ask()
+            except BeingRescanned:
+                task = self._rescanner.next_task(self.clock.wall_ms())
+                seal = None if task is None else self._rescanner.run(task)
+                if task is None or seal is None or not self._rescanner.finish(task, seal):
+                    raise
+
+
+def _end(partition: Partition, isolation: str) -> int:
+    return partition.last_stable_offset if isolation == "read_committed" else partition.high_watermark
+
+
+@contextmanager
+def opened(folder: str, topic: str, wanted: Sequence[int] | None) -> Iterator[FolderSource]:
+    """The partitions of a topic in a data folder, or those that are wanted. Raises CommandError."""
+    folder = folder.rstrip("/") or "/"
+    files = ReadOnlyStorage()
+    places = _places(files, folder, topic, wanted)
+    resources = Resources(OverlayStorage(files))
+    partitions: dict[TopicPartition, Partition] = {}
+    try:
+        config_of, known_of = configurations(files, folder), circumstances(files, folder)
+        with listening([]):
+            for index, directory in places:
+                place = Place(topic, index, directory)
+                partitions[TopicPartition(topic, index)] = open_partition(
+                    place, config_of(topic), resources, known_of(topic, index)
+                )
+            by_directory = {one.directory: one for one in partitions.values()}
+            rescanner = Rescanner(resources.rescan_queue, files, by_directory.get)
+            yield FolderSource(partitions, _overrides(files, folder, topic), rescanner)
+    except FileMissing as error:
+        raise CommandError(f"{folder}: {error}", "a broker has removed it meanwhile; try again") from error
+    except (StorageFault, NewerClusterFile) as error:
+        raise CommandError(f"{folder}: {error}", "`horolog doctor` says more") from error
+    finally:
+        for partition in partitions.values():
+            closing.close(partition)
+
+
+def _places(files: Storage, folder: str, topic: str, wanted: Sequence[int] | None) -> list[tuple[int, str]]:
+    if not files.is_dir(folder):
+        raise NotFoundError(f"{folder} is no folder", "name the folder that log.dirs names")
+    places = folders_of(files, folder, topic)
+    if not places:
+        raise NotFoundError(f"no partition of topic {topic} is in {folder}", "horolog doctor lists its partitions")
+    missing = set(wanted or ()) - {index for index, _ in places}
+    if missing:
+        raise NotFoundError(f"no partition {min(missing)} of topic {topic} is in {folder}")
+    return [place for place in places if wanted is None or place[0] in wanted]
+
+
+def _overrides(files: Storage, folder: str, topic: str) -> Mapping[str, str]:
+    """The topic's own settings, as far as the folder has them."""
+    left = as_left(files, [folder])
+    path = f"{folder}/{FILE_NAME}"
+    topics = parse(left.read_all(path)).topics if left.exists(path) else {}
+    return topics[topic].overrides if topic in topics else {}
