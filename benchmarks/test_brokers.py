@@ -7,7 +7,8 @@ is known, `first record` until a record was sent with acks=all to a topic that i
 broker of the same process finds its modules loaded. Memory is that of the broker's process, or what a process has grown by
 whose broker lies in it. The least of each figure counts, for whatever else the machine does only adds to it. Each question is
 tried once.
-`Kafka 4.3.1` is a process without a container; kfake is built with the Go toolchain.
+`Kafka 4.3.1` is a process without a container; kfake is built with the Go toolchain, EmbeddedKafka (spring-kafka-test) fetched by
+Maven. Brokers in containers are left out: they need a container engine and images.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,11 +81,38 @@ def a_kafka() -> Iterator[Started]:
             running.stop()
 
 
+@contextmanager
+def embedded_kafka() -> Iterator[Started]:
+    """Spring's, in one JVM for all of this process: the first start is that of the JVM, too."""
+    process = _jvm()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("start\n")
+    process.stdin.flush()
+    try:
+        yield Started(process.stdout.readline().strip(), process.pid)
+    finally:
+        process.stdin.write("stop\n")
+        process.stdin.flush()
+
+
+@cache
+def _jvm() -> subprocess.Popen[str]:
+    """It ends with its input, which is to say with this process."""
+    from benchmarks import embedded_kafka
+
+    command = embedded_kafka.command()
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+
+
 CONTENDERS = {
     "horolog in the test": in_thread,
     "horolog test-broker": as_process,
     "librdkafka mock": librdkafka_mock,
     "kfake": kfake,
+    "EmbeddedKafka": embedded_kafka,
     f"Kafka {KAFKA}": a_kafka,
 }
 
