@@ -1,10 +1,13 @@
-"""Turns what a fetch brought into records: pure. Batches are opened one at a time, as they are asked for.
+"""Turns what a fetch brought into records: pure. Batches are opened one at a time, and their records made some at a time, as they are
+asked for: a batch may have ten thousand, which take many times its bytes.
 
 Left out are records before the position (a batch begins where it likes), control batches, and for readers of committed data
 the batches of aborted transactions: a fetch tells their producers and where each began; each ends at its abort marker.
 """
 
 from collections import deque
+from collections.abc import Iterator
+from itertools import islice
 
 from horolog.client.errors import KafkaError
 from horolog.client.fetch import RawFetch
@@ -18,6 +21,7 @@ from horolog.protocol.records.head import (
     heads_in,
 )
 
+MADE_AT_ONCE = 1000
 _new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
@@ -41,6 +45,7 @@ class Chunk:
         self._aborted = AbortedProducers(raw.aborted) if committed_only else None
         self._entries: deque[Head] = deque()
         self._fault: DecodeError | None = None
+        self._opened: Iterator[ConsumerRecord] | None = None  # the batch whose records are made now
         self._decoded: list[ConsumerRecord] = []
         self._taken = 0
         self._find_entries()
@@ -58,40 +63,49 @@ class Chunk:
     @property
     def is_empty(self) -> bool:
         """Whether everything was taken; a chunk that ends in bytes that cannot be read is not empty before it has said so."""
-        return not self._entries and self._taken >= len(self._decoded) and self._fault is None
+        return self._has_no_more and self._fault is None
+
+    @property
+    def _has_no_more(self) -> bool:
+        return self._taken >= len(self._decoded) and self._opened is None and not self._entries
 
     def take(self, max_records: int) -> list[ConsumerRecord]:
         """Up to so many records; KafkaError with CORRUPT_MESSAGE where the next bytes cannot be read."""
         taken: list[ConsumerRecord] = []
         while len(taken) < max_records:
-            if self._taken >= len(self._decoded) and not self._open_next(taken):
+            if self._taken >= len(self._decoded) and not self._make_more(taken):
                 break
             part = self._decoded[self._taken : self._taken + max_records - len(taken)]
             self._taken += len(part)
             taken = taken + part if taken else part
             if part:
                 self.position = part[-1].offset + 1
-        if self._taken >= len(self._decoded) and not self._entries and self._fault is None:
+        if self.is_empty:
             self.position = max(self.position, self.end_position)
         return taken
 
-    def _open_next(self, taken: list[ConsumerRecord]) -> bool:
-        """Decode the next batch or message; False when there is none, or when what was taken has to be handed out first."""
-        if not self._entries:
+    def _make_more(self, taken: list[ConsumerRecord]) -> bool:
+        """The next records, of the batch that is open or of the next; False when there are none, or when what was taken goes first."""
+        if self._opened is None and not self._entries:
             if self._fault is not None and not taken:
                 raise self._corrupt(self._fault)
             return False
-        entry = self._entries[0]
         try:
-            self._decoded = self._decode(entry)
+            opened = self._decode(self._entries[0]) if self._opened is None else self._opened
+            decoded = list(islice(opened, MADE_AT_ONCE))
         except DecodeError as error:
+            if self._opened is not None:  # what was made of this batch is handed out, and nothing behind it can be
+                self._fault, self._opened = error, None
+                self._entries.clear()
             if taken:
                 return False
             raise self._corrupt(error) from error
-        self._taken = 0
-        self._entries.popleft()
-        if not self._decoded:
-            self.position = max(self.position, entry.last_offset + 1)
+        if self._opened is None:
+            entry = self._entries.popleft()
+            if not decoded:
+                self.position = max(self.position, entry.last_offset + 1)
+        self._opened = opened if len(decoded) == MADE_AT_ONCE else None
+        self._decoded, self._taken = decoded, 0
         return True
 
     def _corrupt(self, error: DecodeError) -> KafkaError:
@@ -99,20 +113,20 @@ class Chunk:
             ErrorCode.CORRUPT_MESSAGE, f"{self.partition} at offset {self.position}: {error}", retriable=False
         )
 
-    def _decode(self, entry: Head) -> list[ConsumerRecord]:
+    def _decode(self, entry: Head) -> Iterator[ConsumerRecord]:
         data = self._data
         if self._check_crcs and not check_crc(data, entry.position, entry.size_bytes, entry.magic):
             raise DecodeError("the checksum is wrong")
         if self._aborted is not None and self._aborted.hides(data, entry):
-            return []
+            return iter(())
         if entry.is_control:
-            return []
+            return iter(())
         topic, partition = self.partition
         position, epoch = self.position, entry.leader_epoch
-        return [
+        return (
             _new_tuple(
                 ConsumerRecord, (topic, partition, offset, timestamp, timestamp_type, key, value, headers, epoch)
             )
             for offset, timestamp, timestamp_type, key, value, headers in records_of_entry(data, entry)
             if offset >= position
-        ]
+        )

@@ -43,7 +43,7 @@ def test_it_stays_small(filled, start_console):
             "/compare?a=orders&b=payments",
         ):
             get(console.address + path)
-    assert console.resident_mib() < RESIDENT_MIB * 1.25
+    assert console.resident_mib() < RESIDENT_MIB
 
 
 def test_ten_thousand_topics(start_broker, start_console, page):

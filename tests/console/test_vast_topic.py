@@ -35,7 +35,7 @@ WIDE_BYTES = 24 << 20
 MOMENT_BYTES = 12 << 20
 """The batches that hold the records around a time, and those in which the bars of its picture end."""
 ZOOMS_MS = [YEAR, 90 * 24 * HOUR, 7 * 24 * HOUR, 24 * HOUR, HOUR, 60_000, 5_000, 500, 50]
-AT_CPU_S = 3.0
+AT_S = 2.0
 
 
 class Vast:
@@ -124,13 +124,12 @@ def test_the_timeline_is_right_from_a_year_to_milliseconds_and_costs_no_more_for
         elif zoom < HOUR:
             assert shown["bucket"] <= max(1, zoom // 50)
             assert sum(shown["counts"]) > 0
-    print(*costs, sep="\n")
     for number, (zoom, cpu, read, _) in enumerate(costs):
         assert cpu < PAGE_CPU_S * BUSY_FACTOR, costs
         # A megabyte of the log is held against its sum when the first batch of it is looked into since the start.
         checked = log_bytes if number == 0 else WIDE_BYTES * 3 if number < len(costs) - 1 else 0
         assert read < checked + (NARROW_BYTES if zoom and zoom <= 24 * HOUR else WIDE_BYTES), costs
-    assert vast.console.resident_mib() < RESIDENT_MIB * 1.25
+    assert vast.console.resident_mib() < RESIDENT_MIB
 
 
 def test_a_key_zooms_into_the_timeline(vast, page):
@@ -163,7 +162,6 @@ def test_the_moment_shows_the_records_around_a_time(vast, page, place):
         for one in page.locator("tr[data-row] time").evaluate_all("all => all.map(one => one.dateTime)")
     ]
     cost = vast.cpu_s() - cpu, vast.bytes_read() - read
-    print(place, cost)
     around = sorted(
         each for one in range(PARTITIONS) for each in topic.times_of(one, moment - 5 * 60_000, moment + 5 * 60_000)
     )
@@ -172,7 +170,7 @@ def test_the_moment_shows_the_records_around_a_time(vast, page, place):
     assert shown == earlier + later
     assert cost[0] < PAGE_CPU_S * BUSY_FACTOR
     assert cost[1] < MOMENT_BYTES
-    assert vast.console.resident_mib() < RESIDENT_MIB * 1.25
+    assert vast.console.resident_mib() < RESIDENT_MIB
 
 
 def milliseconds(text):
@@ -190,9 +188,9 @@ def test_five_minutes_in_the_middle_on_the_command_line(vast):
     )
     took = time.monotonic() - began
     found = [json.loads(line)["timestamp"] for line in done.stdout.splitlines()]
-    print("at", took, len(found), vast.bytes_read() - read, done.stderr[-300:])
     wanted = sorted(each for one in range(PARTITIONS) for each in topic.times_of(one, moment, moment + 5 * 60_000))
     assert [
         round(datetime.fromisoformat(one).timestamp() * 1000) if isinstance(one, str) else one for one in found
     ] == wanted
-    assert took < AT_CPU_S * BUSY_FACTOR
+    assert took < AT_S * BUSY_FACTOR
+    assert vast.bytes_read() - read < MOMENT_BYTES

@@ -9,7 +9,7 @@ from horolog.client.errors import KafkaError
 from horolog.client.fetch import RawFetch
 from horolog.client.types import TopicPartition
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.batch import encode_batch, write_crc
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.control import Marker, encode_marker
 from horolog.protocol.records.head import TRANSACTIONAL_BIT
@@ -165,3 +165,32 @@ def test_no_change_of_a_batch_does_harm(at, change):
                 break
         except KafkaError:
             break
+
+
+@pytest.mark.parametrize("count", [999, 1000, 1001, 2000, 2500])
+@pytest.mark.parametrize("step", [1, 300, 1000, 1001, 5000])
+def test_a_large_batch_is_made_in_parts_and_all_of_it_comes(count, step):
+    chunk = Chunk(A, raw(encode_batch(records(*range(count)), Codec.LZ4), encode_batch(records(count))), 7)
+    assert len(chunk.take(1)) == 1
+    assert len(chunk._decoded) <= 1000, "what nobody has asked for takes no memory"
+    assert offsets_of(chunk, step) == list(range(8, count + 1))
+    assert chunk.is_empty
+    assert chunk.position == count + 1
+
+
+@pytest.mark.parametrize("step", [300, 1000, 5000])
+def test_a_record_that_cannot_be_read_in_a_later_part_hides_nothing_before_it(step):
+    data = encode_batch(records(*range(2400)))
+    data[57:61] = (2401).to_bytes(4, "big")  # one more than there is
+    write_crc(data)
+    chunk = Chunk(A, raw(data, encode_batch(records(2401))), 0)
+    taken = []
+    while len(taken) < 2000:
+        taken += chunk.take(step)
+    assert [each.offset for each in taken] == list(range(2000))
+    with pytest.raises(KafkaError) as failed:
+        chunk.take(step)
+    assert (failed.value.code, chunk.position) == (ErrorCode.CORRUPT_MESSAGE, 2000)
+    assert not chunk.is_empty
+    with pytest.raises(KafkaError):
+        chunk.take(step)
