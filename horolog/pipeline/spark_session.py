@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 _QUICK_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
 """For short runs: half the processor time until the first answer. Long ones do better without, see `quick`."""
 
+HIDDEN = (
+    r"(?i)secret|password|token|access[.]?key|account[.]?key|keystore[.]?key|user[.]info|jaas|credential"
+    r"|://[^/@\s]*:[^/@\s]*@"
+)
+"""Names and values that Spark shows as redacted: its own, and those of our options that they do not match."""
 DEFAULTS = {
+    "spark.redaction.regex": HIDDEN,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",

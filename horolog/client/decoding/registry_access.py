@@ -82,6 +82,11 @@ class RegistryAccess:
         return f"{self.scheme}://{host}:{self.port}{self.path}"
 
     @property
+    def has_login_in_url(self) -> bool:
+        parts = urlsplit(self.url)
+        return parts.username is not None or parts.password is not None
+
+    @property
     def authorization(self) -> str | None:
         """The header's value; credentials of the address itself are the last choice."""
         from base64 import b64encode

@@ -3,7 +3,7 @@
 Secrets are in `RegistryAccess` alone, which shows none of them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from horolog.client.decoding import registry_access
@@ -19,6 +19,8 @@ DEAD_LETTERS = "dead.letter.topic"
 TIME_FIELD = "timestamp.field"
 TIME_UNIT = "timestamp.unit"
 _OF_PART = ("format", "schema", "message", "subject", "version")
+USER, PASSWORD = "registry.user", "registry.password"
+"""Names that every Spark hides the values of, other than `user.info`."""
 _REGISTRY = (
     *registry_access.URL,
     *registry_access.USER_INFO,
@@ -26,7 +28,7 @@ _REGISTRY = (
     *registry_access.CA_FILE,
 )
 _ALONE = ("mode", DEAD_LETTERS, TIME_FIELD, TIME_UNIT)
-NAMES = frozenset({*(f"{part}.{name}" for part in PARTS for name in _OF_PART), *_REGISTRY, *_ALONE})
+NAMES = frozenset({*(f"{part}.{name}" for part in PARTS for name in _OF_PART), *_REGISTRY, USER, PASSWORD, *_ALONE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ def _choice(text: Text, name: str, default: str, choices: tuple[str, ...]) -> st
 
 
 def _registry(text: Text) -> RegistryAccess | None:
-    given: Mapping[str, str] = {name: found for name in _REGISTRY if (found := text(name)) is not None}
+    given = {name: found for name in _REGISTRY if (found := text(name)) is not None} | _login(text)
     if not given:
         return None
     try:
@@ -142,4 +144,21 @@ def _registry(text: Text) -> RegistryAccess | None:
         raise OptionError(f"{registry_access.URL[1]}: {error}") from error
     if access is None:
         raise OptionError(f"{min(given)} needs {registry_access.URL[1]}, the address")
+    if access.has_login_in_url:
+        raise OptionError(
+            f"{registry_access.URL[1]}: no password in an address, which Spark shows; {USER} and {PASSWORD}"
+        )
     return access
+
+
+def _login(text: Text) -> dict[str, str]:
+    user, password = text(USER), text(PASSWORD)
+    if (user is None) != (password is None):
+        raise OptionError(f"{USER} and {PASSWORD} go together")
+    if user is None:
+        return {}
+    if ":" in user:
+        raise OptionError(f"{USER}: a name has no colon")
+    if any(text(name) is not None for name in registry_access.USER_INFO):
+        raise OptionError(f"{USER} and {registry_access.USER_INFO[0]} are both given; one of them is enough")
+    return {registry_access.USER_INFO[0]: f"{user}:{password}"}

@@ -228,6 +228,25 @@ SECRET = "hush-hush"
         ({"value.format": "avro", "registry": f"ftp://u:{SECRET}@r"}, "registry: the address of a registry is http"),
         ({"value.format": "avro", "registry": "http://r", "basic.auth.user.info": SECRET}, "is USER:PASSWORD"),
         ({"value.format": "string", "bearer.auth.token": SECRET}, "bearer.auth.token needs registry"),
+        ({"value.format": "avro", "registry": f"http://u:{SECRET}@r"}, "no password in an address, which Spark shows"),
+        (
+            {"value.format": "avro", "registry": "http://r", "registry.password": SECRET},
+            "registry.password go together",
+        ),
+        (
+            {"value.format": "avro", "registry": "http://r", "registry.user": "a:b", "registry.password": "x"},
+            "no colon",
+        ),
+        (
+            {
+                "value.format": "avro",
+                "registry": "http://r",
+                "registry.user": "u",
+                "registry.password": SECRET,
+                "basic.auth.user.info": "u:p",
+            },
+            "are both given",
+        ),
         ({"value.format": "string", "value.formt": "x"}, "value.formt is no option here; value.format is an option"),
     ],
 )
@@ -247,6 +266,8 @@ def test_options_show_no_secret():
     options = parse_read({"kafka.bootstrap.servers": "h:1", "subscribe": "t", **given}, 0)
     assert options.typed.registry == RegistryAccess("http://r", user_info=f"u:{SECRET}")
     assert SECRET not in repr(options)
+    own = {"value.format": "avro", "registry": "http://r", "registry.user": "u", "registry.password": SECRET}
+    assert parse_typed(own.get).registry == options.typed.registry
     assert options.typed.mode == "permissive"
     letters = parse_typed({"value.format": "string", "dead.letter.topic": "d"}.get)
     assert (letters.mode, letters.dead_letters) == ("dropmalformed", "d")

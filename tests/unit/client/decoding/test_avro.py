@@ -267,3 +267,12 @@ SCHEMAS = [
 def test_any_bytes_end(schema, data):
     with contextlib.suppress(DecodingError):
         schema.read(data)
+
+
+def test_branches_of_unions_may_be_told():
+    """Only where there is a choice beside null."""
+    schema = '["null", "int", "string"]'
+    assert AvroSchema(schema, tagged=True).read(b"\x02\x0a") == (1, 5)
+    assert AvroSchema(schema, tagged=True).read(b"\x00") == (0, None)
+    assert AvroSchema(schema).read(b"\x02\x0a") == 5
+    assert AvroSchema('["null", "int"]', tagged=True).read(b"\x02\x0a") == 5

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import time
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -58,3 +59,11 @@ def test_the_look_of_it():
     began = time.process_time()
     assert not json_text.looks_like_it(b" " * 1_000_000)
     assert time.process_time() - began < 1
+
+
+def test_exact_numbers_keep_their_digits():
+    data = b'{"a": 0.1000000000000000000001, "b": 1, "c": 1e2}'
+    found = json_text.read(data, exact=True)
+    assert (str(found["a"]), found["b"], found["c"]) == ("0.1000000000000000000001", 1, Decimal(100))
+    with pytest.raises(DecodingError, match="NaN is no JSON"):
+        json_text.read(b"NaN", exact=True)

@@ -133,3 +133,31 @@ async def test_references_end(monkeypatch):
     ) as server:
         with pytest.raises(DecodingError, match="needs more than 5 others"):
             await Registry(server.access()).schema(1)
+
+
+async def test_versions_of_a_subject_are_asked_for_each_time():
+    answers = {
+        "/subjects/a%2Fx/versions/latest": REFERRING | {"id": 9},
+        "/subjects/a%2Fx/versions/1": {"schema": "A"},
+        "/subjects/b/versions/2": {"schema": "B"},
+    }
+    async with registry_server(answers) as server:
+        registry = Registry(server.access())
+        found = await registry.version("a/x")
+        assert (found.id, found.kind, found.references) == (9, "PROTOBUF", {"a.proto": "A", "b.proto": "B"})
+        assert (await registry.version("a/x", "1")).id == -1
+        await registry.version("a/x", "1")
+        assert registry.asked == 5
+        with pytest.raises(DecodingError, match="has no version latest of none"):
+            await registry.version("none")
+
+
+@pytest.mark.parametrize(("answer", "is_unavailable"), [(503, True), (401, True), (404, False), (418, False)])
+async def test_a_registry_that_cannot_answer_is_told_from_a_schema_that_is_not_there(answer, is_unavailable):
+    async with registry_server({"/schemas/ids/7": answer}) as server:
+        registry = Registry(server.access())
+        for _ in range(2):  # the second time from memory
+            with pytest.raises(DecodingError) as caught:
+                await registry.schema(7)
+            assert isinstance(caught.value, module.RegistryUnavailable) == is_unavailable
+        assert registry.asked == 1

@@ -60,3 +60,9 @@ def test_credentials_of_one_registry_are_not_sent_to_another():
     settings = {"registry": "http://r:1/v6", "basic.auth.user.info": "a:b"}
     assert RegistryAccess.of(settings, "http://other:1").user_info is None
     assert RegistryAccess.of(settings, "http://r:1/v7").user_info == "a:b"
+
+
+def test_whether_the_address_has_a_login():
+    assert RegistryAccess("http://a:b@r:1").has_login_in_url
+    assert RegistryAccess("http://a@r:1").has_login_in_url
+    assert not RegistryAccess("http://r:1/p@x", user_info="a:b").has_login_in_url
