@@ -124,17 +124,20 @@ def look(shown, frame):
 
 
 def try_registries(shown, spark, given):
+    """Each of these starts a Python for Spark, so all three for one of them alone: the one that Spark by itself would show."""
     for name, registry in REGISTRIES.items():
         reader = spark.read.format("horolog").options(**given, **registry)
-        if name == "user.info":  # which Spark by itself would show
+        if name == "user.info":
             look(shown, reader.options(**TYPED).load())
         elif name != "address":
             shown.add("plan", reader.options(**TYPED).load()._jdf.queryExecution().toString())
-        shown.run(lambda reader=reader: reader.options(**{"value.format": "avro", "value.schema": ""}).load())
-        typed = ", ".join(f"`{key}` '{value}'" for key, value in {**given, **TYPED, **registry}.items())
-        shown.run(
-            lambda name=name, typed=typed: spark.sql(f"create or replace temp view v using horolog options ({typed})")
-        )
+        else:
+            shown.run(lambda reader=reader: reader.options(**TYPED).load())
+    shown.run(
+        lambda: spark.read.format("horolog").options(**given, **REGISTRIES["token"], **{"value.format": "avro"}).load()
+    )
+    typed = ", ".join(f"`{key}` '{value}'" for key, value in {**given, **TYPED, **REGISTRIES["address"]}.items())
+    shown.run(lambda: spark.sql(f"create temp view hidden_view using horolog options ({typed})"))
 
 
 def try_stream(shown, spark, given, folder):
