@@ -62,8 +62,6 @@ def spark(connector_jars, tmp_path_factory):
     from horolog.pipeline import session
 
     settings = {
-        "spark.ui.enabled": True,  # a test looks at all that Spark shows
-        "spark.ui.port": 0,
         "spark.eventLog.enabled": True,
         "spark.eventLog.compress": False,
         "spark.eventLog.dir": tmp_path_factory.mktemp("events").as_uri(),
