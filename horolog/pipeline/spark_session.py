@@ -15,7 +15,7 @@ _QUICK_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
 
 HIDDEN = (
     r"(?i)secret|password|token|access[.]?key|account[.]?key|keystore[.]?key|user[.]info|jaas|credential"
-    r"|://[^/@\s]*:[^/@\s]*@"
+    r"|key[.]pem|private key|://[^/@\s]*:[^/@\s]*@"
 )
 """Names and values that Spark shows as redacted: its own, and those of our options that they do not match."""
 DEFAULTS = {

@@ -61,7 +61,7 @@ def test_the_names_of_secrets_are_hidden():
     """Every option that may hold one is matched by what Spark hides, by its name."""
     import re
 
-    held = [name for name in NAMES if re.search("password|jaas|keystore.key|secret|token$", name)]
+    held = [name for name in NAMES if re.search("password|jaas|keystore.key|key.pem|secret|token$", name)]
     held += [*registry_access.USER_INFO, *registry_access.TOKEN, typed_options.PASSWORD]
     held += ["fs.s3a.access.key", "fs.s3a.secret.key", "fs.s3a.session.token", "fs.s3a.bucket.b.secret.key"]
     held += [*AZURE, "fs.azure.account.oauth2.client.secret"]
