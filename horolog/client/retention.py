@@ -1,9 +1,9 @@
 """Retention as facts: the next deletion in a partition and its time, what keeps records, and what other settings would leave.
 
 Retention works on segments: the first goes when its largest time is past `retention.ms`, or when those behind it hold
-`retention.bytes`. Kafka's protocol tells nothing of segments, so from a broker the facts are bounds, and each says so: the
-first segment ends no earlier than its first record and no later than `segment.ms` lets it. Files tell exactly
-(`client.cli.examining.segment_ages`). This module decides; `retention_look` asks a broker.
+`retention.bytes`. Kafka's protocol tells nothing of segments, so from its answers the facts are bounds, and each says so: the
+first segment ends no earlier than its first record and no later than `segment.ms` lets it. Files tell exactly, and so does
+a horolog over HTTP (`segment_retention`). This module decides; `retention_look` asks a broker.
 """
 
 from collections.abc import Mapping
@@ -16,10 +16,12 @@ FUTURE_TOLERANCE_MS = 3_600_000
 """As the broker has it: a record no further ahead comes from a clock that runs fast."""
 DAY_MS = 86_400_000
 FOR_EVER_MS = 2**63 - 1
+NO_CLEANER = "when the cleaner comes is not told over the wire"
 FUTURE_KEY = "horolog.future.timestamp.max.ms"
+UNKNOWN_KEY = "horolog.settings.unknown"
 KEYS = (
     *("cleanup.policy", "retention.ms", "retention.bytes", "segment.ms", "segment.bytes"),
-    *("message.timestamp.type", "message.timestamp.after.max.ms", FUTURE_KEY),
+    *("message.timestamp.type", "message.timestamp.after.max.ms", FUTURE_KEY, UNKNOWN_KEY),
 )
 
 
@@ -189,7 +191,7 @@ def unknown_of(rules: Rules, facts: PartitionFacts) -> list[str]:
     if facts.largest_ms is None and facts.records:
         found.append("the largest time is not told by this broker, or no record has a time")
     if rules.compacts:
-        found.append("when the cleaner comes is not told over the wire")
+        found.append(NO_CLEANER)
     return found
 
 

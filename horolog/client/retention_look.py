@@ -8,6 +8,7 @@ from horolog.client.errors import KafkaError
 from horolog.client.offsets import LARGEST_TIMESTAMP, ends, list_offsets
 from horolog.client.retention import (
     KEYS,
+    NO_CLEANER,
     PartitionFacts,
     Rules,
     holds_of,
@@ -20,6 +21,7 @@ from horolog.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
     from horolog.client.admin import Admin
+    from horolog.client.segments import TopicSegments
 
 _LARGEST_FROM = 7
 
@@ -37,9 +39,16 @@ class TopicFacts:
 
 
 async def look(
-    admin: "Admin", partitions: Sequence[TopicPartition], now_ms: int, other: Mapping[str, str] | None = None
+    admin: "Admin",
+    partitions: Sequence[TopicPartition],
+    now_ms: int,
+    other: Mapping[str, str] | None = None,
+    segments: "TopicSegments | None" = None,
 ) -> TopicFacts:
-    """The facts of some partitions of one topic; with `other`, what these settings in place of the present ones would leave."""
+    """The facts of some partitions of one topic; with `other`, what these settings in place of the present ones would leave.
+
+    Those are bounds, and exact for partitions whose `segments` are told.
+    """
     topic = partitions[0].topic
     serves = (await admin.client.versions()).serves
     settings: dict[str, str | None] = {}
@@ -52,6 +61,9 @@ async def look(
     edges = await _edges(admin, partitions, rules, now_ms)
     other_edges = await _edges(admin, partitions, other_rules, now_ms) if other_rules is not None else {}
     for place, each in facts.items():
+        if segments is not None and place.partition in segments.partitions and settings:
+            _exact(each, segments, rules, settings, other)
+            continue
         edge = edges.get(place)
         each.next = next_by_bounds(rules, each, each.end_offset if edge is None else edge.offset, now_ms)
         each.held_by = holds_of(rules, each, now_ms)
@@ -65,6 +77,22 @@ async def look(
                 None if found is None else found.timestamp_ms,
             )
     return TopicFacts(topic, "broker", rules, other_rules, settings, tuple(facts.values()))
+
+
+def _exact(
+    facts: PartitionFacts,
+    segments: "TopicSegments",
+    rules: Rules,
+    settings: Mapping[str, str | None],
+    other: Mapping[str, str] | None,
+) -> None:
+    from horolog.client.segment_retention import config_of, take
+
+    changed = config_of({**settings, **other}) if other else None
+    take(facts, segments.partitions[facts.partition], config_of(settings), changed, segments.now_ms)
+    facts.held_by = [*holds_of(rules, facts, segments.now_ms), *facts.held_by]
+    if rules.compacts:
+        facts.unknown = [NO_CLEANER]
 
 
 async def measure(admin: "Admin", partitions: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionFacts]:

@@ -217,7 +217,7 @@ LONE = {
     "broker/log/storage/storage.py: open_files": "tests hold the bound on descriptors against it",
     "console/rendering.py: dump_bytecode": "Jinja calls it",
     "console/serving.py: capture_signals": "uvicorn calls it",
-    "client/decoding/http.py: makefile": "http.client calls it",
+    "client/http_get.py: makefile": "http.client calls it",
     "client/consumer.py: seek_to_end": "the consumer's public interface",
     "pipeline/source.py: pushFilters": "Spark calls it",
     "pipeline/source.py: streamReader": "Spark calls it",

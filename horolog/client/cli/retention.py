@@ -9,6 +9,7 @@ from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.connecting import add_connection
+from horolog.client.cli.online.segments import access_of, add_http
 
 if TYPE_CHECKING:
     from horolog.client.retention import Left, Next, PartitionFacts
@@ -22,8 +23,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Show what retention deletes next from each partition, when and by which rule (time, size, start offset), and what\n"
-        "keeps records longer. Nothing is changed. Brokers do not tell where segments end, so times are bounds then; --dir\n"
-        "reads the files of a data folder (a broker may run on it), and is exact.",
+        "keeps records longer. Nothing is changed. A horolog tells its segments over HTTP; where none does, times are bounds.\n"
+        "--dir reads the files of a data folder (a broker may run on it).",
         "horolog retention orders",
         "horolog retention orders --with retention.ms=7d --with retention.bytes=10GiB",
         "horolog retention orders --dir /var/lib/horolog -o json",
@@ -39,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="say what this setting would leave (7d, 10GiB); again for several at once",
     )
     add_connection(parser)
+    add_http(parser)
     add_zone(parser)
     add_output(parser)
 
@@ -84,11 +86,20 @@ async def _ask(arguments: argparse.Namespace, changes: dict[str, str], console: 
     from horolog.client.admin import Admin
     from horolog.client.cli.online.connecting import connected, partitions_of
     from horolog.client.retention_look import look
+    from horolog.client.segments_look import NoSegments
+    from horolog.client.segments_look import look as look_at_segments
 
+    http = access_of(arguments, console)
     async with connected(arguments) as client, Admin(client) as admin:
         places = await partitions_of(client, arguments.topic, arguments.partition)
         try:
-            facts = await look(admin, places, console.now_ms(), changes)
+            topic = (await client.metadata([arguments.topic])).topics[arguments.topic]
+            segments = await look_at_segments(admin, topic, http, partitions=[one.partition for one in places])
+        except NoSegments as error:
+            segments = None
+            console.note(f"bounds only: {error}")
+        try:
+            facts = await look(admin, places, console.now_ms(), changes, segments)
         except ValueError as error:
             raise UsageError(f"--with {error}") from error
     return show(facts, changes, console)

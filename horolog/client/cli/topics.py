@@ -10,6 +10,7 @@ from horolog.client.cli.common.errors import CommandError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.actions import Action, add_actions, add_yes, assignments, confirmed, run_action
 from horolog.client.cli.online.connecting import connected, partitions_of, unknown_topic
+from horolog.client.cli.online.segments import access_of, add_http
 
 if TYPE_CHECKING:
     from horolog.client.admin import Admin
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from horolog.client.cluster_view import TopicView
 
 
+DAYS = 7
 UNKNOWN_KEY = "horolog.settings.unknown"
 UNKNOWN = (
     "settings unknown: found without them, nothing is deleted or compacted until retention.ms, retention.bytes or cleanup.policy"
@@ -154,6 +156,10 @@ def _report(
 
 def _describe_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topics", metavar="TOPIC", nargs="+")
+    parser.add_argument(
+        "--days", type=whole_number, default=DAYS, metavar="N", help=f"so many days, up to the last ({DAYS})"
+    )
+    add_http(parser)
     add_zone(parser)
 
 
@@ -161,7 +167,7 @@ async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode
     from horolog.client.admin import Admin
 
     async with connected(arguments) as client, Admin(client) as admin:
-        described = [await _described(admin, name) for name in arguments.topics]
+        described = [await _described(admin, name, arguments, console) for name in arguments.topics]
     if console.as_json:
         console.json(described)
         return ExitCode.OK
@@ -185,10 +191,15 @@ async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode
             ),
             [_partition_row(each, console) for each in topic["partitions"]],
         )
+        if topic["days"]:
+            console.table(("DAY", "RECORDS", "BYTES"), [_day_row(each, console) for each in topic["days"]])
+            if topic["bytes_by_day"] != "exact":
+                console.note(f"bytes by day are estimated by the mean record: {topic['bytes_by_day']}")
     return ExitCode.OK
 
 
-async def _described(admin: "Admin", name: str) -> dict[str, Any]:
+async def _described(admin: "Admin", name: str, arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from horolog.client.day_sizes import days_of
     from horolog.client.retention_look import measure
     from horolog.protocol.apis import ApiKey
     from horolog.protocol.uuids import show_uuid
@@ -197,6 +208,8 @@ async def _described(admin: "Admin", name: str) -> dict[str, Any]:
     if view is None or view.error_code:
         raise unknown_topic(name, (await admin.client.metadata()).topics)
     facts = await measure(admin, await partitions_of(admin.client, name))
+    zone, now_ms, http = console.zone, console.now_ms(), access_of(arguments, console)
+    days = await days_of(admin, view, facts, zone, now_ms, http, arguments.days) if arguments.days else None
     serves = (await admin.client.versions()).serves  # a Kafka before 0.11 does not tell them
     configs = await admin.describe_configs("topic", name) if serves(ApiKey.DESCRIBE_CONFIGS, 0) else {}
     return {
@@ -221,6 +234,8 @@ async def _described(admin: "Admin", name: str) -> dict[str, Any]:
             }
             for place, each in facts.items()
         ],
+        "days": [one._asdict() for one in days.days] if days else [],
+        "bytes_by_day": None if days is None else days.why or "exact",
     }
 
 
@@ -238,6 +253,19 @@ def _partition_row(each: dict[str, Any], console: Console) -> tuple[str | int | 
         None if first is None else console.show_time(first),
         None if largest is None else console.show_time(largest),
     )
+
+
+def _day_row(each: dict[str, Any], console: Console) -> tuple[str | int | None, ...]:
+    since, until = each["from_ms"], each["until_ms"]
+    if since is None:
+        day = f"before {_day(until, console)}"
+    else:
+        day = _day(since, console) if until is not None else f"from {_day(since, console)} on"
+    return day, each["records"], each["size_bytes"]
+
+
+def _day(time_ms: int, console: Console) -> str:
+    return console.show_time(time_ms)[:10]
 
 
 # -- alter

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from horolog.client.decoding import http
+from horolog.client import http_get
 from horolog.client.decoding.registry_access import RegistryAccess
 from horolog.client.decoding.values import DecodingError
 
+ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 MOST_SCHEMAS = 1000
 MOST_REFERENCES = 200
 FORGET_FAILURE_SECONDS = 30.0
@@ -118,8 +119,8 @@ class Registry:
         name = self.access.name
         self.asked += 1
         try:
-            answer = await http.get(self.access, path)
-        except http.NoAnswer as error:
+            answer = await http_get.get(self.access, path, accept=ACCEPT)
+        except http_get.NoAnswer as error:
             sentence = f"the registry {name} {error}"
             raise self._unavailable(sentence) from error
         if answer.status == 200:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from horolog.broker.log.partition.partition import Partition
-from horolog.broker.log.segments import Bracket, bracket, indexes_of
+from horolog.broker.log.segments import Bracket, Segment, bracket, indexes_of
 from horolog.broker.log.storage import StorageFault
 
 
@@ -25,6 +25,8 @@ class Held(NamedTuple):
     largest_offset: int
     """The place of the largest time: of the record, or of the last one of its batch."""
     created_ms: int
+    modified_ms: int | None
+    """When it was last written, where no time says how old it is: there is none, or it lies in the future."""
     future: bool
     """A record of it is later than the clock."""
     late: bool
@@ -68,6 +70,7 @@ class Inventory:
                 largest_ms,
                 largest_offset,
                 one.created_ms,
+                _modified_ms(one) if future or largest_ms < 0 else None,
                 future,
                 is_late,
             )
@@ -98,3 +101,11 @@ class Inventory:
             base_offset + found.to_offset,
             start + found.to_bytes,
         )
+
+
+def _modified_ms(segment: Segment) -> int | None:
+    """None where it has gone."""
+    try:
+        return segment.files.modified_ms()
+    except StorageFault:
+        return None

@@ -1,7 +1,7 @@
 """The facts of retention from a data folder: the segments as they lie there, and the broker's own decision about them."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from horolog.broker.left_folders import as_left
@@ -11,7 +11,8 @@ from horolog.broker.log.integrity import SealsDamaged, seals
 from horolog.broker.log.partition import retention
 from horolog.broker.log.storage import FileMissing, ReadOnlyStorage
 from horolog.client.cli.dumping.indexes import split
-from horolog.client.retention import FOR_EVER_MS, Cause, Left, Next, PartitionFacts, Rules, holds_of
+from horolog.client.retention import PartitionFacts, Rules, holds_of
+from horolog.client.segment_retention import ACTIVE_ALONE, left_under, next_of
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.head import Head, heads_in
 
@@ -78,7 +79,7 @@ def _facts(
     facts.next = next_of(segments, config, now_ms, first, modified_ms)
     facts.held_by = holds_of(rules, facts, now_ms)
     if len(segments) == 1 and facts.records and config.delete:
-        facts.held_by.append("all records are in the active segment, which goes when all of it has expired")
+        facts.held_by.append(ACTIVE_ALONE)
     if other is not None:
         facts.left = left_under(segments, facts, other, now_ms, modified_ms)
     return facts
@@ -170,60 +171,6 @@ def rules_of(config: "TopicConfig") -> Rules:
         segment_bytes=config.segment_bytes,
         future_max_ms=config.future_timestamp_max_ms,
     )
-
-
-def next_of(
-    segments: list[retention.SegmentAge],
-    config: "TopicConfig",
-    now_ms: int,
-    start: int,
-    modified_ms: Callable[[int], int],
-) -> Next | None:
-    """What the next check deletes; else the first segment, when its time has come."""
-    if not segments:
-        return None
-    decision = retention.decide(
-        segments,
-        config,
-        now_ms,
-        log_start_offset=start,
-        deletable_up_to=segments[-1].next_offset,
-        modified_ms=modified_ms,
-    )
-    if decision.expired:
-        gone = {one.base_offset for one in decision.expired}
-        going = [one for one in segments if one.base_offset in gone]
-        cause = {retention.Cause.SIZE: Cause.SIZE, retention.Cause.TIME: Cause.TIME}.get(decision.expired[0].cause)
-        size_bytes = sum(one.size_bytes for one in going)
-        return Next(cause or Cause.START_OFFSET, now_ms, now_ms, going[-1].next_offset, size_bytes)
-    first = segments[0]
-    if not config.delete or config.retention_ms < 0 or first.size_bytes == 0:
-        return None
-    at_ms = retention.time_of(first, config.future_timestamp_max_ms, now_ms, modified_ms) + config.retention_ms + 1
-    return Next(Cause.TIME, at_ms, at_ms, first.next_offset, first.size_bytes) if at_ms < FOR_EVER_MS else None
-
-
-def left_under(
-    segments: list[retention.SegmentAge],
-    facts: PartitionFacts,
-    config: "TopicConfig",
-    now_ms: int,
-    modified_ms: Callable[[int], int],
-) -> Left:
-    """What the next check would leave under other settings."""
-    decision = retention.decide(
-        segments,
-        config,
-        now_ms,
-        log_start_offset=facts.first_offset,
-        deletable_up_to=facts.end_offset,
-        modified_ms=modified_ms,
-    )
-    gone = {one.base_offset for one in decision.expired}
-    rest = [one for one in segments if one.base_offset not in gone]
-    first = max(facts.first_offset, rest[0].base_offset) if rest else facts.end_offset
-    first_ms = facts.first_ms if not gone else None
-    return Left(first, facts.end_offset - first, sum(one.size_bytes for one in rest), first_ms, exact=True)
 
 
 def settings_of(

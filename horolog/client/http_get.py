@@ -4,13 +4,31 @@ import asyncio
 import ssl
 from http.client import HTTPException, HTTPResponse
 from io import BytesIO
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from horolog.client.decoding.registry_access import RegistryAccess
 from horolog.version import __version__
 
 MOST_BYTES = 4 << 20
 _CHUNK = 64 << 10
+
+
+class Access(Protocol):
+    """Where a server is, and how to get in."""
+
+    @property
+    def scheme(self) -> str: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def authorization(self) -> str | None: ...
+    @property
+    def ca_file(self) -> str | None: ...
+    @property
+    def timeout_ms(self) -> int: ...
 
 
 class NoAnswer(Exception):
@@ -32,11 +50,11 @@ class _Received:
         return BytesIO(self.data)
 
 
-async def get(access: RegistryAccess, path: str) -> Answer:
+async def get(access: Access, path: str, *, accept: str = "application/json", most_bytes: int = MOST_BYTES) -> Answer:
     """What the server answers to GET. Raises NoAnswer."""
     try:
         async with asyncio.timeout(access.timeout_ms / 1000):
-            received = await _exchange(access, path)
+            received = await _exchange(access, _request(access, path, accept), most_bytes)
     except TimeoutError as error:
         raise NoAnswer(f"did not answer within {access.timeout_ms} ms") from error
     except ssl.SSLError as error:
@@ -52,23 +70,23 @@ async def get(access: RegistryAccess, path: str) -> Answer:
         raise NoAnswer("answers something that is no HTTP") from error
 
 
-async def _exchange(access: RegistryAccess, path: str) -> bytes:
+async def _exchange(access: Access, request: bytes, most_bytes: int) -> bytes:
     tls = _tls(access) if access.scheme == "https" else None
     reader, writer = await asyncio.open_connection(access.host, access.port, ssl=tls)
     try:
-        writer.write(_request(access, path))
+        writer.write(request)
         await writer.drain()
         received = bytearray()
         while chunk := await reader.read(_CHUNK):
             received += chunk
-            if len(received) > MOST_BYTES:
-                raise NoAnswer(f"answers more than {MOST_BYTES >> 20} MiB")
+            if len(received) > most_bytes:
+                raise NoAnswer(f"answers more than {most_bytes >> 20} MiB")
         return bytes(received)
     finally:
         writer.transport.abort()
 
 
-def _tls(access: RegistryAccess) -> ssl.SSLContext:
+def _tls(access: Access) -> ssl.SSLContext:
     if access.ca_file is None:
         return ssl.create_default_context()
     try:
@@ -77,12 +95,12 @@ def _tls(access: RegistryAccess) -> ssl.SSLContext:
         raise NoAnswer(f"could not be asked: {access.ca_file} is no file of certificates (PEM)") from error
 
 
-def _request(access: RegistryAccess, path: str) -> bytes:
+def _request(access: Access, path: str, accept: str) -> bytes:
     host = f"[{access.host}]" if ":" in access.host else access.host
     lines = [
         f"GET {access.path}{path} HTTP/1.1",
         f"Host: {host}:{access.port}",
-        "Accept: application/vnd.schemaregistry.v1+json, application/json",
+        f"Accept: {accept}",
         f"User-Agent: horolog/{__version__}",
         "Connection: close",
     ]

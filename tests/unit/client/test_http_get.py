@@ -5,7 +5,7 @@ import ssl
 import pytest
 import trustme
 
-from horolog.client.decoding import http
+from horolog.client import http_get as http
 from horolog.client.decoding.registry_access import RegistryAccess
 from tests.support.registry_server import registry_server
 
@@ -33,11 +33,10 @@ async def test_an_answer_in_chunks():
         (b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 5000, "answers more than"),
     ],
 )
-async def test_answers_that_are_none(raw, said, monkeypatch):
-    monkeypatch.setattr(http, "MOST_BYTES", 4000)
+async def test_answers_that_are_none(raw, said):
     async with registry_server({"/a": raw}) as server:
         with pytest.raises(http.NoAnswer, match=said):
-            await http.get(server.access(), "/a")
+            await http.get(server.access(), "/a", most_bytes=4000)
 
 
 async def test_a_slow_server_is_not_waited_for():

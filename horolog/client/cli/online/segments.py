@@ -1,0 +1,47 @@
+"""Where a command asks for segments: the HTTP port of a horolog, found by itself or named by `--http`."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import UsageError
+
+if TYPE_CHECKING:
+    from horolog.client.segments_look import HttpAccess
+
+TOKEN_VARIABLE = "HOROLOG_HTTP_TOKEN"  # noqa: S105 - the name of a variable
+LONGEST_MS = 3000
+
+
+def add_http(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--http", metavar="URL", help="the broker's HTTP port, which tells its segments (the broker tells where it is)"
+    )
+    parser.add_argument(
+        "--http-token-file", type=Path, metavar="FILE", help=f"the token that it asks for ({TOKEN_VARIABLE})"
+    )
+
+
+def access_of(arguments: argparse.Namespace, console: Console) -> "HttpAccess":
+    """Raises UsageError."""
+    from horolog.client.segments_look import HttpAccess, HttpUrlError
+
+    try:
+        return HttpAccess(
+            arguments.http,
+            token_in(arguments.http_token_file, console),
+            timeout_ms=min(max(arguments.timeout, 1), LONGEST_MS),
+        )
+    except HttpUrlError as error:
+        raise UsageError(f"--http: {error}") from error
+
+
+def token_in(path: Path | None, console: Console) -> str | None:
+    """The token of a file, else of the environment."""
+    if path is None:
+        return console.environ.get(TOKEN_VARIABLE) or None
+    try:
+        return path.read_text("ascii").strip()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--http-token-file {path}: it cannot be read") from error
