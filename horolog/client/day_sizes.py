@@ -66,6 +66,7 @@ async def days_of(
     topic: "TopicView",
     facts: "Mapping[TopicPartition, PartitionFacts]",
     zone: tzinfo,
+    *,
     now_ms: int,
     http: HttpAccess,
     at_most: int,

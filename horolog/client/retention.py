@@ -139,6 +139,14 @@ def holds_of(rules: Rules, facts: PartitionFacts, now_ms: int) -> list[str]:
     return found
 
 
+def waits_for_future(rules: Rules, facts: PartitionFacts, now_ms: int) -> str | None:
+    """The sentence about a record of the future that keeps everything behind it; None where nothing waits for one."""
+    ahead_ms = (facts.largest_ms or 0) - now_ms
+    believes = rules.future_max_ms < 0 or ahead_ms <= rules.future_max_ms
+    waits = rules.deletes and rules.retention_ms >= 0 and ahead_ms > FUTURE_TOLERANCE_MS and believes
+    return _about_future(rules, facts, ahead_ms) if waits else None
+
+
 def _about_future(rules: Rules, facts: PartitionFacts, ahead_ms: int) -> str:
     largest_ms = facts.largest_ms or 0
     place = "a record" if facts.largest_offset is None else f"the record at offset {facts.largest_offset}"

@@ -25,7 +25,7 @@ class Segment(NamedTuple):
     """Told where times do not say how old it is."""
     future: bool
     late: bool
-    """It begins with, or holds nothing but, what is earlier than a record of a segment before."""
+    """Its first batch, or all of it, is earlier than a record of a segment before."""
 
 
 class Bracket(NamedTuple):
@@ -68,7 +68,7 @@ class TopicSegments(NamedTuple):
 
 
 def parse(body: bytes, times: int) -> TopicSegments:
-    """Raises ValueError for what is no such page, or does not answer as many times as were asked for."""
+    """Raises ValueError for any other text, or does not answer as many times as were asked for."""
     try:
         page = json.loads(body)
         found = [_partition(one, times) for one in page["partitions"] if "error" not in one]

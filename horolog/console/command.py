@@ -15,7 +15,7 @@ from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.connecting import add_connection
 
 if TYPE_CHECKING:
-    from horolog.console.options import Options
+    from horolog.console.options import Cluster, Options
 
 DEFAULT_LISTEN = "127.0.0.1:8080"
 LOGINS = ("none", "token", "sasl")
@@ -58,6 +58,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tls-key", metavar="FILE", help="its key, PEM")
     parser.add_argument(
         "--registry", metavar="URL", help="of schemas, to decode keys and values; a profile may have it (`registry`)"
+    )
+    parser.add_argument(
+        "--http",
+        action="append",
+        default=[],
+        metavar="[CLUSTER=]URL",
+        help="a broker's HTTP port, which tells its segments (the broker tells where it is)",
+    )
+    parser.add_argument(
+        "--http-token-file",
+        action="append",
+        default=[],
+        metavar="[CLUSTER=]FILE",
+        help="the token that it asks for (HOROLOG_HTTP_TOKEN)",
     )
     parser.add_argument(
         "--allow-changes", action="store_true", help="let groups be reset; each change is confirmed and logged"
@@ -140,6 +154,7 @@ def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "O
         clusters = clusters_of([given] if isinstance(given, str) else given, arguments.security)
     except ValueError as error:
         raise UsageError(f"--bootstrap: {error}") from error
+    clusters = with_http(clusters, arguments, console)
     if (arguments.tls_cert is None) != (arguments.tls_key is None):
         raise UsageError("--tls-cert and --tls-key come together")
     login = Login(arguments.login or ("none" if is_loopback(host) else "token"))
@@ -163,6 +178,43 @@ def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "O
         is_secure=arguments.tls_cert is not None,
         timeout_ms=arguments.timeout,
     )
+
+
+def with_http(
+    clusters: "tuple[Cluster, ...]", arguments: argparse.Namespace, console: Console
+) -> "tuple[Cluster, ...]":
+    """The clusters with the HTTP ports that are named, and their tokens. Raises UsageError."""
+    from dataclasses import replace
+
+    from horolog.client.cli.online.segments import TOKEN_VARIABLE, token_in
+    from horolog.client.segments_look import HttpAccess, HttpUrlError
+
+    names = [one.name for one in clusters]
+    urls = _by_cluster("--http", arguments.http, names)
+    files = _by_cluster("--http-token-file", arguments.http_token_file, names)
+    tokens = {name: token_in(Path(path), console) for name, path in files.items()}
+    given = console.environ.get(TOKEN_VARIABLE)
+    if given:
+        if len(names) > 1:
+            raise UsageError(f"{TOKEN_VARIABLE}: of which cluster?", "--http-token-file CLUSTER=FILE says it")
+        tokens.setdefault(names[0], given)
+    try:
+        return tuple(replace(one, http=HttpAccess(urls.get(one.name), tokens.get(one.name))) for one in clusters)
+    except HttpUrlError as error:
+        raise UsageError(f"--http: {error}") from error
+
+
+def _by_cluster(option: str, texts: list[str], names: list[str]) -> dict[str, str]:
+    """`CLUSTER=TEXT`, or the text alone where there is one cluster. Raises UsageError."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name = next((one for one in names if text.startswith(f"{one}=")), None)
+        if name is None and len(names) > 1:
+            raise UsageError(f"{option}: of which cluster?", f"CLUSTER=... says it; clusters are {', '.join(names)}")
+        if (name or names[0]) in found:
+            raise UsageError(f"{option}: {name or names[0]} is named twice")
+        found[name or names[0]] = text if name is None else text.removeprefix(f"{name}=")
+    return found
 
 
 def _token(path: Path | None) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from starlette.responses import Response
 
 from horolog.client.types import TopicPartition
+from horolog.console.blocked import blocked_of
 from horolog.console.facts import TopicFacts, facts_of, log_dirs_of, sizes_in
 from horolog.console.recent import view_of
 from horolog.console.rendering import size, span
@@ -67,11 +68,13 @@ async def page(visit: Visit) -> Response:
         if (place := TopicPartition(topic.name, index)) in leaders
     ]
     facts = await facts_of(visit.client, places[:PLACES_AT_MOST], sizes, visit.now_ms)
+    blocked = await blocked_of(visit.client, list(facts.values()), visit.now_ms)
     troubles = [
         *of_partitions(view),
         *of_folders(folders),
         *of_certificates(visit.client.channels.certificates(), visit.now_ms / 1000),
-        *of_times(list(facts.values()), visit.now_ms),
+        *(Trouble("warn", sentence, name) for name, sentence in blocked),
+        *of_times([one for one in facts.values() if one.name not in dict(blocked)], visit.now_ms),
     ]
     template = "now_part.html" if "hx-request" in visit.request.headers else "now.html"
     return visit.page(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from horolog.client.decoding import RegistryAccess
     from horolog.client.security import Security
+    from horolog.client.segments_look import HttpAccess
 
 SESSIONS_AT_MOST = 64
 SESSION_IDLE_S = 3600.0
@@ -35,6 +36,8 @@ class Cluster:
     name: str
     bootstrap: str
     security: "Security | None" = field(default=None, repr=False)
+    http: "HttpAccess | None" = field(default=None, repr=False)
+    """Where it tells its segments, if that is named, and the token."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,26 @@
-"""The timeline of a topic from look-ups alone: records and bytes by time, the retention edge, times of the future; no record is read."""
+"""The timeline of a topic from look-ups alone: records and bytes by time, the retention edge, times of the future; no record is read.
 
-from collections.abc import Mapping, Sequence
+Bytes by time are exact where the broker tells its segments: see `horolog.client.segments`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
 from horolog.client.charting.buckets import Timeline, bucket_length, frame, from_lookups
 from horolog.client.charting.lookups import offsets_at, time_range
+from horolog.client.segments import bytes_between
 from horolog.client.types import TopicPartition
 from horolog.console.visits import Refused
 
 if TYPE_CHECKING:
     from horolog.client.client import Client
+    from horolog.client.segments import TopicSegments
+
+    Ask = Callable[[Sequence[int], Sequence[int]], Awaitable[tuple[TopicSegments | None, str]]]
+    """For partitions and times: their segments, or the reason why they are not told."""
 
 BUCKETS = 120
 PARTITIONS_AT_MOST = 64
@@ -27,7 +36,7 @@ class Chart:
 
     timeline: Timeline
     bytes: list[float] | None
-    """Estimated: the records of each partition have its mean size."""
+    """Of the files where `segments` are told; else estimated: the records of each partition have its mean size."""
     first_ms: int
     last_ms: int
     """The largest time of all."""
@@ -36,6 +45,8 @@ class Chart:
     """Partitions that are not counted, because there are too many."""
     marks: dict[str, int] = field(default_factory=dict)
     """Times that are drawn as lines, by what they are."""
+    segments: "TopicSegments | None" = None
+    why_estimated: str = ""
 
     @property
     def until_ms(self) -> int:
@@ -66,6 +77,7 @@ class Chart:
             "bytes": None if self.bytes is None else [round(one) for one in self.bytes],
             "now": now_ms,
             "marks": self.marks,
+            "exact": self.segments is not None,
         }
 
 
@@ -76,6 +88,8 @@ async def chart_of(
     bounds: tuple[int | None, int | None],
     zone: tzinfo,
     now_ms: int,
+    *,
+    ask: "Ask | None" = None,
 ) -> Chart | None:
     """None for a topic without any records that have times. `bytes_of` is the mean size of a record, where that is known."""
     chosen, left_out = list(places[:PARTITIONS_AT_MOST]), max(0, len(places) - PARTITIONS_AT_MOST)
@@ -84,17 +98,29 @@ async def chart_of(
         return None
     timeline = _framed(bounds, times, now_ms, zone)
     borders = [timeline.border(number) for number in range(len(timeline.counts) + 1)]
-    found = await offsets_at(client, chosen, [*borders, now_ms + 1, LATEST_MS])
-    sizes = [0.0] * len(timeline.counts) if all(one in bytes_of for one in chosen) else None
+    found, (segments, why) = await asyncio.gather(
+        offsets_at(client, chosen, [*borders, now_ms + 1, LATEST_MS]),
+        _nobody() if ask is None else ask([one.partition for one in chosen], borders),
+    )
+    is_known = segments is not None or all(one in bytes_of for one in chosen)
+    sizes = [0.0] * len(timeline.counts) if is_known else None
     future = 0
     for place, offsets in found.items():
         from_lookups(timeline, offsets[:-2])
         future += max(0, offsets[-1] - offsets[-2])
         if sizes is not None:
-            alone = Timeline(timeline.start_ms, timeline.bucket_ms, [0.0] * len(timeline.counts))
-            from_lookups(alone, offsets[:-2])
-            sizes = [one + count * bytes_of[place] for one, count in zip(sizes, alone.counts, strict=True)]
-    return Chart(timeline, sizes, *times, future, left_out)
+            if segments is not None:
+                alone = bytes_between(segments.partitions[place.partition].at, offsets[:-2])
+            else:
+                counted = Timeline(timeline.start_ms, timeline.bucket_ms, [0.0] * len(timeline.counts))
+                from_lookups(counted, offsets[:-2])
+                alone = [count * bytes_of[place] for count in counted.counts]
+            sizes = [one + more for one, more in zip(sizes, alone, strict=True)]
+    return Chart(timeline, sizes, *times, future, left_out, segments=segments, why_estimated=why)
+
+
+async def _nobody() -> "tuple[None, str]":
+    return None, ""
 
 
 def _framed(bounds: tuple[int | None, int | None], times: tuple[int, int], now_ms: int, zone: tzinfo) -> Timeline:

@@ -1,6 +1,7 @@
-"""The page of a topic: its timeline from indexes alone, its settings with where they come from, its partitions."""
+"""The page of a topic: its timeline from indexes alone, its segments, its settings with where they come from, its partitions."""
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
@@ -9,12 +10,15 @@ from horolog.client.errors import KafkaError
 from horolog.client.types import TopicPartition
 from horolog.console.facts import PartitionFacts, TopicFacts, facts_of, log_dirs_of, sizes_in
 from horolog.console.now import leaders_of
+from horolog.console.strips import strip_of
 from horolog.console.timelines import chart_of, steps
-from horolog.console.visits import Visit
+from horolog.console.told import segments_of
+from horolog.console.visits import Refused, Visit
 
 if TYPE_CHECKING:
     from horolog.client.admin_configs import Config
     from horolog.client.client import Client
+    from horolog.client.cluster_view import TopicView
 
 PARTITIONS_SHOWN = 200
 GAPS_SHOWN = 3
@@ -35,13 +39,28 @@ async def page(visit: Visit) -> Response:
     found = facts.get(name, TopicFacts(name, ()))
     since, until = visit.time("from"), visit.time("until")
     bounds = since.ms if since else None, until.ms if until else None
-    chart = await chart_of(visit.client, places, mean_bytes(found), bounds, visit.zone, visit.now_ms)
+    picked = _picked(visit, topic)
+    drawn = [one for one in places if picked is None or one.partition == picked]
+    chart = await chart_of(
+        visit.client,
+        drawn,
+        mean_bytes(found),
+        bounds,
+        visit.zone,
+        visit.now_ms,
+        ask=partial(segments_of, visit.client, visit.cluster, topic),
+    )
     edge = retention_edge(settings, visit.now_ms)
     if chart is not None and edge is not None:
         chart.marks["retention"] = edge
+    strip = None
+    if chart is not None and chart.segments is not None:
+        strip = strip_of(chart.segments, chart.timeline.start_ms, chart.until_ms, edge)
     return visit.page(
         "topic.html",
         topic=topic,
+        picked=picked,
+        strip=strip,
         facts=found,
         chart=chart,
         steps=None if chart is None else steps(chart),
@@ -55,6 +74,16 @@ async def page(visit: Visit) -> Response:
         not_shown=max(0, len(topic.partitions) - PARTITIONS_SHOWN),
         gaps=[] if chart is None else chart.gaps()[:GAPS_SHOWN],
     )
+
+
+def _picked(visit: Visit, topic: "TopicView") -> int | None:
+    """The partition of the timeline; None for all."""
+    if not visit.text("partition"):
+        return None
+    picked = visit.number("partition", 0)
+    if picked not in topic.partitions:
+        raise Refused(f"{topic.name} has no partition {picked}", 404)
+    return picked
 
 
 async def settings_of(client: "Client", name: str) -> "list[Config] | None":

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from horolog import Admin, Client, Producer, TopicPartition
+from tests.support.broker_process import TARGET_SETTINGS, BrokerProcess
 from tests.support.style import PROJECT
 
 CHROMIUM = os.environ.get("HOROLOG_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -98,11 +99,17 @@ def start_console():
 
 
 @pytest.fixture(scope="session")
-def filled(session_broker):
-    """(broker, now): orders of three days, payments beside them, hostile values, records ahead of now and late ones, a group behind."""
+def filled(tmp_path_factory):
+    """(broker, now): orders of three days, payments beside them, hostile values, records ahead of now and late ones, a group behind.
+
+    It tells its segments over HTTP.
+    """
     now = time.time_ns() // 1_000_000
-    in_a_thread(fill(session_broker.address, now))
-    return session_broker, now
+    settings = {**TARGET_SETTINGS, "horolog.http.listen": "127.0.0.1:0"}
+    running = BrokerProcess(tmp_path_factory.mktemp("console-broker") / "data", settings).start()
+    in_a_thread(fill(running.address, now))
+    yield running, now
+    running.stop()
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ SCRIPTS_AT_MOST = 200_000
 PAGES = {
     "now": "/",
     "topic": "/topic?name=orders",
+    "partition": "/topic?name=orders&partition=1",
     "moment": "/moment?topic=orders&at=20h&within=2h",
     "which": "/moment",
     "follow": "/follow?topic=orders",
@@ -86,7 +87,7 @@ def test_hostile_values_are_text(console, page, path):
 
 def test_now_leads_to_a_topic_and_filters(console, page):
     page.goto(console.address)
-    assert "ahead has a record" in page.locator(".troubles").inner_text()
+    assert "retention of ahead is blocked, partition 0" in page.locator(".troubles").inner_text()
     assert "late" in page.locator("tr", has_text="late").inner_text()
     page.keyboard.press("/")
     page.keyboard.type("orde")
@@ -119,6 +120,30 @@ def test_the_timeline_zooms_by_drag_and_by_keys_and_leads_to_the_moment(console,
     page.keyboard.press("Enter")
     page.wait_for_url("**/moment?**")
     assert page.locator("tr[data-row]").count() > 0
+
+
+def test_segments_lie_below_the_timeline_and_a_partition_is_picked(console, page):
+    page.goto(console.address + PAGES["topic"])
+    page.locator(".u-over").wait_for()
+    strip, plot = page.locator("svg.strip").bounding_box(), page.locator(".u-over").bounding_box()
+    first, last = (page.locator("svg.strip rect.active").nth(n).bounding_box() for n in (0, 2))
+    assert strip["y"] > plot["y"] + plot["height"]
+    assert plot["x"] - 2 <= first["x"]
+    assert last["x"] + last["width"] <= plot["x"] + plot["width"] + 2
+    assert first["y"] < last["y"]
+    assert "3 segments in 3 partitions" in page.locator("svg.strip").get_attribute("aria-label")
+    page.get_by_text("Segments: 3 segments").click()
+    assert page.locator("details[open] tbody tr").count() == 3
+    assert "estimated" not in page.locator("main").inner_text()
+    page.get_by_label("Timeline of partition 1").click()
+    page.wait_for_url("**partition=1*")
+    assert "1 segments in 1 partitions" in page.locator("svg.strip").get_attribute("aria-label")
+    page.locator(".u-over").wait_for()
+    page.keyboard.press("+")
+    page.wait_for_url("**from=*")
+    assert "partition=1" in page.url
+    page.get_by_role("link", name="all partitions").click()
+    assert "3 partitions, one row each" in page.locator(".legend").inner_text()
 
 
 def records_said(page):

@@ -2,6 +2,7 @@
 
 import argparse
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from horolog.client.cli.common.arguments import add_zone, partitions, positive_number, whole_number
@@ -208,8 +209,9 @@ async def _described(admin: "Admin", name: str, arguments: argparse.Namespace, c
     if view is None or view.error_code:
         raise unknown_topic(name, (await admin.client.metadata()).topics)
     facts = await measure(admin, await partitions_of(admin.client, name))
-    zone, now_ms, http = console.zone, console.now_ms(), access_of(arguments, console)
-    days = await days_of(admin, view, facts, zone, now_ms, http, arguments.days) if arguments.days else None
+    http, at_most = access_of(arguments, console), arguments.days
+    look_at = partial(days_of, now_ms=console.now_ms(), http=http, at_most=at_most)
+    days = await look_at(admin, view, facts, console.zone) if at_most else None
     serves = (await admin.client.versions()).serves  # a Kafka before 0.11 does not tell them
     configs = await admin.describe_configs("topic", name) if serves(ApiKey.DESCRIBE_CONFIGS, 0) else {}
     return {

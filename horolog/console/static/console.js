@@ -100,7 +100,7 @@
       series: [
         { label: "From", value: (_, value) => (value == null ? "–" : spoken(value - data.bucket / 2, data.bucket)) },
         series("Records", "--bar"), series("Ahead of now", "--bar-late"),
-        ...(data.bytes ? [{ label: "Bytes, estimated", show: true, stroke: "transparent", scale: "bytes", points: { show: false }, value: (_, value) => (value == null ? "–" : bytesSpoken(value)) }] : []),
+        ...(data.bytes ? [{ label: data.exact ? "Bytes" : "Bytes, estimated", show: true, stroke: "transparent", scale: "bytes", points: { show: false }, value: (_, value) => (value == null ? "–" : bytesSpoken(value)) }] : []),
       ],
       hooks: {
         draw: [lines(marks)],

@@ -27,8 +27,8 @@ def arguments(*words):
     return found
 
 
-def console(zone="UTC"):
-    made = Console(io.StringIO(), io.StringIO(), environ={})
+def console(zone="UTC", environ=None):
+    made = Console(io.StringIO(), io.StringIO(), environ=environ or {})
     made.zone_name = zone
     return made
 
@@ -41,6 +41,40 @@ def test_on_loopback_nobody_is_asked():
     found = options("-b", "a:1", "-b", "b:2")
     assert (found.login, [one.name for one in found.clusters], found.zone) == (Login.NONE, ["a:1", "b:2"], UTC)
     assert found.token == ""
+
+
+def test_http_ports_and_their_tokens(tmp_path, monkeypatch):
+    file = tmp_path / "token"
+    file.write_text("of-the-file")
+    (one,) = options("-b", "a:1", "--http", "http://a:9464", "--http-token-file", str(file)).clusters
+    assert (one.http.url, one.http.token, "of-the-file" in repr(one)) == ("http://a:9464", "of-the-file", False)
+    words = ["-b", "a:1", "-b", "b:2", "--http", "b:2=https://b:9464", "--http-token-file", f"b:2={file}"]
+    first, second = options(*words).clusters
+    assert (first.http.url, first.http.token) == (None, None)
+    assert (second.http.url, second.http.token) == ("https://b:9464", "of-the-file")
+
+
+def test_a_token_of_the_environment_is_for_one_cluster():
+    def found(*words):
+        return command.options_of(arguments(*words), console(environ={"HOROLOG_HTTP_TOKEN": "secret"}), "127.0.0.1")
+
+    assert found("-b", "a:1").clusters[0].http.token == "secret"
+    with pytest.raises(UsageError, match="of which cluster"):
+        found("-b", "a:1", "-b", "b:2")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-b", "a:1", "-b", "b:2", "--http", "http://a"], "of which cluster"),
+        (["-b", "a:1", "--http", "http://a", "--http", "http://b"], "named twice"),
+        (["-b", "a:1", "--http", "a:9464"], "http://HOST:PORT"),
+        (["-b", "a:1", "--http-token-file", "/no/such"], "cannot be read"),
+    ],
+)
+def test_http_ports_that_make_no_sense(words, said):
+    with pytest.raises(UsageError, match=said):
+        options(*words)
 
 
 def test_elsewhere_a_token_is_made():

@@ -8,7 +8,8 @@ from horolog.console import topic
 from horolog.console.facts import PartitionFacts, TopicFacts
 from horolog.console.topic import mean_bytes, retention_edge, settings_of
 from horolog.protocol.errors import ErrorCode
-from tests.support.console_browser import shown, topic_with
+from horolog.testing import horolog_broker
+from tests.support.console_browser import browser, shown, topic_with
 
 HOUR = 3_600_000
 
@@ -79,3 +80,31 @@ def test_mean_sizes():
     assert mean_bytes(facts(0, 4, 100)) == {place: 25.0}
     assert mean_bytes(facts(4, 4, 100)) == {place: 0.0}
     assert mean_bytes(facts(0, 4, None)) == mean_bytes(facts(None, 4, 1)) == {}
+
+
+async def test_segments_and_exact_bytes_where_the_broker_tells_them():
+    async with (
+        horolog_broker(horolog_http_listen="127.0.0.1:0") as broker,
+        Client(broker.bootstrap) as client,
+        browser(broker.bootstrap) as page,
+    ):
+        now = broker.clock.wall_ms()
+        await topic_with(client, "t", [(now - HOUR, b"a"), (now, b"b")], 2)
+        text = (await page.get("/topic?name=t")).text
+        assert '<svg class="strip" role="img"' in text
+        assert "estimated" not in text
+        assert "2 segments in 2 partitions" in text
+        one = (await page.get("/topic?name=t&partition=1")).text
+        assert "Timeline of partition 1" in one
+        assert "1 segments in 1 partitions" in one
+        assert "all partitions" in one
+        assert (await page.get("/topic?name=t&partition=2")).status_code == 404
+        assert (await page.get("/topic?name=t&partition=x")).status_code == 400
+
+
+async def test_why_there_are_no_segments_is_said():
+    async with shown() as (page, client, broker):
+        await topic_with(client, "t", [(broker.clock.wall_ms(), b"a")])
+        text = (await page.get("/topic?name=t")).text
+        assert "segments are not shown: the broker has no HTTP port" in text
+        assert "bytes by time are estimated" in text

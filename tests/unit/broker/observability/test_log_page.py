@@ -60,6 +60,7 @@ async def test_segments_and_places():
             "largest_ms": NOW_MS - HOUR,
             "largest_offset": 0,
             "created_ms": NOW_MS,
+            "modified_ms": None,
             "future": False,
             "late": False,
         }

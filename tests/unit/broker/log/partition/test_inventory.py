@@ -78,6 +78,7 @@ def test_times_of_segments_are_those_of_their_records(history):
         largest = max(times, default=-1)
         assert one.largest_ms == largest
         assert one.future == (largest > 30)
+        assert (one.modified_ms is None) == (0 <= largest <= 30)
         if one.late:
             assert any(0 <= timestamp < before for timestamp in times)
         if times and 0 <= largest < before:
@@ -119,5 +120,6 @@ def test_a_segment_that_has_gone_or_cannot_be_read_is_answered_as_a_whole():
         for path in one.files.index_paths:
             model.storage.remove(path)
         model.storage.remove(one.files.path(".log"))
-    inventory, held = taken(model.partition)
+    inventory, held = taken(model.partition, 0)
+    assert [one.modified_ms for one in held[:-1]] == [None] * (len(held) - 1)
     assert inventory.before(held[0].largest_ms)[2:] == (held[0].next_offset, held[0].bytes)

@@ -1,0 +1,61 @@
+"""The segments of a topic, asked for a page: what the broker tells, or a short sentence that says why it is missing.
+
+Where the HTTP port is, and whether it can be reached, is known for some seconds: a port that does not answer costs one page its wait.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from horolog.console.recent import recent
+
+if TYPE_CHECKING:
+    from horolog.client.client import Client
+    from horolog.client.cluster_view import TopicView
+    from horolog.client.segments import TopicSegments
+    from horolog.client.segments_look import HttpAccess
+    from horolog.console.options import Cluster
+
+ADDRESS_SECONDS = 20.0
+REACHED_WITHIN_MS = 1500
+
+
+class Door(NamedTuple):
+    access: "HttpAccess | None"
+    why: str = ""
+
+
+async def segments_of(
+    client: "Client", cluster: "Cluster", topic: "TopicView", partitions: Sequence[int], times: Sequence[int]
+) -> "tuple[TopicSegments | None, str]":
+    """Those of all the partitions; else None and the reason."""
+    from horolog.client.segments_look import NoSegments, ask
+
+    door = await _door(client, cluster)
+    if door.access is None:
+        return None, door.why
+    try:
+        told = await ask(door.access, topic, partitions, times)
+    except NoSegments as error:
+        return None, str(error)
+    return (told, "") if told.covers(partitions) else (None, "some partitions do not tell their segments now")
+
+
+async def _door(client: "Client", cluster: "Cluster") -> Door:
+    async def open_it() -> Door:
+        from dataclasses import replace
+
+        from horolog.client.admin import Admin
+        from horolog.client.http_get import NoAnswer, get
+        from horolog.client.segments_look import HttpAccess, NoSegments, find
+
+        try:
+            found = await find(Admin(client), cluster.http or HttpAccess())
+        except NoSegments as error:
+            return Door(None, str(error))
+        try:
+            await get(replace(found, timeout_ms=REACHED_WITHIN_MS), "/health")
+        except NoAnswer as error:
+            return Door(None, f"the broker's HTTP port, {found.host}:{found.port}, {error}")
+        return Door(found)
+
+    return await recent(client).get("http", ADDRESS_SECONDS, open_it)
