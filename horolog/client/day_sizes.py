@@ -3,7 +3,7 @@
 Without segments each record counts with the mean size of its partition: an estimate, and `Days.why` says so.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from horolog.client.admin import Admin
     from horolog.client.cluster_view import TopicView
     from horolog.client.retention import PartitionFacts
-    from horolog.client.segments import TopicSegments
+    from horolog.client.segments import PartitionSegments
     from horolog.client.types import TopicPartition
 
 DAYS_AT_MOST = TIMES_AT_ONCE - 1
@@ -72,14 +72,10 @@ async def days_of(
     at_most: int,
 ) -> Days:
     """The last `at_most` days up to the largest time, or up to now where that lies in the future."""
-    firsts = [one.first_ms for one in facts.values() if one.first_ms is not None]
-    lasts = [one.largest_ms for one in facts.values() if one.largest_ms is not None]
-    if not firsts:
+    span = span_of(facts.values(), now_ms)
+    if span is None:
         return Days((), None)
-    first, last = min(firsts), max(lasts, default=now_ms)
-    if first <= now_ms < last:
-        last = now_ms
-    borders = midnights(first, last, zone, min(at_most, DAYS_AT_MOST))
+    borders = midnights(*span, zone, min(at_most, DAYS_AT_MOST))
     offsets = await offsets_at(admin.client, list(facts), borders)
     segments, why = None, None
     try:
@@ -88,24 +84,37 @@ async def days_of(
             segments, why = None, "not every partition tells its segments"
     except NoSegments as error:
         why = str(error)
-    return Days(tuple(_days(borders, [_parts(facts[one], offsets[one], segments) for one in facts])), why)
+    told = {} if segments is None else segments.partitions
+    parts = [parts_of(facts[one], offsets[one], told.get(one.partition)) for one in facts]
+    return Days(tuple(days_in(borders, parts)), why)
 
 
-def _parts(
-    facts: "PartitionFacts", offsets: Sequence[int], segments: "TopicSegments | None"
+def span_of(facts: "Iterable[PartitionFacts]", now_ms: int) -> tuple[int, int] | None:
+    """The first time and the largest, or now where that lies in the future; None where no record has a time."""
+    known = list(facts)
+    firsts = [one.first_ms for one in known if one.first_ms is not None]
+    lasts = [one.largest_ms for one in known if one.largest_ms is not None]
+    if not firsts:
+        return None
+    first, last = min(firsts), max(lasts, default=now_ms)
+    return first, now_ms if first <= now_ms < last else last
+
+
+def parts_of(
+    facts: "PartitionFacts", offsets: Sequence[int], told: "PartitionSegments | None"
 ) -> list[tuple[int, float | None]]:
     """(records, bytes) before the first border, between each two, and behind the last."""
     places = [facts.first_offset, *(max(one, facts.first_offset) for one in offsets), facts.end_offset]
     counts = [max(0, after - before) for before, after in pairwise(places)]
-    if segments is None:
+    if told is None:
         mean = None if facts.size_bytes is None else facts.size_bytes / facts.records if facts.records else 0.0
         return [(one, None if mean is None else one * mean) for one in counts]
-    told = segments.partitions[facts.partition]
     at = [0.0, *bytes_before(told.at, offsets), float(told.size_bytes)]
     return [(count, after - before) for count, (before, after) in zip(counts, pairwise(at), strict=True)]
 
 
-def _days(borders: Sequence[int], partitions: Sequence[Sequence[tuple[int, float | None]]]) -> list[Day]:
+def days_in(borders: Sequence[int], partitions: Sequence[Sequence[tuple[int, float | None]]]) -> list[Day]:
+    """Of all partitions together."""
     found = []
     for number, (since, until) in enumerate(pairwise([None, *borders, None])):
         parts = [one[number] for one in partitions]

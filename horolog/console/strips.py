@@ -58,11 +58,15 @@ class Strip(NamedTuple):
     @property
     def said(self) -> str:
         """The picture in words."""
-        parts = [f"{self.shown} segments in {len(self.rows) + self.rows_left_out} partitions"]
+        parts = [f"{_counted(self.shown, 'segment')} in {_counted(len(self.rows) + self.rows_left_out, 'partition')}"]
         parts += [f"{self.due_count} older than retention"] if self.due_count else []
-        parts += [f"{self.late_count} begin late"] if self.late_count else []
-        parts += [f"{self.ahead_count} have records ahead of now"] if self.ahead_count else []
+        parts += [f"{self.late_count} late"] if self.late_count else []
+        parts += [f"{self.ahead_count} with records ahead of now"] if self.ahead_count else []
         return ", ".join(parts)
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def strip_of(told: TopicSegments, since_ms: int, until_ms: int, edge_ms: int | None) -> Strip:

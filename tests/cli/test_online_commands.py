@@ -385,6 +385,12 @@ def test_topics_are_created_described_altered_trimmed_and_deleted(run, hourly):
     assert (len(described["partitions"]), first["end_offset"], first["records"]) == (3, 5, 5)
     assert (first["first_timestamp"], first["largest_timestamp"]) == (TIMES[0], TIMES[4])
     assert first["bytes_a_day"] == first["bytes"]  # all of them came within a day
+    assert sum(each["records"] for each in described["days"]) == 5
+    assert any(one in described["bytes_by_day"] for one in ("no HTTP port", "a Kafka tells nothing"))
+    shown = run("topics", "describe", hourly, "--tz", "UTC")
+    assert "\nDAY " in shown.out
+    assert "bytes by day are estimated by the mean record" in shown.err
+    assert "\nDAY " not in run("topics", "describe", hourly, "--days", "0").out
     assert first["largest_timestamp"] == TIMES[4]
     trim = ["topics", "trim", hourly, "--before", f"@{TIMES[2]}ms", "--partition", "0"]
     assert run(*trim, "--dry-run", "-o", "json").json == [{"topic": hourly, "partition": 0, "from": 0, "to": 2}]

@@ -137,7 +137,7 @@ def test_segments_lie_below_the_timeline_and_a_partition_is_picked(console, page
     assert "estimated" not in page.locator("main").inner_text()
     page.get_by_label("Timeline of partition 1").click()
     page.wait_for_url("**partition=1*")
-    assert "1 segments in 1 partitions" in page.locator("svg.strip").get_attribute("aria-label")
+    assert "1 segment in 1 partition" in page.locator("svg.strip").get_attribute("aria-label")
     page.locator(".u-over").wait_for()
     page.keyboard.press("+")
     page.wait_for_url("**from=*")

@@ -31,6 +31,7 @@ MAX_PER_ADDRESS = 16
 MAX_HEAD_BYTES = 24 * 1024
 """A thousand times in milliseconds have room in it."""
 HEAD_TIMEOUT_S = 2.0
+PORT_TRIES = 20
 ANSWER_TIMEOUT_S = 30.0
 HEAD_ENDS = (b"\r\n\r\n", b"\n\n")
 
@@ -97,8 +98,24 @@ class HttpServer(ABC):
             connection = HttpConnection(self, self._loop)
             return connection if self._door is None else self._door.wire(connection)
 
-        self._server = await self._loop.create_server(connect, host or None, port)
+        self._server = await self._at_one_port(connect, host or None, port)
         self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _at_one_port(
+        self, connect: Callable[[], asyncio.Protocol], host: str | None, port: int
+    ) -> asyncio.Server:
+        """Where the system is to choose the port of several addresses, as all interfaces are, it may choose another for each."""
+        server = await self._loop.create_server(connect, host, port)
+        for _ in range(PORT_TRIES):
+            ports = [one.getsockname()[1] for one in server.sockets]
+            if len(set(ports)) == 1:
+                break
+            server.close()
+            try:
+                server = await self._loop.create_server(connect, host, ports[0])
+            except OSError:  # somebody has it at the other address
+                server = await self._loop.create_server(connect, host, port)
+        return server
 
     async def start_unix(self, path: str) -> None:
         """Listen on a Unix socket; what a process before has left of it is removed by asyncio. Its folder says who may ask."""

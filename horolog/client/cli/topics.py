@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from horolog.client.cli.common.arguments import add_zone, partitions, positive_number, whole_number
 from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, UsageError
+from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.actions import Action, add_actions, add_yes, assignments, confirmed, run_action
 from horolog.client.cli.online.connecting import connected, partitions_of, unknown_topic
@@ -16,7 +16,8 @@ from horolog.client.cli.online.segments import access_of, add_http
 if TYPE_CHECKING:
     from horolog.client.admin import Admin
     from horolog.client.client import Client
-    from horolog.client.cluster_view import TopicView
+    from horolog.client.cluster_view import PartitionView, TopicView
+    from horolog.client.retention import PartitionFacts
 
 
 DAYS = 7
@@ -160,6 +161,7 @@ def _describe_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--days", type=whole_number, default=DAYS, metavar="N", help=f"so many days, up to the last ({DAYS})"
     )
+    parser.add_argument("--dir", metavar="DIR", help="read this data folder instead of asking a broker")
     add_http(parser)
     add_zone(parser)
 
@@ -167,13 +169,17 @@ def _describe_arguments(parser: argparse.ArgumentParser) -> None:
 async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.client.admin import Admin
 
-    async with connected(arguments) as client, Admin(client) as admin:
-        described = [await _described(admin, name, arguments, console) for name in arguments.topics]
+    if arguments.dir is not None:
+        described = [_read(arguments.dir, name, arguments, console) for name in arguments.topics]
+    else:
+        async with connected(arguments) as client, Admin(client) as admin:
+            described = [await _described(admin, name, arguments, console) for name in arguments.topics]
     if console.as_json:
         console.json(described)
         return ExitCode.OK
     for topic in described:
-        settings = ", ".join(f"{key}={value}" for key, value in topic["configs"].items()) or "as the broker is set"
+        default = "as the broker is set" if arguments.dir is None else "settings are not read from files"
+        settings = ", ".join(f"{key}={value}" for key, value in topic["configs"].items()) or default
         console.print(console.style("bold", topic["topic"]) + f"  id {topic['id'] or '-'}  {settings}")
         if topic["settings_unknown"]:
             console.print(console.style("yellow", UNKNOWN))
@@ -220,24 +226,53 @@ async def _described(admin: "Admin", name: str, arguments: argparse.Namespace, c
         "internal": view.internal,
         "configs": {key: config.value for key, config in configs.items() if config.source == 1},
         "settings_unknown": UNKNOWN_KEY in configs and configs[UNKNOWN_KEY].value == "true",
-        "partitions": [
-            {
-                "partition": place.partition,
-                "leader": view.partitions[place.partition].leader,
-                "replicas": list(view.partitions[place.partition].replicas),
-                "in_sync": list(view.partitions[place.partition].in_sync),
-                "first_offset": each.first_offset,
-                "end_offset": each.end_offset,
-                "records": each.records,
-                "bytes": each.size_bytes,
-                "first_timestamp": each.first_ms,
-                "largest_timestamp": each.largest_ms,
-                "bytes_a_day": None if each.bytes_a_day is None else round(each.bytes_a_day),
-            }
-            for place, each in facts.items()
-        ],
+        "partitions": [_facts(each, view.partitions[place.partition]) for place, each in facts.items()],
         "days": [one._asdict() for one in days.days] if days else [],
         "bytes_by_day": None if days is None else days.why or "exact",
+    }
+
+
+def _facts(each: "PartitionFacts", view: "PartitionView | None") -> dict[str, Any]:
+    """Of a folder nobody knows who leads it."""
+    return {
+        "partition": each.partition,
+        "leader": None if view is None else view.leader,
+        "replicas": [] if view is None else list(view.replicas),
+        "in_sync": [] if view is None else list(view.in_sync),
+        "first_offset": each.first_offset,
+        "end_offset": each.end_offset,
+        "records": each.records,
+        "bytes": each.size_bytes,
+        "first_timestamp": each.first_ms,
+        "largest_timestamp": each.largest_ms,
+        "bytes_a_day": None if each.bytes_a_day is None else round(each.bytes_a_day),
+    }
+
+
+def _read(folder: str, name: str, arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
+    """From the files of a data folder."""
+    from horolog.broker.cluster_file import NewerClusterFile
+    from horolog.broker.log.storage import ReadOnlyStorage, StorageFault
+    from horolog.client.cli.examining.folder_days import Asked, describe
+
+    folder = folder.rstrip("/") or "/"
+    if not ReadOnlyStorage().is_dir(folder):
+        raise NotFoundError(f"{folder} is no folder", "name the folder that log.dirs names")
+    try:
+        found = describe(folder, name, Asked(console.zone, console.now_ms(), arguments.days))
+    except (NewerClusterFile, StorageFault) as error:
+        raise CommandError(f"{folder}: {error}") from error
+    if not found.facts:
+        raise NotFoundError(f"no partition of topic {name} is in {folder}", "horolog doctor lists its partitions")
+    return {
+        "topic": name,
+        "id": None,
+        "internal": name.startswith("__"),
+        "configs": {},
+        "settings_unknown": False,
+        "partitions": [_facts(each, None) for each in found.facts],
+        "days": [one._asdict() for one in found.days.days],
+        "bytes_by_day": found.days.why or "exact",
     }
 
 

@@ -5,8 +5,9 @@ import pytest
 from horolog.client.admin import Admin
 from horolog.client.errors import KafkaError
 from horolog.client.producer import Producer
-from horolog.client.retention import DAY_MS, Cause
+from horolog.client.retention import DAY_MS, NO_CLEANER, Cause
 from horolog.client.retention_look import look, measure
+from horolog.client.segments_look import look as look_at_segments
 from horolog.client.types import TopicPartition
 from horolog.protocol.errors import ErrorCode
 from horolog.testing import horolog_broker
@@ -43,6 +44,23 @@ async def test_what_other_settings_would_leave(admin):
     assert [each.left.records for each in kept.partitions] == [8, 0]
     with pytest.raises(ValueError, match="a whole number"):
         await look(admin, PLACES, NOW_MS, {"retention.ms": "soon"})
+
+
+async def test_where_segments_are_told_it_is_exact():
+    async with (
+        horolog_broker(clock=NOW_MS, horolog_http_listen="127.0.0.1:0") as broker,
+        Admin(broker.bootstrap) as admin,
+    ):
+        broker.create_topic("t", 2, cleanup_policy="compact,delete", retention_ms=10 * DAY_MS)
+        async with Producer(admin.client) as producer:
+            await producer.send("t", b"v", key=b"k", timestamp_ms=NOW_MS - DAY_MS, partition=0)
+        segments = await look_at_segments(admin, (await admin.client.metadata(["t"])).topics["t"])
+        del segments.partitions[1]
+        exact, bounds = (await look(admin, PLACES, NOW_MS, {"retention.ms": "1"}, segments)).partitions
+        assert exact.next.from_ms == exact.next.until_ms == NOW_MS + 9 * DAY_MS + 1
+        assert (exact.left.records, exact.left.exact, exact.unknown) == (0, True, [NO_CLEANER])
+        assert "compaction keeps" in exact.held_by[0]
+        assert (bounds.next, bounds.left.records) == (None, 0)
 
 
 async def test_what_a_broker_does_not_tell_is_left_open(admin, monkeypatch):

@@ -22,7 +22,7 @@ def test_places_and_kinds():
     (row,) = found.rows
     assert row.pieces == (Piece(0, 100, "due"), Piece(100, 400, "held"), Piece(500, 500, "active"))
     assert (found.shown, found.due_count, found.late, found.ahead) == (3, 1, (), ())
-    assert found.said == "3 segments in 1 partitions, 1 older than retention"
+    assert found.said == "3 segments in 1 partition, 1 older than retention"
     assert [one.segment.largest_ms for one in found.listed] == [999, 499, 99]
     assert (found.listed[0].active, found.listed[2].due) == (True, True)
 
@@ -33,8 +33,8 @@ def test_late_ones_and_those_ahead():
     assert (found.late_count, found.latest_ms, found.ahead_count, found.due_count) == (1, 400, 1, 0)
     assert found.late == (Piece(198, NARROWEST, "late"),)
     assert found.ahead == (Piece(900, NARROWEST, "ahead"),)
-    assert "1 begin late" in found.said
-    assert "1 have records ahead of now" in found.said
+    assert "1 late" in found.said
+    assert "1 with records ahead of now" in found.said
     without_first = strip_of(told([segment(5, 600), segment(None, 300, late=True)]), 0, 1000, None)
     assert without_first.latest_ms == 300
 

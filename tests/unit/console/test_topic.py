@@ -96,7 +96,7 @@ async def test_segments_and_exact_bytes_where_the_broker_tells_them():
         assert "2 segments in 2 partitions" in text
         one = (await page.get("/topic?name=t&partition=1")).text
         assert "Timeline of partition 1" in one
-        assert "1 segments in 1 partitions" in one
+        assert "1 segment in 1 partition" in one
         assert "all partitions" in one
         assert (await page.get("/topic?name=t&partition=2")).status_code == 404
         assert (await page.get("/topic?name=t&partition=x")).status_code == 400

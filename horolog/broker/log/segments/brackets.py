@@ -34,7 +34,7 @@ def bracket(
         following = at if at >= 0 and offset_index.offset_of(offset_entries, at) == offset else at + 1
     low = (0, 0) if before < 0 else _place(offset_entries, before)
     high = _place(offset_entries, following) if following < count else end
-    return Bracket(min(low[0] + (before >= 0), end[0]), min(low[1], end[1]), min(high[0], end[0]), min(high[1], end[1]))
+    return Bracket(min(low[0], end[0]), min(low[1], end[1]), min(high[0], end[0]), min(high[1], end[1]))
 
 
 def _place(entries: bytes | bytearray, number: int) -> tuple[int, int]:

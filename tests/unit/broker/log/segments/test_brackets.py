@@ -17,9 +17,9 @@ END = 14, 400
         (0, Bracket(0, 0, 3, 100)),
         (1000, Bracket(0, 0, 3, 100)),
         (1001, Bracket(0, 0, 7, 200)),
-        (1101, Bracket(8, 200, 11, 300)),
-        (1201, Bracket(8, 200, 14, 400)),
-        (1301, Bracket(12, 300, 14, 400)),
+        (1101, Bracket(7, 200, 11, 300)),
+        (1201, Bracket(7, 200, 14, 400)),
+        (1301, Bracket(11, 300, 14, 400)),
     ],
 )
 def test_between_two_entries(timestamp, found):
