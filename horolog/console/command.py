@@ -186,7 +186,7 @@ def with_http(
     """The clusters with the HTTP ports that are named, and their tokens. Raises UsageError."""
     from dataclasses import replace
 
-    from horolog.client.cli.online.segments import TOKEN_VARIABLE, token_in
+    from horolog.client.cli.online.segments import TOKEN_VARIABLE, token_in, trusted_file
     from horolog.client.segments_look import HttpAccess, HttpUrlError
 
     names = [one.name for one in clusters]
@@ -199,7 +199,10 @@ def with_http(
             raise UsageError(f"{TOKEN_VARIABLE}: of which cluster?", "--http-token-file CLUSTER=FILE says it")
         tokens.setdefault(names[0], given)
     try:
-        return tuple(replace(one, http=HttpAccess(urls.get(one.name), tokens.get(one.name))) for one in clusters)
+        return tuple(
+            replace(one, http=HttpAccess(urls.get(one.name), tokens.get(one.name), trusted_file(one.security)))
+            for one in clusters
+        )
     except HttpUrlError as error:
         raise UsageError(f"--http: {error}") from error
 

@@ -12,6 +12,7 @@ from horolog.client.producer import Producer
 from horolog.client.segments_look import LISTEN, PROTOCOL, HttpAccess, HttpUrlError, NoSegments, ask, find, look
 from horolog.protocol.errors import ErrorCode
 from horolog.testing import horolog_broker
+from tests.support.certificates import Certificates
 
 TOKEN = "a-token-of-16-chars"
 
@@ -52,6 +53,17 @@ async def test_a_token():
         with pytest.raises(NoSegments, match="asks for a token"):
             await look(admin, topic)
         assert (await look(admin, topic, HttpAccess(token=TOKEN))).covers([0, 1])
+
+
+async def test_https(tmp_path):
+    certificates = Certificates(tmp_path)
+    settings = certificates.settings(horolog_http_protocol="HTTPS", horolog_http_listen="127.0.0.1:0")
+    settings = {key.replace(".", "_"): value for key, value in settings.items() if key != "listeners"}
+    async with horolog_broker(**settings) as broker, Admin(broker.bootstrap) as admin:
+        topic = await topic_of(broker, admin)
+        assert (await look(admin, topic, HttpAccess(ca_file=str(certificates.ca)))).covers([0, 1])
+        with pytest.raises(NoSegments, match="TLS"):
+            await look(admin, topic)
 
 
 async def test_nobody_there(unused_tcp_port):

@@ -8,6 +8,7 @@ from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import UsageError
 
 if TYPE_CHECKING:
+    from horolog.client.security import Security
     from horolog.client.segments_look import HttpAccess
 
 TOKEN_VARIABLE = "HOROLOG_HTTP_TOKEN"  # noqa: S105 - the name of a variable
@@ -31,10 +32,18 @@ def access_of(arguments: argparse.Namespace, console: Console) -> "HttpAccess":
         return HttpAccess(
             arguments.http,
             token_in(arguments.http_token_file, console),
+            trusted_file(arguments.security),
             timeout_ms=min(max(arguments.timeout, 1), LONGEST_MS),
         )
     except HttpUrlError as error:
         raise UsageError(f"--http: {error}") from error
+
+
+def trusted_file(security: "Security | None") -> str | None:
+    """Whom the client trusts at the broker's listeners, it trusts at the HTTP port; None: whom the system trusts."""
+    tls = None if security is None else security.tls
+    store = None if tls is None else tls.trusted
+    return None if store is None or store.kind == "PKCS12" else store.location
 
 
 def token_in(path: Path | None, console: Console) -> str | None:

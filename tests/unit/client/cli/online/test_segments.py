@@ -6,14 +6,15 @@ from types import SimpleNamespace
 import pytest
 
 from horolog.client.cli.common.errors import UsageError
-from horolog.client.cli.online.segments import LONGEST_MS, TOKEN_VARIABLE, access_of, add_http
+from horolog.client.cli.online.segments import LONGEST_MS, TOKEN_VARIABLE, access_of, add_http, trusted_file
+from horolog.client.security.settings import Security, Store, Tls
 
 
 def access(*words, timeout=60_000, **environ):
     parser = argparse.ArgumentParser()
     add_http(parser)
     arguments = parser.parse_args(words)
-    arguments.timeout = timeout
+    arguments.timeout, arguments.security = timeout, None
     return access_of(arguments, SimpleNamespace(environ=environ))
 
 
@@ -24,6 +25,12 @@ def test_where_and_how(tmp_path):
     file = tmp_path / "token"
     file.write_text("from-the-file\n")
     assert access("--http-token-file", str(file), **{TOKEN_VARIABLE: "other"}).token == "from-the-file"
+
+
+def test_the_http_port_is_trusted_as_the_listeners_are():
+    assert trusted_file(None) is trusted_file(Security()) is trusted_file(Security(Tls())) is None
+    assert trusted_file(Security(Tls(Store("ssl.truststore.location", "/ca.pem", "PEM")))) == "/ca.pem"
+    assert trusted_file(Security(Tls(Store("ssl.truststore.location", "/ca.p12", "PKCS12")))) is None
 
 
 @pytest.mark.parametrize("words", [("--http", "broker:9464"), ("--http-token-file", "/no/such/file")])
