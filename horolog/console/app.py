@@ -17,17 +17,16 @@ from horolog.console.guard import COOKIE, CSRF_FIELD, Guard, is_token_of, read_f
 from horolog.console.options import ANSWER_SECONDS, PAGES_AT_ONCE, Login, Options
 from horolog.console.rendering import FOLDER
 from horolog.console.sessions import Session, Sessions
-from horolog.console.visits import Desk, Refused, Visit
+from horolog.console.visits import FAULT, Desk, Refused, Visit, sentence_of
 
 if TYPE_CHECKING:
     from horolog.broker.clock import Clock
     from horolog.console.follow import Followers
+    from horolog.console.live import Live
 
 Page = Callable[[Visit], Awaitable[Response]]
 Change = Callable[[Visit, dict[str, str]], Awaitable[Response]]
 
-GONE = {"NETWORK_EXCEPTION", "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE", "LEADER_NOT_AVAILABLE"}
-NOT_THERE = {"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FOUND"}
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
 _log = logging.getLogger(__name__)
 
@@ -39,16 +38,20 @@ class Application:
         self.sessions = Sessions(options, clock)
         self.desk = Desk(options, self.sessions, clock, Decoder(Decoding(registry=options.registry)))
         self._followers: Followers | None = None
+        self._live: Live | None = None
         self._busy = asyncio.Semaphore(PAGES_AT_ONCE)
         pages: dict[str, Page] = {
             "/": _page("now"),
+            "/events": self._part("now_part.html", "now"),
             "/topic": _page("topic"),
             "/moment": _page("moment"),
             "/moment/download": _page("moment", "download"),
             "/follow": _page("follow"),
             "/follow/events": self._events,
             "/groups": _page("groups", "page_of_all"),
+            "/groups/events": self._part("groups_part.html", "groups", "data_of_all"),
             "/group": _page("groups"),
+            "/group/events": self._part("group_part.html", "groups"),
             "/compare": _page("compare"),
         }
         routes = [Route(path, self._get(page)) for path, page in pages.items()]
@@ -86,9 +89,21 @@ class Application:
                 return sentence_page(visit, error)
             except Exception:  # noqa: BLE001 - a page that fails is one sentence; the others go on
                 _log.exception("a page failed: %s", request.url.path)
-                return error_page(visit, "the console has a fault here; its log says more", 500)
+                return error_page(visit, FAULT, 500)
 
         return answer
+
+    def _part(self, template: str, module: str, data_of: str = "data_of") -> Page:
+        """The stream of the live part of a page."""
+
+        async def stream(visit: Visit) -> Response:
+            from horolog.console.live import Live, Part
+
+            self._live = self._live or Live()
+            asked = getattr(import_module(f"horolog.console.{module}"), data_of)
+            return await self._live.events(visit, Part(template, asked))
+
+        return stream
 
     def _post(self, change: Change) -> Callable[[Request], Awaitable[Response]]:
         """A change, by a form of a page of this session."""
@@ -192,15 +207,7 @@ async def static(request: Request) -> Response:
 
 def sentence_page(visit: Visit, error: Exception) -> Response:
     """The page for a failure that has a sentence of its own."""
-    if isinstance(error, Refused):
-        return error_page(visit, str(error), error.status)
-    if isinstance(error, TimeoutError):
-        return error_page(visit, f"the broker took longer than {ANSWER_SECONDS:.0f} s; ask for less at once", 504)
-    assert isinstance(error, KafkaError)
-    if error.code.name in GONE:
-        return error_page(visit, f"no answer from {visit.cluster.name}: {error.message}", 502)
-    status = 404 if error.code.name in NOT_THERE else 403 if "AUTHORIZATION" in error.code.name else 502
-    return error_page(visit, f"{error.message} ({error.code.name})", status)
+    return error_page(visit, *sentence_of(visit, error))
 
 
 def error_page(visit: Visit, sentence: str, status: int) -> Response:

@@ -47,6 +47,12 @@ class Row(NamedTuple):
 
 
 async def page_of_all(visit: Visit) -> Response:
+    template = "groups_part.html" if "hx-request" in visit.request.headers else "groups.html"
+    return visit.page(template, **await data_of_all(visit))
+
+
+async def data_of_all(visit: Visit) -> dict[str, Any]:
+    """The values that the page of all groups shows."""
     text = visit.text("filter")
     listed = await _listed(visit.client)
     pattern = text if any(sign in text for sign in "*?[") else f"*{text}*"
@@ -64,11 +70,17 @@ async def page_of_all(visit: Visit) -> Response:
         return Row(group, len(lags), *sums(lags))
 
     rows = await asyncio.gather(*map(row, found[(number - 1) * ROWS : number * ROWS]))
-    template = "groups_part.html" if "hx-request" in visit.request.headers else "groups.html"
-    return visit.page(template, rows=rows, found=len(found), all=len(listed), number=number, pages=pages, filter=text)
+    counts = {"found": len(found), "all": len(listed), "number": number, "pages": pages}
+    return {"rows": rows, "filter": text, **counts}
 
 
 async def page(visit: Visit) -> Response:
+    template = "group_part.html" if "hx-request" in visit.request.headers else "group.html"
+    return visit.page(template, **await data_of(visit))
+
+
+async def data_of(visit: Visit) -> dict[str, Any]:
+    """The values that the page of one group shows; its lag becomes part of its history."""
     from horolog.client.admin import Admin
 
     name = visit.text("name")
@@ -82,18 +94,16 @@ async def page(visit: Visit) -> Response:
     history = samples_of(visit.client, name)
     if records is not None and seconds is not None and not (history and visit.now_ms - history[-1].at_ms < 1000):
         history.append(Sample(visit.now_ms, records, seconds))
-    template = "group_part.html" if "hx-request" in visit.request.headers else "group.html"
-    return visit.page(
-        template,
-        group=described,
-        lags=lags[:PLACES_SHOWN],
-        left_out=max(0, len(lags) - PLACES_SHOWN),
-        records=records,
-        seconds=seconds,
-        topics=sorted({lag.partition.topic for lag in lags}),
-        history=list(history),
-        chart=chart_data(history),
-    )
+    return {
+        "group": described,
+        "lags": lags[:PLACES_SHOWN],
+        "left_out": max(0, len(lags) - PLACES_SHOWN),
+        "records": records,
+        "seconds": seconds,
+        "topics": sorted({lag.partition.topic for lag in lags}),
+        "history": list(history),
+        "chart": chart_data(history),
+    }
 
 
 async def _listed(client: "Client") -> "list[GroupListing]":

@@ -43,6 +43,37 @@ class Row(NamedTuple):
     is_after: bool
 
 
+class Asked(NamedTuple):
+    """The time that the page is about: so long before and behind a moment, or from one time to another."""
+
+    at_ms: int
+    since_ms: int
+    until_ms: int
+    is_range: bool = False
+
+    @property
+    def text(self) -> str:
+        """The same in an address, whenever that is opened."""
+        return f"@{self.since_ms}ms..@{self.until_ms}ms" if self.is_range else str(self.at_ms)
+
+    def moved(self, by_ms: int) -> str:
+        """The range so much later."""
+        return f"@{max(0, self.since_ms + by_ms)}ms..@{max(1, self.until_ms + by_ms)}ms"
+
+
+def asked_of(visit: Visit) -> Asked:
+    """`at` names a time, with what lies within `within` of it, or a range."""
+    times = visit.range("at")
+    if times is None:
+        at, within = visit.time("at"), within_of(visit)
+        at_ms = visit.now_ms if at is None else at.ms
+        return Asked(at_ms, at_ms - within, at_ms + within)
+    assert times.since is not None
+    assert times.until is not None
+    since_ms, until_ms = times.since_ms or 0, times.until.ms
+    return Asked(since_ms, since_ms, until_ms, is_range=True)
+
+
 class Wish:
     """Which records are wanted, by the words of the address."""
 
@@ -87,30 +118,30 @@ async def page(visit: Visit) -> Response:
         return visit.page("moment_topics.html", names=names[:2000], at=visit.text("at"))
     places = await places_of(visit, name)
     wish = Wish(visit, visit.desk.decoder)
-    at, within = visit.time("at"), within_of(visit)
-    at_ms = visit.now_ms if at is None else at.ms
+    asked = asked_of(visit)
     most = visit.number("rows", ROWS, 2, ROWS_AT_MOST)
     reader = Reader(visit.client, places, wish, visit.desk.clock)
-    earlier, from_ms = await reader.before(at_ms - within, at_ms, most // 2)
-    later, until_ms = await reader.after(at_ms, at_ms + within, most - len(earlier))
-    chart = await chart_of(
-        visit.client, places, {}, chart_bounds(earlier, later, at_ms, within), visit.zone, visit.now_ms
-    )
+    earlier: list[Shown] = []
+    from_ms = asked.at_ms
+    if not asked.is_range:
+        earlier, from_ms = await reader.before(asked.since_ms, asked.at_ms, most // 2)
+    later, until_ms = await reader.after(asked.at_ms, asked.until_ms, most - len(earlier))
+    chart = await chart_of(visit.client, places, {}, chart_bounds(earlier, later, asked), visit.zone, visit.now_ms)
     if chart is not None:
-        chart.marks["moment"] = at_ms
+        chart.marks["moment"] = asked.at_ms
     return visit.page(
         "moment.html",
         topic=name,
         at=visit.text("at"),
-        at_ms=at_ms,
-        understood=at.understood if at else "now",
-        within=format_duration(within),
-        within_ms=within,
+        asked=asked,
+        at_ms=asked.at_ms,
+        within=visit.text("within") or WITHIN if asked.is_range else format_duration(asked.until_ms - asked.at_ms),
+        within_ms=asked.until_ms - asked.at_ms,
         rows=[*rows_of(earlier, is_after=False), *rows_of(later, is_after=True)],
         earlier=len(earlier),
         from_ms=from_ms,
         until_ms=until_ms,
-        is_cut=from_ms > at_ms - within or until_ms < at_ms + within,
+        is_cut=until_ms < asked.until_ms,
         looked_at=reader.looked_at,
         bound=LOOKED_AT_MOST if reader.is_spent else 0,
         notes=reader.notes,
@@ -118,14 +149,18 @@ async def page(visit: Visit) -> Response:
         key=wish.key,
         partition=visit.text("partition"),
         chart=chart,
-        command=command_of(visit, name, at_ms - within, at_ms + within, wish),
+        command=command_of(visit, name, asked.since_ms, asked.until_ms, wish),
     )
 
 
-def chart_bounds(earlier: Sequence[Shown], later: Sequence[Shown], at_ms: int, within: int) -> tuple[int, int]:
-    """The picture shows twice what the rows cover, so that one can go on from it."""
-    low = earlier[0].record.timestamp_ms if earlier else at_ms - within
-    high = later[-1].record.timestamp_ms if later else at_ms + within
+def chart_bounds(earlier: Sequence[Shown], later: Sequence[Shown], asked: Asked) -> tuple[int, int]:
+    """The picture shows twice what the rows cover, or the range and what lies beside it, so that one can go on from it."""
+    at_ms = asked.at_ms
+    if asked.is_range:
+        beside = max((asked.until_ms - asked.since_ms) // 4, 25)
+        return max(0, asked.since_ms - beside), asked.until_ms + beside
+    low = earlier[0].record.timestamp_ms if earlier else asked.since_ms
+    high = later[-1].record.timestamp_ms if later else asked.until_ms
     reach = max(at_ms - low, high - at_ms, 50)
     return max(0, at_ms - 2 * reach), at_ms + 2 * reach
 
@@ -194,9 +229,8 @@ async def download(visit: Visit) -> Response:
         raise Refused("format: jsonl and parquet are there")
     name = visit.text("topic")
     places = await places_of(visit, name)
-    at, within = visit.time("at"), within_of(visit)
-    since = (visit.now_ms if at is None else at.ms) - within
-    until = since + 2 * within
+    asked = asked_of(visit)
+    since, until = asked.since_ms, asked.until_ms
     wish = Wish(visit, visit.desk.decoder)
     found = await offsets_at(visit.client, places, [max(0, since), max(0, until)])
     count = sum(max(0, high - low) for low, high in found.values())

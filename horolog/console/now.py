@@ -6,7 +6,7 @@ for the topics of one page.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.responses import Response
 
@@ -49,6 +49,12 @@ class Listing:
 
 
 async def page(visit: Visit) -> Response:
+    template = "now_part.html" if "hx-request" in visit.request.headers else "now.html"
+    return visit.page(template, **await data_of(visit))
+
+
+async def data_of(visit: Visit) -> dict[str, Any]:
+    """The values that the page shows."""
     view = await view_of(visit.client)
     folders = await log_dirs_of(visit.client)
     leaders = leaders_of(view)
@@ -76,21 +82,19 @@ async def page(visit: Visit) -> Response:
         *(Trouble("warn", sentence, name) for name, sentence in blocked),
         *of_times([one for one in facts.values() if one.name not in dict(blocked)], visit.now_ms),
     ]
-    template = "now_part.html" if "hx-request" in visit.request.headers else "now.html"
-    return visit.page(
-        template,
-        view=view,
-        listing=listing,
-        facts=facts,
-        left_out=max(0, len(places) - PLACES_AT_MOST),
-        troubles=troubles,
-        folders=folders,
-        total_bytes=None if sizes is None else sum(sizes.values()),
-        partitions=len(leaders),
-        filter=visit.text("filter"),
-        sort=sort,
-        internal=visit.text("internal"),
-    )
+    return {
+        "view": view,
+        "listing": listing,
+        "facts": facts,
+        "left_out": max(0, len(places) - PLACES_AT_MOST),
+        "troubles": troubles,
+        "folders": folders,
+        "total_bytes": None if sizes is None else sum(sizes.values()),
+        "partitions": len(leaders),
+        "filter": visit.text("filter"),
+        "sort": sort,
+        "internal": visit.text("internal"),
+    }
 
 
 def leaders_of(view: "ClusterView") -> dict[TopicPartition, int]:

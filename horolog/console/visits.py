@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from horolog.client.errors import KafkaError
 from horolog.client.times import Moment, TimeTextError, parse_time, parse_zone
-from horolog.console.options import Cluster, Options
+from horolog.console.options import ANSWER_SECONDS, Cluster, Options
 from horolog.console.rendering import Times, link, render
 from horolog.console.sessions import Session, Sessions
 
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
     from horolog.client.client import Client
     from horolog.client.cluster_view import TopicView
     from horolog.client.decoding import Decoder
+    from horolog.client.time_ranges import TimeRange
 
 LONGEST_WORD = 500
+FAULT = "the console has a fault here; its log says more"
+GONE = {"NETWORK_EXCEPTION", "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE", "LEADER_NOT_AVAILABLE"}
+NOT_THERE = {"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FOUND"}
 PAGES = ("/", "/moment", "/follow", "/groups", "/group/reset", "/compare")
 """Those that others lead to."""
 
@@ -122,6 +127,21 @@ class Visit:
         except TimeTextError as error:
             raise Refused(f"{name}: {error}") from error
 
+    def range(self, name: str) -> "TimeRange | None":
+        """The two times that a text has around `..`, as on the command line; None where it is one time, or none."""
+        from horolog.client.time_ranges import parse_range, split_range
+
+        text = self.text(name)
+        try:
+            if split_range(text) is None:
+                return None
+            found = parse_range(text, None, now_ms=self.now_ms, zone=self.zone)
+        except TimeTextError as error:
+            raise Refused(f"{name}: {error}") from error
+        if found.until_ms is None:
+            raise Refused(f"{name}: {text!r} has no end in time; now is one")
+        return found
+
     # -- the answer
 
     def link(self, path: str, **values: Any) -> str:
@@ -152,6 +172,19 @@ class Visit:
             "path": self.request.url.path,
             "shown_pages": PAGES,
         }
+
+
+def sentence_of(visit: Visit, error: Exception) -> tuple[str, int]:
+    """What a failure that has a sentence of its own says to people, and the status of the answer."""
+    if isinstance(error, Refused):
+        return str(error), error.status
+    if isinstance(error, TimeoutError):
+        return f"the broker took longer than {ANSWER_SECONDS:.0f} s; ask for less at once", 504
+    assert isinstance(error, KafkaError)
+    if error.code.name in GONE:
+        return f"no answer from {visit.cluster.name}: {error.message}", 502
+    status = 404 if error.code.name in NOT_THERE else 403 if "AUTHORIZATION" in error.code.name else 502
+    return f"{error.message} ({error.code.name})", status
 
 
 async def topic_of(client: "Client", name: str) -> "TopicView":

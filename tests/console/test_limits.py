@@ -76,12 +76,21 @@ def test_a_broker_that_goes_away_and_comes_back(start_broker, start_console, pag
     console = start_console("-b", broker.address, "--timeout", "1s")
     page.goto(console.address)
     assert "There are no topics" in page.locator("main").inner_text()
+    in_a_thread(_make(broker.address, "orders"))
+    page.get_by_role("link", name="orders").wait_for(timeout=15_000)
     broker.kill()
     page.get_by_text("no answer from").first.wait_for(timeout=15_000)
+    assert page.get_by_role("link", name="orders").is_visible()
     assert "no answer from" in re.sub(r"\s+", " ", _error(console.address + "/groups"))
     broker.start()
-    page.goto(console.address)
-    page.get_by_text("There are no topics").wait_for()
+    page.get_by_text("The broker answers again").wait_for(timeout=20_000)
+    assert page.get_by_role("link", name="orders").is_visible()
+    page.get_by_text("The broker answers again").wait_for(state="detached", timeout=15_000)
+
+
+async def _make(address, name):
+    async with Admin(address) as admin:
+        await admin.create_topic(name, 1)
 
 
 def _error(address):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import UTC, datetime
 from urllib.parse import quote
 
 import pytest
@@ -233,6 +234,19 @@ def test_everything_is_reached_by_keys(console, page):
     page.keyboard.press("Escape")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement !== document.body")
+
+
+def test_a_moment_of_a_range_is_typed_as_on_the_command_line(console, page, filled):
+    page.goto(console.address + "/moment?topic=orders")
+    since = datetime.fromtimestamp((filled[1] - 30 * HOUR) / 1000, UTC)
+    page.get_by_label("Time").fill(f"{since:%Y-%m-%d %H:%M}..+1h")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**at=2**")
+    assert page.locator("tr[data-row]").count() == 10
+    assert " to " in page.locator("h1").inner_text()
+    page.get_by_role("link", name="Later").click()
+    page.wait_for_url("**at=%40**")
+    assert page.locator("tr[data-row]").count() == 10
 
 
 def test_pages_say_what_they_say_without_scripts(console, chromium):

@@ -56,6 +56,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/cli.md", "value.customer.id = 7 and headers.trace ~ '^7f'..."): EXPRESSIONS,
     ("docs/design.md", "record -> Decoder.decode..."): SHAPE,
     ("docs/design.md", "broker -> BrokerSource..."): SHAPE,
+    ("docs/design.md", "EventSource --> stream --+"): SHAPE,
     ("docs/migration.md", "horolog adopt ..."): OF_A_KAFKA,
     ("docs/migration.md", "horolog serve --config server.properties --data /var/lib/kafka/data"): OF_A_KAFKA,
     ("docs/migration.md", "kafka-configs.sh ..."): OF_A_KAFKA,

@@ -221,25 +221,53 @@
     if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
   });
 
-  // -- parts that are fetched again: not while nobody sees them, and what is wrong is said in their place
+  // -- parts that the server sends anew: not while nobody sees them, and what is wrong is said above them
 
-  document.addEventListener("htmx:beforeRequest", (event) => {
-    if (document.hidden && !event.detail.requestConfig.triggeringEvent) event.preventDefault();
-  });
-  document.addEventListener("htmx:afterSettle", draw);
-  document.addEventListener("htmx:sendError", (event) => {
-    if (document.getElementById("gone")) return;
-    const said = document.createElement("p");
-    said.id = "gone";
-    said.className = "alert";
-    said.setAttribute("role", "alert");
-    said.textContent = "The console does not answer; what is shown is old.";
-    document.getElementById("content").prepend(said);
-  });
-  document.addEventListener("htmx:afterRequest", (event) => {
-    const said = document.getElementById("gone");
-    if (said && event.detail.successful) said.remove();
-  });
+  const SILENT = "The console does not answer; what is shown is old.";
+  const notice = (text, kind) => {
+    let said = document.getElementById("gone");
+    if (!text) { if (said) said.remove(); return; }
+    if (!said) {
+      said = document.createElement("p");
+      said.id = "gone";
+      said.setAttribute("role", "alert");
+      document.getElementById("content").prepend(said);
+    }
+    said.className = `alert ${kind || ""}`;
+    said.textContent = text;
+  };
+  let stream = null, streamed = "", away = "";
+  const closeStream = () => { if (stream) stream.close(); stream = null; streamed = ""; };
+  const live = () => {
+    const part = document.querySelector("[data-live]");
+    const from = part && !document.hidden ? part.dataset.live : "";
+    if (from === streamed) return;
+    closeStream();
+    if (!from) return;
+    streamed = from;
+    const mine = stream = new EventSource(from);
+    const on = (name, act) => mine.addEventListener(name, (event) => { if (mine === stream) act(event.data && JSON.parse(event.data)); });
+    on("part", (data) => {
+      const back = away;
+      away = "";
+      notice(back && back !== SILENT ? "The broker answers again." : "", "good");
+      htmx.swap(part.dataset.into, data.html, { swapStyle: "innerHTML" });
+    });
+    on("away", (data) => { away = data.why; notice(`${away}. What is shown is old.`); });
+    on("again", () => { closeStream(); live(); });
+    // The address stays noted: this page is not live any more.
+    on("ended", (data) => { mine.close(); notice(`Not live: ${data.why}.`, "warn"); });
+    on("error", () => {
+      away = away || SILENT;
+      notice(mine.readyState === EventSource.CLOSED ? "This page is not live any more; reload it." : SILENT);
+    });
+  };
+  document.addEventListener("visibilitychange", live);
+  addEventListener("pagehide", closeStream);
+  addEventListener("pageshow", (event) => { if (event.persisted) live(); });
+  document.addEventListener("htmx:afterSettle", () => { draw(); live(); });
+  document.addEventListener("htmx:sendError", () => notice(SILENT));
+  document.addEventListener("htmx:afterRequest", (event) => { if (event.detail.successful && !away) notice(""); });
 
   // -- following: the server sends text, rows are made of it here
 
@@ -294,6 +322,7 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     draw();
+    live();
     const table = document.getElementById("follow");
     if (table) follow(table);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);

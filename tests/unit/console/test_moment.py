@@ -1,12 +1,16 @@
 """The page of a moment: what lies around it, filtered and decoded; a key before and after; the same as a command and as a file."""
 
 import json
+import re
 import shlex
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from urllib.parse import urlencode
 
 import pytest
 
 from horolog.console import moment
-from horolog.console.moment import chart_bounds, key_text
+from horolog.console.moment import Asked, chart_bounds, key_text
 from tests.support.console_browser import shown, topic_with
 
 MINUTE, HOUR = 60_000, 3_600_000
@@ -38,6 +42,39 @@ async def test_records_around_a_time():
         after = (await page.get(f"/moment?topic=t&at={now + 5 * MINUTE}&within=1h")).text
         assert "nothing follows within" in after
         assert "No record that is wanted" in (await page.get("/moment?topic=t&at=30d&within=1m")).text
+
+
+async def test_records_of_a_range():
+    """As the command line writes it, and the same records as a file."""
+    async with shown() as (page, client, broker):
+        now = await with_records(client, broker)
+        begin = datetime.fromtimestamp((now - 4 * MINUTE) / 1000, UTC)
+        for text in (
+            f"{begin:%Y-%m-%d %H:%M}..+3m",
+            f"{begin:%Y-%m-%d %H:%M}..{begin + timedelta(minutes=3):%H:%M}",
+            f"@{now - 4 * MINUTE}ms..@{now - MINUTE}ms",
+        ):
+            query = urlencode({"topic": "t", "at": text, "tz": "UTC"})
+            shown_there = (await page.get(f"/moment?{query}")).text
+            assert shown_there.count("<tr data-row>") == 3
+            assert ">the moment<" not in shown_there
+            assert " from <time" in shown_there
+            lines = (await page.get(f"/moment/download?{query}")).text.splitlines()
+            assert [json.loads(json.loads(line)["value"])["at"] for line in lines] == [-4, -3, -2]
+        earlier, later = re.findall(r'class="button" href="([^"]+)" data-key="[\[\]]"', shown_there)
+        assert f"%40{now - 7 * MINUTE}ms..%40{now - 4 * MINUTE}ms" in earlier
+        assert f"%40{now - MINUTE}ms..%40{now + 2 * MINUTE}ms" in later
+        assert (await page.get(unescape(later))).text.count("<tr data-row>") == 3
+        few = (await page.get(f"/moment?{query}&rows=2")).text
+        assert few.count("<tr data-row>") == 2
+        rest = re.findall(r'href="([^"]+)" data-key="\]"', few)[0]
+        assert f"%40{now - 3 * MINUTE}ms..%40{now - MINUTE}ms" in rest
+        assert shlex.split(unescape(few.partition('<code id="command">')[2].partition("</code>")[0]))[5:9] == [
+            *("--since", f"@{now - 4 * MINUTE}ms"),
+            *("--until", f"@{now - MINUTE}ms"),
+        ]
+        everything = (await page.get("/moment?topic=t&at=earliest..now")).text
+        assert everything.count("<tr data-row>") == 8
 
 
 async def test_filters_and_a_key():
@@ -133,5 +170,6 @@ async def test_parquet_where_there_is_pyarrow_and_a_sentence_elsewhere(monkeypat
 
 def test_keys_in_addresses():
     assert (key_text(None), key_text(b"a"), key_text(b"\xff\x01")) == (None, "a", "0xff01")
-    assert chart_bounds([], [], 1000, 100) == (800, 1200)
-    assert chart_bounds([], [], 10, 1) == (0, 110)
+    assert chart_bounds([], [], Asked(1000, 900, 1100)) == (800, 1200)
+    assert chart_bounds([], [], Asked(10, 9, 11)) == (0, 110)
+    assert chart_bounds([], [], Asked(1000, 1000, 1400, is_range=True)) == (900, 1500)

@@ -43,6 +43,23 @@ def test_other_times_are_refused(query):
         visit(query).time("at")
 
 
+def test_ranges_are_those_of_the_command_line():
+    found = visit("at=@5000ms..%2B5m").range("at")
+    assert (found.since_ms, found.until_ms) == (5000, 305_000)
+    assert visit("at=1h").range("at") is None
+    assert visit().range("at") is None
+    assert visit("at=earliest..now").range("at").since_ms is None
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [("at=1h..", "both sides"), ("at=1h..2h", "not after the beginning"), ("at=1h..latest", "no end in time")],
+)
+def test_other_ranges_are_refused(query, said):
+    with pytest.raises(Refused, match=f"at: .*{said}"):
+        visit(query).range("at")
+
+
 @pytest.mark.parametrize("text", ["x", "-1", "99", "1" * 30])
 def test_numbers_have_bounds(text):
     assert visit("n=7").number("n", 1, 0, 9) == 7
