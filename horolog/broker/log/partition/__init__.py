@@ -3,7 +3,7 @@
 from horolog.broker.log.partition import closing, log_start, lookups, retention, rewrite
 from horolog.broker.log.partition.condition import SERVING, Condition
 from horolog.broker.log.partition.exchange import replace_segments
-from horolog.broker.log.partition.inventory import Inventory
+from horolog.broker.log.partition.inventory import Held, Inventory
 from horolog.broker.log.partition.markers import append_marker
 from horolog.broker.log.partition.opened import Opened, Resources
 from horolog.broker.log.partition.partition import OffsetOutOfRange, Partition
@@ -13,6 +13,7 @@ from horolog.broker.log.partition.rare_changes import RareChanges
 __all__ = [
     "SERVING",
     "Condition",
+    "Held",
     "Inventory",
     "OffsetOutOfRange",
     "Opened",

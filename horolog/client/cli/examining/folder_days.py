@@ -15,7 +15,7 @@ from horolog.client.retention import PartitionFacts
 from horolog.client.segments import Bracket, PartitionSegments, Segment
 
 if TYPE_CHECKING:
-    from horolog.broker.log.partition.inventory import Held
+    from horolog.broker.log.partition import Held
 
 
 class Asked(NamedTuple):
