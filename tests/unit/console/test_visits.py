@@ -4,8 +4,10 @@ import pytest
 from starlette.requests import Request
 
 from horolog.client.cluster_view import TopicView
+from horolog.client.errors import ConnectionFailed, KafkaError
 from horolog.console.options import Options, clusters_of
-from horolog.console.visits import Desk, Refused, Visit, topic_of
+from horolog.console.visits import Desk, Refused, Visit, sentence_of, topic_of
+from horolog.protocol.errors import ErrorCode
 
 NOW = 1_700_000_000_000
 
@@ -153,3 +155,20 @@ async def test_a_new_topic_is_found_and_one_alike_is_named():
         await topic_of(Client({}, {"orders": there}), "x")
     with pytest.raises(Refused, match="names none"):
         await topic_of(Client({}, {}), "")
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "status"),
+    [
+        (Refused("no such page", 404), "no such page", 404),
+        (TimeoutError(), "the broker took longer than", 504),
+        (ConnectionFailed("refused"), "no answer from b:2: refused", 502),
+        (KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), "(UNKNOWN_TOPIC_OR_PARTITION)", 404),
+        (KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED), "(TOPIC_AUTHORIZATION_FAILED)", 403),
+        (KafkaError(ErrorCode.KAFKA_STORAGE_ERROR), "(KAFKA_STORAGE_ERROR)", 502),
+    ],
+)
+def test_failures_are_said_in_a_sentence(error, said, status):
+    sentence, found = sentence_of(visit("cluster=b:2"), error)
+    assert said in sentence
+    assert found == status

@@ -123,7 +123,16 @@ def test_an_exception_that_is_not_needed_any_more_is_refused():
 
 def test_an_exception_of_no_module_is_refused():
     (line,) = complaints([], Rules(exceptions={"horolog/broker/gone.py": "a reason"}))
-    assert line == "horolog/broker/gone.py: listed as an exception, but there is no such module"
+    assert line == "horolog/broker/gone.py: it is listed, but there is no such module"
+
+
+def test_a_module_whose_tests_need_a_package_is_measured_where_that_is_installed():
+    for package, said in (("no_such_package", 0), ("pytest", 1)):
+        rules = Rules(needs={"horolog/broker/a.py": package})
+        assert len(list(complaints([figures(branches=50.0)], rules))) == said
+        assert list(complaints([figures()], rules)) == []
+    (line,) = complaints([], Rules(needs={"horolog/broker/gone.py": "pytest"}))
+    assert line == "horolog/broker/gone.py: it is listed, but there is no such module"
 
 
 def test_functions_that_other_modules_call_at_their_import_do_not_count():
