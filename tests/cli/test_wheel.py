@@ -93,8 +93,8 @@ def test_the_wheel_of_the_source_archive_is_that_of_the_tree(wheels):
     there = contents(wheels["tree"])
     assert contents(wheels["archive"]) == there
     assert {f"horolog/broker/files/{one.name}" for one in FILES} <= there
-    shown = [*(PROJECT / "horolog/console/templates").iterdir(), *(PROJECT / "horolog/console/static").iterdir()]
-    assert {path.relative_to(PROJECT).as_posix() for path in shown} <= there
+    shown = [path for folder in ("templates", "static") for path in (PROJECT / "horolog/console" / folder).iterdir()]
+    assert {path.relative_to(PROJECT).as_posix() for path in shown if path.is_file()} <= there
     assert {name.partition("/")[0] for name in there if ".dist-info/" not in name} == {"horolog", "pyspark_horolog"}
 
 

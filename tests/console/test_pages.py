@@ -218,6 +218,18 @@ def test_two_topics_are_compared(console, page):
     page.locator(".u-over").wait_for()
 
 
+def test_who_is_at_a_row_stays_there_when_the_table_comes_anew(console, page):
+    page.goto(console.address)
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    there = page.evaluate("document.activeElement.getAttribute('href')")
+    assert there.startswith("/topic?")
+    page.evaluate("document.querySelector('tr.here').dataset.old = 'yes'")
+    page.locator("tr.here:not([data-old])").wait_for(timeout=15_000)
+    assert page.evaluate("document.activeElement.getAttribute('href')") == there
+    assert page.locator("tr.here").count() == 1
+
+
 def test_everything_is_reached_by_keys(console, page):
     page.goto(console.address)
     for keys, path in (("gg", "/groups"), ("gm", "/moment"), ("gf", "/follow"), ("gc", "/compare"), ("gn", "/")):

@@ -65,8 +65,9 @@ GROUPS = Theme(faults=("read",), parts=("__",), start_fault_chance=0.6, waits_fo
 DELETIONS = Theme(often=("create", "delete", "end_at_an_operation"))
 RETENTION = Theme(damage_chance=0.0, sends_again=True, often=("apply_retention", "_end_now"))
 LOST_PAGES = Theme(faults=("lost pages",), parts=("", "-0/"), often=("fail_disk",))
+COMPACTION = Theme(damaged=("cleaner-offset-checkpoint",), damage_chance=0.9, often=("compact", "_end_now"))
 PRINCIPALS = Theme(damaged=(*DAMAGED_KINDS, *("horolog-cluster",) * len(DAMAGED_KINDS)))
-THEMES = (LOG_STARTS, CLOSED_FOLDERS, GROUPS, DELETIONS, RETENTION, LOST_PAGES)
+THEMES = (LOG_STARTS, CLOSED_FOLDERS, GROUPS, DELETIONS, RETENTION, LOST_PAGES, COMPACTION)
 
 
 def has_principals(seed: int) -> bool:

@@ -196,6 +196,18 @@
     (next.querySelector("a") || next).focus({ preventScroll: true });
     next.scrollIntoView({ block: "nearest" });
   };
+  // Whoever is at a row stays there when the table comes anew.
+  const staying = (swap) => {
+    const link = document.querySelector("tr.here a");
+    const address = link && link.getAttribute("href"), focused = link && document.activeElement === link;
+    swap();
+    for (const row of address ? rows() : []) {
+      const again = row.querySelector("a");
+      if (!again || again.getAttribute("href") !== address) continue;
+      row.classList.add("here");
+      if (focused) again.focus({ preventScroll: true });
+    }
+  };
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest && event.target.closest("input, select, textarea, dialog");
     if (event.ctrlKey || event.metaKey || event.altKey || typing) return;
@@ -251,7 +263,7 @@
       const back = away;
       away = "";
       notice(back && back !== SILENT ? "The broker answers again." : "", "good");
-      htmx.swap(part.dataset.into, data.html, { swapStyle: "innerHTML" });
+      staying(() => htmx.swap(part.dataset.into, data.html, { swapStyle: "innerHTML" }));
     });
     on("away", (data) => { away = data.why; notice(`${away}. What is shown is old.`); });
     on("again", () => { closeStream(); live(); });
