@@ -38,6 +38,9 @@ MODULES = (
     "horolog/broker/log/partition/rolling.py",
     "horolog/broker/log/segments/segment.py",
     # Look-ups by time.
+    "horolog/broker/log/indexes/index_file.py",
+    "horolog/broker/log/indexes/offset_index.py",
+    "horolog/broker/log/indexes/time_index.py",
     "horolog/broker/log/segments/batch_times.py",
     "horolog/broker/log/segments/lookup.py",
     "horolog/broker/log/segments/time_search.py",

@@ -144,7 +144,7 @@ class Broker:
         self._loop = loop
         self.hand_overs = role.hand_overs(self.cluster, self.placement, self.committer, self.workers)
         self.turns = Turns()
-        self.sent_back = None if others is None else SentBack(clock.monotonic)
+        self.sent_back = SentBack(clock.monotonic)
         self.quotas = ClientQuotas(settings, clock.monotonic, self.metrics, role.parts)
         self.cluster.rule_watchers.append(self.quotas.take)
         self.limits = ConnectionLimits.of(self.settings, self.quotas)

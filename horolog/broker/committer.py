@@ -77,7 +77,7 @@ class Committer:
         self,
         loop: asyncio.AbstractEventLoop,
         safety: Safety,
-        on_written: Callable[[Sequence[Partition]], None],
+        on_written: Callable[[Iterable[Partition]], None],
         metrics: Metrics,
         monotonic: Callable[[], float],
     ) -> None:
@@ -125,7 +125,7 @@ class Committer:
             if not commit.durable or not self._waits_for_sync(commit, failures):
                 told[commit.finish(failures)] = None
         _tell(told)
-        self._on_written(list(written))
+        self._on_written(written)
         if self._sync_waits:
             self._start_syncs()
         self._note_idle()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from horolog.broker.cluster_file import JOURNAL
+from horolog.broker.cluster_file import FILE_NAME, JOURNAL, StoredTopic, parse
 from horolog.broker.log.storage import OverlayStorage, Storage
 
 
@@ -16,6 +16,13 @@ def as_left(storage: Storage, data_dirs: Sequence[str]) -> Storage:
     """The folders merged in memory, for whoever only looks at them; workers may be at work there."""
     overlay = OverlayStorage(storage)
     return overlay if merge_what_workers_left(overlay, data_dirs) else storage
+
+
+def topics_left(storage: Storage, data_dir: str) -> dict[str, StoredTopic]:
+    """The topics that a folder's file of the cluster names, by name; none where there is no file. Raises NewerClusterFile."""
+    left = as_left(storage, [data_dir])
+    path = f"{data_dir}/{FILE_NAME}"
+    return parse(left.read_all(path)).topics if left.exists(path) else {}
 
 
 def merge_what_workers_left(storage: Storage, data_dirs: Sequence[str]) -> bool:

@@ -23,6 +23,14 @@ OLD_NAME, OLD_PORT = "PLAINTEXT", 9092
 """The listener of Kafka 0.10's `host.name` and `port`, and the port where that is not given."""
 
 
+HTTP_LISTEN = "horolog.http.listen"
+
+
+def with_port(address: str, bound: int) -> str:
+    """An address as it was bound (0: it was not): with the port that the system chose, where it was to choose one."""
+    return f"{address.removesuffix('0')}{bound}" if bound and address.endswith(":0") else address
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
     """One listener's name, protocol and address; an empty host is every interface."""

@@ -154,11 +154,15 @@ class ServedTopics(ABC):
         last = None
         for partition in list(partitions):
             try:
-                self._logs.delete(partition)
+                self._remove_folder(partition)
             except StorageFault as fault:
                 log.error("%r: could not be removed: %s", partition, fault)
                 last = fault
         return last
+
+    def _remove_folder(self, partition: Partition) -> None:
+        """Raises StorageFault."""
+        self._logs.delete(partition)
 
     def _configure(self, settings: Settings) -> None:
         self._configs.take(settings)

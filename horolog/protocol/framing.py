@@ -41,7 +41,6 @@ _FLEXIBLE: Final = {
 _read_size: Final = layout("i").unpack_from
 _read_fixed_header: Final = layout("hhi").unpack_from
 _read_header: Final = layout("hhih").unpack_from
-_new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
 _pack_head: Final = layout("ii").pack
 _pack_flexible_head: Final = layout("iix").pack
 
@@ -131,8 +130,17 @@ class RequestHeader(NamedTuple):
     body_start: int
 
 
+HeaderFields = tuple[int, int, int, str | None, int]
+"""A `RequestHeader` as compiled code passes it on: no object is made of it."""
+
+
 def read_request_header(frame: Buffer) -> RequestHeader:
-    """The header in front of a request.
+    """The header in front of a request, see `header_fields`."""
+    return RequestHeader(*header_fields(frame))
+
+
+def header_fields(frame: Buffer) -> HeaderFields:
+    """The fields of the header in front of a request.
 
     For a key or version that is not in the table of APIs, key, version and correlation id are right and the rest is read as
     header v1, or left out (client_id None) where that does not work: the caller has to decide by the first three.
@@ -140,6 +148,10 @@ def read_request_header(frame: Buffer) -> RequestHeader:
     size = len(frame)
     if size < CLIENT_ID_START:
         return _short_header(frame, size)
+    api_key: int
+    version: int
+    correlation_id: int
+    length: int
     api_key, version, correlation_id, length = _read_header(frame)
     flexible = _FLEXIBLE.get((api_key, version))
     if flexible is None and api_key == ApiKey.API_VERSIONS and version > 0:
@@ -149,7 +161,7 @@ def read_request_header(frame: Buffer) -> RequestHeader:
         position += length
         if position > size:
             if flexible is None:
-                return RequestHeader(api_key, version, correlation_id, None, CLIENT_ID_START)
+                return api_key, version, correlation_id, None, CLIENT_ID_START
             raise DecodeError(f"the client id claims {length} bytes of the {size - CLIENT_ID_START} that are left")
         client_id = str(frame[CLIENT_ID_START:position], "utf-8", "replace")  # a label for logs, no more
     if flexible:
@@ -157,28 +169,31 @@ def read_request_header(frame: Buffer) -> RequestHeader:
             raise DecodeError("the request ends inside its header")
         tags = frame[position]
         position = skip_tags(frame, position + 1, tags, size) if tags else position + 1
-    return _new_tuple(RequestHeader, (api_key, version, correlation_id, client_id, position))
+    return api_key, version, correlation_id, client_id, position
 
 
-def _short_header(frame: Buffer, size: int) -> RequestHeader:
+def _short_header(frame: Buffer, size: int) -> HeaderFields:
     """The header of a request that ends before the length of the client id."""
     if size < FIXED_HEADER_BYTES:
         raise DecodeError(f"a request of {size} bytes is shorter than a request's header")
     api_key, version, correlation_id = _read_fixed_header(frame)
     if (api_key, version) in _FLEXIBLE:
         raise DecodeError("the request ends inside its header")
-    return RequestHeader(api_key, version, correlation_id, None, FIXED_HEADER_BYTES)
+    return api_key, version, correlation_id, None, FIXED_HEADER_BYTES
 
 
 def encode_response(header_version: int, correlation_id: int, parts: list[Part]) -> list[Part]:
     """The frame of a response whose body is `parts`; buffers of some size stay as they are."""
-    size = SIZE_BYTES + header_version + sum(map(len, parts))
     pack = _pack_flexible_head if header_version else _pack_head
-    head = pack(size, correlation_id)
+    if len(parts) == 1:  # as nearly all answers
+        only = parts[0]
+        size = len(only)
+        if isinstance(only, bytes) and size <= SEPARATE_ABOVE_BYTES:
+            head: bytes = pack(SIZE_BYTES + header_version + size, correlation_id)
+            return [head + only]
+    head = pack(SIZE_BYTES + header_version + sum(map(len, parts)), correlation_id)
     if parts:
         first = parts[0]
         if not isinstance(first, Unread) and len(first) <= SEPARATE_ABOVE_BYTES:
-            if len(parts) == 1:
-                return [head + first]
             return [head + first, *parts[1:]]
     return [head, *parts]

@@ -184,3 +184,20 @@ def test_of_messages_as_records(forms, made, most_bytes, wrapped, append_time):
     assert plain.as_records(data, 0, magic, most_bytes, **options) == fast.as_records(
         data, 0, magic, most_bytes, **options
     )
+
+
+@given(similar_records(), st.data())
+def test_of_where_records_begin(forms, made, data):
+    records, count = made
+    damaged = bytearray(records)
+    for _ in range(data.draw(st.integers(0, 2))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]))
+    outcomes = []
+    for form in forms["walk"]:
+        found = []
+        try:
+            end = form.record_starts(bytes(damaged), 0, count, found)
+        except (DecodeError, IndexError) as error:
+            end = type(error)
+        outcomes.append((end, found))
+    assert outcomes[0] == outcomes[1]

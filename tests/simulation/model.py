@@ -5,7 +5,7 @@ Every record's value is unique, so that whatever is read can be told from everyt
     REFUSED   the broker said that it did not take it: it must never be read
     UNKNOWN   no answer, or an error that leaves it open: it may be read, once
     WRITTEN   acknowledged with acks=1, or shown to a reader: survives the end of the process
-    DURABLE   acknowledged with acks=all or before what was, or found after a power cut: survives everything but damage
+    DURABLE   acknowledged with acks=all or before what was, found after a power cut, or handed over: survives everything but damage
     GONE      a start has not found it: it must never come back
 """
 
@@ -137,15 +137,18 @@ class PartitionModel:
 
     def synced_before(self, offset: int) -> None:
         """A record acknowledged with acks=all is on the disk with all that lies before it."""
-        for attempt in self.attempts:
-            if attempt.level == Level.WRITTEN and attempt.base_offset is not None and attempt.base_offset < offset:
+        for attempt in self.written_only():
+            if attempt.base_offset is not None and attempt.base_offset < offset:
                 attempt.level = Level.DURABLE
+
+    def written_only(self) -> list[Attempt]:
+        """What a power cut may take."""
+        return [attempt for attempt in self.attempts if attempt.level == Level.WRITTEN]
 
     def disk_failed(self) -> None:
         """A sync has failed: what was only written may be gone."""
-        for attempt in self.attempts:
-            if attempt.level == Level.WRITTEN:
-                attempt.level = Level.UNKNOWN
+        for attempt in self.written_only():
+            attempt.level = Level.UNKNOWN
 
     def started(self) -> None:
         """A start has been looked at: what was not found then must not come later."""

@@ -32,6 +32,7 @@ class Tie:
         self.on_live_changed: Callable[[frozenset[int]], None] = lambda _: None
         self.on_journal: Callable[[int], None] = lambda _: None
         self.applied_up_to = 0
+        self.parts_done = 0
 
     @property
     def live(self) -> frozenset[int]:
@@ -42,6 +43,9 @@ class Tie:
 
     def applied(self, number: int) -> None:
         self.applied_up_to = number
+
+    def goes_on(self) -> None:
+        self.parts_done += 1
 
     def applied_by(self, node: int) -> int:
         return self._crew.ties[node].applied_up_to

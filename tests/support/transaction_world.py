@@ -15,7 +15,7 @@ from horolog.broker.clock import ManualClock
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.committer import Committer
-from horolog.broker.coordination.turns import Turns
+from horolog.broker.coordination.turns import SentBack, Turns
 from horolog.broker.handlers import transactional_produce
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
@@ -132,7 +132,7 @@ class TransactionWorld:
         """Append in a transaction: the offset, or None if it was refused. `done` tells later whether it is on the disk."""
         partition = self.partition(place)
         view = memoryview(records)
-        broker: Any = SimpleNamespace(joining=self.coordinator, turns=Turns(), sent_back=None)
+        broker: Any = SimpleNamespace(joining=self.coordinator, turns=Turns(), sent_back=SentBack(self.clock.monotonic))
         if at_once(transactional_produce.verify, broker, transactional_id, [(partition, view)], version):
             return None
         try:

@@ -27,6 +27,7 @@ from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.coordination.turns import gather
 from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.listeners import HTTP_LISTEN, with_port
 from horolog.broker.new_topics import check_name, unknown_topic
 from horolog.broker.setting_types import ConfigEntry, ConfigSource, ConfigType
 from horolog.broker.topic import Topic
@@ -54,7 +55,6 @@ MAX_RESOURCES_PER_REQUEST = 20_000
 """Each is answered with many times its own size."""
 
 ALL_BROKERS = ""
-HTTP_KEY = "horolog.http.listen"
 
 
 class ResourceType(IntEnum):
@@ -120,9 +120,9 @@ def _entries(broker: BrokerView, resource: DescribeConfigsResource) -> list[Conf
 
 def _as_bound(broker: BrokerView, entry: ConfigEntry) -> ConfigEntry:
     """The port that the system chose, where it was to choose one: whoever reads the setting wants to come."""
-    if entry.name == HTTP_KEY and entry.value is not None and entry.value.endswith(":0") and broker.http_port:
-        return replace(entry, value=f"{entry.value.removesuffix('0')}{broker.http_port}")
-    return entry
+    if entry.name != HTTP_LISTEN or entry.value is None:
+        return entry
+    return replace(entry, value=with_port(entry.value, broker.http_port))
 
 
 def _as_shared(entry: ConfigEntry, value: str) -> ConfigEntry:

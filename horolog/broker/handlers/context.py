@@ -117,7 +117,7 @@ class BrokerView(Protocol):
     quotas: ClientQuotas
     hand_overs: HandOvers | None
     turns: Turns
-    sent_back: SentBack | None
+    sent_back: SentBack
 
     @property
     def http_port(self) -> int:

@@ -29,7 +29,8 @@ from horolog.protocol.errors import ErrorCode, ProtocolError
 from horolog.protocol.records.head import ATTRIBUTES_LOW_AT, TRANSACTIONAL_BIT
 from horolog.protocol.wire import NO_THROTTLING_MS
 
-ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
+ACKS_NONE: Final = 0
+ACKS_ALL: Final = -1
 LAST_VERSION_WITH_NAMES: Final = 12
 LAST_VERSION_WITH_OLD_FORMATS: Final = 2
 FIRST_VERSION_WITH_STORAGE_ERROR: Final = 4

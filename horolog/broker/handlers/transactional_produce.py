@@ -4,7 +4,7 @@
 - While the last transaction is still ending: NOT_ENOUGH_REPLICAS, which old clients try again, from v12 on CONCURRENT_TRANSACTIONS.
 - A fenced producer is INVALID_PRODUCER_EPOCH, as the partition itself would say.
 - The coordinator may answer later: then later requests of the transactional id to the same partition wait behind this one. If this one
-  is to come again, so are they among several brokers: a partition takes any sequence of a producer that it does not know yet.
+  is to come again, so are they: a partition takes any sequence of a producer that it does not know yet.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ def _check(
     *_, producer_id, producer_epoch, sequence, _ = HEADER.unpack_from(records)
     producer = Producer(producer_id, producer_epoch)
     place = (partition.topic, partition.index)
-    sent_back = broker.sent_back if partition.producers.get(producer_id) is None else None
-    if sent_back is not None and sent_back.comes_before((producer, place), sequence):
+    is_first = partition.producers.get(producer_id) is None
+    if is_first and broker.sent_back.comes_before((producer, place), sequence):
         done(ErrorCode.NOT_ENOUGH_REPLICAS)
         return
 
     def told(code: ErrorCode) -> None:
-        if sent_back is not None and code in _TO_BE_TRIED_AGAIN:
-            sent_back.note((producer, place), sequence)
+        if is_first and code in _TO_BE_TRIED_AGAIN:
+            broker.sent_back.note((producer, place), sequence)
         done(code if code == ErrorCode.NONE else _for_version(code, version))
 
     if version >= FIRST_VERSION_THAT_ADDS:

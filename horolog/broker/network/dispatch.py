@@ -17,7 +17,7 @@ from horolog.broker.network.meters import REQUESTS, SIZE_BYTES, ApiMeter
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.compile import decoder, encoder, flat_decoder, flat_encoder
 from horolog.protocol.errors import DecodeError, ProtocolError
-from horolog.protocol.framing import read_request_header
+from horolog.protocol.framing import header_fields
 from horolog.protocol.primitives import Buffer
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Dispatcher:
 
     def dispatch(self, frame: memoryview, connection: Peer) -> RequestContext:
         """Handle one request; the context comes back answered (`parts`) or waiting (`parts` is None)."""
-        api_key, version, correlation_id, client_id, body_start = read_request_header(frame)
+        api_key, version, correlation_id, client_id, body_start = header_fields(frame)
         route = self._routes.get(api_key << 16 | version)
         if route is None:
             route = self._find_route(api_key, version)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 import socket
+from functools import partial
 from typing import TYPE_CHECKING
 
 from horolog.broker.clock import SystemClock
 from horolog.broker.network.conversation import Conversation
 from horolog.broker.network.transport import SocketTransport
+from horolog.broker.one_port import at_one_port, port_of
 
 if TYPE_CHECKING:
     from horolog.broker.clock import Clock
@@ -82,8 +84,9 @@ class Listener:
 
     async def _bind(self) -> asyncio.Server:
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(self._connect, self.host or None, self.port, backlog=self._limits.backlog)
-        self.port = server.sockets[0].getsockname()[1]
+        listen = partial(loop.create_server, self._connect, self.host or None, backlog=self._limits.backlog)
+        server = await at_one_port(listen, self.port)
+        self.port = port_of(server)
         return server
 
     def _connect(self) -> asyncio.Protocol:

@@ -12,6 +12,7 @@ from horolog.broker.observability.exposition import Exposition
 from horolog.broker.observability.health import readiness
 from horolog.broker.observability.http_server import (
     INDEX,
+    LOG_PREFIX,
     METRICS_TYPE,
     TEXT_TYPE,
     Answer,
@@ -38,7 +39,7 @@ class MetricsServer(HttpServer):
         self._lag.stop()
 
     def respond(self, path: str, query: str, done: Callable[[Answer], None]) -> None:
-        done(log_page.answer(self._broker, path, query) if path.startswith(log_page.PREFIX) else self.answer(path))
+        done(log_page.answer(self._broker, path, query) if path.startswith(LOG_PREFIX) else self.answer(path))
 
     def answer(self, path: str) -> Answer:
         if path == "/metrics":

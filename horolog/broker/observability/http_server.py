@@ -21,6 +21,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple, cast
 
+from horolog.broker.one_port import at_one_port, port_of
 from horolog.broker.security.tls_wire import TlsDoor
 from horolog.version import __version__
 
@@ -31,7 +32,6 @@ MAX_PER_ADDRESS = 16
 MAX_HEAD_BYTES = 24 * 1024
 """A thousand times in milliseconds have room in it."""
 HEAD_TIMEOUT_S = 2.0
-PORT_TRIES = 20
 ANSWER_TIMEOUT_S = 30.0
 HEAD_ENDS = (b"\r\n\r\n", b"\n\n")
 
@@ -42,7 +42,8 @@ MORE_TOLD = {
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 JSON_TYPE = "application/json"
 TEXT_TYPE = "text/plain; charset=utf-8"
-INDEX = f"horolog {__version__}\n/metrics\n/health\n/ready\n/log/TOPIC\n".encode()
+LOG_PREFIX = "/log/"
+INDEX = f"horolog {__version__}\n/metrics\n/health\n/ready\n{LOG_PREFIX}TOPIC\n".encode()
 
 
 class Answer(NamedTuple):
@@ -98,24 +99,8 @@ class HttpServer(ABC):
             connection = HttpConnection(self, self._loop)
             return connection if self._door is None else self._door.wire(connection)
 
-        self._server = await self._at_one_port(connect, host or None, port)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def _at_one_port(
-        self, connect: Callable[[], asyncio.Protocol], host: str | None, port: int
-    ) -> asyncio.Server:
-        """Where the system is to choose the port of several addresses, as all interfaces are, it may choose another for each."""
-        server = await self._loop.create_server(connect, host, port)
-        for _ in range(PORT_TRIES):
-            ports = [one.getsockname()[1] for one in server.sockets]
-            if len(set(ports)) == 1:
-                break
-            server.close()
-            try:
-                server = await self._loop.create_server(connect, host, ports[0])
-            except OSError:  # somebody has it at the other address
-                server = await self._loop.create_server(connect, host, port)
-        return server
+        self._server = await at_one_port(partial(self._loop.create_server, connect, host or None), port)
+        self.port = port_of(self._server)
 
     async def start_unix(self, path: str) -> None:
         """Listen on a Unix socket; what a process before has left of it is removed by asyncio. Its folder says who may ask."""

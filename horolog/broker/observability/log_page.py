@@ -16,13 +16,12 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from horolog.broker.log.partition import Inventory, Partition
-from horolog.broker.observability.http_server import JSON_TYPE, Answer, refusal
+from horolog.broker.observability.http_server import JSON_TYPE, LOG_PREFIX, Answer, refusal
 from horolog.broker.observability.watched import Watched
 from horolog.broker.topic import Topic
 from horolog.protocol.records.record import MAX_INT64
 from horolog.protocol.uuids import show_uuid
 
-PREFIX = "/log/"
 TIMES_AT_MOST = 1000
 PARTITIONS_AT_MOST = 1000
 PIECE_SECONDS = 0.002
@@ -39,7 +38,7 @@ class Asked(NamedTuple):
 
 
 def answer(broker: Watched, path: str, query: str) -> Answer:
-    name = unquote(path.removeprefix(PREFIX))
+    name = unquote(path.removeprefix(LOG_PREFIX))
     topic = broker.cluster.topics.get(name)
     if topic is None:
         return refusal(HTTPStatus.NOT_FOUND, f"there is no topic {name[:249]!r}")

@@ -28,6 +28,9 @@ log = logging.getLogger(__name__)
 APPLIED_WITHIN_S = 0.5
 """So long whoever changed something waits for the other workers to have applied it."""
 
+GOES_ON_EVERY_S = 2.0
+"""Well before whoever asks every second gives up after ten."""
+
 _CHUNK_BYTES = 65536
 
 
@@ -50,6 +53,10 @@ class Link(Protocol):
 
     def applied_by(self, node: int) -> int:
         """Up to which entry another worker has said to have applied it."""
+        ...
+
+    def goes_on(self) -> None:
+        """Told amid work of many parts: nothing can be asked before all are done, and who does not answer is taken to hang."""
         ...
 
 
@@ -100,17 +107,19 @@ class _Awaited:
 class WorkerLink(asyncio.Protocol):
     """A worker's side; `on_lost` is told when the supervisor has gone."""
 
-    def __init__(self, node: int, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, node: int, loop: asyncio.AbstractEventLoop, monotonic: Callable[[], float]) -> None:
         self.live = frozenset({node})
         self.on_live_changed: Callable[[frozenset[int]], None] = lambda _: None
         self.on_journal: Callable[[int], None] = lambda _: None
         self.on_lost: Callable[[], None] = lambda: None
         self._node = node
         self._loop = loop
+        self._monotonic = monotonic
         self._lines = Lines()
         self._go = asyncio.Event()
         self._lost = asyncio.Event()
         self._transport: asyncio.WriteTransport | None = None
+        self._answered_s = monotonic()
         self._awaited: list[_Awaited] = []
         self._others_at: dict[int, int] = {}
         """How far the others have applied the journal, as they say: one may have read on before it was told."""
@@ -163,6 +172,15 @@ class WorkerLink(asyncio.Protocol):
     def applied_by(self, node: int) -> int:
         return self._others_at.get(node, 0)
 
+    def goes_on(self) -> None:
+        """Not so often that it costs anything."""
+        if self._monotonic() - self._answered_s >= GOES_ON_EVERY_S:
+            self._pong()
+
+    def _pong(self) -> None:
+        self._answered_s = self._monotonic()
+        self._say("pong")
+
     def _say(self, word: str, *values: object) -> None:
         if self._transport is not None:
             self._transport.write(encode(word, *values))
@@ -185,7 +203,7 @@ class WorkerLink(asyncio.Protocol):
     def _hear(self, word: str, values: list[Any]) -> None:
         match word:
             case "ping":
-                self._say("pong")
+                self._pong()
             case "go":
                 self._go.set()
             case "live":

@@ -20,7 +20,7 @@ from typing import Any
 
 from horolog.broker import interrupts
 from horolog.broker.clock import SystemClock
-from horolog.broker.listeners import http_address
+from horolog.broker.listeners import HTTP_LISTEN, http_address, with_port
 from horolog.broker.log.storage import RealStorage, StorageFault
 from horolog.broker.observability.logs import LogSetup
 from horolog.broker.observability.notify import READY, STOPPING, notify
@@ -40,7 +40,6 @@ from horolog.version import __version__
 log = logging.getLogger(__name__)
 
 EXIT_OK, EXIT_CANNOT_START = 0, 1
-HTTP_KEY = "horolog.http.listen"
 SIGNALLED = 128
 """Added to the number of the signal that has ended a start."""
 
@@ -83,9 +82,8 @@ class Plan:
 def static_of(settings: Settings, node: int, http_port: int = 0) -> dict[str, str]:
     """What was given, with the number of this node, and the port for HTTP where the system has chosen it."""
     given = {key: text for key, text in settings.layers.static.items() if key != "broker.id"}
-    address = given.get(HTTP_KEY, "")
-    if http_port and address.endswith(":0"):
-        given[HTTP_KEY] = f"{address.removesuffix('0')}{http_port}"
+    if HTTP_LISTEN in given:
+        given[HTTP_LISTEN] = with_port(given[HTTP_LISTEN], http_port)
     return {**given, "node.id": str(node)}
 
 

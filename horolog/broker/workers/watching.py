@@ -12,6 +12,7 @@ from horolog.broker.metrics import Described, Kind, Samples, lines
 from horolog.broker.observability.http_server import (
     INDEX,
     JSON_TYPE,
+    LOG_PREFIX,
     METRICS_TYPE,
     TEXT_TYPE,
     Answer,
@@ -26,8 +27,6 @@ from horolog.version import __version__
 log = logging.getLogger(__name__)
 
 ANSWERS_WITHIN_S = 5.0
-LOG_PREFIX = "/log/"
-"""As `observability.log_page` has it, which is not for a process that opens no logs."""
 
 WORKER = ("worker",)
 WORKER_INFO = Described("worker_info", Kind.GAUGE, "1 for the state that each worker is in.", ("worker", "state"))

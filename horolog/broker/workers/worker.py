@@ -86,7 +86,7 @@ def run(orders: Orders, connected: socket.socket) -> int:
 
 async def _reported(orders: Orders, connected: socket.socket, logs: LogSetup) -> int:
     """Whatever keeps the broker from starting is said by the supervisor, once for all workers."""
-    link = WorkerLink(orders.context.node, asyncio.get_running_loop())
+    link = WorkerLink(orders.context.node, asyncio.get_running_loop(), SystemClock().monotonic)
     await link.connect(connected)
     try:
         await _serve(orders, link, logs)

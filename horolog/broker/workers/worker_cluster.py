@@ -166,7 +166,12 @@ class WorkerCluster(Cluster):
 
     def _new_partition(self, topic: Topic, index: int, topic_id: bytes | None, place: str | None) -> Partition:
         """Whatever the journal says holds: where its files cannot be made it is offline, whoever has decided on it."""
+        self._link.goes_on()
         return self._logs.create_or_offline(topic.name, index, topic.config, topic_id, place)
+
+    def _remove_folder(self, partition: Partition) -> None:
+        self._link.goes_on()
+        super()._remove_folder(partition)
 
     def _planner(self) -> Planner:
         return replace(super()._planner(), is_leaving=self._is_leaving)

@@ -7,7 +7,6 @@ they are added up, which may take more than 64 bits.
 """
 
 from typing import Final, NamedTuple
-from zlib import crc32
 
 from mypy_extensions import i64
 
@@ -20,6 +19,7 @@ from horolog.protocol.records.head import (
     MESSAGE_UP_TO_KEY,
     SMALLEST_MESSAGE_LENGTH,
 )
+from horolog.protocol.records.message_sums import crc32_of_messages
 from horolog.protocol.records.record import MAX_INT64, MIN_INT64
 from horolog.protocol.records.timestamps import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT
 
@@ -62,7 +62,7 @@ def as_records(  # noqa: C901, PLR0912, PLR0915 - calls would cost half the time
     Their offsets ascend, no distance is too large for a batch, and they take no more than `most_bytes`, unless the first
     alone does. Inside a wrapper no checksum is looked at, and the wrapper tells the type and the append time of all.
     """
-    view = memoryview(data)
+    view, crc32 = memoryview(data), crc32_of_messages()
     parts: list[bytes] = []
     read, read_length = MESSAGE_UP_TO_KEY[magic].unpack_from, LENGTH.unpack_from
     key_from: i64 = MESSAGE_UP_TO_KEY[magic].size

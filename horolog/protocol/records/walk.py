@@ -1,6 +1,7 @@
 """Walks the records of a v2 batch, one varint after the other: checks that they are well formed, notes times, offsets and keys.
 
-Of records that were checked before, a look-up reads lengths and times alone (`later_records`).
+Of records that were checked before, a look-up reads lengths and times alone (`later_records`). Whoever reads all fields of many records
+at once needs to know where each begins (`record_starts`).
 
 This module may be compiled (see `tools.compiled`). `i64` is a machine's integer then, and an `int` otherwise: nothing here may
 need more than 64 bits. `data` is `bytes`, whose elements compiled code reads in place.
@@ -133,6 +134,25 @@ def later_records(
                     return stop, above
         position = stop
     return position, above
+
+
+def record_starts(data: bytes, position: i64, count: i64, found: list[i64]) -> i64:
+    """Where `count` records end; where each begins goes into `found`. IndexError: past the data."""
+    while count > 0:
+        count -= 1
+        found.append(position)
+        size: i64 = data[position]
+        position += 1
+        if size > 127:
+            byte: i64 = data[position]
+            position += 1
+            size += (byte << 7) - 128
+            if byte > 127:
+                size, position = _rest(data, position, size, _LAST_SHIFT_OF_VARINT)
+        if size & 1:
+            raise DecodeError("a record of negative length")
+        position += size >> 1
+    return position
 
 
 def _rest(data: bytes, position: i64, value: i64, last_shift: i64) -> tuple[i64, i64]:

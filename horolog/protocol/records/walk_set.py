@@ -5,7 +5,6 @@ plain Python takes a third longer to unpack the fields of a `bytearray`.
 """
 
 from typing import Final
-from zlib import crc32
 
 from mypy_extensions import i64
 
@@ -19,6 +18,7 @@ from horolog.protocol.records.head import (
     MESSAGE_KEY_AT,
     SMALLEST_MESSAGE_LENGTH,
 )
+from horolog.protocol.records.message_sums import crc32_of_messages
 from horolog.protocol.records.timestamps import TIMESTAMP_TYPE_BIT
 
 IS_COMPILED: Final = not __file__.endswith(".py")
@@ -38,7 +38,7 @@ def walk_set(data: bytes, largest_bytes: i64, *, keys_needed: bool) -> tuple[lis
     """Where the messages begin, and their times. None unless all are plain and without a fault, and nothing follows them."""
     starts: list[int] = []
     timestamps: list[int] = []
-    unpack, view = MESSAGE_FROM_LENGTH.unpack_from, memoryview(data)
+    unpack, view, crc32 = MESSAGE_FROM_LENGTH.unpack_from, memoryview(data), crc32_of_messages()
     end: i64 = len(data)
     largest: i64 = largest_bytes - _LENGTH_ENDS_AT
     last_start: i64 = end - _LENGTH_ENDS_AT - _SMALLEST

@@ -14,6 +14,7 @@ from horolog.protocol.messages.reassignments import (
     ReassignableTopic,
     TopicPartitions,
 )
+from tests.simulation.model import Attempt, Level
 from tests.simulation.workers.network import DELAYS_MS, SLOW_MS
 from tests.simulation.workers.world import SimulatedWorker, WorkersWorld
 
@@ -152,6 +153,7 @@ class WorkerChaos:
             return
         target = self._chance.choice(self._world.nodes)
         self._world.note("hand over", name, index, target, "asked of", node)
+        written = self._written_elsewhere(name, index, target)
         moved = ReassignablePartition(partition_index=index, replicas=[target])
         request = AlterPartitionReassignmentsRequest(topics=[ReassignableTopic(name=name, partitions=[moved])])
 
@@ -160,8 +162,23 @@ class WorkerChaos:
             self._world.note("handed over", name, index, target, codes)
             if codes == [0]:
                 self._world.counts["hand-overs done"] += 1
+                self._are_synced(written)
 
         self._send(node, request, 0, answered)
+
+    def _written_elsewhere(self, name: str, index: int, target: int) -> list[Attempt]:
+        """Written and perhaps not synced, at the worker that leads a partition now; nothing where that is the one it is to go to."""
+        if not self._world.leaders(name, index).difference({target}):
+            return []
+        there = [one for one in self._simulation.existing_topics() if one.name == name]
+        return [attempt for topic in there for attempt in topic.partitions[index].written_only()]
+
+    def _are_synced(self, written: list[Attempt]) -> None:
+        """Whoever hands a partition over has synced it before: nobody else would sync the segments that are complete."""
+        for attempt in written:
+            if attempt.level == Level.WRITTEN:
+                self._world.counts["synced by a hand-over"] += 1
+                attempt.level = Level.DURABLE
 
     def elect(self) -> None:
         """Some tool has a partition go back where it belongs."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage.memory_disk import ALL, PowerCut
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -240,11 +239,6 @@ class WorkersSimulation(Simulation):
         """By one worker each."""
         for topic in self.existing_topics():
             for model in topic.partitions:
-                leaders = [
-                    process.node
-                    for process in self.workers_world.processes
-                    if process.broker is not None
-                    and isinstance(process.broker.cluster.topics[topic.name].find(model.index), Partition)
-                ]
+                leaders = self.workers_world.leaders(topic.name, model.index)
                 if len(leaders) != 1:
                     self.fail(f"{model} is led by {leaders}")

@@ -189,7 +189,7 @@ class _Link(WorkerLink):
 def link_of(process: Process, node: int, wire: End) -> WorkerLink:
     """The worker's side of its link."""
     loop: Any = process.loop
-    link = _Link(node, loop)
+    link = _Link(node, loop, loop.time)
     wire.loop = process.loop
     wire.protocol = link
     process.run(link.connection_made, wire)

@@ -51,6 +51,11 @@ def test_a_stop_begins_while_a_worker_waits_for_the_disk() -> None:
     assert run_seed(12728337, 120, 2).problem is None
 
 
+@pytest.mark.timeout(60)
+def test_a_broker_alone_begins_to_coordinate_between_two_batches_of_a_producer() -> None:
+    assert run_seed(409, 100, 2).problem is None
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_kind_of_thing_happens() -> None:

@@ -342,6 +342,16 @@ class WorkersWorld(World):
                 return found
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
+    def leaders(self, topic: str, index: int) -> set[int]:
+        """Which workers lead a partition, hanging ones among them: one, or none while it is handed over or one starts."""
+        return {
+            process.node
+            for process in self.processes
+            if process.broker is not None
+            and (known := process.broker.cluster.topics.get(topic)) is not None
+            and isinstance(known.find(index), Partition)
+        }
+
     def each_broker(self, action: Callable[[Broker], None]) -> None:
         """Raises PowerCut or Unanswered where one of them ends meanwhile."""
         for process in self.processes:

@@ -79,6 +79,15 @@ def test_only_what_stands_between_the_marks_is_replaced(tmp_path):
         report.replace(page, "footprint", ["x"])
 
 
+def test_prose_is_wrapped_and_rows_of_tables_are_not(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- loads:begin -->\n<!-- loads:end -->\n")
+    row = f"| {'wide ' * 30}|"
+    report.replace(page, "loads", ["word " * 30, "", row])
+    first, second = " ".join(["word"] * 20), " ".join(["word"] * 10)
+    assert page.read_text().split("\n")[1:-2] == [first, second, "", row]
+
+
 WRITTEN = re.compile(r'report\.replace\(\s*report\.PAGE, "([a-z-]+)"')
 NAMED_BY_VARIABLES = {"loads", "footprint", "second-loads"}
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from horolog.broker.cluster_file import FILE_NAME, JOURNAL, parse
-from horolog.broker.left_folders import as_left, merge_what_workers_left
+from horolog.broker.left_folders import as_left, merge_what_workers_left, topics_left
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.new_topics import NewTopic
 from tests.support.at_once import at_once
@@ -43,6 +43,11 @@ def test_what_only_looks_sees_the_folders_merged_and_changes_nothing(crew):
     assert files(crew) == before
 
 
+def test_the_topics_of_the_folder_with_the_journal_are_told_before_a_merge(crew):
+    with_journal = [folder for folder in crew.folders if crew.storage.exists(f"{folder}/{JOURNAL}")]
+    assert [set(topics_left(crew.storage, folder)) for folder in with_journal] == [{"orders"}]
+
+
 def test_a_merge_leaves_nothing_for_the_next(crew):
     assert merge_what_workers_left(crew.storage, crew.folders)
     assert [topics_in(crew.storage, folder) for folder in crew.folders] == [{"orders"}, {"orders"}]
@@ -60,6 +65,7 @@ def test_folders_of_a_broker_alone_are_read_as_they_are():
     storage.make_dir("/data")
     assert as_left(storage, ["/data"]) is storage
     assert not merge_what_workers_left(storage, ["/data", "/missing"])
+    assert topics_left(storage, "/data") == {}
     assert storage.list_dir("/data") == []
 
 

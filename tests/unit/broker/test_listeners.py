@@ -7,6 +7,7 @@ from horolog.broker.listeners import (
     advertised_addresses,
     listen_addresses,
     warnings_about_old_names,
+    with_port,
 )
 from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import load
@@ -21,6 +22,21 @@ COMPOSE = {
 
 def settings(**flags):
     return load(None, {}, {key.replace("_", "."): value for key, value in flags.items()})[0]
+
+
+@pytest.mark.parametrize(
+    ("address", "bound", "told"),
+    [
+        ("h:0", 81, "h:81"),
+        (":0", 81, ":81"),
+        ("h:80", 81, "h:80"),
+        ("h:0", 0, "h:0"),
+        ("[::]:0", 7, "[::]:7"),
+        ("", 7, ""),
+    ],
+)
+def test_a_port_that_the_system_chose_is_told(address, bound, told):
+    assert with_port(address, bound) == told
 
 
 def test_default_is_loopback():

@@ -9,6 +9,7 @@ descriptor is opened by the first write or read, never before.
 """
 
 from struct import Struct
+from typing import ClassVar
 
 from horolog.broker.log.storage import File, Storage
 
@@ -23,7 +24,7 @@ class IndexFile:
 
     __slots__ = ("_file", "_storage", "_written", "entries", "max_bytes", "path")
 
-    ENTRY: Struct
+    ENTRY: ClassVar[Struct]
 
     def __init__(self, storage: Storage, path: str, max_bytes: int, entries: bytes = b"") -> None:
         self._storage = storage

@@ -12,19 +12,23 @@ way, an offset at or above the entry's lies at or behind `position`, and an offs
 before it.
 """
 
-from bisect import bisect_right
 from struct import Struct
+from typing import ClassVar, Final
+
+from mypy_extensions import i64
 
 from horolog.broker.log.indexes.index_file import Entries, IndexFile
 
-ENTRY = Struct(">ii")
-_read_int = Struct(">i").unpack_from
+ENTRY: Final = Struct(">ii")
+_ENTRY_BYTES: Final[i64] = ENTRY.size
+_POSITION_AT: Final[i64] = 4  # in an entry
+_read_int: Final = Struct(">i").unpack_from
 
 
 class OffsetIndex(IndexFile):
     __slots__ = ()
 
-    ENTRY = ENTRY
+    ENTRY: ClassVar[Struct] = ENTRY
 
     @property
     def is_full(self) -> bool:
@@ -45,24 +49,38 @@ def ends_in_order(entries: Entries) -> bool:
 
 def last_at_or_before(entries: Entries, relative_offset: int, guess: int = -1) -> int:
     """The number of the last entry whose offset is not greater; -1 if there is none. A guess that holds saves the search."""
-    following = (guess + 1) * 8
-    if (
-        0 < following < len(entries)
-        and _read_int(entries, guess * 8)[0] <= relative_offset < _read_int(entries, following)[0]
+    following = guess + 1
+    if 0 < following < len(entries) // ENTRY.size and offset_of(entries, guess) <= relative_offset < offset_of(
+        entries, following
     ):
         return guess
-    return bisect_right(range(len(entries) // 8), relative_offset, key=lambda n: _read_int(entries, n * 8)[0]) - 1
+    return _last_up_to(entries, relative_offset, 0)
+
+
+def _last_up_to(entries: Entries, value: i64, at: i64) -> i64:
+    """The number of the last entry whose field at a place is not greater than a value; -1 if there is none."""
+    low: i64 = 0
+    high: i64 = len(entries) // _ENTRY_BYTES
+    while low < high:  # `bisect` would be told of each entry by a call of its own
+        middle: i64 = (low + high) // 2
+        if _read_int(entries, middle * _ENTRY_BYTES + at)[0] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
 
 
 def last_position_up_to(entries: Entries, position: int) -> int:
     """The largest position of an entry that is not greater than `position`; 0 if there is none."""
-    n = bisect_right(range(len(entries) // 8), position, key=lambda n: _read_int(entries, n * 8 + 4)[0]) - 1
-    return position_of(entries, n)
+    return position_of(entries, _last_up_to(entries, position, _POSITION_AT))
 
 
 def position_of(entries: Entries, number: int) -> int:
     """The position of entry `number`; the start of the file for anything before the first."""
-    return _read_int(entries, number * 8 + 4)[0] if number >= 0 else 0
+    if number < 0:
+        return 0
+    position: int = _read_int(entries, number * 8 + 4)[0]
+    return position
 
 
 def offset_of(entries: Entries, number: int) -> int:

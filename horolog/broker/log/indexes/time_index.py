@@ -17,20 +17,23 @@ disordered the timestamps are: see `lookup.start_position`. One slot is kept for
 counts as full with one entry less than would fit.
 """
 
-from bisect import bisect_left
 from struct import Struct
+from typing import ClassVar, Final
+
+from mypy_extensions import i64
 
 from horolog.broker.log.indexes.index_file import Entries, IndexFile
 
-ENTRY = Struct(">qi")
-_read_entry = ENTRY.unpack_from
-_read_timestamp = Struct(">q").unpack_from
+ENTRY: Final = Struct(">qi")
+_ENTRY_BYTES: Final[i64] = ENTRY.size
+_read_entry: Final = ENTRY.unpack_from
+_read_timestamp: Final = Struct(">q").unpack_from
 
 
 class TimeIndex(IndexFile):
     __slots__ = ()
 
-    ENTRY = ENTRY
+    ENTRY: ClassVar[Struct] = ENTRY
 
     @property
     def is_full(self) -> bool:
@@ -39,7 +42,10 @@ class TimeIndex(IndexFile):
     @property
     def last_timestamp(self) -> int:
         """-1 while there is no entry."""
-        return _read_timestamp(self.entries, len(self.entries) - 12)[0] if self.entries else -1
+        if not self.entries:
+            return -1
+        timestamp: int = _read_timestamp(self.entries, len(self.entries) - 12)[0]
+        return timestamp
 
     def append(self, timestamp: int, relative_offset: int) -> None:
         """Add an entry if its timestamp is greater than the last one's."""
@@ -60,7 +66,15 @@ def ends_in_order(entries: Entries) -> bool:
 
 def first_at_or_after(entries: Entries, timestamp: int) -> tuple[int, int, int] | None:
     """The first entry (its number, timestamp, relative offset) that is not before `timestamp`."""
-    number = bisect_left(range(len(entries) // 12), timestamp, key=lambda n: _read_timestamp(entries, n * 12)[0])
-    if number * 12 >= len(entries):
+    low: i64 = 0
+    high: i64 = len(entries) // _ENTRY_BYTES
+    while low < high:  # `bisect` would be told of each entry by a call of its own
+        middle: i64 = (low + high) // 2
+        if _read_timestamp(entries, middle * _ENTRY_BYTES)[0] < timestamp:
+            low = middle + 1
+        else:
+            high = middle
+    if low * _ENTRY_BYTES >= len(entries):
         return None
-    return number, *_read_entry(entries, number * 12)
+    found, relative_offset = _read_entry(entries, low * _ENTRY_BYTES)
+    return low, found, relative_offset

@@ -18,10 +18,10 @@ A segment's line has these 18 fields:
     holes: damaged ranges of the log, `start-end` joined by commas, `-` if there are none
     sums of the log's blocks of 1 MiB (crc32c, 8 hex digits each, joined; see `block_sums`), `-` for an empty log
 
-**When it is written.** After a segment has been rolled *and* its log and indexes have been synced (in a worker, see
-`Partition.sync`), after retention and compaction, and at a clean stop, when the active segment is sealed like the others. While it
+**When it is written.** After a segment has been rolled *and* its log has been synced, with its indexes where the log is too large
+to make them anew at once (in a worker, see `Partition.sync`), after retention and compaction, and at a clean stop, when the active segment is sealed like the others. While it
 grows the active segment is sealed *up to where it has been synced* with every checkpoint, if it has grown by some megabytes. Always
-aside, synced and renamed. A seal never gets ahead of the data: what it describes is on the disk before it is.
+aside, synced and renamed. A seal never gets ahead of the log: what it says of that is on the disk before it is.
 
 **Trust.** On opening, a segment whose log has the sealed size is not read. If its mtime is the sealed one too
 nothing more is looked at; after a copy, when every mtime is new, the ends of the log are checked against the
@@ -203,7 +203,7 @@ def save(storage: Storage, directory: str, seals: Iterable[Seal]) -> None:
 
 
 def save_unsynced(storage: Storage, directory: str, seals: Iterable[Seal]) -> None:
-    """For a log that holds nothing: a seal that a power cut takes or garbles costs a look at an empty file."""
+    """For a log that is empty or short: seals that a power cut takes or garbles cost a look at it."""
     file = storage.create(f"{directory}/{SEALS}")
     file.pwritev([encode(seals)], 0)
     file.close()

@@ -28,7 +28,7 @@ def complete(partition: Partition) -> None:
             seals.save_unsynced(partition.folder.storage, partition.directory, [seal])
         else:
             partition.sync_state.segment_written(active)
-            partition.sync_state.segments_changed()
+            partition.sync_state.segments_changed(came_or_went=False)
             partition.sync_state.save_producers(partition.producers, partition.log_end_offset)
 
 

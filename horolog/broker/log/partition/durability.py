@@ -11,11 +11,11 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 
 from horolog.broker.log.files import checkpoints
-from horolog.broker.log.integrity import seals
+from horolog.broker.log.integrity import Seal, seals
 from horolog.broker.log.partition import rewrite
 from horolog.broker.log.partition.sync_state import Snapshot, SyncState
 from horolog.broker.log.producers import producers_file, snapshot_file
-from horolog.broker.log.segments import Segment, syncing
+from horolog.broker.log.segments import REBUILD_AT_ONCE_BYTES, Segment, syncing
 from horolog.broker.log.storage import NO_DESCRIPTORS, SharedSyncs, Storage, StorageFault, parent_of
 
 log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class Durability:
             try:
                 self._save_snapshots(snapshots)
                 if save_seals:
-                    seals.save(self._storage, self._directory, complete)
+                    self._save_seals(segments, complete)
                 self._files_fail = False
             except StorageFault as fault:
                 state.give_back_seals(are_due=save_seals)
@@ -119,6 +119,15 @@ class Durability:
             if replaces is not None and replaces != offset:
                 snapshot_file.remove(self._storage, self._directory, replaces)
             self._state.snapshot_saved(offset)
+
+    def _save_seals(self, segments: Sequence[Segment], complete: Sequence[Seal]) -> None:
+        """Those of a log that takes appends, or is long, are on the disk when this returns. A short one that has ended is read at once
+        should a power cut take them, and where it ends is on record with the clean stop.
+        """
+        is_short = sum(one.size_bytes for one in segments) <= REBUILD_AT_ONCE_BYTES
+        has_ended = segments[-1].seal is not None
+        save = seals.save_unsynced if is_short and has_ended else seals.save
+        save(self._storage, self._directory, complete)
 
     def _warn(self, fault: StorageFault) -> None:
         if not self._files_fail:

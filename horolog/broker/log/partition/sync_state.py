@@ -95,10 +95,11 @@ class SyncState:
             segment.sync.ask()
             self._segments.append(segment)
 
-    def segments_changed(self) -> None:
-        """Segments came or went: their names have to be on the disk, and the seals to be written anew."""
-        self.names_changed()
+    def segments_changed(self, *, came_or_went: bool = True) -> None:
+        """The seals have to be written anew; where segments came or went, their names have to be on the disk, too."""
         self._seals_are_due = True
+        if came_or_went:
+            self.names_changed()
 
     def names_changed(self) -> None:
         """The names of files have to be on the disk with the next sync."""

@@ -8,16 +8,19 @@ reads that meet the damage are answered with a storage error, which clients try 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.indexes import IndexCache
-from horolog.broker.log.integrity import Contents, Known, RescanQueue, Seal
+from horolog.broker.log.integrity import BeingRescanned, Contents, Known, RescanQueue, Seal
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.segments import Segment, SegmentFolder, recover, syncing
 from horolog.broker.log.storage import OverlayStorage, Storage, StorageFault
 from horolog.broker.topic_settings import TopicConfig
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,17 @@ class Rescanner:
 
     def __repr__(self) -> str:
         return f"<Rescanner of {self._rescan_queue!r}>"
+
+    def answered(self, ask: Callable[[], T], wall_ms: Callable[[], int]) -> T:
+        """Ask; a segment that turns out to be damaged is read again first, here and now. For who looks at logs without a worker."""
+        while True:
+            try:
+                return ask()
+            except BeingRescanned:
+                task = self.next_task(wall_ms())
+                seal = None if task is None else self.run(task)
+                if task is None or seal is None or not self.finish(task, seal):
+                    raise
 
     def next_task(self, now_ms: int) -> Task | None:
         """What to give to a worker; nothing while nothing is reported. Belongs to the loop's thread."""

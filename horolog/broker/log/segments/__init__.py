@@ -4,7 +4,7 @@ from horolog.broker.log.segments import presuming, reader, swap_files, syncing
 from horolog.broker.log.segments.batch_times import TimesCache
 from horolog.broker.log.segments.brackets import Bracket, bracket
 from horolog.broker.log.segments.converted_chunks import ConvertedChunks
-from horolog.broker.log.segments.index_loading import indexes_of
+from horolog.broker.log.segments.index_loading import REBUILD_AT_ONCE_BYTES, indexes_of
 from horolog.broker.log.segments.log_reader import LogReader
 from horolog.broker.log.segments.lookup import Found
 from horolog.broker.log.segments.segment import HAS_PRODUCERS, Segment, segment_for
@@ -24,6 +24,7 @@ __all__ = [
     "HAS_PRODUCERS",
     "LOG_SUFFIX",
     "OFFSET_INDEX_SUFFIX",
+    "REBUILD_AT_ONCE_BYTES",
     "TIME_INDEX_SUFFIX",
     "Allowance",
     "Bracket",

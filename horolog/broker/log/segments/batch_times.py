@@ -50,6 +50,13 @@ class Place(NamedTuple):
     offset: int
 
 
+class Opened(NamedTuple):
+    """A compressed batch behind its codec."""
+
+    header: BatchHeader
+    records: bytes
+
+
 class Highs:
     """The records of a batch that are later than all before them: times and offsets, both increasing."""
 
@@ -127,7 +134,7 @@ class TimesCache:
         self.opened_limit = opened_limit
         self._count = self._opened_bytes = 0
         self._batches: dict[tuple[int, int], Highs | Samples] = {}
-        self._opened: dict[tuple[int, int], bytes] = {}
+        self._opened: dict[tuple[int, int], Opened] = {}
 
     def __repr__(self) -> str:
         return f"<TimesCache of {len(self._batches)} batches with {self._count} times>"
@@ -141,36 +148,42 @@ class TimesCache:
         return known
 
     def put(self, log: int, position: int, times: Highs | Samples) -> None:
-        self._batches[log, position] = times
+        key = (log, position)
+        before = self._batches.pop(key, None)
+        if before is not None:
+            self._count -= len(before) + BATCH_COST
+        self._batches[key] = times
         self._count += len(times) + BATCH_COST
         while self._count > self.limit and len(self._batches) > 1:
             oldest = next(iter(self._batches))
             self._count -= len(self._batches.pop(oldest)) + BATCH_COST
 
-    def opened(self, log: int, position: int) -> bytes | None:
-        """The records of a compressed batch, if they are still open."""
+    def opened(self, log: int, position: int) -> Opened | None:
+        """A compressed batch, if it is still open."""
         key = (log, position)
-        records = self._opened.pop(key, None)
-        if records is not None:
-            self._opened[key] = records
-        return records
+        batch = self._opened.pop(key, None)
+        if batch is not None:
+            self._opened[key] = batch
+        return batch
 
-    def keep_open(self, log: int, position: int, records: bytes) -> bool:
-        """Whether there is room for them; the longest unused make it."""
-        if len(records) > self.opened_limit:
+    def keep_open(self, log: int, position: int, batch: Opened) -> bool:
+        """Whether there is room for it; the longest unused make it."""
+        size_bytes = len(batch.records)
+        if size_bytes > self.opened_limit:
             return False
-        before = self._opened.pop((log, position), b"")
-        self._opened[log, position] = records
-        self._opened_bytes += len(records) - len(before)
+        before = self._opened.pop((log, position), None)
+        self._opened[log, position] = batch
+        self._opened_bytes += size_bytes - (0 if before is None else len(before.records))
         while self._opened_bytes > self.opened_limit:
-            self._opened_bytes -= len(self._opened.pop(next(iter(self._opened))))
+            self._opened_bytes -= len(self._opened.pop(next(iter(self._opened))).records)
         return True
 
 
 def highs_of(data: Buffer, magic: int, start_offset: int = 0) -> Highs:
     """The highs among the records from `start_offset` on of a whole batch or message. Raises DecodeError."""
     if magic >= 2 and not start_offset:
-        return _highs_of_batch(data)
+        header = read_header(data)
+        return highs_of_opened(Opened(header, records_of(data, header)))
     highs = Highs()
     for record in iter_records(data):
         if record.offset >= start_offset:
@@ -178,10 +191,10 @@ def highs_of(data: Buffer, magic: int, start_offset: int = 0) -> Highs:
     return highs
 
 
-def _highs_of_batch(data: Buffer) -> Highs:
+def highs_of_opened(batch: Opened) -> Highs:
+    """The highs of a v2 batch. Raises DecodeError."""
+    header, records = batch
     highs = Highs()
-    header = read_header(data)
-    records = records_of(data, header)
     if header.attributes & LOG_APPEND_TIME_BIT:
         highs.add(header.max_timestamp, next(iter_records_of(records, header)).offset)
         return highs

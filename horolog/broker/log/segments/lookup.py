@@ -20,11 +20,13 @@ from horolog.broker.log.segments.batch_times import (
     LOG_APPEND_TIME_BIT,
     SMALL_BATCH_BYTES,
     Highs,
+    Opened,
     Place,
     Samples,
     TimesCache,
     find_record,
     highs_of,
+    highs_of_opened,
 )
 from horolog.broker.log.segments.index_loading import indexes_of
 from horolog.broker.log.segments.reader import heads_from
@@ -171,17 +173,19 @@ def _among_opened(segment: Segment, head: Head, timestamp: int, cache: TimesCach
     known = cache.get(segment.number, head.position)
     if isinstance(known, Highs):
         return known.first_at_or_after(timestamp)
-    records = cache.opened(segment.number, head.position)
-    if known is None or records is None:
+    batch = cache.opened(segment.number, head.position)
+    if batch is None:
         data = segment.log.pread(head.size_bytes, head.position)
         header = read_header(data)
-        records = records_of(data, header)
-        if not cache.keep_open(segment.number, head.position, records):
-            return _among_highs(segment, head, timestamp, 0, cache)
-        if known is None:
-            known = Samples(header, 0)
-            cache.put(segment.number, head.position, known)
-    return _in_samples(segment, head.position, known, timestamp, records)
+        batch = Opened(header, records_of(data, header))
+        if not cache.keep_open(segment.number, head.position, batch):
+            highs = highs_of_opened(batch)
+            cache.put(segment.number, head.position, highs)
+            return highs.first_at_or_after(timestamp)
+    if known is None:
+        known = Samples(batch.header, 0)
+        cache.put(segment.number, head.position, known)
+    return _in_samples(segment, head.position, known, timestamp, batch.records)
 
 
 def _among_samples(segment: Segment, head: Head, timestamp: int, cache: TimesCache) -> Place | None:

@@ -12,7 +12,7 @@ messages gets entries inside too, so that a look-up never walks a megabyte.
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Final
 
 from horolog.broker.log.indexes import IndexPair
 from horolog.broker.log.integrity import (
@@ -41,20 +41,34 @@ HAS_PRODUCERS: Final = 0x80
 """In `magics`: some batch carries a producer id, so the segment tells something about producers."""
 
 _numbers: Final = count()
-_new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
-class _Written(NamedTuple):
-    """What `roll_back` returns to."""
+class _Written:
+    """What `roll_back` returns to. One is made for every write, and compiled code makes nothing more quickly."""
 
-    next_offset: int
-    max_timestamp: int
-    max_timestamp_offset: int
-    first_timestamp: int
-    bytes_since_entry: int
-    magics: int
-    offset_index_bytes: int
-    time_index_bytes: int
+    __slots__ = (
+        "bytes_since_entry",
+        "first_timestamp",
+        "magics",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "next_offset",
+        "offset_index_bytes",
+        "time_index_bytes",
+    )
+
+    def __init__(self, segment: "Segment", indexes: IndexPair) -> None:
+        self.next_offset = segment.next_offset
+        self.max_timestamp = segment.max_timestamp
+        self.max_timestamp_offset = segment.max_timestamp_offset
+        self.first_timestamp = segment.first_timestamp
+        self.bytes_since_entry = segment.bytes_since_entry
+        self.magics = segment.magics
+        self.offset_index_bytes = len(indexes.offsets.entries)
+        self.time_index_bytes = len(indexes.times.entries)
+
+    def __repr__(self) -> str:
+        return f"<_Written up to offset {self.next_offset}>"
 
 
 class Segment:
@@ -181,7 +195,9 @@ class Segment:
         data, size_bytes, first, last, _, highest, highest_at, first_timestamp, _, marks, batches, magic = appended
         assert self.next_offset <= first <= last, f"{self!r} got offsets {first} to {last}"
         if self._written is None:
-            self._remember()
+            indexes = self.indexes
+            assert indexes is not None
+            self._written = _Written(self, indexes)
         end_bytes = self.end_bytes
         if not end_bytes:
             self.first_timestamp = first_timestamp
@@ -215,23 +231,6 @@ class Segment:
             self.index_is_full = indexes.is_full
             self._has_new_entries = True
         self.bytes_since_entry += size_bytes
-
-    def _remember(self) -> None:
-        indexes = self.indexes
-        assert indexes is not None
-        self._written = _new_tuple(
-            _Written,
-            (
-                self.next_offset,
-                self.max_timestamp,
-                self.max_timestamp_offset,
-                self.first_timestamp,
-                self.bytes_since_entry,
-                self.magics,
-                len(indexes.offsets.entries),
-                len(indexes.times.entries),
-            ),
-        )
 
     def flush(self) -> None:
         """Write the queued bytes and index entries."""

@@ -9,7 +9,6 @@ import struct
 from collections import deque
 from collections.abc import Sequence
 from itertools import repeat
-from zlib import crc32
 
 from horolog.protocol.records.head import (
     CRC,
@@ -25,6 +24,7 @@ from horolog.protocol.records.head import (
     OFFSET,
     SMALLEST_MESSAGE_LENGTH,
 )
+from horolog.protocol.records.message_sums import crc32_of_messages
 from horolog.protocol.records.timestamps import TIMESTAMP_TYPE_BIT
 from horolog.protocol.records.walk_set import walk_set
 
@@ -69,7 +69,7 @@ def _read_alike(data: bytes, largest_bytes: int, *, keys_needed: bool) -> Plain 
             return None
     form = ">" + f"{MESSAGE_CRC_AT}xI{stride - MESSAGE_COVERED_FROM}s" * count
     found = struct.unpack(form, data) if count <= _MOST_REMEMBERED else struct.Struct(form).unpack(data)
-    if found[::2] != tuple(map(crc32, found[1::2])):
+    if found[::2] != tuple(map(crc32_of_messages(), found[1::2])):
         return None
     return range(0, len(data), stride), _longs(data, MESSAGE_TIMESTAMP_AT, stride)
 
@@ -106,7 +106,7 @@ def number(data: bytearray, starts: Sequence[int], first_offset: int) -> None:
 
 def stamp(data: bytearray, starts: Sequence[int], append_time: int) -> None:
     """Write the append time and its type into every message, and the crc anew."""
-    view = memoryview(data)
+    view, crc32 = memoryview(data), crc32_of_messages()
     stops = [*starts[1:], len(data)]
     for start, stop in zip(starts, stops, strict=True):
         attributes = data[start + MESSAGE_ATTRIBUTES_AT] | TIMESTAMP_TYPE_BIT

@@ -60,6 +60,8 @@ from horolog.protocol.records.timestamps import (
 _MAGIC: Final = 2
 _LARGEST_SEQUENCE: Final = 2**31 - 1
 _SUSPECT_BITS: Final = CONTROL_BIT | 0x04  # control batches, zstd and codecs that do not exist are looked at closer
+_Fields = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
+"""Of a `BatchHeader`. Declared, so that compiled code compares and adds them in place."""
 _unpack_header: Final = HEADER.unpack_from
 _pack_up_to_epoch: Final = UP_TO_EPOCH.pack_into
 _new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
@@ -72,7 +74,7 @@ def check_batch(
     size_bytes = len(view)
     if size_bytes < HEADER_BYTES:
         raise _no_batch(view)
-    fields = _unpack_header(view)
+    fields: _Fields = _unpack_header(view)
     offset, length, _, magic, crc, attributes, last_delta, base_timestamp, claimed, producer_id, _, sequence, count = (
         fields
     )

@@ -127,13 +127,6 @@ class TestWhatIsSentBack:
         broker.joining.code = ErrorCode.NONE
         assert broker.send(6, place) == 0
 
-    def test_is_not_noted_by_a_broker_alone(self):
-        broker = Broker(AGAIN)
-        broker.sent_back = None
-        broker.send(0)
-        broker.joining.code = ErrorCode.NONE
-        assert broker.send(1) == 0
-
     def test_is_not_what_is_refused_for_good(self):
         broker = Broker(ErrorCode.PRODUCER_FENCED)
         broker.send(0)

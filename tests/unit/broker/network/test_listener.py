@@ -300,3 +300,27 @@ async def test_time_that_passes_at_once_passes_for_every_connection() -> None:
         place.listener.hurry(3600)
         await asyncio.sleep(0.01)
         assert [one.conversation.is_muted for one in place.listener._connections] == [False, False]
+
+
+async def test_all_interfaces_have_one_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system may choose another for each of them, which this one does."""
+    loop = asyncio.get_running_loop()
+    create, asked = loop.create_server, []
+
+    async def apart(connect: Any, host: Any, port: int, **how: Any) -> asyncio.Server:
+        asked.append(port)
+        if port:
+            return await create(connect, ["127.0.0.1", "127.0.0.2"], port, **how)
+        sockets = [socket.create_server((host, 0)) for host in ("127.0.0.1", "127.0.0.2")]
+        server = await create(connect, sock=sockets[0], **how)
+        server._sockets.append(sockets[1])  # type: ignore[attr-defined]
+        return server
+
+    monkeypatch.setattr(loop, "create_server", apart)
+    place = Place(limits())
+    place.listener.host = ""
+    await place.listener.start()
+    assert place.listener._server is not None
+    assert {one.getsockname()[1] for one in place.listener._server.sockets} == {place.listener.port}
+    assert asked == [0, place.listener.port]
+    await place.listener.stop_accepting()

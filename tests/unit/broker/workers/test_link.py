@@ -30,7 +30,7 @@ class Supervisor:
 async def ends():
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
-    link = WorkerLink(1, asyncio.get_running_loop())
+    link = WorkerLink(1, asyncio.get_running_loop(), asyncio.get_running_loop().time)
     await link.connect(ours)
     reader, writer = await asyncio.open_connection(sock=theirs)
     yield link, Supervisor(reader, writer)
@@ -89,6 +89,16 @@ async def test_what_a_worker_says(ends):
 async def test_it_answers_when_it_is_asked_whether_it_is_there(ends):
     _, supervisor = ends
     supervisor.say("ping")
+    assert await supervisor.hear() == ["pong"]
+
+
+async def test_amid_long_work_it_says_once_in_a_while_that_it_goes_on(ends, monkeypatch):
+    link, supervisor = ends
+    link.goes_on()
+    link.applied(1)
+    assert await supervisor.hear() == ["applied", 1]
+    monkeypatch.setattr(link_module, "GOES_ON_EVERY_S", 0.0)
+    link.goes_on()
     assert await supervisor.hear() == ["pong"]
 
 

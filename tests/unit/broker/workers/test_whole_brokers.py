@@ -76,6 +76,9 @@ class Tie:
                 tie.on_journal(number)
         done()
 
+    def goes_on(self):
+        pass
+
     def applied(self, number):
         pass
 

@@ -99,6 +99,13 @@ def test_a_topic_that_was_made_meanwhile_is_there(crew):
     assert crew.clusters[2].topics["t"].partition_count == 2
 
 
+def test_who_makes_and_removes_many_folders_says_so_at_each(crew):
+    crew.clusters[1].create_topics([NewTopic("t", 10)], lambda _: None)
+    assert [tie.parts_done for tie in crew.ties.values()] == [5, 5]
+    crew.clusters[1].delete_topics(["t"], lambda _: None)
+    assert [tie.parts_done for tie in crew.ties.values()] == [10, 10]
+
+
 def test_producer_ids_are_given_out_once_and_without_waiting(crew):
     crew.at_once = False
     first = [crew.clusters[node].next_producer_id() for node in (1, 2, 1, 2)]

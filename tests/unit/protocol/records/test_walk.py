@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.records.walk import later_records, walk
+from horolog.protocol.records.walk import later_records, record_starts, walk
 from tests.support import raw_records as raw
 
 EXTREMES = [0, 1, -1, 63, -64, 8191, -8192, 2**31, -(2**31), 2**63 - 1, -(2**63)]
@@ -125,3 +125,24 @@ def test_the_highest_time_alone(dated):
 def test_a_walk_past_the_end_is_an_index_error(dated):
     with pytest.raises(IndexError):
         later_records(dated, 0, len(TIMES) + 1, 0, None, False)
+
+
+@pytest.mark.parametrize("front", [0, 7])
+def test_where_records_of_any_size_begin(front):
+    sizes = [0, 1, 60, 8191, 8192, 1_100_000, 5]
+    starts, data = [], b"f" * front
+    for size in sizes:
+        starts.append(len(data))
+        data += raw.record(b"v" * size)
+    found = []
+    assert record_starts(data, front, len(sizes), found) == len(data)
+    assert found == starts
+    assert record_starts(data, front, 0, found) == front
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"), [(b"\x01", DecodeError), (b"\xff" * 6, DecodeError), (b"", IndexError), (b"\x80", IndexError)]
+)
+def test_a_length_that_is_none_ends_the_walk(data, fault):
+    with pytest.raises(fault):
+        record_starts(data, 0, 1, [])

@@ -407,15 +407,19 @@ def test_the_mark_of_a_clean_stop_is_the_last_thing_written(machine):
     logs = machine.start()
     append(logs.create("t", 0, CONFIG, TOPIC_ID))
     written = []
-    real = machine.storage.write_atomically
+    real, real_create = machine.storage.write_atomically, machine.storage.create
 
     def watched(path, data):
         written.append(path.rpartition("/")[2])
         real(path, data)
 
-    machine.storage.write_atomically = watched
+    def created(path):
+        written.append(path.rpartition("/")[2])
+        return real_create(path)
+
+    machine.storage.write_atomically, machine.storage.create = watched, created
     logs.close()
-    assert written[-1] == checkpoints.CLEAN_SHUTDOWN
+    assert [*dict.fromkeys(name.removesuffix(".tmp") for name in written)][-1] == checkpoints.CLEAN_SHUTDOWN
     assert "horolog-seals" in written[:-1]
     assert checkpoints.RECOVERY_POINTS in written[:-1]
 

@@ -1,11 +1,12 @@
 """The end of a partition: what closing writes and waits for, what it leaves, and what deleting takes along."""
 
 from collections import Counter
+from random import Random
 
 import pytest
 
 from horolog.broker.log.integrity import seals
-from horolog.broker.log.partition import Resources, closing, log_start
+from horolog.broker.log.partition import Resources, closing, durability, log_start
 from horolog.broker.log.recovery import Place, create_partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
@@ -101,8 +102,33 @@ def test_each_file_and_folder_is_synced_once(model):
     before = Counter(model.storage.operations)
     closing.close(model.partition)
     spent = Counter(model.storage.operations) - before
-    assert spent["sync"] == 5, "log, two indexes, epochs, seals"
-    assert spent["sync_dir"] == 3, "the folder, the one above, the folder again with the seals"
+    assert spent["sync"] == 2, "log, epochs"
+    assert spent["sync_dir"] == 2, "the folder, the one above"
+
+
+@pytest.mark.parametrize(("most_bytes", "syncs"), [(ALL, (1, 0)), (0, (2, 1))])
+def test_of_a_short_log_nothing_is_waited_for_but_its_records(model, monkeypatch, most_bytes, syncs):
+    monkeypatch.setattr(durability, "REBUILD_AT_ONCE_BYTES", most_bytes)
+    model.append(2, 0, [1], [b"v"])
+    model.flush()
+    model.close_and_open()
+    model.append(2, 0, [2], [b"v"])
+    before = Counter(model.storage.operations)
+    closing.close(model.partition)
+    spent = Counter(model.storage.operations) - before
+    assert (spent["sync"], spent["sync_dir"]) == syncs, "the log; of a long one the seals and the folder, too"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_a_power_cut_leaves_of_small_indexes_after_a_clean_end_look_ups_are_right(seed):
+    model, chance = Model(), Random(seed)
+    for time in chance.choices(range(40), k=30):
+        model.append(2, 0, [time], [b"v" * 100])
+    model.flush()
+    closing.close(model.partition)
+    model.storage.crash(chance)
+    model.reopen(was_clean=True)
+    model.check()
 
 
 def test_the_folder_above_is_synced_once_for_many_partitions():
@@ -119,4 +145,4 @@ def test_the_folder_above_is_synced_once_for_many_partitions():
     assert len(above) == 1
     storage.crash()
     for index in range(9):
-        assert storage.exists(f"/data/t-{index}/{seals.SEALS}")
+        assert storage.file_node(f"/data/t-{index}/{0:020}.log").size

@@ -6,6 +6,7 @@ from horolog.broker.log.integrity import seals
 from horolog.broker.log.partition.durability import Durability
 from horolog.broker.log.partition.sync_state import Snapshot, SyncState
 from horolog.broker.log.producers import snapshot_file
+from horolog.broker.log.segments import syncing
 from horolog.broker.log.storage import SharedSyncs, StorageFault
 from tests.support.log_model import DIRECTORY, Model
 
@@ -35,6 +36,13 @@ def order_of(storage, durability, segments):
     return [one for one in touched if one[0] in ("sync", "sync_dir", "rename")]
 
 
+@pytest.fixture
+def every_log_is_large(monkeypatch):
+    """So that its indexes are synced with it."""
+    monkeypatch.setattr(syncing, "REBUILD_AT_ONCE_BYTES", 0)
+
+
+@pytest.mark.usefixtures("every_log_is_large")
 def test_data_comes_first_then_names_then_what_describes_them(model):
     state = SyncState(0)
     durability = Durability(model.storage, DIRECTORY, state, SharedSyncs(model.storage))
@@ -58,6 +66,7 @@ def test_nothing_to_do_costs_nothing(model):
     assert state.recovery_point == 10
 
 
+@pytest.mark.usefixtures("every_log_is_large")
 def test_what_is_written_during_a_sync_asks_for_another(model):
     state = SyncState(0)
     durability = Durability(model.storage, DIRECTORY, state, SharedSyncs(model.storage))

@@ -66,6 +66,37 @@ def test_seals_that_are_asked_for_while_they_are_written_are_due_again():
     assert state.take_seals()
 
 
+def test_seals_alone_are_due_where_no_segment_came_or_went():
+    state = SyncState(0)
+    state.segments_changed(came_or_went=False)
+    assert (state.has_files_to_write, state.names_are_unsynced) == (True, False)
+    state.segments_changed()
+    assert state.names_are_unsynced
+
+
+def test_an_append_waits_until_a_sync_begins():
+    state = SyncState(0)
+    assert state.waiting_since_ms == -1
+    state.append_waits(1000)
+    assert state.waiting_since_ms == 1000
+    state.sync_begins()
+    assert state.waiting_since_ms == -1
+
+
+def test_small_files_of_a_new_folder_are_synced_once():
+    state = SyncState(0, new_files=["t-0/partition.metadata"])
+    assert state.new_files == ["t-0/partition.metadata"]
+    state.new_files_synced()
+    assert not state.new_files
+
+
+def test_it_says_how_much_is_on_the_disk():
+    state = SyncState(7)
+    assert repr(state) == "<SyncState: synced to offset 7>"
+    state.names_changed()
+    assert repr(state) == "<SyncState: synced to offset 7, more is due>"
+
+
 def test_a_name_that_changes_while_the_folder_is_synced_is_unsynced():
     state = SyncState(0)
     state.names_changed()

@@ -79,6 +79,23 @@ def test_look_ups_do_not_believe_it_either(model):
         lookups.first_at_or_after(model.partition, model.rows[bases(model)[1]][1])
 
 
+def test_who_has_no_worker_is_answered_once_the_segment_was_read_again(model):
+    model.close_and_open()
+    damage(model, 0)
+    damage(model, 1)
+    found = rescanner(model).answered(lambda: read_all(model.partition), lambda: NOW_MS)
+    assert found == read_all(model.partition)
+    model.check()
+
+
+def test_who_has_no_worker_is_told_that_a_segment_cannot_be_read_again(model):
+    model.close_and_open()
+    damage(model, 0)
+    model.storage.fail("create", times=ALL)
+    with pytest.raises(BeingRescanned):
+        rescanner(model).answered(lambda: read_all(model.partition), lambda: NOW_MS)
+
+
 def test_other_segments_are_served_meanwhile(model):
     model.close_and_open()
     flip(model, log_path(bases(model)[1]), 70)

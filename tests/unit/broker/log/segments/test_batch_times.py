@@ -9,6 +9,7 @@ from horolog.broker.log.segments.batch_times import (
     BATCH_COST,
     RECORDS_PER_SAMPLE,
     Highs,
+    Opened,
     Place,
     Samples,
     find_record,
@@ -136,6 +137,18 @@ def test_what_is_remembered_is_bounded_and_the_longest_unused_goes():
     assert None not in (cache.get(0, 1), cache.get(0, 3), cache.get(0, 4))
 
 
+def test_a_batch_that_is_remembered_anew_counts_once():
+    cache = TimesCache(3 * (8 + BATCH_COST))
+    for _ in range(9):
+        cache.put(0, 1, filled(4))
+        cache.put(0, 1, filled(8))
+    cache.put(0, 2, filled(8))
+    cache.put(0, 3, filled(8))
+    assert None not in (cache.get(0, 1), cache.get(0, 2), cache.get(0, 3))
+    cache.put(0, 4, filled(8))
+    assert [cache.get(0, position) is None for position in (1, 2, 3, 4)] == [True, False, False, False]
+
+
 def test_one_batch_larger_than_the_bound_is_remembered_alone():
     cache = TimesCache(3 * (8 + BATCH_COST))
     cache.put(0, 1, filled(8))
@@ -144,17 +157,19 @@ def test_one_batch_larger_than_the_bound_is_remembered_alone():
     assert cache.get(0, 2) is not None
 
 
-def test_records_stay_open_up_to_a_bound_and_the_longest_unused_go():
+def test_batches_stay_open_up_to_a_bound_and_the_longest_unused_go():
+    header = read_header(bytes(encode_batch(rows([5]))))
+    tens, nines, large = (Opened(header, each) for each in (b"x" * 10, b"y" * 9, b"x" * 31))
     cache = TimesCache(opened_limit=30)
     for position in (1, 2, 3):
-        assert cache.keep_open(0, position, b"x" * 10)
-    assert cache.opened(0, 1) == b"x" * 10
-    assert cache.keep_open(0, 4, b"x" * 10)
+        assert cache.keep_open(0, position, tens)
+    assert cache.opened(0, 1) == tens
+    assert cache.keep_open(0, 4, tens)
     assert cache.opened(0, 2) is None
-    assert cache.keep_open(0, 4, b"y" * 10), "again: it counts once"
+    assert cache.keep_open(0, 4, nines), "again: it counts once"
     assert None not in (cache.opened(0, 1), cache.opened(0, 3))
-    assert not cache.keep_open(0, 5, b"x" * 31)
-    assert cache.opened(0, 4) == b"y" * 10
+    assert not cache.keep_open(0, 5, large)
+    assert cache.opened(0, 4) == nines
 
 
 def test_logs_are_told_apart():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from horolog.broker.log.integrity import Known
-from horolog.broker.log.segments import TimesCache, indexes_of, lookup, recover
+from horolog.broker.log.segments import TimesCache, batch_times, indexes_of, lookup, recover
 from horolog.broker.log.segments.batch_times import SMALL_BATCH_BYTES
 from horolog.broker.log.segments.lookup import first_in_segment, largest_in_segment, start_position
 from horolog.broker.log.segments.reader import heads_from
@@ -202,6 +202,25 @@ def test_neighbouring_times_open_a_compressed_batch_once(monkeypatch):
     for target in range(200, 300):
         assert first_in_segment(segment, target, 0, END, cache).offset == target
     assert len(opened) == 1
+
+
+@pytest.mark.skipif(bool(compiled.extensions()), reason="what a compiled module calls cannot be replaced")
+@pytest.mark.parametrize(
+    ("cache", "opened"),
+    [
+        pytest.param(TimesCache(limit=1), 2, id="samples of one batch are remembered"),
+        pytest.param(TimesCache(opened_limit=1), 2, id="none may stay open"),
+    ],
+)
+def test_a_compressed_batch_is_opened_once_if_anything_of_it_is_there(cache, opened, monkeypatch):
+    segment = segment_with(*(zipped(n * 100, *range(n * 100, n * 100 + 100)) for n in range(4)), index_interval_bytes=1)
+    sizes = []
+    real = batch_times.records_of
+    for module in (lookup, batch_times):
+        monkeypatch.setattr(module, "records_of", lambda data, header: (sizes.append(len(data)), real(data, header))[1])
+    for target in (250, 150, 260, 160):
+        assert first_in_segment(segment, target, 0, END, cache).offset == target
+    assert len(sizes) == opened
 
 
 def test_a_batch_that_cannot_be_read_is_a_fault_with_its_place():

@@ -14,6 +14,22 @@ def folder():
     return new_folder()
 
 
+@pytest.fixture
+def every_log_is_large(monkeypatch):
+    monkeypatch.setattr(syncing, "REBUILD_AT_ONCE_BYTES", -1)
+
+
+def test_a_log_that_is_read_again_at_once_is_synced_alone(folder, monkeypatch):
+    segment = completed(folder)
+    monkeypatch.setattr(syncing, "REBUILD_AT_ONCE_BYTES", segment.size_bytes)
+    syncing.datasync(segment)
+    assert folder.storage.operations["sync"] == 1
+    monkeypatch.setattr(syncing, "REBUILD_AT_ONCE_BYTES", segment.size_bytes - 1)
+    syncing.datasync(segment)
+    assert folder.storage.operations["sync"] == 4
+
+
+@pytest.mark.usefixtures("every_log_is_large")
 def test_only_complete_segments_sync_their_indexes(folder):
     segment = Segment.create(folder, 0, CONFIG, NOW_MS)
     append(segment, 2, [5])
@@ -25,6 +41,7 @@ def test_only_complete_segments_sync_their_indexes(folder):
     assert folder.storage.operations["sync"] == 4
 
 
+@pytest.mark.usefixtures("every_log_is_large")
 def test_indexes_that_a_seal_speaks_of_are_synced_once_and_again_if_that_fails(folder):
     segment = Segment.create(folder, 0, CONFIG, NOW_MS)
     segment.sync.ask_for_indexes()

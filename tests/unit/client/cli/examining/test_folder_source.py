@@ -5,6 +5,8 @@ from contextlib import suppress
 
 import pytest
 
+from horolog.broker.log.files import checkpoints
+from horolog.client.admin import Admin
 from horolog.client.cli.common.errors import CommandError, NotFoundError
 from horolog.client.cli.examining.folder_source import opened
 from horolog.client.client import Client
@@ -185,3 +187,22 @@ async def test_files_that_go_meanwhile_end_it_with_a_sentence(tmp_path):
 
     with pytest.raises(CommandError, match="removed it meanwhile"):
         await read_what_has_gone()
+
+
+async def test_records_that_a_kafka_has_deleted_since_are_not_shown(tmp_path):
+    """It has moved the start of the log, and has not told our file of starts."""
+    folder = tmp_path / "data"
+    async with horolog_broker(clock=NOW_MS, storage=folder) as broker, Producer(broker.bootstrap) as producer:
+        broker.create_topic("t", 1)
+        for number in range(9):
+            await producer.send("t", b"%d" % number, timestamp_ms=NOW_MS, partition=0)
+            await producer.flush()
+        async with Admin(broker.bootstrap) as admin:
+            await admin.delete_records({TopicPartition("t", 0): 2})
+    kafkas = folder / checkpoints.LOG_START_OFFSETS
+    assert kafkas.read_text() == "0\n1\nt 0 2\n"
+    for told, first in (("0\n2\nt 0 5\nother 0 1\n", 5), ("0\n1\nt 0 3\n", 2), ("", 2), ("no offsets", 2)):
+        kafkas.write_text(told)  # the second is a digit that has flipped, the others are damage
+        with opened(str(folder), "t", None) as source:
+            found, _ = await shown(source, (None, None), "read_uncommitted", DEFAULT, PARTITIONS[:1])
+        assert [record.offset for record, _ in found] == list(range(first, 9)), told

@@ -1,0 +1,33 @@
+"""Listens at one port on every address of a host.
+
+Where the system is to choose the port of several addresses, as all interfaces are, it may choose another for each.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Awaitable, Callable
+
+PORT_TRIES = 20
+
+
+async def at_one_port(listen: Callable[[int], Awaitable[asyncio.Server]], port: int) -> asyncio.Server:
+    """What `listen` opens at a port, 0 for any, once all addresses of it have the same. Raises OSError."""
+    server = await listen(port)
+    for _ in range(PORT_TRIES):
+        chosen = port_of(server)
+        if all(one.getsockname()[1] == chosen for one in server.sockets):
+            break
+        server.close()
+        try:
+            server = await listen(chosen)
+        except OSError:  # somebody has it at the other address
+            server = await listen(port)
+    return server
+
+
+def port_of(server: asyncio.Server) -> int:
+    return int(server.sockets[0].getsockname()[1])
