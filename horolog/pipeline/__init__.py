@@ -6,6 +6,7 @@ Where to look:
 - `plan`            what an offline read would read and skip, and why
 - `source`          the data source `horolog`, found by Spark through the package `pyspark_horolog`
 - `topic_tables`    `catalogue`: topics as tables of SQL
+- `tables`          the archives of topics; `table` is the rows of one
 - `decode`          record batches to Arrow, column by column
 - `options`         every option of reading and writing, checked
 """
@@ -15,15 +16,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from horolog.pipeline.offline import plan
     from horolog.pipeline.spark_session import activate, session
+    from horolog.pipeline.tables.table import table
     from horolog.pipeline.topic_tables import catalogue
 
-__all__ = ["activate", "catalogue", "plan", "session"]
+__all__ = ["activate", "catalogue", "plan", "session", "table"]
 
 _HOMES = {
     "activate": "horolog.pipeline.spark_session",
     "catalogue": "horolog.pipeline.topic_tables",
     "plan": "horolog.pipeline.offline",
     "session": "horolog.pipeline.spark_session",
+    "table": "horolog.pipeline.tables.table",
 }
 
 

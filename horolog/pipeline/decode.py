@@ -31,8 +31,8 @@ from horolog.protocol.records.record import Record
 
 log = logging.getLogger(__name__)
 
-STRETCH_BYTES = 16 << 20
-"""About so much decompressed data, and so many records' worth of arrays, is in memory at a time."""
+STRETCH_BYTES = 1 << 20
+"""About so much decompressed data, and so many records' worth of arrays, is gone through at a time: as much as a core's caches hold."""
 
 MAX_OFFSET = 2**63 - 1
 

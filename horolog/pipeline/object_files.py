@@ -1,4 +1,4 @@
-"""Segment files in an object store, as the log's storage: nothing is written, and only the ranges that are read are fetched.
+"""Segment files in an object store, or a file system that a URL names, as the log's storage: nothing is written, and only the ranges that are read are fetched.
 
 The folder is listed once, so that names and sizes cost no request for each file. Planning asks for small pieces next to each other:
 a request brings `least_bytes`, and the last ones of a file are kept. Seals, and the ends of logs by which seals know them, are fetched
@@ -8,10 +8,10 @@ from many files at once. Tasks fetch the ranges that they ask for. `bytes_read` 
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from horolog.broker.log.storage import File, FileMissing, ReadOnlyFile, ReadOnlyStorage, StorageFault, parent_of
 from horolog.pipeline.object_stores import Place
+from horolog.pipeline.tables.store import files_of
 
 LEAST_BYTES = 64 << 10
 _KEPT_RANGES = 4
@@ -53,28 +53,20 @@ class ObjectFiles(ReadOnlyStorage):
         super().__init__()
         self.place = place
         self.least_bytes = least_bytes
-        self._store: Any = place.open()
+        self._store = files_of(place)
         self._listed: dict[str, tuple[int, int]] | None = None
         self._folders: dict[str, set[str]] = {}
         self._whole: dict[str, bytes] = {}
         self.edges: dict[str, list[tuple[int, bytes]]] = {}
 
-    def _key(self, path: str) -> str:
-        return self.place.key(path.removeprefix(self.place.url).strip("/"))
-
     @property
     def listed(self) -> dict[str, tuple[int, int]]:
         """Size and time of last change in nanoseconds of all files, by path; asked for once."""
-        import obstore
-
         if self._listed is None:
-            found: dict[str, tuple[int, int]] = {}
-            own = len(self.place.folder) + 1 if self.place.folder else 0
-            with self.place.told():
-                for chunk in obstore.list(self._store, self.place.folder or None):
-                    for each in chunk:
-                        path = f"{self.place.url}/{each['path'][own:]}"
-                        found[path] = (each["size"], int(each["last_modified"].timestamp() * 1e9))
+            found = {
+                f"{self.place.url}/{name}": (each.size_bytes, each.changed_ms * 1_000_000)
+                for name, each in self._store.listed("").items()
+            }
             for path in found:
                 child = path
                 while child != self.place.url:
@@ -86,14 +78,11 @@ class ObjectFiles(ReadOnlyStorage):
 
     def fetch(self, path: str, position: int, size: int, least_bytes: int | None = None) -> bytes:
         """At least so much from there on; StorageFault if the object ends before."""
-        import obstore
-
         end = position + size
         if least := self.least_bytes if least_bytes is None else least_bytes:
             end = max(end, min(position + least, self.stat(path)[0]))
         try:
-            with self.place.told():
-                data = bytes(obstore.get_range(self._store, self._key(path), start=position, end=end))
+            data = self._store.read_range(path.removeprefix(self.place.url).strip("/"), position, end)
         except FileNotFoundError:
             raise FileMissing(f"read {path}: it is gone", path=path) from None
         if len(data) < size:

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -23,9 +23,10 @@ S3 = ("s3", "s3a", "s3n")
 GOOGLE = ("gs", "gcs")
 AZURE = ("abfs", "abfss", "az", "azure", "adl")
 SCHEMES = (*S3, *GOOGLE, *AZURE)
-OPTIONS = "fs."
-"""What options of object stores begin with."""
+OPTIONS = ("fs.", "dfs.", "hadoop.")
+"""What options of object stores and file systems begin with."""
 
+DEFAULT_REGION = "us-east-1"
 CONNECT_SECONDS = 5
 REQUEST_SECONDS = 60
 RETRY_SECONDS = 20
@@ -59,6 +60,13 @@ _S3_PROFILE = {
     "endpoint": "endpoint_url",
     "region": "region",
 }
+_ADLS_NAMES = {
+    "account_key": "adls.account-key",
+    "sas_key": "adls.sas-token",
+    "client_id": "adls.client-id",
+    "client_secret": "adls.client-secret",
+    "tenant_id": "adls.tenant-id",
+}
 _CREDENTIALS = ("access_key_id", "secret_access_key", "session_token")
 
 
@@ -87,7 +95,9 @@ class Place:
         """The place of a URL; StoreError if there is no store for its scheme, or it names no bucket."""
         scheme, bucket, path, query, _ = urlsplit(url)
         if scheme not in SCHEMES:
-            raise StoreError(f"{url}: there is no store for {scheme}://, but for {', '.join(SCHEMES)}, and for files")
+            from horolog.pipeline.file_systems import FileSystemPlace
+
+            return FileSystemPlace.of(url, options, environment)
         if not bucket or query:
             raise StoreError(f"{url}: {scheme}://BUCKET/FOLDER is expected")
         given = {name.lower(): value for name, value in (options or {}).items()}
@@ -103,21 +113,65 @@ class Place:
 
     def __truediv__(self, name: str) -> "Place":
         folder = f"{self.folder}/{name}" if self.folder else name
-        return Place(f"{self.url}/{name}", self.bucket, folder, self.settings)
+        return replace(self, url=f"{self.url}/{name}", folder=folder)
 
     def key(self, name: str) -> str:
         """The key in the bucket of something in this folder."""
         return f"{self.folder}/{name}".strip("/")
 
     def canonical(self) -> str:
-        """The same for every way to write the URL."""
-        scheme = "s3" if self.scheme in S3 else self.scheme
-        return f"{scheme}://{self.bucket}/{self.folder}"
+        """The same for every way to write the URL; clients of object stores know it."""
+        return f"{self.root}/{self.folder}"
+
+    @property
+    def root(self) -> str:
+        """Of all folders there."""
+        return f"{self._scheme_of_clients}://{self.bucket}"
+
+    @property
+    def _scheme_of_clients(self) -> str:
+        return "s3" if self.scheme in S3 else "gs" if self.scheme in GOOGLE else self.scheme
 
     def as_options(self) -> dict[str, str]:
         """What opens it under Hadoop's names, wherever it came from: for a process that has another environment. S3 alone has such."""
         known = dict(self.settings)
         return {f"fs.s3a.{name}": known[own] for name, own in _S3_OPTIONS.items() if own in known}
+
+    def as_delta_options(self, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+        """What opens it for `deltalake`, which fills in from the environment whatever is not said here."""
+        limits = {
+            "timeout": f"{REQUEST_SECONDS}s",
+            "connect_timeout": f"{CONNECT_SECONDS}s",
+            "max_retries": str(RETRIES),
+            "retry_timeout": f"{RETRY_SECONDS}s",
+        }
+        settings = dict(self.settings)
+        if self.scheme not in S3:
+            return limits | settings
+        endpoint = settings.pop("endpoint", "")
+        found = {"AWS_REGION": DEFAULT_REGION} | {f"AWS_{name.upper()}": value for name, value in settings.items()}
+        if endpoint:
+            found |= {"AWS_ENDPOINT_URL": endpoint, "AWS_ALLOW_HTTP": str(endpoint.startswith("http://")).lower()}
+        if "access_key_id" in settings and environment.get("AWS_SESSION_TOKEN"):
+            found.setdefault("AWS_SESSION_TOKEN", "")  # that one belongs to other keys
+        return limits | found
+
+    def as_iceberg_properties(self) -> dict[str, str]:
+        """What opens it for `pyiceberg`; Google's store takes the application's default credentials there."""
+        settings = dict(self.settings)
+        if self.scheme in AZURE:
+            account = self.bucket.partition("@")[2].partition(".")[0]
+            found = {_ADLS_NAMES[name]: value for name, value in settings.items() if name in _ADLS_NAMES}
+            return found | ({"adls.account-name": account} if account else {})
+        if self.scheme not in S3:
+            return {}
+        found = {f"s3.{name.replace('_', '-')}": settings[name] for name in _S3_OPTIONS.values() if name in settings}
+        found.setdefault(
+            "s3.region", DEFAULT_REGION
+        )  # lest Amazon is asked for the bucket's, whose store it may not be
+        found |= {"s3.connect-timeout": str(CONNECT_SECONDS), "s3.request-timeout": str(REQUEST_SECONDS)}
+        found["s3.force-virtual-addressing"] = settings["virtual_hosted_style_request"]
+        return found | ({"s3.anonymous": "true"} if "skip_signature" in settings else {})
 
     def open(self) -> Any:
         """The bucket, by obstore; nothing is asked of it yet."""
@@ -130,10 +184,9 @@ class Place:
             known = {name: settings.pop(name, None) for name in _CREDENTIALS}
             known["token"] = known.pop("session_token")
             more["credential_provider"] = lambda: {**known, "expires_at": None}
-        scheme = "s3" if self.scheme in S3 else "gs" if self.scheme in GOOGLE else self.scheme
         try:
             return from_url(
-                f"{scheme}://{self.bucket}/",
+                f"{self.root}/",
                 config=settings,
                 client_options={
                     "allow_http": settings.get("endpoint", "").startswith("http://"),
@@ -144,7 +197,7 @@ class Place:
                 **more,
             )
         except (BaseError, ValueError) as error:
-            raise self._fault(error) from None
+            raise self.fault(error) from None
 
     @contextmanager
     def told(self) -> Iterator[None]:
@@ -157,11 +210,12 @@ class Place:
             code = _code(error)
             if code is None or code in _ABSENT:
                 raise FileNotFoundError(self.url) from None
-            raise self._fault(error) from None
+            raise self.fault(error) from None
         except (BaseError, OSError) as error:
-            raise self._fault(error) from None
+            raise self.fault(error) from None
 
-    def _fault(self, error: Exception) -> StoreError:
+    def fault(self, error: Exception) -> StoreError:
+        """What a client has raised, in one sentence."""
         return StoreError(f"{self.url}: {self._sentence(error)}")
 
     def _sentence(self, error: Exception) -> str:
@@ -187,10 +241,22 @@ def _code(error: Exception) -> str | None:
 
 def hadoop_options(spark: "SparkSession", url: str) -> dict[str, str]:
     """What the session's Hadoop configuration says of that URL's stores: `spark.hadoop.fs.s3a.access.key` and such."""
-    scheme = url.partition("://")[0]
-    prefix = "fs.s3a." if scheme in S3 else "fs.azure." if scheme in AZURE else "fs.gs."
-    found = spark._jsc.hadoopConfiguration().getPropsWithPrefix(prefix)  # noqa: SLF001 - there is no other way to it
-    return {prefix + str(name): str(value) for name, value in dict(found).items() if value}
+    configuration = spark._jsc.hadoopConfiguration()  # noqa: SLF001 - there is no other way to it
+    return {
+        prefix + str(name): str(value)
+        for prefix in _prefixes(url.partition("://")[0])
+        for name, value in dict(configuration.getPropsWithPrefix(prefix)).items()
+        if value
+    }
+
+
+def _prefixes(scheme: str) -> tuple[str, ...]:
+    """What names of a scheme's settings begin with."""
+    if scheme not in SCHEMES:
+        from horolog.pipeline.file_systems import HADOOP_NAMES, HDFS
+
+        return HADOOP_NAMES if scheme in HDFS else (f"fs.{scheme}.",)
+    return ("fs.s3a." if scheme in S3 else "fs.azure." if scheme in AZURE else "fs.gs.",)
 
 
 def _s3_settings(bucket: str, options: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:

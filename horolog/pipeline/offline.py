@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from horolog.broker.log.files import checkpoints
-from horolog.broker.log.integrity import SEALS, BeingRescanned, seals
+from horolog.broker.log.integrity import SEALS, seals
 from horolog.broker.log.manager import partition_of
 from horolog.broker.log.partition import Partition, Resources, lookups
 from horolog.broker.log.recovery import Rescanner
@@ -186,14 +186,9 @@ def _plan_and_rescan(
     """Plan; each segment that turns out to be damaged is read again first, as a broker's worker does it, and nothing of that is written."""
     by_directory = {each.directory: each for each in partitions.values()}
     rescanner = Rescanner(resources.rescan_queue, files, by_directory.get)
-    while True:
-        try:
-            return _plan_partitions(partitions, options, wanted)
-        except BeingRescanned:
-            task = rescanner.next_task(time.time_ns() // 1_000_000)
-            seal = None if task is None else rescanner.run(task)
-            if task is None or seal is None or not rescanner.finish(task, seal):
-                raise
+    return rescanner.answered(
+        lambda: _plan_partitions(partitions, options, wanted), lambda: time.time_ns() // 1_000_000
+    )
 
 
 def _plan_partitions(partitions: Mapping[TopicPartition, Partition], options: ReadOptions, wanted: Wanted) -> Plan:

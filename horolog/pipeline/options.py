@@ -81,6 +81,16 @@ _BROKER_ONLY = {
     "kafka.client.id",
     DEAD_LETTERS,
 }
+_OF_LETTERS = {
+    BOOTSTRAP,
+    CONFIG_FILE,
+    DEAD_LETTERS,
+    "kafka.request.timeout.ms",
+    "kafka.default.api.timeout.ms",
+    "kafka.client.id",
+    *_SECURITY,
+}
+"""For the broker that broken records of files are written to."""
 _READ = _BOTH | _BROKER_ONLY | {"path"}
 _NO_EFFECT = {
     *java_settings.NAMES,
@@ -184,7 +194,7 @@ class ReadOptions:
     reach_option: str = "kafka.request.timeout.ms"
     security: Security | None = None
     place: Place | None = None
-    """Where the path is, if it is in an object store."""
+    """Where the path is, if it is a URL."""
     typed: TypedOptions | None = None
     decoding: "Decoding | None" = None
     """What `typed` comes to, once schemas are found."""
@@ -295,9 +305,7 @@ class _Given:
         path = self.text("path")
         stores = {_of_stores(lower): value for lower, (_, value) in self._options.items() if _of_stores(lower)}
         if path is None or not is_url(path):
-            self.refuse(
-                (name for lower, (name, _) in self._options.items() if _of_stores(lower)), "is for object stores"
-            )
+            self.refuse((name for lower, (name, _) in self._options.items() if _of_stores(lower)), "is for URLs")
             return None
         try:
             return Place.of(path, stores)
@@ -349,7 +357,10 @@ def parse_read(options: Mapping[str, str], now_ms: int, *, streaming: bool = Fal
     given.refuse(sorted(each for each in _WRITE - _READ if not _is_of_client(each)), "is for writing")
     given.check(_READ, _NO_EFFECT, _REFUSED)
     bootstrap, path = given.text(BOOTSTRAP), given.text("path")
-    if (bootstrap is None) == (path is None):
+    if path is not None and given.text(DEAD_LETTERS) is not None:
+        if bootstrap is None:
+            raise OptionError(f"{DEAD_LETTERS} of files needs {BOOTSTRAP}, the broker that has the topic")
+    elif (bootstrap is None) == (path is None):
         raise OptionError(f"exactly one of {BOOTSTRAP} and a path, load(path), says where to read from")
     _check_kind(given, streaming=streaming)
     start_option, start = _start(given, now_ms, streaming=streaming)
@@ -360,7 +371,7 @@ def parse_read(options: Mapping[str, str], now_ms: int, *, streaming: bool = Fal
     return ReadOptions(
         bootstrap,
         path,
-        _selection(given, needed=bootstrap is not None),
+        _selection(given, needed=path is None),
         start,
         end,
         start_option,
@@ -420,7 +431,8 @@ def _check_kind(given: _Given, *, streaming: bool) -> None:
     if given.text("path") is not None:
         if streaming:
             raise OptionError("segment files are read in batches; a stream reads from a broker")
-        given.refuse(sorted(_BROKER_ONLY | _SECURITY - {_PROTOCOL}), "is for reading from a broker")
+        of_letters = set() if given.text(DEAD_LETTERS) is None else _OF_LETTERS
+        given.refuse(sorted((_BROKER_ONLY | _SECURITY - {_PROTOCOL}) - of_letters), "is for reading from a broker")
     if streaming:
         given.refuse(("maxLateness",), "is for batches: Spark hands no filters to a stream")
     else:

@@ -27,6 +27,7 @@ LONGEST_KEY_IN_COLUMNS = 256
 _RECORD_OVERHEAD_BYTES = 24  # about what a record takes beside its key, value and headers
 _SEED, _FACTOR = np.uint32(0x9747B28C), np.uint32(0x5BD1E995)
 _POSITIVE = 0x7FFF_FFFF
+_SEVEN_BITS = np.uint64(0x7F)
 _NO_HEADERS = b"\x00"
 
 
@@ -56,13 +57,14 @@ class Outgoing(NamedTuple):
 
 
 def by_partition(
-    topic: str, records: Outgoing, chosen: Sequence[int | None], partitions: Sequence[int], random: Callable[[], float]
+    topic: str, records: Outgoing, chosen: Array, partitions: Sequence[int], random: Callable[[], float]
 ) -> Mapping[TopicPartition, Outgoing]:
-    """Records to where they go: the partition that is named, else the one of the key, else one for all that have no key."""
-    targets = np.array([-1 if one is None else one for one in chosen], np.int64)
+    """Records to where they go: the partition that is `chosen`, else (below 0) the one of the key, else one for all that have no key."""
+    targets = chosen.copy()
     open_ = np.flatnonzero(targets < 0)
     if len(open_):
-        targets[open_] = _by_key(records.keys.take(pa.array(open_)), partitions, random)
+        keys = records.keys if len(open_) == records.size else records.keys.take(pa.array(open_))
+        targets[open_] = _by_key(keys, partitions, random)
     found = {}
     for partition in np.unique(targets):
         rows = np.flatnonzero(targets == partition)
@@ -163,9 +165,9 @@ def _encode_records(records: Outgoing, base_time: int) -> bytes:
     times = _varints(_zigzag(records.times_ms - base_time))
     offsets = _varints(_zigzag(np.arange(records.size)))
     keys, values = _varints(_zigzag(key_sizes)), _varints(_zigzag(value_sizes))
-    sizes = 1 + sum(each.sizes() for each in (times, offsets, keys, values))
+    sizes = 1 + sum(each.sizes for each in (times, offsets, keys, values))
     sizes = sizes + np.maximum(key_sizes, 0) + np.maximum(value_sizes, 0) + tail_sizes
-    attributes = _Varints(np.zeros((records.size, 1), np.uint8), np.ones((records.size, 1), np.bool_))
+    attributes = _varints(np.zeros(records.size, np.uint64))
     parts = [
         _joined([_varints(_zigzag(sizes)), attributes, times, offsets, keys]),
         records.keys.fill_null(b""),
@@ -196,24 +198,28 @@ def _zigzag(numbers: Array) -> Array:
 
 
 class _Varints(NamedTuple):
-    """One varint a row, in cells of which `used` says how many there are."""
+    """One varint a row, in cells of which `used` says how many there are, and `sizes` how many in all."""
 
     cells: Array
     used: Array
-
-    def sizes(self) -> Array:
-        return self.used.sum(axis=1)
+    sizes: Array
 
 
 def _varints(numbers: Array) -> _Varints:
     width = max(1, -(-int(numbers.max()).bit_length() // 7))
-    shifts: Array = np.arange(0, 7 * width, 7, dtype=np.uint64)
-    rest = numbers[:, None] >> shifts
-    used = rest != 0
-    used[:, 0] = True
-    cells = (rest & np.uint64(0x7F)).astype(np.uint8)
-    cells[:, :-1] |= np.where(used[:, 1:], np.uint8(0x80), np.uint8(0))
-    return _Varints(cells, used)
+    count = len(numbers)
+    cells: Array = np.empty((count, width), np.uint8)
+    used: Array = np.ones((count, width), np.bool_)
+    sizes: Array = np.ones(count, np.int32)
+    cells[:, 0] = numbers & _SEVEN_BITS
+    for place in range(1, width):
+        rest = numbers >> np.uint64(7 * place)
+        more = rest != 0
+        used[:, place] = more
+        cells[:, place] = rest & _SEVEN_BITS
+        cells[:, place - 1] |= more.view(np.uint8) << np.uint8(7)
+        sizes += more
+    return _Varints(cells, used, sizes)
 
 
 def _joined(columns: list[_Varints]) -> pa.Array:
@@ -221,5 +227,5 @@ def _joined(columns: list[_Varints]) -> pa.Array:
     cells = np.concatenate([each.cells for each in columns], axis=1)
     used = np.concatenate([each.used for each in columns], axis=1)
     borders: Array = np.zeros(len(cells) + 1, np.int32)
-    np.cumsum(used.sum(axis=1), out=borders[1:])
+    np.cumsum(sum(each.sizes for each in columns), out=borders[1:])
     return pa.Array.from_buffers(pa.binary(), len(cells), [None, pa.py_buffer(borders), pa.py_buffer(cells[used])])

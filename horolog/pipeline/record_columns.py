@@ -1,8 +1,8 @@
 """Decodes the records of many v2 batches together: first where each record begins, then one field of all records at a time.
 
 Where a record begins is known only when the length of the one before has been read. In a run of records of one length
-that is one comparison of every `stride`-th byte; else it is a walk in Python from length to length. Everything else, all varints
-and all checks, is done with numpy over all records of a stretch.
+that is one comparison of every `stride`-th byte; else it is a walk from length to length, which may be compiled. Everything else, all
+varints and all checks, is done with numpy over all records of a stretch.
 """
 
 from collections.abc import Sequence
@@ -12,8 +12,10 @@ import numpy as np
 
 from horolog.pipeline.columns import Columns, HeaderSpans, Spans
 from horolog.pipeline.varints import MAX_VARLONG_BYTES, Array, Irregular, read_signed
+from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.scan_columns import same_bytes
 from horolog.protocol.records.timestamps import TIMESTAMP_TYPE_BIT
+from horolog.protocol.records.walk import record_starts
 
 _SMALLEST_RUN = 16
 _FIRST_WALK, _LONGEST_WALK = 8, 4096
@@ -122,6 +124,8 @@ def _starts(data: bytes, places: Sequence[BatchPlace]) -> Array:
                 raise Irregular(f"the last record ends {end - place.end:+d} bytes from the end of its batch")
     except IndexError:
         raise Irregular("a record runs past the end of the data") from None
+    except DecodeError as error:
+        raise Irregular(str(error)) from None
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
@@ -139,7 +143,8 @@ def _starts_in(data: bytes, place: BatchPlace, parts: list[Array]) -> int:
                 walk = _FIRST_WALK
                 continue
         steps = min(walk, left)
-        walked, position = _walk(data, position, steps)
+        walked: list[int] = []
+        position = record_starts(data, position, steps, walked)
         parts.append(np.array(walked, np.int64))
         left -= steps
         walk = min(8 * walk, _LONGEST_WALK)
@@ -163,29 +168,3 @@ def _run(data: bytes, position: int, left: int, end: int) -> tuple[int, int]:
             return 0, 0
         length = same_bytes(data[position + at : position + length * stride : stride])
     return (length, stride) if length >= _SMALLEST_RUN else (0, 0)
-
-
-def _walk(data: bytes, position: int, count: int) -> tuple[list[int], int]:
-    """The starts of `count` records, and where the last one ends."""
-    starts: list[int] = []
-    append = starts.append
-    for _ in range(count):
-        append(position)
-        size = data[position]
-        position += 1
-        if size > 127:
-            byte = data[position]
-            position += 1
-            size += (byte << 7) - 128
-            shift = 14
-            while byte > 127:
-                byte = data[position]
-                position += 1
-                size += (byte - 1) << shift
-                shift += 7
-                if shift > 35:
-                    raise Irregular("a length of more than five bytes")
-        if size & 1:
-            raise Irregular("a record of negative length")
-        position += size >> 1
-    return starts, position

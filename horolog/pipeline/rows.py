@@ -34,11 +34,11 @@ _COLUMNS: dict[str, tuple[tuple[type[DataType], ...], str]] = {
 
 
 class Rows(NamedTuple):
-    """The rows of one topic, and the partition of each where one is named."""
+    """The rows of one topic, and the partition of each: below 0 where none is named."""
 
     topic: str
     records: Outgoing
-    partitions: list[int | None]
+    partitions: Array
 
 
 def check_columns(schema: StructType, topic: str | None) -> None:
@@ -73,7 +73,7 @@ def rows_of(batch: pa.RecordBatch, topic: str | None, now_ms: int) -> list[Rows]
     """The rows of an Arrow batch by topic; the option `topic` beats the column. What has no time is of now."""
     columns = {name: batch.column(name) for name in batch.schema.names}
     count = batch.num_rows
-    partitions = columns["partition"].to_pylist() if "partition" in columns else [None] * count
+    partitions = _partitions(columns["partition"]) if "partition" in columns else anywhere(count)
     key, value = (_bytes(columns, name, count) for name in ("key", "value"))
     records = Outgoing(key, value, _times(columns, count, now_ms), _headers(columns))
     if topic is not None or not count:
@@ -84,8 +84,17 @@ def rows_of(batch: pa.RecordBatch, topic: str | None, now_ms: int) -> list[Rows]
     found = []
     for name in topics.unique().to_pylist():
         places = np.flatnonzero(np.array(pc.equal(topics, name)))
-        found.append(Rows(name, records.take(places), [partitions[place] for place in places]))
+        found.append(Rows(name, records.take(places), partitions[places]))
     return found
+
+
+def anywhere(count: int) -> Array:
+    """The partitions of so many rows, none of which names one."""
+    return np.full(count, -1, np.int64)
+
+
+def _partitions(column: pa.Array) -> Array:
+    return np.array(column.cast(pa.int64()).fill_null(-1))
 
 
 def _bytes(columns: dict[str, Any], name: str, count: int) -> pa.Array:

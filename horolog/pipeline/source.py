@@ -169,13 +169,26 @@ class FilesReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, FilesTask)
-        plain = read_pieces(
-            partition.pieces,
-            include_headers=self.options.include_headers,
+        decoding = self.options.decoding
+        if decoding is None or decoding.dead_letters is None:
+            plain = self._plain(partition.pieces)
+            return plain if decoding is None else decoding.batches(plain)
+        return self._with_letters(decoding, partition.pieces)
+
+    def _plain(self, pieces: list[Piece]) -> Iterator[pa.RecordBatch]:
+        return read_pieces(
+            pieces,
+            include_headers=self.options.reads_headers,
             fail_on_data_loss=self.options.fail_on_data_loss,
             place=self.options.place,
         )
-        return plain if self.options.decoding is None else self.options.decoding.batches(plain)
+
+    def _with_letters(self, decoding: "Decoding", pieces: list[Piece]) -> Iterator[pa.RecordBatch]:
+        """Each piece has letters of its own: other pieces may come to be beside it when the files are read again."""
+        from horolog.pipeline.typed.dead_letters import post_of_piece
+
+        for piece in pieces:
+            yield from decoding.batches(self._plain([piece]), post_of_piece(self.options, piece))
 
 
 class FilteredReader(DataSourceReader):

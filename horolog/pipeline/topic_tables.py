@@ -22,6 +22,7 @@ from horolog.pipeline.folders import find_partitions
 from horolog.pipeline.object_files import ObjectFiles
 from horolog.pipeline.options import ReadOptions, parse_read
 from horolog.pipeline.positions import OptionError
+from horolog.pipeline.spark_session import HIDDEN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
 SOURCES = "horolog"
 """The database of the tables that views read from, one for each set of columns."""
 _NOTE = "a topic, by horolog: "
-_SECRET = re.compile(
-    r"password|secret|jaas|token|credential|user\.info|keystore\.key|key\.pem|access\.key|account\.key", re.IGNORECASE
-)
+_SECRET = re.compile(HIDDEN)
 _USER_IN_URL = re.compile(r"://[^/]*@")
 _NOT_HERE = ("subscribe", "subscribePattern", "assign")
 _NAME = re.compile(r"\w+", re.ASCII)
@@ -46,6 +45,8 @@ class Catalogue:
     name: str
     options: Mapping[str, str]
     tables: dict[str, str] = field(default_factory=dict)
+    undecoded: dict[str, str] = field(default_factory=dict)
+    """By topic why its keys or values are bytes, although the options say a format: the registry has no schema for them."""
 
     def refresh(self) -> "Catalogue":
         """Make views of topics that are new, and drop those of topics that are gone."""
@@ -56,6 +57,7 @@ class Catalogue:
         own = self._own_views()
         for name in own.keys() - wanted.keys():
             self.spark.sql(f"DROP VIEW IF EXISTS {_quoted(self.name)}.{_quoted(name)}")
+        self.undecoded = {}
         for name, topic in wanted.items():
             self._make_view(name, topic)
         self.tables = wanted
@@ -68,18 +70,30 @@ class Catalogue:
         return {name: note.removeprefix(_NOTE) for name, note in notes.items() if note.startswith(_NOTE)}
 
     def _make_view(self, name: str, topic: str) -> None:
-        given = {**self.options, "subscribe": topic}
+        given, source = self._read_as(topic)
         said = ", ".join(f"{_quoted(key)} = {_literal(value)}" for key, value in given.items())
-        source = self._source(given)
         view, note = f"{_quoted(self.name)}.{_quoted(name)}", _literal(_NOTE + topic)
         text = f"SELECT * FROM {source} WITH ({said})"  # noqa: S608 - all is quoted
         self.spark.sql(f"CREATE OR REPLACE VIEW {view} COMMENT {note} AS {text}")
 
-    def _source(self, given: Mapping[str, str]) -> str:
-        """The table with the columns that these options give."""
-        from horolog.pipeline.source import SCHEMA, HorologSource
+    def _read_as(self, topic: str) -> tuple[dict[str, str], str]:
+        """The options of a topic's view, and the table to read from: what the registry has no schema for is left undecoded."""
+        from horolog.pipeline.source import HorologSource
+        from horolog.pipeline.typed.options import without_part
+        from horolog.pipeline.typed.preparing import NoSchemaOfTopic
 
-        schema: StructType = HorologSource(dict(given)).schema()
+        given = {**self.options, "subscribe": topic}
+        while True:
+            try:
+                return given, self._source(HorologSource(given).schema())
+            except NoSchemaOfTopic as error:
+                self.undecoded[topic] = "; ".join(filter(None, (self.undecoded.get(topic), str(error))))
+                given = without_part(given, error.part)
+
+    def _source(self, schema: "StructType") -> str:
+        """The table with these columns."""
+        from horolog.pipeline.source import SCHEMA
+
         text = schema.toDDL()
         number = sha256(text.encode()).hexdigest()[:8]
         table = f"{_quoted(SOURCES)}.{_quoted('topics' if schema == SCHEMA else f'topics_{number}')}"

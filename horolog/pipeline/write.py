@@ -26,7 +26,7 @@ from horolog.pipeline.exactly_once import Claim, Part, WriteFailed
 from horolog.pipeline.options import WriteOptions
 from horolog.pipeline.outgoing import Outgoing, by_partition
 from horolog.pipeline.reaching import client_of, require_broker
-from horolog.pipeline.rows import Rows, check_columns, rows_of
+from horolog.pipeline.rows import Rows, anywhere, check_columns, rows_of
 from horolog.pipeline.sending import Refused, Sending
 from horolog.pipeline.tally import Tally
 from horolog.pipeline.transacting import OpenTransaction
@@ -192,7 +192,7 @@ class _Writing:
             first = refused[0]
             key = first.record.keys[0].as_py()
             raise WriteFailed(f"topic {first.topic}, key {key!r}: {first.code.name}: {first.reason}")
-        again = Rows(rejected_topic, rejection(refused, self._now_ms()), [None] * len(refused))
+        again = Rows(rejected_topic, rejection(refused, self._now_ms()), anywhere(len(refused)))
         for task in await self._start(again):
             for one in await task:
                 raise WriteFailed(

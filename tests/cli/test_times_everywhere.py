@@ -22,6 +22,8 @@ TAKES_A_RANGE = {
 }
 HAS_ENDS = {("offsets", "times"), ("groups", "reset", "to"), ("topics", "trim", "before"), ("consume", "since")}
 """Both ends of a partition are times there; a range may begin at the one and end at the other wherever there are ranges."""
+TAKES_WHAT_IS_OVER = {("pipeline", job, "older_than") for job in ("expire", "vacuum")}
+"""There a time is refused that is understood, if it is not long over."""
 FILLER = {"TIME": "@1ms", "DURATION": "5m", "HOST:PORT": "127.0.0.1:9", "N": "0", "URL": "http://127.0.0.1:9"}
 
 
@@ -63,6 +65,8 @@ TAKERS = [(words, parser, action) for words, parser in parsers() for action in p
 IDS = [" ".join((*words, action.dest)) for words, _, action in TAKERS]
 TYPED_THERE = {"test-broker"}
 """The parser itself reads the time there: to run the command would be to run a broker."""
+NEEDED = {"topic", "to", "source"}
+"""Options that a command asks for by itself, since something else may stand in their place."""
 
 
 def line(words, parser, taker, text, folder):
@@ -73,7 +77,7 @@ def line(words, parser, taker, text, folder):
             typed += [] if action.option_strings else [text]
         elif action.option_strings:
             typed += (
-                [action.option_strings[-1], filler(action, folder)] if action.required or action.dest == "topic" else []
+                [action.option_strings[-1], filler(action, folder)] if action.required or action.dest in NEEDED else []
             )
         elif action.nargs not in {"?", "*"} and not isinstance(action, argparse._SubParsersAction):
             typed.append(filler(action, folder))
@@ -83,7 +87,7 @@ def line(words, parser, taker, text, folder):
 def filler(action, folder):
     if action.choices:
         return str(next(iter(action.choices)))
-    return str(folder) if action.metavar in {"DIR", "PATH"} else FILLER.get(action.metavar, "x")
+    return str(folder) if action.metavar in {"DIR", "PATH", "DIR|URL"} else FILLER.get(action.metavar, "x")
 
 
 @pytest.fixture
@@ -114,7 +118,10 @@ def ended_in_use(ended):
 def test_every_word_of_the_manual_is_a_time(run, words, parser, taker):
     for text in WORDS:
         ended = run(words, parser, taker, text)
-        assert ended_in_use(ended), (text, ended)
+        too_late = (*words, taker.dest) in TAKES_WHAT_IS_OVER and re.search(
+            "in the future|files younger than", ended.err
+        )
+        assert ended_in_use(ended) or too_late, (text, ended)
 
 
 @pytest.mark.parametrize(("words", "parser", "taker"), TAKERS, ids=IDS)
@@ -173,9 +180,9 @@ def test_whatever_is_called_as_a_time_is_one():
 
 def test_whoever_reads_a_time_says_so_in_its_arguments():
     """A module of a command that asks for a time has an argument for it, so that the tests above find it."""
-    reads = re.compile(r"console\.(?:time|range)\(|parse_(?:time|range|named)\(")
+    reads = re.compile(r"console\.(?:time|range)\(|parse_(?:time|range|named)\(|past_ms\(")
     folders = (PROJECT / "horolog/client/cli", PROJECT / "horolog/pipeline/jobs", PROJECT / "horolog/testing")
     files = [path for folder in folders for path in Path(folder).glob("*.py")]
     reading = {path.stem for path in files if reads.search(path.read_text("utf-8"))}
     asking = {path.stem for path in files if 'metavar="TIME"' in path.read_text("utf-8")}
-    assert reading - {"clock"} == asking - {"command"}
+    assert reading - {"clock", "at_table"} == asking - {"command"}

@@ -1,5 +1,7 @@
 """Topics of a test's broker, filled and read with a plain client, in the form in which rows of data frames are compared."""
 
+import hashlib
+
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -84,3 +86,12 @@ def shown(frame):
         pairs = [(one.key, None if one.value is None else bytes(one.value)) for one in headers] if headers else None
         found.append((key, value, *plain[2:], pairs))
     return sorted(found, key=place)
+
+
+def digest(rows, *, offsets=True):
+    """One hash over partition, offset, time, key, value and headers of each of them; without offsets their order counts."""
+    found = hashlib.sha256()
+    for row in sorted(rows, key=place):
+        key, value, _topic, partition, offset, time_ms, _kind, headers = row
+        found.update(repr((partition, offset if offsets else None, time_ms, key, value, headers)).encode())
+    return found.hexdigest()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import pipeline_jars
-from tests.support import golden, s3_server
+from tests.support import golden, hdfs_server, s3_server
 
 MISSING = [name for name in ("pyarrow", "numpy") if importlib.util.find_spec(name) is None]
 MISSING_FOR_SPARK = [name for name in ("pyspark", "pandas") if importlib.util.find_spec(name) is None]
@@ -27,6 +27,9 @@ def pytest_collection_modifyitems(items):
         if "s3" in getattr(item, "fixturenames", ()):
             item.add_marker("go")
             item.add_marker(pytest.mark.timeout(400))  # where it has to be built first
+        if "hdfs" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")  # whose Hadoop it is
+            item.add_marker(pytest.mark.timeout(500))
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
             if MISSING_FOR_SPARK:
@@ -43,7 +46,7 @@ def connector_jars() -> list[Path]:
     """Spark's own connector, where Maven can bring it; without it the tests beside it are skipped."""
     try:
         return pipeline_jars.jars()
-    except pipeline_jars.NoConnectorError as fault:
+    except pipeline_jars.NoJarsError as fault:
         sys.stderr.write(f"no Kafka connector beside ours: {fault}\n")
         return []
 
@@ -55,6 +58,13 @@ def s3(tmp_path_factory):
         pytest.skip("an S3 server is built with Go, which is not installed")
     with s3_server.running(tmp_path_factory.mktemp("s3")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory):
+    """The URL of a real HDFS, for the whole run: folders in it are for one test each."""
+    with hdfs_server.running(tmp_path_factory.mktemp("hdfs")) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -75,3 +85,11 @@ def spark(connector_jars, tmp_path_factory):
     running = session("local[2]", "horolog tests", quick=True, **settings)
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def packed(tmp_path_factory):
+    """What workers need, in an archive that takes seconds to make."""
+    from horolog.pipeline.jobs import pack
+
+    return pack(tmp_path_factory.mktemp("packed") / "for-workers.tar.gz")

@@ -28,7 +28,7 @@ from horolog.pipeline.jobs.lanes import (
     sent_twice,
 )
 from tests.pipeline import samples
-from tests.pipeline.clusters import SETTINGS, consumed, create
+from tests.pipeline.clusters import SETTINGS, committed, create
 from tests.support.broker_process import BrokerProcess
 from tests.support.names import unique
 
@@ -70,7 +70,7 @@ def start(cluster, lanes, count=LANES, **more):
 
 def values(cluster, lanes):
     found = {}
-    for row in consumed(cluster, lanes.topic, lanes.partitions):
+    for row in committed(cluster, lanes.topic, lanes.partitions):
         found.setdefault(row[3], []).append(row[1])
     return found
 

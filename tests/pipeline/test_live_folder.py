@@ -16,6 +16,8 @@ from tests.support.broker_process import BrokerProcess
 
 LOOKS = 25
 
+pytestmark = pytest.mark.usefixtures("idle_log")
+
 
 def offsets(data, **options):
     read = parse_read({"path": str(data), "subscribe": "live", **options}, samples.BASE_MS)
@@ -169,18 +171,6 @@ def test_a_busy_log_is_looked_into_by_time_while_it_is_sealed_again_and_again(tm
         broker.stop()
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(180)
-def test_an_idle_log_after_the_minute_that_it_takes_by_default(tmp_path):
-    broker, producer = large_log(tmp_path)
-    try:
-        send(producer, 0, LARGE)
-        wait_for_seal(broker.data, 90)
-        look_by_time(broker.data, LARGE)
-    finally:
-        broker.stop()
-
-
 # -- one per cent of a log that nobody has sealed
 
 MIDDLE = 60_000  # 60 MB
@@ -231,3 +221,24 @@ def test_one_per_cent_of_the_log_of_a_kafka_that_runs_costs_no_more_either(tmp_p
         assert everything.looked_at_bytes < 1.05 * everything.bytes_read
         committed = {**wanted, "kafka.isolation.level": "read_committed"}
         assert offsets(node.data / "logs", **committed) == offsets(node.data / "logs", **wanted)
+
+
+# -- last, for it has taken its minute while the others ran
+
+
+@pytest.fixture(scope="module")
+def idle_log(tmp_path_factory):
+    """A log with default settings that has been idle since this module began."""
+    broker, producer = large_log(tmp_path_factory.mktemp("idle"))
+    try:
+        send(producer, 0, LARGE)
+        yield broker.data
+    finally:
+        broker.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_an_idle_log_after_the_minute_that_it_takes_by_default(idle_log):
+    wait_for_seal(idle_log, 90)
+    look_by_time(idle_log, LARGE)

@@ -47,7 +47,7 @@ def test_a_url_is_a_bucket_and_a_folder(scheme, bucket, folder):
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("hdfs://name/a", "there is no store for hdfs://, but for s3, s3a"),
+        ("nowhere://name/a", "there is no store for nowhere://, nor does fsspec know one"),
         ("s3a:///a", "s3a://BUCKET/FOLDER is expected"),
         ("s3a://b/a?x=1", "s3a://BUCKET/FOLDER is expected"),
     ],
@@ -138,6 +138,24 @@ def test_a_place_can_be_said_in_options():
     }
     place = Place.of("s3a://b/f", {}, around)
     assert Place.of("s3a://b/f", place.as_options(), {}) == place
+
+
+def test_delta_is_told_all_that_it_would_take_from_the_environment():
+    def delta(options, environment):
+        return Place.of("s3a://b/f", options, environment).as_delta_options(environment)
+
+    found = delta(KEYS | {"fs.s3a.endpoint": "http://h:1"}, {"AWS_SESSION_TOKEN": "other"})
+    assert (found["AWS_ACCESS_KEY_ID"], found["AWS_SECRET_ACCESS_KEY"]) == ("AK", "hidden")
+    assert (found["AWS_ENDPOINT_URL"], found["AWS_ALLOW_HTTP"]) == ("http://h:1", "true")
+    assert (found["AWS_SESSION_TOKEN"], found["AWS_REGION"]) == ("", "us-east-1"), "a token belongs to its key"
+    own = {"AWS_ACCESS_KEY_ID": "E", "AWS_SECRET_ACCESS_KEY": "s", "AWS_SESSION_TOKEN": "t", "AWS_REGION": "r"}
+    found = delta({}, own | {"HOME": "/nonexistent"})
+    assert {name: found[name] for name in own} == own
+    assert "AWS_SESSION_TOKEN" not in delta(KEYS, {})
+    keys = {"fs.azure.account.key.a.dfs.core.windows.net": "c2VjcmV0"}
+    azure = Place.of("abfss://box@a.dfs.core.windows.net/f", keys, {})
+    assert azure.as_delta_options({})["account_key"] == "c2VjcmV0"
+    assert Place.of("gcs://b/f", {}, {}).canonical() == Place.of("gs://b/f", {}, {}).canonical()
 
 
 def test_a_place_does_not_show_what_opens_it():

@@ -75,28 +75,31 @@ def everything(count):
 
 
 def test_a_restart_goes_on_exactly_where_the_last_run_ended(spark, cluster, tmp_path):
-    create(cluster, "restarted")
+    topic = unique("restarted")
+    create(cluster, topic)
     seen = []
     for start in (0, 300, 600):
-        fill(cluster, "restarted", start=start, count=300)
-        assert sum(run(stream(spark, cluster, "restarted"), tmp_path, seen)) == 300
-    assert run(stream(spark, cluster, "restarted"), tmp_path, seen) == []
+        fill(cluster, topic, start=start, count=300)
+        assert sum(run(stream(spark, cluster, topic), tmp_path, seen)) == 300
+    assert run(stream(spark, cluster, topic), tmp_path, seen) == []
     assert sorted(seen) == everything(900)
 
 
 def test_the_checkpoint_has_the_connectors_json(spark, cluster, tmp_path):
-    fill(cluster, "checkpointed", count=9)
-    run(stream(spark, cluster, "checkpointed"), tmp_path, [])
+    topic = unique("checkpointed")
+    fill(cluster, topic, count=9)
+    run(stream(spark, cluster, topic), tmp_path, [])
     newest = max((tmp_path / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
     found = json.loads(newest.read_text().splitlines()[-1])
-    assert list(found.pop("topic ids")) == ["checkpointed"]
-    assert found == {"checkpointed": {"0": 3, "1": 3, "2": 3}}
+    assert list(found.pop("topic ids")) == [topic]
+    assert found == {topic: {"0": 3, "1": 3, "2": 3}}
 
 
 def test_batches_are_as_large_as_asked(spark, cluster, tmp_path):
-    fill(cluster, "limited", count=900)
+    topic = unique("limited")
+    fill(cluster, topic, count=900)
     seen = []
-    sizes = run(stream(spark, cluster, "limited", maxOffsetsPerTrigger="200"), tmp_path, seen)
+    sizes = run(stream(spark, cluster, topic, maxOffsetsPerTrigger="200"), tmp_path, seen)
     assert sorted(seen) == everything(900)
     assert len(sizes) >= 5
     assert max(sizes) <= 200 + PARTITIONS
@@ -147,8 +150,9 @@ def test_a_record_of_the_future_does_not_open_the_limit_of_time(spark, cluster, 
 
 
 def test_a_run_that_dies_inside_a_batch_reads_that_batch_again(spark, cluster, tmp_path):
-    fill(cluster, "dying", count=600)
-    frame = stream(spark, cluster, "dying", maxOffsetsPerTrigger="150")
+    topic = unique("dying")
+    fill(cluster, topic, count=600)
+    frame = stream(spark, cluster, topic, maxOffsetsPerTrigger="150")
     taken = {}
 
     def take(batch, number):
@@ -167,16 +171,18 @@ def test_a_run_that_dies_inside_a_batch_reads_that_batch_again(spark, cluster, t
 
 
 def test_a_stream_begins_at_a_time(spark, cluster, tmp_path):
-    fill(cluster, "timed", count=300)
+    topic = unique("timed")
+    fill(cluster, topic, count=300)
     seen = []
-    run(stream(spark, cluster, "timed", startingTimestamp=str(samples.BASE_MS + 90_000)), tmp_path, seen)
+    run(stream(spark, cluster, topic, startingTimestamp=str(samples.BASE_MS + 90_000)), tmp_path, seen)
     assert sorted(seen) == [one for one in everything(300) if one[1] >= 90]
 
 
 def test_times_can_have_watermarks(spark, cluster, tmp_path):
-    fill(cluster, "watermarked", count=900)
+    topic = unique("watermarked")
+    fill(cluster, topic, count=900)
     windows = (
-        stream(spark, cluster, "watermarked", maxOffsetsPerTrigger="300")
+        stream(spark, cluster, topic, maxOffsetsPerTrigger="300")
         .withWatermark("timestamp", "10 seconds")
         .selectExpr("window(timestamp, '1 minute') as minute")
         .groupBy("minute")
@@ -199,9 +205,10 @@ def test_times_can_have_watermarks(spark, cluster, tmp_path):
     ],
 )
 def test_what_a_stream_cannot_have_is_said(spark, cluster, tmp_path, options, message):
-    fill(cluster, "refused", count=3)
+    topic = unique("refused")
+    fill(cluster, topic, count=3)
     with pytest.raises(Exception, match=message):
-        run(stream(spark, cluster, "refused", **options), tmp_path, [])
+        run(stream(spark, cluster, topic, **options), tmp_path, [])
 
 
 # -- topics that are made anew, and retention that is quicker

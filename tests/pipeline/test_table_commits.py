@@ -4,7 +4,6 @@ import json
 import multiprocessing
 import os
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ import pytest
 from horolog.client.types import TopicPartition
 from horolog.pipeline.tables import lock as lock_module
 from horolog.pipeline.tables.commits import Commit, CommitLog
+from horolog.pipeline.tables.layout import Folders
 from horolog.pipeline.tables.lock import Lock, LockHeld
 from horolog.pipeline.tables.store import LocalStore
 from horolog.pipeline.tables.table import CommitLost, TableError
@@ -71,12 +71,20 @@ def test_of_many_that_make_a_file_at_once_one_does(tmp_path):
 
 def test_a_commit_says_what_it_was_told(tmp_path):
     log = CommitLog(LocalStore(tmp_path))
-    made = commit(1, 17, add=["date=1/a"], remove=["date=1/b"], staging="s", records=5)
+    folders = Folders("hour", "Europe/Berlin")
+    made = commit(1, 17, add=["date=1/a"], remove=["date=1/b"], staging="s", records=5, folders=folders)
     log.add(made)
     assert (log.newest, log.read(1)) == (1, made)
     with pytest.raises(CommitLost, match="nothing of this step was added"):
         log.add(commit(1, 18))
     assert log.read(1).offsets == {PLACE: 17}
+
+
+def test_a_commit_keeps_decoded_columns_and_readers_of_former_versions_do_not_take_it(tmp_path):
+    log, columns = CommitLog(LocalStore(tmp_path)), [{"name": "value_decoded", "type": "string", "nullable": True}]
+    log.add(commit(1, folders=Folders("hour", "UTC"), columns=columns))
+    assert (log.read(1).columns, log.read(1).folders) == (columns, Folders("hour", "UTC"))
+    assert json.loads((tmp_path / "commits/00000001.json").read_bytes())["version"] == 3
 
 
 def test_commits_of_former_versions_are_read(tmp_path):
@@ -85,7 +93,7 @@ def test_commits_of_former_versions_are_read(tmp_path):
     assert CommitLog(LocalStore(tmp_path)).read(1) == Commit(1, {PLACE: 3}, {}, ["date=1/a"], [], "00000001", 3)
 
 
-@pytest.mark.parametrize("damage", [b"", b"[]", b'{"version": 2}', b"{"])
+@pytest.mark.parametrize("damage", [b"", b"[]", b'{"version": 4}', b"{"])
 def test_what_is_no_commit_is_told(tmp_path, damage):
     LocalStore(tmp_path).create("commits/00000001.json", damage)
     with pytest.raises(TableError, match="is no commit"):
@@ -126,7 +134,10 @@ def chain(folder, seed, steps):
 
 def test_jobs_at_once_that_are_killed_at_any_moment_leave_a_chain_without_gaps(tmp_path):
     """No lock is held here: commits alone see to it that no row is lost or repeated."""
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context(
+        "forkserver"
+    )  # not of this process, which has threads of Spark and others by now
+    context.set_forkserver_preload([__name__])
     rng = random.Random(SEED)
     for round_number in range(3):
         jobs = [context.Process(target=chain, args=(tmp_path, f"{SEED} {round_number} {n}", 60)) for n in range(4)]
@@ -134,7 +145,7 @@ def test_jobs_at_once_that_are_killed_at_any_moment_leave_a_chain_without_gaps(t
             job.start()
         time.sleep(rng.random() * 0.3)
         for job in jobs[:2]:
-            os.kill(job.pid, signal.SIGKILL)
+            job.kill()
         for job in jobs:
             job.join()
     log = CommitLog(LocalStore(tmp_path))

@@ -18,6 +18,7 @@ from horolog.pipeline.topic_tables import view_names
 from horolog.testing import broker_in_thread
 from tests.pipeline import samples
 from tests.pipeline.clusters import create, fill
+from tests.support.registry_server import RegistryThread
 
 COUNT = 3000
 
@@ -92,6 +93,37 @@ def test_a_folder_has_a_catalogue_as_well(spark, tmp_path):
     catalogue(spark, "files", path=str(data))
     assert spark.sql("SELECT * FROM files.topic").count() == count
     assert names_in(spark, "files") == ["topic"]
+
+
+def test_a_topic_that_the_registry_has_no_schema_for_has_a_view_of_its_bytes(spark, cluster):
+    record = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
+    answers = {
+        "/subjects/plain-key/versions/latest": {"schema": json.dumps(record), "id": 1},
+        "/subjects/shop.orders-key/versions/latest": {"schema": json.dumps(record), "id": 1},
+        "/subjects/shop.orders-value/versions/latest": {"schema": "message A {}", "schemaType": "PROTOBUF", "id": 2},
+        "/subjects/typed-value/versions/latest": {"schema": json.dumps(record), "id": 1},
+    }
+    for topic in ("plain", "typed", "bare"):
+        create(cluster, topic)
+    with RegistryThread(answers) as registry:
+        options = {"Value.Format": "avro", "key.format": "avro", "registry": registry.url, "mode": "dropMalformed"}
+        log = catalogue(spark, "registered", cluster.address, options=options | {"Timestamp.Field": "id"})
+        kinds = {
+            name: tuple(spark.table(f"registered.{name}").schema[part].dataType.typeName() for part in ("key", "value"))
+            for name in ("plain", "shop_orders", "typed", "bare")
+        }
+    assert kinds == {
+        "plain": ("struct", "binary"),
+        "shop_orders": ("struct", "binary"),
+        "typed": ("binary", "struct"),
+        "bare": ("binary", "binary"),
+    }
+    assert log.undecoded.keys() >= {"plain", "shop.orders", "typed", "bare"}
+    assert "has no version latest of plain-value" in log.undecoded["plain"]
+    assert "shop.orders-value is of the type PROTOBUF" in log.undecoded["shop.orders"]
+    assert all(f"bare-{part}" in log.undecoded["bare"] for part in ("key", "value"))
+    assert spark.table("registered.bare").count() == 0
+    log.spark.sql("DROP DATABASE registered CASCADE")
 
 
 def test_writing_in_another_thread_needs_a_session_there(spark, cluster):

@@ -263,7 +263,7 @@ _READERS: Final = {"AVRO": _avro_reader, "PROTOBUF": _protobuf_reader, "JSON": _
 
 
 def _local_schema(path: Path, message: str | None, wanted: str) -> _LocalSchema:
-    data = _content(path)
+    data = schema_bytes(path)
     if path.suffix == ".proto" or (wanted == "protobuf" and path.suffix not in {".desc", ".pb", ".bin", ".fds"}):
         return _proto_file(path, data, message)
     if path.suffix in {".avsc", ".json"} or wanted == "avro" or data[:1] in {b"{", b"["}:
@@ -271,7 +271,7 @@ def _local_schema(path: Path, message: str | None, wanted: str) -> _LocalSchema:
 
         if message is not None:
             raise DecodingError(f"a message is named, and {path} is a schema of Avro")
-        avro = AvroSchema(_text(path, data))
+        avro = AvroSchema(schema_text(path, data))
         return _LocalSchema("avro", avro.name, avro.read)
     from horolog.client.decoding.protobuf import ProtobufSchema
 
@@ -281,7 +281,8 @@ def _local_schema(path: Path, message: str | None, wanted: str) -> _LocalSchema:
         raise DecodingError(f"{path} is read as a set of descriptors of Protobuf: {error}") from error
 
 
-def _content(path: Path) -> bytes:
+def schema_bytes(path: Path) -> bytes:
+    """What a file of a schema holds. Raises DecodingError, as `schema_text` does."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_SCHEMA_BYTES + 1)
@@ -292,7 +293,7 @@ def _content(path: Path) -> bytes:
     return data
 
 
-def _text(path: Path, data: bytes) -> str:
+def schema_text(path: Path, data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -308,9 +309,9 @@ def _proto_file(path: Path, data: bytes, message: str | None) -> _LocalSchema:
             return None
         places = [folder / name for folder in path.absolute().parents]
         found = next((place for place in places if place.is_file()), None)
-        return None if found is None else _text(found, _content(found))
+        return None if found is None else schema_text(found, schema_bytes(found))
 
-    return _of_message(ProtobufSchema.of_text(_text(path, data), str(path), imported), message)
+    return _of_message(ProtobufSchema.of_text(schema_text(path, data), str(path), imported), message)
 
 
 def _of_message(schema: Any, name: str | None) -> _LocalSchema:

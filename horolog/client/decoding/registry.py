@@ -39,6 +39,10 @@ class RegistryUnavailable(DecodingError):
     """The registry does not answer, or lets nobody in: that says nothing of the schema, and may pass."""
 
 
+class NotRegistered(DecodingError):
+    """The registry answers that it has no such schema."""
+
+
 class Registry:
     """Asks a registry. Raises DecodingError: one sentence, with the registry's address and without credentials."""
 
@@ -131,7 +135,7 @@ class Registry:
                 sentence = f"the registry {name} does not take the credentials given ({answer.status})"
             raise self._unavailable(sentence)
         if answer.status == 404:
-            raise DecodingError(f"the registry {name} has no {what}")
+            raise NotRegistered(f"the registry {name} has no {what}")
         fault = RegistryUnavailable if answer.status >= 500 else DecodingError
         raise fault(f"the registry {name} answers {answer.status} when asked for {what}")
 

@@ -6,12 +6,27 @@ killed is gone on with, and `loading` asks before that what the topic would do w
 """
 
 from horolog.pipeline.jobs.archive import archive
+from horolog.pipeline.jobs.archive_form import Form
 from horolog.pipeline.jobs.bootstrap import bootstrap
+from horolog.pipeline.jobs.expire import expire
 from horolog.pipeline.jobs.lag import lag
 from horolog.pipeline.jobs.loading import Settings
 from horolog.pipeline.jobs.mirror import mirror
 from horolog.pipeline.jobs.pack import pack
 from horolog.pipeline.jobs.profile import profile
 from horolog.pipeline.jobs.replay import replay
+from horolog.pipeline.jobs.vacuum import vacuum
 
-__all__ = ["Settings", "archive", "bootstrap", "lag", "mirror", "pack", "profile", "replay"]
+__all__ = [
+    "Form",
+    "Settings",
+    "archive",
+    "bootstrap",
+    "expire",
+    "lag",
+    "mirror",
+    "pack",
+    "profile",
+    "replay",
+    "vacuum",
+]

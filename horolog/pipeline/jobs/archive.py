@@ -1,4 +1,4 @@
-"""`horolog pipeline archive`: topics into a table by event date, from where the table ends to where the topics end.
+"""`horolog pipeline archive`: topics into a table by event date or hour, from where the table ends to where the topics end.
 
 The work is done in steps of a bounded number of records. Each step is one commit of the table that carries the offsets with it, so
 that a run that is killed at any moment goes on exactly where its last commit ended.
@@ -8,19 +8,25 @@ import argparse
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from horolog.client.cli.common.arguments import duration, positive_number
 from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import BusyError, CommandError, UsageError
+from horolog.client.cli.common.errors import CommandError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.connecting import partitions_of
 from horolog.pipeline.brokers import Where, at, spark_options
+from horolog.pipeline.jobs import archive_follow
+from horolog.pipeline.jobs.archive_form import AS_IT_IS, Form, add_form, form_of
+from horolog.pipeline.jobs.at_table import table_of, told
 from horolog.pipeline.jobs.common import (
     JobProgress,
     Summary,
+    add_catalogue,
     add_common,
     add_range,
     brokers_of,
@@ -30,9 +36,8 @@ from horolog.pipeline.jobs.common import (
     spark_of,
     times_of,
 )
-from horolog.pipeline.object_stores import StoreError
-from horolog.pipeline.tables.lock import LockHeld, writing
-from horolog.pipeline.tables.table import FORMATS, CommitLost, Offsets, Table, TableError, encode_offsets, open_table
+from horolog.pipeline.tables.lock import writing
+from horolog.pipeline.tables.table import FORMATS, Offsets, Table, encode_offsets, open_table
 from horolog.pipeline.topic_ids import made_anew, show_topic_id
 
 if TYPE_CHECKING:
@@ -40,11 +45,13 @@ if TYPE_CHECKING:
 
     from horolog.client.client import Client
     from horolog.client.types import TopicPartition
+    from horolog.pipeline.tables.catalogues import CatalogueTable
 
 STEP_RECORDS = 1_000_000
 ISOLATION = "read_committed"
 
 Range = tuple[int, int]
+T = TypeVar("T")
 
 
 class Have(NamedTuple):
@@ -60,6 +67,10 @@ class Wanted(NamedTuple):
     have: Have
     ranges: "dict[TopicPartition, Range]"
 
+    @property
+    def records(self) -> int:
+        return sum(max(0, end - start) for start, end in self.ranges.values())
+
 
 class Lost(CommandError):
     """What the table would go on with is not in the topic any more."""
@@ -69,10 +80,11 @@ def archive(
     spark: "SparkSession",
     bootstrap: Where,
     topics: str | Sequence[str],
-    to: str,
+    to: "str | CatalogueTable",
     *,
     table_format: str = "parquet",
     checkpoint: str | None = None,
+    form: Form = AS_IT_IS,
     since_ms: int | None = None,
     until_ms: int | None = None,
     step_records: int = STEP_RECORDS,
@@ -82,51 +94,102 @@ def archive(
     tell: Callable[[str], None] = lambda _: None,
     progress_of: Callable[[int], JobProgress | None] = lambda _: None,
 ) -> Summary:
-    """Add new records of the topics to the table in the folder `to`, from where it ends; LockHeld if another job is at it.
+    """Add new records of the topics to the table in the folder `to`, or of that name, from where it ends; LockHeld if another job is at it.
 
     `tell` is given lines that somebody should see, `progress_of` the number of records to come.
     """
     names = [topics] if isinstance(topics, str) else list(topics)
     table = open_table(table_format, to, spark, checkpoint)
-    with writing(table, wait_ms) as lock:
-        if lock.taken_from is not None:
-            tell(f"the lock of {lock.taken_from}, which has died, was taken over")
-        have = Have(table.offsets(), dict(table.topic_ids()))
-        wanted = asyncio.run(_planned(bootstrap, names, have, since_ms, until_ms, skip_lost=skip_lost))
-        progress = progress_of(sum(max(0, end - start) for start, end in wanted.ranges.values()))
-        summary = add_ranges(spark, bootstrap, table, wanted, step_records=step_records, progress=progress)
+    job = Job(spark, bootstrap, names, table, since_ms, until_ms, step_records, skip_lost, form)
+    summary = Summary("archive", details={"commits": 0, "files": 0})
+    began = time.monotonic()
+    with job.writing(wait_ms, tell):
+        wanted = job.plan()
+        job.tell_of_nulls(tell)
+        progress = progress_of(wanted.records)
+        job.add(wanted, summary, progress)
         if compact:
             summary.details["files_compacted_away"] = table.compact()
         if progress is not None:
             progress.clear()
-    return summary
-
-
-def add_ranges(
-    spark: "SparkSession",
-    bootstrap: Where,
-    table: Table,
-    wanted: "Wanted",
-    *,
-    step_records: int = STEP_RECORDS,
-    progress: JobProgress | None = None,
-) -> Summary:
-    """Add these ranges of offsets to the table, a commit for each step."""
-    began = time.monotonic()
-    summary = Summary("archive", details={"commits": 0, "files": 0})
-    offsets = wanted.have.offsets
-    for step in steps(wanted.ranges, step_records):
-        offsets = offsets | {partition: end for partition, (_, end) in step.items()}
-        written = table.append(read_step(spark, bootstrap, step), offsets, wanted.have.ids)
-        summary.records += written.records
-        summary.bytes += written.size_bytes
-        summary.details["commits"] += 1
-        summary.details["files"] += written.files
-        if progress is not None:
-            progress.advance(written.records, written.size_bytes, written.last_timestamp_ms)
     summary.seconds = time.monotonic() - began
-    summary.details["offsets"] = encode_offsets(offsets)
     return summary
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What goes where, and how; each of its parts may be done again."""
+
+    spark: "SparkSession"
+    bootstrap: Where
+    topics: Sequence[str]
+    table: Table
+    since_ms: int | None = None
+    until_ms: int | None = None
+    step_records: int = STEP_RECORDS
+    skip_lost: bool = False
+    form: Form = AS_IT_IS
+
+    @contextmanager
+    def writing(self, wait_ms: int, tell: Callable[[str], None]) -> Iterator[None]:
+        """Hold the table's lock."""
+        with writing(self.table, wait_ms) as lock:
+            if lock.taken_from is not None:
+                tell(f"the lock of {lock.taken_from}, which has died, was taken over")
+            yield
+
+    def plan(self) -> Wanted:
+        """What the topics have that the table has not. The rows are added to the commit that was the newest now."""
+        have = Have(self.table.offsets(), dict(self.table.topic_ids()))
+        self.form.check(self.spark, self.table.folders())
+        self.form.check_columns(self.topics, self.table)
+        return self.ask(
+            lambda client: plan(client, self.topics, have, self.since_ms, self.until_ms, skip_lost=self.skip_lost)
+        )
+
+    def tell_of_nulls(self, tell: Callable[[str], None]) -> None:
+        """Name the decoded columns of the table that this job has nothing for."""
+        lacking = self.form.lacking(self.topics, self.table.columns())
+        if lacking:
+            tell(f"the table has {', '.join(lacking)}, and nothing here says how; these are null in new rows")
+
+    def add(
+        self,
+        wanted: Wanted,
+        summary: Summary,
+        progress: JobProgress | None = None,
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> Offsets:
+        """Add these ranges of offsets to the table, a commit for each step, until it `is_over`; how far the table goes now."""
+        offsets, folders = wanted.have.offsets, self.form.folders(self.table.folders())
+        summary.details["offsets"] = encode_offsets(offsets)
+        for step in steps(wanted.ranges, self.step_records):
+            if is_over():
+                break
+            further = offsets | {partition: end for partition, (_, end) in step.items()}
+            rows = read_step(self.spark, self.bootstrap, step, self.form.options)
+            written = self.table.append(rows, further, wanted.have.ids, folders)
+            offsets = further
+            summary.details["offsets"] = encode_offsets(offsets)
+            summary.records += written.records
+            summary.bytes += written.size_bytes
+            summary.details["commits"] += 1
+            summary.details["files"] += written.files
+            if self.form.typed:
+                summary.details["broken"] = summary.details.get("broken", 0) + written.broken
+            if progress is not None:
+                progress.advance(written.records, written.size_bytes, written.last_timestamp_ms)
+        return offsets
+
+    def ask(self, question: "Callable[[Client], Coroutine[Any, Any, T]]") -> T:
+        """The answer to something that takes the cluster."""
+        return asyncio.run(self._ask(question))
+
+    async def _ask(self, question: "Callable[[Client], Coroutine[Any, Any, T]]") -> T:
+        from horolog.client.client import Client
+
+        async with Client(**at(self.bootstrap), client_id="horolog-pipeline") as client:
+            return await question(client)
 
 
 def steps(wanted: "Mapping[TopicPartition, Range]", most: int) -> "Iterator[dict[TopicPartition, Range]]":
@@ -147,14 +210,19 @@ def steps(wanted: "Mapping[TopicPartition, Range]", most: int) -> "Iterator[dict
         left = {partition: (start, end) for partition, (start, end) in left.items() if start < end}
 
 
-def read_step(spark: "SparkSession", bootstrap: Where, step: "Mapping[TopicPartition, Range]") -> "DataFrame":
-    """The rows of a step; records that went meanwhile are an error, not a smaller step."""
+def read_step(
+    spark: "SparkSession",
+    bootstrap: Where,
+    step: "Mapping[TopicPartition, Range]",
+    typed: Mapping[str, str] | None = None,
+) -> "DataFrame":
+    """The rows of a step, with decoded columns where options ask for these; records that went meanwhile are an error, not a smaller step."""
     assigned: dict[str, list[int]] = {}
     for topic, partition in step:
         assigned.setdefault(topic, []).append(partition)
     return (
         spark.read.format("horolog")
-        .options(**spark_options(bootstrap))
+        .options(**spark_options(bootstrap), **(typed or {}))
         .option("kafka.isolation.level", ISOLATION)
         .option("assign", json.dumps(assigned))
         .option("startingOffsets", json.dumps(encode_offsets({place: start for place, (start, _) in step.items()})))
@@ -209,28 +277,15 @@ def _start(place: "TopicPartition", have: int | None, begin: int, first: int, la
     return max(have, first)
 
 
-async def _planned(
-    bootstrap: Where,
-    topics: Sequence[str],
-    have: Have,
-    since_ms: int | None,
-    until_ms: int | None,
-    *,
-    skip_lost: bool,
-) -> Wanted:
-    from horolog.client.client import Client
-
-    async with Client(**at(bootstrap), client_id="horolog-pipeline") as client:
-        return await plan(client, topics, have, since_ms, until_ms, skip_lost=skip_lost)
-
-
 # -- the command
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--to", required=True, metavar="DIR|URL", help="the table's folder")
-    parser.add_argument("--format", choices=FORMATS, default="parquet", help="(parquet)")
+    parser.add_argument("--to", metavar="DIR|URL", help="the table's folder (where its catalogue says)")
+    parser.add_argument("--format", choices=FORMATS, help="(parquet; iceberg with --catalog)")
+    add_catalogue(parser)
     parser.add_argument("--checkpoint", metavar="DIR", help="where Parquet's log of commits is (in the table's folder)")
+    add_form(parser)
     parser.add_argument("--compact", action="store_true", help="make few files of many, at the end")
     parser.add_argument("--skip-lost", action="store_true", help="go on where retention was quicker than the archive")
     parser.add_argument(
@@ -247,6 +302,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DURATION",
         help="how long to wait while another job writes to the table (not at all: exit code 6)",
     )
+    archive_follow.add_arguments(parser)
     add_range(parser)
     add_common(parser)
 
@@ -254,33 +310,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if not arguments.topic:
         raise UsageError("at least one --topic is expected")
-    if arguments.checkpoint and arguments.format != "parquet":
-        raise UsageError(f"--checkpoint is for parquet; {arguments.format} keeps offsets in its own commits")
+    kind, to = table_of(arguments)
+    form = form_of(arguments)
+    form.check_options(arguments.topic)
     since_ms, until_ms = times_of(arguments, console)
+    follow = archive_follow.pace_of(arguments, until_ms)
     asyncio.run(require_topics(arguments, arguments.topic))
-    try:
-        with spark_of(arguments) as spark:
-            summary = archive(
+    with told(arguments, to), spark_of(arguments) as spark:
+        if follow is not None:
+            table = open_table(kind, to, spark, arguments.checkpoint)
+            job = Job(
                 spark,
                 brokers_of(arguments),
                 arguments.topic,
-                arguments.to,
-                table_format=arguments.format,
-                checkpoint=arguments.checkpoint,
-                since_ms=since_ms,
-                until_ms=until_ms,
+                table,
+                since_ms,
                 step_records=arguments.step,
                 skip_lost=arguments.skip_lost,
-                compact=arguments.compact,
-                wait_ms=arguments.wait,
-                tell=console.note,
-                progress_of=partial(progress_of, arguments, console),
+                form=form,
             )
-    except LockHeld as error:
-        raise BusyError(f"{arguments.to}: {error}; nothing was done", "--wait waits for it") from error
-    except CommitLost as error:
-        raise BusyError(f"{arguments.to}: {error}", "run it again") from error
-    except (StoreError, TableError) as error:
-        raise CommandError(str(error)) from error
+            return archive_follow.run(job, follow, arguments, console)
+        summary = archive(
+            spark,
+            brokers_of(arguments),
+            arguments.topic,
+            to,
+            table_format=kind,
+            checkpoint=arguments.checkpoint,
+            form=form,
+            since_ms=since_ms,
+            until_ms=until_ms,
+            step_records=arguments.step,
+            skip_lost=arguments.skip_lost,
+            compact=arguments.compact,
+            wait_ms=arguments.wait,
+            tell=console.note,
+            progress_of=partial(progress_of, arguments, console),
+        )
     show_summary(summary, console)
     return ExitCode.OK

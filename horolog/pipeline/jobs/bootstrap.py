@@ -1,6 +1,6 @@
 """`horolog pipeline bootstrap`: a whole dump, from files or a database, becomes a topic with the dump's own times.
 
-The dump is a folder of Parquet, JSON, CSV or ORC files, or a table behind a JDBC URL (`--table`; the driver's jar with
+The dump is a folder of Parquet, JSON, CSV or ORC files, here or in an object store, or a table behind a JDBC URL (`--table`; the driver's jar with
 `--conf spark.jars=...`). A record's value is the row as JSON, or the column that `--value-column` names; its time is the column of
 `--time-column`. Afterwards `--reprocess 3d` finds where the last three days of the dump begin, and with `--group` lets a group begin there.
 """
@@ -27,6 +27,7 @@ from horolog.pipeline.jobs.common import (
     show_summary,
     spark_of,
 )
+from horolog.pipeline.jobs.dump_files import FILE_FORMATS, format_among, read_files
 from horolog.pipeline.jobs.lanes import Lanes, noted_of
 from horolog.pipeline.jobs.loading import (
     Load,
@@ -40,13 +41,13 @@ from horolog.pipeline.jobs.loading import (
     rules_at,
     settings_of,
 )
+from horolog.pipeline.object_stores import SCHEMES, Place, StoreError, hadoop_options, is_url
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from horolog.client.types import TopicPartition
 
-FILE_FORMATS = ("parquet", "json", "csv", "orc")
 DEFAULT_TIME_COLUMN = "timestamp"
 
 
@@ -55,6 +56,8 @@ def read_dump(spark: "SparkSession", source: str, table: str | None, file_format
         if table is None:
             raise UsageError("a database has many tables", "--table names one, or a query in parentheses")
         return spark.read.format("jdbc").option("url", source).option("dbtable", table).load()
+    if is_url(source) and source.partition("://")[0] in SCHEMES:
+        return read_files(spark, Place.of(source, hadoop_options(spark, source)), file_format)
     kind = file_format or _format_of(source)
     reader = spark.read.format(kind)
     if kind == "csv":
@@ -63,17 +66,22 @@ def read_dump(spark: "SparkSession", source: str, table: str | None, file_format
 
 
 def _format_of(source: str) -> str:
-    path = Path(source)
+    if is_url(source):
+        raise UsageError(
+            f"{source} is not looked into", f"--format names what its files are: {', '.join(FILE_FORMATS)}"
+        )
+    path = Path(source.removeprefix("file://"))
     if not path.exists():
         raise NotFoundError(f"there is no {source}")
-    names = [path] if path.is_file() else list(path.rglob("*"))
-    for name in names:
-        found = name.suffix.lstrip(".")
-        if found in FILE_FORMATS:
-            return found
-        if found in {"jsonl", "ndjson"}:
-            return "json"
-    raise UsageError(f"no file in {source} looks like {', '.join(FILE_FORMATS)}", "--format names what they are")
+    names = [path] if path.is_file() else sorted(path.rglob("*"))
+    return format_among((name.name for name in names), source)
+
+
+def _known_as(source: str) -> str:
+    """What tells this dump from others, however it is written."""
+    if source.startswith("jdbc:") or (is_url(source) and source.partition("://")[0] not in SCHEMES):
+        return source
+    return Place.of(source).canonical() if is_url(source) else str(Path(source.removeprefix("file://")).absolute())
 
 
 def to_records(dump: "DataFrame", *, time_column: str, key_column: str | None, value_column: str | None) -> "DataFrame":
@@ -115,7 +123,13 @@ def _as_time(dump: "DataFrame", name: str) -> "Column":
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--from", dest="source", required=True, metavar="DIR_OR_JDBC_URL", help="the dump")
+    parser.add_argument(
+        "--from",
+        dest="source",
+        required=True,
+        metavar="DIR|URL",
+        help="the dump: files here or in a store, or jdbc:...",
+    )
     parser.add_argument("--table", metavar="TABLE", help="of a database: its table, or a query in parentheses")
     parser.add_argument("--format", choices=FILE_FORMATS, help="what the files are (by their names)")
     parser.add_argument(
@@ -183,10 +197,9 @@ def prepare(
     missing = _times_missing(rows)
     if missing:
         raise CommandError(f"{missing:,} rows have no time in column {dump.time_column}")
-    source = dump.source if dump.source.startswith("jdbc:") else Path(dump.source).absolute()
     lanes = Lanes.of(
         "bootstrap",
-        (source, *dump[1:]),
+        (_known_as(dump.source), *dump[1:]),
         address,
         topic,
         rules.partitions,
@@ -228,7 +241,8 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         raise UsageError("--group begins where --reprocess says", "give --reprocess, too")
     asyncio.run(require_topics(arguments, [topic]))
     rules = asyncio.run(rules_at(brokers_of(arguments), topic))
-    if not arguments.source.startswith("jdbc:") and arguments.format is None:
+    in_store = is_url(arguments.source) and arguments.source.partition("://")[0] in SCHEMES
+    if not arguments.source.startswith("jdbc:") and not in_store and arguments.format is None:
         _format_of(arguments.source)
     dump = Dump(
         arguments.source,
@@ -238,9 +252,12 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         arguments.key_column,
         arguments.value_column,
     )
-    with spark_of(arguments) as spark:
-        made = prepare(spark, brokers_of(arguments), dump, topic, rules, settings_of(arguments))
-        summary = carry_out(made, arguments, console)
+    try:
+        with spark_of(arguments) as spark:
+            made = prepare(spark, brokers_of(arguments), dump, topic, rules, settings_of(arguments))
+            summary = carry_out(made, arguments, console)
+    except StoreError as error:
+        raise CommandError(str(error)) from error
     if summary is None:
         return not_sent("bootstrap", made.outlook, console, dry_run=arguments.dry_run)
     if arguments.reprocess is not None:

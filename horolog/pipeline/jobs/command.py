@@ -27,6 +27,23 @@ JOBS = (
         (
             "horolog pipeline archive --topic logs --to /data/logs",
             "horolog pipeline archive --topic logs --to /data/logs --format delta --since 7d --compact",
+            "horolog pipeline archive --topic logs --to /data/logs --follow --every 5m",
+        ),
+    ),
+    Job(
+        "expire",
+        "let whole dates that have grown old, and old versions, leave a table",
+        (
+            "horolog pipeline expire --to /data/logs --older-than 90d --dry-run",
+            "horolog pipeline expire --to /data/logs --format delta --older-than 90d --keep-versions 30d",
+        ),
+    ),
+    Job(
+        "vacuum",
+        "delete files in a table's folder that no version of it names",
+        (
+            "horolog pipeline vacuum --to /data/logs --dry-run",
+            "horolog pipeline vacuum --to /data/logs --format iceberg --older-than 14d",
         ),
     ),
     Job(

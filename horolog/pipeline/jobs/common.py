@@ -5,7 +5,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,8 @@ from horolog.pipeline.brokers import Brokers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from horolog.pipeline.tables.catalogues import CatalogueTable
 
 DEFAULT_MASTER = "local[*]"
 REDRAW_SECONDS = 0.2
@@ -33,6 +35,17 @@ def add_common(parser: argparse.ArgumentParser, *, topics: bool = True) -> None:
     """What every job takes: the broker, topics, and where Spark runs."""
     if topics:
         parser.add_argument("-t", "--topic", action="append", default=[], metavar="TOPIC", help="again for more")
+    add_spark(parser)
+    parser.add_argument(
+        "--progress",
+        action="store_true",
+        help=f"also where no terminal is there: a line on standard error every {LINE_SECONDS:.0f} s",
+    )
+    add_connection(parser)
+
+
+def add_spark(parser: argparse.ArgumentParser) -> None:
+    """Where Spark runs, and its settings."""
     parser.add_argument(
         "--master",
         metavar="URL",
@@ -41,12 +54,6 @@ def add_common(parser: argparse.ArgumentParser, *, topics: bool = True) -> None:
     parser.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark; again for more"
     )
-    parser.add_argument(
-        "--progress",
-        action="store_true",
-        help=f"also where no terminal is there: a line on standard error every {LINE_SECONDS:.0f} s",
-    )
-    add_connection(parser)
 
 
 def brokers_of(arguments: argparse.Namespace) -> Brokers:
@@ -62,6 +69,41 @@ def times_of(arguments: argparse.Namespace, console: Console) -> tuple[int | Non
     """`--since` and `--until` in milliseconds; said how they were understood."""
     times = console.range(arguments.since, arguments.until)
     return times.since_ms, times.until_ms
+
+
+def add_catalogue(parser: argparse.ArgumentParser) -> None:
+    """A table of Iceberg by its name, in place of a folder."""
+    parser.add_argument(
+        "--catalog",
+        metavar="NAME",
+        help="an Iceberg catalogue: rest, sql, glue, or one of .pyiceberg.yaml (SQLite in the table's folder)",
+    )
+    parser.add_argument("--table", metavar="NAMESPACE.NAME", help="the table's name in the catalogue")
+    parser.add_argument(
+        "--catalog-set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a property of the catalogue, as pyiceberg names it: uri=..., warehouse=...; again for more",
+    )
+
+
+def catalogue_table(arguments: argparse.Namespace, location: str | None = None) -> "CatalogueTable | None":
+    """The table that is named; None if none is."""
+    from horolog.client.cli.online.actions import assignments
+    from horolog.pipeline.tables.catalogues import CatalogueTable
+    from horolog.pipeline.tables.table import TableError
+
+    if arguments.catalog is None:
+        if arguments.table is not None or arguments.catalog_set:
+            raise UsageError("--table and --catalog-set say which table of which catalogue", "give --catalog, too")
+        return None
+    if arguments.table is None:
+        raise UsageError(f"the catalogue {arguments.catalog} has many tables", "--table NAMESPACE.NAME names one")
+    try:
+        return CatalogueTable(arguments.catalog, arguments.table, assignments(arguments.catalog_set), location)
+    except TableError as error:
+        raise UsageError(str(error)) from error
 
 
 def one_topic(arguments: argparse.Namespace) -> str:
@@ -81,6 +123,7 @@ def spark_of(arguments: argparse.Namespace) -> Iterator["SparkSession"]:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise CommandError(f"{', '.join(missing)} is not installed", "pip install 'horolog[pipeline]' brings it")
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -99,7 +142,8 @@ def spark_of(arguments: argparse.Namespace) -> Iterator["SparkSession"]:
     except PySparkException as error:
         raise CommandError(f"Spark gave up: {_cause(str(error))}") from error
     finally:
-        spark.stop()
+        with suppress(OSError, Py4JError):  # it may have been ended with us, by whoever ends all processes of a service
+            spark.stop()
 
 
 def _default_master() -> str | None:

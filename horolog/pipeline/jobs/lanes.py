@@ -31,6 +31,7 @@ from horolog.client.producer import Producer
 from horolog.client.types import LATEST, Committed, TopicPartition
 from horolog.pipeline.brokers import Where, at
 from horolog.pipeline.jobs.mirror_copy import failures_of, only_producer, reason_of
+from horolog.protocol.records.timestamps import NO_TIMESTAMP
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,6 +56,7 @@ class Row(NamedTuple):
     headers: Any
     partition: int | None
     timestamp_ms: int | None
+    """-1: the record has no time; None: that of its sending."""
 
 
 class Sent(NamedTuple):
@@ -313,7 +315,8 @@ class _Sending:
         sent = await self._producer.send(self._lanes.topic, value, key, headers, row.timestamp_ms, row.partition)
         self.records += 1
         self.size_bytes += size_of(key, value, headers)
-        self.last_ms = self.last_ms if row.timestamp_ms is None else row.timestamp_ms
+        if row.timestamp_ms is not None and row.timestamp_ms != NO_TIMESTAMP:
+            self.last_ms = row.timestamp_ms
         return sent
 
 

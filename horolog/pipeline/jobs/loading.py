@@ -16,6 +16,7 @@ from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import CommandError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.errors import KafkaError
+from horolog.pipeline import headers
 from horolog.pipeline.brokers import Where, at
 from horolog.pipeline.jobs.common import JobProgress, Summary, progress_of
 from horolog.pipeline.jobs.lanes import (
@@ -34,6 +35,7 @@ from horolog.pipeline.jobs.lanes import (
     send_lane,
     sent_twice,
 )
+from horolog.protocol.records.timestamps import NO_TIMESTAMP
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -133,7 +135,7 @@ def look_ahead(rows: "DataFrame", rules: TopicRules, now_ms: int) -> Outlook:
     """Count, with Spark, what the rules would do to these rows."""
     from pyspark.sql import functions as f
 
-    ms = f.unix_millis("timestamp")
+    ms = f.nullif(f.unix_millis("timestamp"), f.lit(NO_TIMESTAMP))  # none has no age, and no bound refuses it
     length = f.coalesce(f.length("key"), f.lit(0)) + f.coalesce(f.length("value"), f.lit(0)) + OVERHEAD_BYTES
     own_times = not rules.log_append_time
     retained = rules.deletes and rules.retention_ms != UNLIMITED
@@ -216,7 +218,7 @@ class Load:
     def _sent(self, settings: Settings) -> Iterator[Sent]:
         lanes = self.lanes
         if settings.rate is None:
-            done = self.rows.mapInArrow(lambda batches: send_batches(lanes, batches), SENT)
+            done = headers.without_nulls(self.rows).mapInArrow(lambda batches: send_batches(lanes, batches), SENT)
             yield from (Sent(*row) for row in done.toLocalIterator(prefetchPartitions=True))
             return
         turn = Turn(settings.rate)

@@ -7,7 +7,6 @@ Progress is kept on B, in the transactions that hold the records, so a run that 
 
 import argparse
 import asyncio
-import re
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -29,6 +28,7 @@ from horolog.pipeline.jobs.common import (
     show_summary,
     spark_of,
 )
+from horolog.pipeline.jobs.passing import passing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -270,18 +270,6 @@ def run_round(spark: "SparkSession", link: "Link", pieces: "Sequence[Piece]") ->
 
     numbers = spark.range(0, len(chosen), 1, len(chosen))
     return [Copied(*row) for row in numbers.mapInArrow(copy_each, _COPIED).collect()]
-
-
-def passing(error: Exception) -> str | None:
-    """What went wrong, if it is of a kind that passes; a task's own error is the last that Spark's text tells of it."""
-    from horolog.client.errors import KafkaError
-    from horolog.protocol.errors import ErrorCode
-
-    if isinstance(error, KafkaError):
-        return str(error) if error.retriable else None
-    passes = "|".join(code.name for code in ErrorCode if code.retriable)
-    found = re.findall(rf"^[\w.]+: (?:\S+: )?((?:{passes}): .*)$", str(error), re.MULTILINE)
-    return str(found[-1]) if found else None
 
 
 def move(clusters: Clusters, group: str, slack_ms: int, moved_before: "Sequence[Moved] | None" = None) -> "list[Moved]":

@@ -25,7 +25,17 @@ from horolog.version import __version__
 
 NEEDED = ("crc32c", "cramjam", "lz4", "mypy_extensions", "numpy", "pandas", "pyarrow")
 """What tasks import, whatever they do."""
-AS_INSTALLED = ("backports.zstd", "cryptography", "fastavro", "msgpack", "obstore", "protobuf", "PyJWT", "uvloop")
+AS_INSTALLED = (
+    "backports.zstd",
+    "cryptography",
+    "fastavro",
+    "hdfs-native",
+    "msgpack",
+    "obstore",
+    "protobuf",
+    "PyJWT",
+    "uvloop",
+)
 """What some tasks import: packed where it is installed."""
 BROUGHT_BY_SPARK = frozenset({"pyspark", "py4j"})
 OWN = ("horolog", "pyspark_horolog")

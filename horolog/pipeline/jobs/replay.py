@@ -5,7 +5,7 @@ import asyncio
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from horolog.broker.log.manager import partition_of
 from horolog.broker.log.segments import LOG_SUFFIX
@@ -16,9 +16,11 @@ from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.pipeline.brokers import Where
 from horolog.pipeline.jobs.common import (
     Summary,
+    add_catalogue,
     add_common,
     add_range,
     brokers_of,
+    catalogue_table,
     one_topic,
     require_topics,
     show_summary,
@@ -41,12 +43,16 @@ from horolog.pipeline.jobs.loading import (
 )
 from horolog.pipeline.object_stores import Place, StoreError, hadoop_options, is_url
 from horolog.pipeline.positions import parse_moment
-from horolog.pipeline.tables.parquet import plain_rows
+from horolog.pipeline.tables.layout import DATE
 from horolog.pipeline.tables.store import files_of, place_of
-from horolog.pipeline.tables.table import DATE, OWN, TableError, in_range, open_table
+from horolog.pipeline.tables.table import OWN, TableError, open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from horolog.pipeline.tables.catalogues import CatalogueTable
+
+Source = Union[str, "CatalogueTable"]
 
 
 def kind_of(folder: str | Place) -> str:
@@ -76,7 +82,7 @@ def _kind_of_folder(folder: Path) -> str:
         return "delta"
     if (folder / "catalog.db").is_file():
         return "iceberg"
-    if any(folder.glob("date=*/*.parquet")):
+    if any(folder.glob(f"{DATE}=*/**/*.parquet")):
         return "parquet"
     if any(folder.glob("*.log")) or any(folder.glob("*-*/*.log")):
         return "segments"
@@ -84,9 +90,21 @@ def _kind_of_folder(folder: Path) -> str:
 
 
 def rows_of(
-    spark: "SparkSession", source: str, source_topic: str | None, since_ms: int | None, until_ms: int | None
+    spark: "SparkSession", source: Source, source_topic: str | None, since_ms: int | None, until_ms: int | None
 ) -> "DataFrame":
     """Rows of the columns that a topic takes, and where they were."""
+    from pyspark.sql import functions as f
+
+    if not isinstance(source, str):
+        rows = open_table("iceberg", source, spark).rows(since_ms, until_ms)
+    else:
+        rows = _rows_in(spark, source, since_ms, until_ms)
+    if source_topic is not None:
+        rows = rows.where(f.col("topic") == source_topic)
+    return rows
+
+
+def _rows_in(spark: "SparkSession", source: str, since_ms: int | None, until_ms: int | None) -> "DataFrame":
     from pyspark.sql import functions as f
 
     place = place_of(source, spark)
@@ -103,16 +121,18 @@ def rows_of(
         if until_ms is not None:
             rows = rows.where(ms < until_ms)
     elif kind == "parquet" and OWN not in files_of(place).folders(""):  # its log of commits is elsewhere (--checkpoint)
-        rows = in_range(plain_rows(spark, place), since_ms, until_ms)
+        from horolog.pipeline.tables.parquet import plain_rows
+
+        rows = plain_rows(spark, place, since_ms, until_ms)
     else:
         rows = open_table(kind, folder, spark).rows(since_ms, until_ms)
-    if source_topic is not None:
-        rows = rows.where(f.col("topic") == source_topic)
     return rows
 
 
-def known_as(source: str) -> str:
+def known_as(source: Source) -> str:
     """What tells this source from others, however it is written."""
+    if not isinstance(source, str):
+        return source.known_as
     return Place.of(source).canonical() if is_url(source) else str(Path(source.removeprefix("file://")).absolute())
 
 
@@ -129,7 +149,6 @@ def in_lanes(rows: "DataFrame", *, keep_partitions: bool) -> "DataFrame":
     from pyspark.sql import functions as f
 
     partition = f.col("partition") if keep_partitions else f.lit(None).cast("int")
-    ms = f.unix_millis("timestamp")
     return rows.select(
         f.col("partition").alias("lane"),
         f.col("offset").alias("position"),
@@ -137,7 +156,7 @@ def in_lanes(rows: "DataFrame", *, keep_partitions: bool) -> "DataFrame":
         "value",
         "headers",
         partition.alias("partition"),
-        f.when(ms >= 0, ms).alias("timestamp_ms"),
+        f.unix_millis("timestamp").alias("timestamp_ms"),  # -1, no time, stays that
         "timestamp",
     )
 
@@ -153,7 +172,7 @@ class Range(NamedTuple):
 def replay(
     spark: "SparkSession",
     bootstrap: Where,
-    source: str,
+    source: Source,
     topic: str,
     *,
     from_topic: str | None = None,
@@ -181,7 +200,7 @@ def replay(
 def prepare(
     spark: "SparkSession",
     bootstrap: Where,
-    source: str,
+    source: Source,
     topic: str,
     rules: TopicRules,
     *,
@@ -221,8 +240,9 @@ def prepare(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--from", dest="source", required=True, metavar="DIR|URL", help="an archive, or a folder of segment files"
+        "--from", dest="source", metavar="DIR|URL", help="an archive, or a folder of segment files (or --catalog)"
     )
+    add_catalogue(parser)
     parser.add_argument("--from-topic", metavar="TOPIC", help="of the folder's topics this one (the only one)")
     parser.add_argument(
         "--rate", type=positive_number, metavar="N", help="records per second, no more (as fast as it goes)"
@@ -234,17 +254,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     topic = one_topic(arguments)
+    named = catalogue_table(arguments)
+    if (named is None) == (arguments.source is None):
+        raise UsageError("--from is expected, or --catalog and --table, and not both")
+    source: Source = named or arguments.source
     asked = Range((arguments.since, arguments.until), *times_of(arguments, console))
     asyncio.run(require_topics(arguments, [topic]))
     rules = asyncio.run(rules_at(brokers_of(arguments), topic))
     try:
-        if not is_url(arguments.source):
-            kind_of(arguments.source)
+        if isinstance(source, str) and not is_url(source):
+            kind_of(source)
         with spark_of(arguments) as spark:
             made = prepare(
                 spark,
                 brokers_of(arguments),
-                arguments.source,
+                source,
                 topic,
                 rules,
                 from_topic=arguments.from_topic,

@@ -4,18 +4,23 @@
 
 A commit is {"version": 1, "offsets": {"topic": {"0": 17}}, "topic ids": {"topic": "..."}, "add": [path...], "remove": [path...],
 "staging": name, "records": n}: `offsets` is how far the table goes with it, `topic ids` of which topics, `add` and `remove` are paths below
-the table's folder, and `staging` is where the added files were written. Every 64th commit also has "files", all that the table has
+the table's folder, and `staging` is where the added files were written. A table that is not parted by date in UTC has
+"folders": {"by": "hour", "zone": "Europe/Berlin"} in each commit, which is of version 2 then: readers of version 1 do not know of it.
+A table with decoded columns has all of them in "columns", as Spark writes the fields of a schema in JSON, and commits of version 3.
+Every 64th commit also has "files", all that the table has
 with it, so that a reader needs the last few only. (Commits of former versions have no ids, and were staged under their number.)
+Commits before the newest one with "files" may be taken away, the oldest first: the log has no gaps.
 
 Whoever writes says which commit it has seen last, and makes the one behind it: if another has made that meanwhile, its rows may be those
 of this one, and nothing is committed (`CommitLost`).
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from horolog.pipeline.tables.layout import BY_DATE, Folders
 from horolog.pipeline.tables.store import Store
 from horolog.pipeline.tables.table import (
     TOPIC_IDS,
@@ -27,7 +32,8 @@ from horolog.pipeline.tables.table import (
     encode_offsets,
 )
 
-VERSION = 1
+PLAIN_VERSION, FOLDERS_VERSION, COLUMNS_VERSION = 1, 2, 3
+_VERSIONS = range(PLAIN_VERSION, COLUMNS_VERSION + 1)
 FOLDER = "commits"
 _ALL_FILES_EVERY = 64
 
@@ -42,6 +48,9 @@ class Commit:
     staging: str = ""
     records: int = 0
     files: list[str] | None = None
+    folders: Folders = BY_DATE
+    columns: list[Any] = field(default_factory=list)
+    """Decoded ones, as the fields of a schema of Spark are in JSON."""
 
     @property
     def name(self) -> str:
@@ -49,12 +58,16 @@ class Commit:
 
     def encode(self) -> bytes:
         content: dict[str, Any] = {
-            "version": VERSION,
+            "version": PLAIN_VERSION,
             "offsets": encode_offsets(self.offsets),
             TOPIC_IDS: dict(self.ids),
         }
         content |= {"add": self.add, "remove": self.remove, "staging": self.staging, "records": self.records}
         content |= {} if self.files is None else {"files": self.files}
+        if self.folders != BY_DATE:
+            content |= {"version": FOLDERS_VERSION, "folders": {"by": self.folders.by, "zone": self.folders.zone}}
+        if self.columns:
+            content |= {"version": COLUMNS_VERSION, "columns": self.columns}
         return json.dumps(content, separators=(",", ":")).encode()
 
     @classmethod
@@ -63,8 +76,8 @@ class Commit:
             found = json.loads(data)
         except ValueError as error:
             raise TableError(f"{name} is no commit: {error}") from error
-        if not isinstance(found, dict) or found.get("version") != VERSION:
-            raise TableError(f"{name} is no commit of version {VERSION}")
+        if not isinstance(found, dict) or found.get("version") not in _VERSIONS:
+            raise TableError(f"{name} is no commit of version {PLAIN_VERSION} to {COLUMNS_VERSION}")
         number = name.removesuffix(".json")
         return cls(
             int(number),
@@ -75,6 +88,8 @@ class Commit:
             found.get("staging", number),
             found["records"],
             found.get("files"),
+            Folders(**found.get("folders", {})),
+            found.get("columns", []),
         )
 
 
@@ -92,19 +107,41 @@ class CommitLog:
         return [name for name in self._store.names(FOLDER) if name.endswith(".json")]
 
     def read(self, number: int) -> Commit:
+        found = self.find(number)
+        if found is None:
+            raise TableError(f"commit {number} is missing")
+        return found
+
+    def find(self, number: int) -> Commit | None:
         name = f"{number:08}.json"
         data = self._store.read(f"{FOLDER}/{name}")
-        if data is None:
-            raise TableError(f"commit {number} is missing")
-        return Commit.decode(name, data)
+        return None if data is None else Commit.decode(name, data)
 
-    def add(self, commit: Commit) -> None:
-        """Make the commit; CommitLost if there is one of its number."""
-        if commit.number % _ALL_FILES_EVERY == 0:
+    def add(self, commit: Commit, *, whole: bool = False) -> None:
+        """Make the commit; CommitLost if there is one of its number, or was. With all files of the table, if that is asked for."""
+        if whole or commit.number % _ALL_FILES_EVERY == 0:
             files = self.files(commit.number - 1)
             commit = replace(commit, files=sorted(_with(files, commit)))
-        if not self._store.create(f"{FOLDER}/{commit.name}.json", commit.encode()):
+        name = f"{FOLDER}/{commit.name}.json"
+        made = self._store.create(name, commit.encode())
+        if made and commit.number > 1 and self.find(commit.number - 1) is None:  # it was made, and taken away, long ago
+            self._store.remove(name)
+            made = False
+        if not made:
             raise CommitLost("another job has committed to the table meanwhile; nothing of this step was added")
+
+    def forgettable(self, before_ms: int) -> list[int]:
+        """Commits made before that time that nobody needs once the newest one names all files."""
+        changed = {name.rpartition("/")[2]: each.changed_ms for name, each in self._store.listed(FOLDER).items()}
+        names = self._names()[:-1]
+        young = next(
+            (place for place, name in enumerate(names) if changed.get(name, before_ms) >= before_ms), len(names)
+        )
+        return [int(name.removesuffix(".json")) for name in names[:young]]
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        for number in sorted(numbers):
+            self._store.remove(f"{FOLDER}/{number:08}.json")
 
     def files(self, number: int) -> set[str]:
         """All files that the table has with that commit."""

@@ -6,15 +6,16 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
+from horolog.pipeline.object_stores import Place
+from horolog.pipeline.tables.evolution import NONE, as_spark, beyond, decoded_in, grown_map, merged, widest
+from horolog.pipeline.tables.layout import BY_DATE, DATE, HOUR, Folders
 from horolog.pipeline.tables.lock import Lock
-from horolog.pipeline.tables.row_files import RowFile, schema, summed, write_rows
-from horolog.pipeline.tables.store import LocalStore
+from horolog.pipeline.tables.row_files import RowFile, read_rows, schema, summed, write_rows
+from horolog.pipeline.tables.store import files_of, own_files
 from horolog.pipeline.tables.table import (
-    DATE,
-    OWN,
     TOPIC_IDS,
     CommitLost,
     Offsets,
@@ -23,21 +24,37 @@ from horolog.pipeline.tables.table import (
     Written,
     decode_offsets,
     encode_offsets,
-    in_range,
 )
+from horolog.pipeline.tables.upkeep import NO_TIME, Gone, Part, date_of_file, gone, is_old
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 OFFSETS = "horolog.offsets"
+ZONE = "horolog.zone"
+"""A property of the table: whose dates and hours its folders are of (UTC where there is none)."""
+LOG = "_delta_log"
+_BOUNDS = ("min.timestamp", "max.timestamp")
+LOG_RETENTION = "delta.logRetentionDuration"
+_A_MOMENT_MS = 60_000
+"""So long may a job take until it is here: no time at all is not an hour."""
 
 
 class DeltaFolder:
-    def __init__(self, folder: str, spark: "SparkSession") -> None:
-        self.folder = folder
+    """A folder, or one of an object store: there the store refuses a version that exists already."""
+
+    def __init__(self, folder: str | Place, spark: "SparkSession") -> None:
+        self._place = folder if isinstance(folder, Place) else None
+        self.folder = folder.canonical() if isinstance(folder, Place) else folder.removeprefix("file://")
+        self._options = None if self._place is None else self._place.as_delta_options()
         self._spark = spark
+        self._files = files_of(folder)
         self._seen: Any = None
-        self.lock = Lock(LocalStore(Path(folder) / OWN))
+        self.lock = Lock(own_files(folder))
+
+    def __str__(self) -> str:
+        return self.folder if self._place is None else self._place.url
 
     def open(self) -> None:
         from deltalake.exceptions import DeltaError
@@ -45,13 +62,16 @@ class DeltaFolder:
         try:
             self._table()
         except DeltaError as error:
-            raise TableError(f"{self.folder} is no Delta table: {error}") from error
+            raise TableError(f"{self} is no Delta table: {error}") from error
 
     def _table(self) -> Any:
         """None while there is nothing."""
         from deltalake import DeltaTable
 
-        return DeltaTable(self.folder) if DeltaTable.is_deltatable(self.folder) else None
+        if not any(name.endswith(".json") for name in self._files.names(LOG)):
+            return None
+        with self._told():
+            return DeltaTable(self.folder, storage_options=self._options)
 
     def recover(self) -> None:
         """A commit is whole or not there; files that no commit names are what `vacuum` is for."""
@@ -62,7 +82,7 @@ class DeltaFolder:
             return {}
         found = self._newest(OFFSETS)
         if found is None:
-            raise TableError(f"{self.folder} is a Delta table, but no commit says which topics it is of")
+            raise TableError(f"{self} is a Delta table, but no commit says which topics it is of")
         return decode_offsets(found)
 
     def topic_ids(self) -> TopicIds:
@@ -76,56 +96,216 @@ class DeltaFolder:
                 return json.loads(found) if isinstance(found, str) else found
         return None
 
-    def append(self, rows: "DataFrame", offsets: Offsets, topic_ids: TopicIds | None = None) -> Written:
-        with _told_of_conflicts():
+    def folders(self) -> Folders | None:
+        return None if self._seen is None else _folders(self._seen)
+
+    def columns(self) -> "pa.Schema":
+        return NONE if self._seen is None else _decoded(self._seen)
+
+    def grown(self, brings: "pa.Schema") -> "pa.Schema":
+        found = widest(merged(self.columns(), brings))
+        path = grown_map("", self.columns(), found)
+        if path is not None:
+            raise TableError(
+                f"the column {path} is a map whose values get new fields, which Delta's readers do not take; nothing was"
+                " written; another table, or one of iceberg or parquet, can have it"
+            )
+        return found
+
+    def append(
+        self,
+        rows: "DataFrame",
+        offsets: Offsets,
+        topic_ids: TopicIds | None = None,
+        folders: Folders | None = None,
+    ) -> Written:
+        folders = self.folders() or folders or BY_DATE
+        columns = self.grown(decoded_in(rows, folders.names))
+        with self._told():
             if self._seen is None:
-                self._seen = self._create()
-            files = write_rows(rows, LocalStore(Path(self.folder)), "", uuid.uuid4().hex[:12])
+                self._seen = self._create(folders, columns)
+            elif columns != self.columns():
+                self._grow(schema(folders, columns))
+            files = write_rows(rows, self._files, "", uuid.uuid4().hex[:12], folders, schema(None, columns))
             self._seen.create_write_transaction(
-                [_added(file) for file in files],
+                [_added(file, folders) for file in files],
                 mode="append",
                 schema=self._seen.schema(),
-                partition_by=[DATE],
+                partition_by=list(folders.names),
                 commit_properties=_properties(offsets, topic_ids or {}),
             )
             self._seen.load_as_version(self._seen.version() + 1)  # ours, and none that another has made behind it
         return summed(files)
 
-    def _create(self) -> Any:
+    def _grow(self, columns: "pa.Schema") -> None:
+        """A version of its own, with the offsets as they are."""
+        from deltalake import write_deltalake
+
+        version = self._seen.version() + 1
+        said = _properties(decode_offsets(self._newest(OFFSETS)), self.topic_ids())
+        write_deltalake(self._seen, columns.empty_table(), mode="append", schema_mode="merge", commit_properties=said)
+        self._seen.load_as_version(version)
+        if _decoded(self._seen) != beyond(columns, _folders(self._seen).names):
+            raise TableError(f"{self} has columns of types that Delta does not let grow; another table takes the rows")
+
+    def _create(self, folders: Folders, columns: "pa.Schema") -> Any:
         from deltalake import DeltaTable
 
         return DeltaTable.create(
-            self.folder, schema(dated=True), mode="error", partition_by=[DATE], commit_properties=_properties({}, {})
+            self.folder,
+            schema(folders, columns),
+            mode="error",
+            partition_by=list(folders.names),
+            configuration={ZONE: folders.zone},
+            storage_options=self._options,
+            raise_if_key_not_exists=False,
+            commit_properties=_properties({}, {}),
         )
 
     def compact(self) -> int:
         offsets = self.offsets()
         if self._seen is None:
             return 0
-        with _told_of_conflicts():
+        with self._told():
             found = self._seen.optimize.compact(commit_properties=_properties(offsets, self.topic_ids()))
         return int(found["numFilesRemoved"]) - int(found["numFilesAdded"])
 
     def rows(self, since_ms: int | None = None, until_ms: int | None = None) -> "DataFrame":
-        """Spark reads the files that the newest version names: the JVM's own Delta reader does not work with this Spark."""
+        """The files that the newest version names are read: the JVM's own Delta reader does not work with this Spark."""
         table = self._table()
         if table is None:
-            raise TableError(f"{self.folder} is no Delta table yet")
-        files = [str(uri) for uri in table.file_uris()]
-        rows = self._spark.read.option("basePath", self.folder).parquet(*files)
-        return in_range(rows, since_ms, until_ms)
+            raise TableError(f"{self} is no Delta table yet")
+        with self._told():
+            names = _names(table, since_ms, until_ms)
+        folders, decoded = _folders(table), _decoded(table)
+        if self._place is not None or not names:
+            rows = read_rows(self._spark, self._files, names, folders, (since_ms, until_ms), decoded)
+        else:
+            paths = [f"{self.folder}/{name}" for name in names]
+            reader = self._spark.read.schema(as_spark(schema(folders, decoded)))
+            rows = reader.option("basePath", self.folder).parquet(*paths)
+        return folders.in_range(rows, since_ms, until_ms)
+
+    # -- upkeep
+
+    def expire(self, keep_from: dt.date, *, dry_run: bool = False) -> Gone:
+        """Whole files by their partition, which Delta removes without opening them."""
+        offsets = self.offsets()
+        found = gone(part for part in self._parts() if is_old(part.date, keep_from))
+        if found.files and not dry_run:
+            with self._told():
+                old = f"{DATE} > '{NO_TIME}' AND {DATE} < '{keep_from}'"
+                self._seen.delete(old, commit_properties=_properties(offsets, self.topic_ids()))
+        return found
+
+    def _parts(self) -> list[Part]:
+        import pyarrow as pa
+
+        if self._seen is None:
+            return []
+        added = pa.table(self._seen.get_add_actions(flatten=True)).to_pylist()
+        return [
+            Part(each["path"], str(each[f"partition.{DATE}"]), each["size_bytes"], each["num_records"] or 0)
+            for each in added
+        ]
+
+    def forget_versions(self, before_ms: int, *, dry_run: bool = False) -> int:
+        """The log before a checkpoint of the newest version is deleted; how long it is kept becomes a property of the table."""
+        offsets = self.offsets()
+        old = self._versions(before_ms)
+        if old and not dry_run:
+            kept = {LOG_RETENTION: f"interval {max(0, _now_ms() - before_ms) // 1000} seconds"}
+            with self._told():  # the offsets stand in the newest commit then, whoever has made the one before
+                self._seen.alter.set_table_properties(kept, commit_properties=_properties(offsets, self.topic_ids()))
+                self._seen.create_checkpoint()
+                self._seen.cleanup_metadata()
+            return len(old - self._versions(before_ms))
+        return len(old)
+
+    def _versions(self, before_ms: int) -> set[int]:
+        """Those that were committed before that time, without the newest that was seen."""
+        newest = -1 if self._seen is None else self._seen.version()
+        found = ((name.rpartition("/")[2], each) for name, each in self._files.listed(LOG).items())
+        versions = {int(name[:-5]) for name, each in found if _is_version(name) and each.changed_ms < before_ms}
+        return {version for version in versions if version < newest}
+
+    def vacuum(self, before_ms: int, *, dry_run: bool = False) -> Gone:
+        """Delta's own, in its full mode: files of tasks that died are in no commit. It counts in hours."""
+        offsets = self.offsets()
+        if self._seen is None:
+            raise TableError(f"{self} is no Delta table yet")
+        hours = -(-max(0, _now_ms() - before_ms - _A_MOMENT_MS) // 3_600_000)
+        mode: dict[str, Any] = {"retention_hours": hours, "enforce_retention_duration": False, "full": True}
+        listed = self._files.listed("")
+        with self._told():  # its commits also fence an owner of the lock that was taken for dead
+            names = [unquote(str(name)) for name in self._seen.vacuum(dry_run=True, **mode)]
+            if names and not dry_run:
+                self._seen.vacuum(dry_run=False, commit_properties=_properties(offsets, self.topic_ids()), **mode)
+        size = sum(listed[name].size_bytes for name in names if name in listed)
+        return Gone(len(names), 0, size, tuple(sorted({date_of_file(name) for name in names})))
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Conflicts as CommitLost; what an object store answers as StoreError."""
+        from deltalake.exceptions import CommitFailedError, DeltaError
+
+        try:
+            yield
+        except CommitFailedError as error:
+            said = str(error).partition("\n")[0]
+            raise CommitLost(f"another job has committed to the table meanwhile; nothing was added ({said})") from None
+        except (DeltaError, OSError) as error:
+            if "already exists" in str(error):
+                raise CommitLost("another job has made the table meanwhile; nothing was added") from error
+            if self._place is None:
+                raise
+            raise self._place.fault(error) from None
 
 
-def _added(file: RowFile) -> Any:
+def _names(table: Any, since_ms: int | None, until_ms: int | None) -> list[str]:
+    """The files that may have rows of that range, by the times that the log has of them: in milliseconds, maybe rounded down."""
+    import pyarrow as pa
+
+    found = pa.table(table.get_add_actions(flatten=True))
+    times = [found[name] if name in found.column_names else pa.nulls(len(found)) for name in _BOUNDS]
+    epoch, a_ms = dt.datetime(1970, 1, 1, tzinfo=dt.UTC), dt.timedelta(milliseconds=1)
+    since, until = (None if ms is None else epoch + ms * a_ms for ms in (since_ms, until_ms))
+    return [
+        str(path)
+        for path, first, last in zip(*(column.to_pylist() for column in (found["path"], *times)), strict=True)
+        if not (since and last and last + a_ms < since) and not (until and first and first >= until)
+    ]
+
+
+def _folders(table: Any) -> Folders:
+    found = table.metadata()
+    return Folders(HOUR if HOUR in found.partition_columns else DATE, found.configuration.get(ZONE, "UTC"))
+
+
+def _decoded(table: Any) -> "pa.Schema":
+    import pyarrow as pa
+
+    return beyond(pa.schema(table.schema().to_arrow()), _folders(table).names)
+
+
+def _is_version(name: str) -> bool:
+    return name.endswith(".json") and name[:-5].isdigit()
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _added(file: RowFile, folders: Folders) -> Any:
     """A file as Delta's log has it, with the times that it holds: milliseconds, so the first is rounded down and the last up."""
     from deltalake.transaction import AddAction
 
     first, last = (_moment(ms) for ms in (file.first_us // 1000, -(-file.last_us // 1000)))
     stats = {"numRecords": file.records, "minValues": {"timestamp": first}, "maxValues": {"timestamp": last}}
     stats["nullCount"] = {"timestamp": 0}
-    date = file.name.partition(f"{DATE}=")[2].partition("/")[0]
-    now_ms = time.time_ns() // 1_000_000
-    return AddAction(file.name, file.size_bytes, {DATE: date}, now_ms, data_change=True, stats=json.dumps(stats))
+    values = map(str, folders.values(folders.number_of(file.name)))
+    parted = dict(zip(folders.names, values, strict=True))
+    return AddAction(file.name, file.size_bytes, parted, _now_ms(), data_change=True, stats=json.dumps(stats))
 
 
 def _moment(ms: int) -> str:
@@ -139,17 +319,3 @@ def _properties(offsets: Offsets, topic_ids: TopicIds) -> Any:
 
     said = {OFFSETS: json.dumps(encode_offsets(offsets)), TOPIC_IDS: json.dumps(dict(topic_ids))}
     return CommitProperties(custom_metadata=said, max_commit_retries=0)
-
-
-@contextmanager
-def _told_of_conflicts() -> Iterator[None]:
-    from deltalake.exceptions import CommitFailedError, DeltaError
-
-    try:
-        yield
-    except CommitFailedError as error:
-        raise CommitLost(f"another job has committed to the table meanwhile; nothing was added ({error})") from error
-    except DeltaError as error:
-        if "already exists" in str(error):
-            raise CommitLost("another job has made the table meanwhile; nothing was added") from error
-        raise

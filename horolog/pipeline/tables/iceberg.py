@@ -1,4 +1,4 @@
-"""An Iceberg table: tasks write its files, `pyiceberg` adds them, with a catalogue in SQLite beside them.
+"""An Iceberg table: tasks write its files, `pyiceberg` adds them to what a catalogue has: one in SQLite beside them, or any other.
 
 Each snapshot's summary has `horolog.offsets`.
 """
@@ -11,43 +11,64 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
+from horolog.pipeline.object_stores import Place
+from horolog.pipeline.tables.catalogues import CatalogueTable, place_at, told_of_conflicts
+from horolog.pipeline.tables.evolution import NONE, as_spark, beyond, decoded_in, merged
+from horolog.pipeline.tables.layout import BY_DATE, DATE, HOUR, Folders
 from horolog.pipeline.tables.lock import Lock
-from horolog.pipeline.tables.row_files import schema, summed, write_rows
-from horolog.pipeline.tables.store import LocalStore
+from horolog.pipeline.tables.row_files import TARGET_FILE_BYTES, read_rows, schema, summed, write_rows
+from horolog.pipeline.tables.store import Files, files_of, own_files
 from horolog.pipeline.tables.table import (
-    DATE,
-    OWN,
     TOPIC_IDS,
-    CommitLost,
     Offsets,
     TableError,
     TopicIds,
     Written,
     decode_offsets,
     encode_offsets,
-    in_range,
 )
+from horolog.pipeline.tables.upkeep import NO_TIME, Gone, Part, date_of_file, gone, is_old
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 OFFSETS = "horolog.offsets"
 NAME = "horolog.records"
+ZONE = "horolog.zone"
+"""A property of the table: whose dates and hours its folders are of (UTC where there is none)."""
 
 
 class IcebergFolder:
-    def __init__(self, folder: str, spark: "SparkSession") -> None:
-        self.folder = Path(folder).resolve()
+    """A folder with its catalogue, or a table that another catalogue knows."""
+
+    def __init__(self, where: str | Place | CatalogueTable, spark: "SparkSession") -> None:
+        if isinstance(where, Place):
+            raise TableError(
+                f"{where.url}: an Iceberg table in an object store has a catalogue, which --catalog and --table name"
+            )
+        self._known = where if isinstance(where, CatalogueTable) else None
+        self.folder = None if isinstance(where, CatalogueTable) else Path(where.removeprefix("file://")).resolve()
+        self._name = NAME if self._known is None else self._known.table
         self._spark = spark
         self._catalog: Any = None
         self._seen: Any = None
-        self.lock = Lock(LocalStore(self.folder / OWN))
+        self._lock: Lock | None = None
+        self._location = None if self._known is None else self._known.location
+
+    def __str__(self) -> str:
+        return str(self.folder or self._known)
 
     def open(self) -> None:
+        if self._known is not None:
+            self._catalog = self._known.load(self._spark)
+            with self._told():
+                self._table()
+            return
         from pyiceberg.catalog.sql import SqlCatalog
 
+        assert self.folder is not None
         if self.folder.exists() and not self.folder.is_dir():
             raise TableError(f"{self.folder} is no folder")
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -55,19 +76,43 @@ class IcebergFolder:
         self._catalog = SqlCatalog("horolog", uri=uri, warehouse=self.folder.as_uri())
         self._catalog.create_namespace_if_not_exists("horolog")
 
+    @property
+    def lock(self) -> Lock:
+        """In the table's own folder: one that is not there yet is asked for where it will be, and made there."""
+        if self._lock is None:
+            with self._told():
+                self._lock = Lock(own_files(self._place() if self.folder is None else str(self.folder)))
+        return self._lock
+
+    def _place(self) -> str | Place:
+        """Where the table's files are, or will be."""
+        table = self._seen or self._table()
+        if table is None:
+            assert self._known is not None
+            if not self._catalog.namespace_exists(self._known.namespace):
+                self._catalog.create_namespace_if_not_exists(self._known.namespace)
+            staged = self._catalog.create_table_transaction(self._name, schema=schema(BY_DATE), location=self._location)
+            table = staged.table_metadata and staged._table  # noqa: SLF001 - nothing else says where it will be
+            self._location = table.location()
+        return place_at(table.location(), self._spark, table.io.properties)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        with told_of_conflicts() if self._known is None else self._known.told():
+            yield
+
     def recover(self) -> None:
         """A snapshot is whole or not there."""
 
     def _table(self) -> Any:
-        """None while there is nothing. A commit that another has overtaken is not tried again on top of that: it may have the same rows."""
-        if not self._catalog.table_exists(NAME):
+        """None while there is nothing."""
+        if not self._catalog.table_exists(self._name):
             return None
-        table = self._catalog.load_table(NAME)
-        table.metadata.properties["commit.retry.num-retries"] = "0"
-        return table
+        return self._catalog.load_table(self._name)
 
     def offsets(self) -> Offsets:
-        self._seen = self._table()
+        with self._told():
+            self._seen = self._table()
         return decode_offsets(self._newest(OFFSETS))
 
     def topic_ids(self) -> TopicIds:
@@ -76,84 +121,246 @@ class IcebergFolder:
 
     def _newest(self, name: str) -> Any:
         """What the newest snapshot with offsets says of this."""
+        said = next((said for snapshot in self._ancestors() if OFFSETS in (said := _said(snapshot))), {})
+        return json.loads(said.get(name, "{}"))
+
+    def _ancestors(self) -> Iterator[Any]:
+        """The snapshots from the newest back."""
         snapshot = None if self._seen is None else self._seen.current_snapshot()
         while snapshot is not None:
-            said = snapshot.summary.additional_properties if snapshot.summary else {}
-            if OFFSETS in said:
-                return json.loads(said.get(name, "{}"))
+            yield snapshot
             parent = snapshot.parent_snapshot_id
             snapshot = None if parent is None else self._seen.snapshot_by_id(parent)
-        return {}
 
-    def append(self, rows: "DataFrame", offsets: Offsets, topic_ids: TopicIds | None = None) -> Written:
+    def folders(self) -> Folders | None:
+        return None if self._seen is None else _folders(self._seen)
+
+    def columns(self) -> "pa.Schema":
+        return NONE if self._seen is None else _decoded(self._seen)
+
+    def grown(self, brings: "pa.Schema") -> "pa.Schema":
+        return merged(self.columns(), brings)
+
+    def append(
+        self,
+        rows: "DataFrame",
+        offsets: Offsets,
+        topic_ids: TopicIds | None = None,
+        folders: Folders | None = None,
+    ) -> Written:
         properties = _properties(offsets, topic_ids or {})
-        with _told_of_conflicts():
+        folders = self.folders() or folders or BY_DATE
+        has = self.columns()
+        columns = self.grown(decoded_in(rows, folders.names))
+        wanted = schema(folders, columns)
+        with self._told():
             if self._seen is None:
-                self._seen = self._create()
-            data = f"{self._seen.location()}/data"
-            store = LocalStore(Path(url2pathname(urlsplit(data).path)))
-            files = write_rows(rows, store, "", uuid.uuid4().hex[:12], dated=True)
-            if files:
-                paths = [f"{data}/{file.name}" for file in files]
-                self._seen.add_files(paths, snapshot_properties=properties, check_duplicate_files=False)
-            else:
-                self._seen.append(schema(dated=True).empty_table(), snapshot_properties=properties)
+                self._seen, has = self._create(folders, columns), columns
+            data = f"{self._seen.location().rstrip('/')}/data"
+            store = files_of(place_at(data, self._spark, self._seen.io.properties))
+            files = write_rows(rows, store, "", uuid.uuid4().hex[:12], folders, wanted)
+            _try_once(self._seen)
+            with self._seen.transaction() as commit:
+                if columns != has:
+                    with commit.update_schema() as update:
+                        update.union_by_name(columns)
+                if files:
+                    paths = [f"{data}/{file.name}" for file in files]
+                    commit.add_files(paths, snapshot_properties=properties, check_duplicate_files=False)
+                else:
+                    commit.append(wanted.empty_table(), snapshot_properties=properties)
         return summed(files)
 
-    def _create(self) -> Any:
+    def _create(self, folders: Folders, columns: "pa.Schema") -> Any:
         from pyiceberg.transforms import IdentityTransform
 
-        table = self._catalog.create_table(NAME, schema=schema(dated=True))
-        with table.update_spec() as update:
-            update.add_field(DATE, IdentityTransform(), DATE)
+        creating = self._catalog.create_table_transaction(
+            self._name, schema=schema(folders, columns), location=self._location, properties={ZONE: folders.zone}
+        )
+        with creating as creation, creation.update_spec() as update:
+            for name in folders.names:
+                update.add_field(name, IdentityTransform(), name)
         return self._table()
 
     def compact(self) -> int:
-        """Each date that has several files is written anew, in one snapshot."""
+        """Each folder that has several small files is written anew, in one snapshot."""
         offsets = self.offsets()
         table = self._seen
         if table is None:
             return 0
-        per_date: dict[str, int] = {}
+        per_folder: dict[str, int] = {}
         for task in table.scan().plan_files():
-            date = _date(task.file.partition[0])
-            per_date[date] = per_date.get(date, 0) + 1
+            if task.file.file_size_in_bytes < TARGET_FILE_BYTES // 2:
+                only = _only(_folders(table), task.file.partition)
+                per_folder[only] = per_folder.get(only, 0) + 1
         gone = 0
         properties = _properties(offsets, self.topic_ids())
-        for date, files in sorted(per_date.items()):
-            if files > 1:
-                only = f"{DATE} = '{date}'"
+        for only, small in sorted(per_folder.items()):
+            if small > 1:
+                files = sum(1 for _ in table.scan(row_filter=only).plan_files())
                 data = (
                     table.scan(row_filter=only)
                     .to_arrow()
                     .sort_by([("topic", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
                 )
-                with _told_of_conflicts():
+                with self._told():
+                    _try_once(table)
                     table.overwrite(data, overwrite_filter=only, snapshot_properties=properties)
                 gone += files - sum(1 for _ in table.scan(row_filter=only).plan_files())
         return gone
 
     def rows(self, since_ms: int | None = None, until_ms: int | None = None) -> "DataFrame":
-        """Spark reads the files of the newest snapshot: the JVM's own Iceberg reader does not work with this Spark."""
-        table = self._table()
+        """The files of the newest snapshot are read: the JVM's own Iceberg reader does not work with this Spark."""
+        with self._told():
+            table = self._table()
+            if table is None:
+                raise TableError(f"{self} is no Iceberg table yet")
+            tasks = list(table.scan(row_filter=_range(since_ms, until_ms)).plan_files())
+        if any(task.delete_files for task in tasks):
+            raise TableError(
+                f"{self} has files of deleted rows beside its own; an engine that compacts it takes them in"
+            )
+        files = [task.file.file_path for task in tasks]
+        place = place_at(table.location(), self._spark, table.io.properties)
+        folders, decoded = _folders(table), _decoded(table)
+        if isinstance(place, Place) or not files:
+            bucket, names = _in_bucket(place, files)
+            rows = read_rows(self._spark, bucket, names, folders, (since_ms, until_ms), decoded)
+        else:
+            rows = self._spark.read.schema(as_spark(schema(folders, decoded))).parquet(*files)
+        return folders.in_range(rows, since_ms, until_ms)
+
+    # -- upkeep
+
+    def expire(self, keep_from: dt.date, *, dry_run: bool = False) -> Gone:
+        """Whole files by their partition."""
+        offsets = self.offsets()
+        found = gone(part for part in self._parts() if is_old(part.date, keep_from))
+        if found.files and not dry_run:
+            with self._told():
+                _try_once(self._seen)
+                old = f"{DATE} > '{NO_TIME}' AND {DATE} < '{keep_from}'"
+                self._seen.delete(old, snapshot_properties=_properties(offsets, self.topic_ids()))
+        return found
+
+    def _parts(self) -> list[Part]:
+        files = [] if self._seen is None else [task.file for task in self._seen.scan().plan_files()]
+        return [
+            Part(file.file_path, _date(file.partition[0]), file.file_size_in_bytes, file.record_count) for file in files
+        ]
+
+    def forget_versions(self, before_ms: int, *, dry_run: bool = False) -> int:
+        """Snapshots; those that are left to find the offsets by stay."""
+        table = self._seen = self._table()
         if table is None:
-            raise TableError(f"{self.folder} is no Iceberg table yet")
-        files = [task.file.file_path for task in table.scan().plan_files()]
-        return in_range(self._spark.read.parquet(*files), since_ms, until_ms)
+            return 0
+        kept = set()
+        for snapshot in self._ancestors():
+            kept.add(snapshot.snapshot_id)
+            if OFFSETS in _said(snapshot):
+                break
+        heads = {ref.snapshot_id for ref in table.metadata.refs.values()}
+        old = [
+            each.snapshot_id
+            for each in table.snapshots()
+            if each.timestamp_ms < before_ms and each.snapshot_id not in kept | heads
+        ]
+        if old and not dry_run:
+            with self._told():
+                _try_once(table)
+                table.maintenance.expire_snapshots().by_ids(old).commit()
+        return len(old)
+
+    def vacuum(self, before_ms: int, *, dry_run: bool = False) -> Gone:
+        """Delete files that no snapshot names: of tasks that died, and of snapshots that were let go."""
+        with self._told():
+            table = self._table()
+            if table is None:
+                raise TableError(f"{self} is no Iceberg table yet")
+            files = files_of(place_at(table.location(), self._spark, table.io.properties))
+            # before snapshots are read: later ones need none of these
+            listed = files.listed("data") | files.listed("metadata")
+            named = _below(table.location(), _named(self._table()))
+        orphans = [name for name, each in listed.items() if name not in named and each.changed_ms < before_ms]
+        if not dry_run:
+            for name in orphans:
+                files.remove(name)
+        size = sum(listed[name].size_bytes for name in orphans)
+        dates = {date_of_file(name) for name in orphans if f"{DATE}=" in name}
+        return Gone(len(orphans), 0, size, tuple(sorted(dates)))
+
+
+def _named(table: Any) -> Iterator[str]:
+    """All files that the table's metadata names, for every snapshot that it has."""
+    metadata = table.metadata
+    yield table.metadata_location
+    yield from (entry.metadata_file for entry in metadata.metadata_log)
+    yield from (each.statistics_path for each in (*metadata.statistics, *metadata.partition_statistics))
+    manifests: dict[str, Any] = {}
+    for snapshot in metadata.snapshots:
+        yield snapshot.manifest_list
+        manifests |= {manifest.manifest_path: manifest for manifest in snapshot.manifests(table.io)}
+    for path, manifest in manifests.items():
+        yield path
+        yield from (entry.data_file.file_path for entry in manifest.fetch_manifest_entry(table.io))
+
+
+def _below(location: str, paths: Iterator[str]) -> set[str]:
+    """The names from there on, whichever of a store's schemes somebody has written: s3 or s3a."""
+    root = _without_scheme(location).rstrip("/")
+    return {_without_scheme(path).removeprefix(f"{root}/") for path in paths}
+
+
+def _without_scheme(path: str) -> str:
+    return path.partition("://")[2] or path.removeprefix("file:")
+
+
+def _said(snapshot: Any) -> dict[str, str]:
+    return snapshot.summary.additional_properties if snapshot.summary else {}
+
+
+def _folders(table: Any) -> Folders:
+    names = {field.name for field in table.spec().fields}
+    return Folders(HOUR if HOUR in names else DATE, table.properties.get(ZONE, "UTC"))
+
+
+def _decoded(table: Any) -> "pa.Schema":
+    return beyond(table.schema().as_arrow(), _folders(table).names)
+
+
+def _only(folders: Folders, partition: Any) -> str:
+    """A filter that takes the rows of one folder."""
+    values = [_date(partition[0]), *(partition[place] for place in range(1, len(folders.names)))]
+    return " and ".join(f"{name} = {value!r}" for name, value in zip(folders.names, values, strict=True))
+
+
+def _try_once(table: Any) -> None:
+    """The next commit, if another has overtaken it, is not tried again on top of that: it may have the same rows. A commit forgets this."""
+    table.metadata.properties["commit.retry.num-retries"] = "0"
+
+
+def _range(since_ms: int | None, until_ms: int | None) -> str:
+    """As a filter, by which files are chosen."""
+    bounds = ((">=", since_ms), ("<", until_ms))
+    epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+    said = [
+        f"timestamp {sign} '{(epoch + dt.timedelta(milliseconds=ms)).isoformat()}'"
+        for sign, ms in bounds
+        if ms is not None
+    ]
+    return " and ".join(said) or "true"
+
+
+def _in_bucket(place: str | Place, files: list[str]) -> tuple[Files, list[str]]:
+    """The bucket, and the files by their names in it: they need not be below the table's location."""
+    if not isinstance(place, Place):
+        return files_of(place), []
+    bucket = Place(f"{place.scheme}://{place.bucket}", place.bucket, "", place.settings)
+    return files_of(bucket), [urlsplit(file).path.strip("/") for file in files]
 
 
 def _properties(offsets: Offsets, topic_ids: TopicIds) -> dict[str, str]:
     return {OFFSETS: json.dumps(encode_offsets(offsets)), TOPIC_IDS: json.dumps(dict(topic_ids))}
-
-
-@contextmanager
-def _told_of_conflicts() -> Iterator[None]:
-    from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError, ValidationException
-
-    try:
-        yield
-    except (CommitFailedException, TableAlreadyExistsError, ValidationException) as error:
-        raise CommitLost(f"another job has committed to the table meanwhile; nothing was added ({error})") from error
 
 
 def _date(value: Any) -> str:

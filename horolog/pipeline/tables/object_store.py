@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from horolog.pipeline.object_stores import Place, StoreError
-from horolog.pipeline.tables.store import Files
+from horolog.pipeline.tables.store import Download, Files, Listed
 
 
 class ObjectStore:
@@ -114,6 +114,18 @@ class ObjectStore:
             listed: Any = obstore.list(self._store, self.place.key(folder) or None)
             return {each["path"][own:]: each["size"] for chunk in listed for each in chunk}
 
+    def listed(self, folder: str) -> dict[str, Listed]:
+        import obstore
+
+        own = len(self.place.folder) + 1 if self.place.folder else 0
+        with self.place.told():
+            listed: Any = obstore.list(self._store, self.place.key(folder) or None)
+            return {
+                each["path"][own:]: Listed(each["size"], round(each["last_modified"].timestamp() * 1000))
+                for chunk in listed
+                for each in chunk
+            }
+
     def move(self, name: str, to: Files, target: str) -> bool:
         import obstore
 
@@ -131,6 +143,9 @@ class ObjectStore:
         if keys:
             self._remove(keys)
 
+    def remove_empty(self, folder: str) -> None:
+        """A folder is there while something is in it."""
+
     def exists(self, name: str) -> bool:
         import obstore
 
@@ -144,49 +159,21 @@ class ObjectStore:
     def writer(self, name: str) -> "Upload":
         return Upload(self, self.place.key(name))
 
-    def reader(self, name: str) -> "Download":
-        return Download(self, self.place.key(name))
+    def reader(self, name: str) -> Download:
+        import obstore
+
+        with self.place.told():
+            size = int(obstore.head(self._store, self.place.key(name))["size"])
+        return Download(self, name, size)
+
+    def read_range(self, name: str, start: int, end: int) -> bytes:
+        import obstore
+
+        with self.place.told():
+            return bytes(obstore.get_range(self._store, self.place.key(name), start=start, end=end))
 
     def opened(self) -> Any:
         return self._store
-
-
-class Download(io.RawIOBase):
-    """An object that is fetched in the ranges that are read of it."""
-
-    def __init__(self, store: ObjectStore, key: str) -> None:
-        import obstore
-
-        self._store = store
-        self._key = key
-        self._position = 0
-        with store.place.told():
-            self._size = int(obstore.head(store.opened(), key)["size"])
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
-
-    def readinto(self, buffer: Any) -> int:
-        import obstore
-
-        end = min(self._position + len(buffer), self._size)
-        if end <= self._position:
-            return 0
-        with self._store.place.told():
-            data = obstore.get_range(self._store.opened(), self._key, start=self._position, end=end)
-        buffer[: len(data)] = memoryview(data)
-        self._position += len(data)
-        return len(data)
 
 
 class Upload(io.RawIOBase):

@@ -1,6 +1,6 @@
 """A table of plain Parquet files in folders by date, with a log of commits that makes each run whole or nothing.
 
-    <folder>/date=2026-11-17/<commit>-<task>-<n>.parquet     rows; any reader of Parquet reads the folder
+    <folder>/date=2026-11-17/<commit>-<task>-<n>.parquet     rows, or in date=2026-11-17/hour=08/; any reader of Parquet reads the folder
     <folder>/_horolog/commits/<commit>.json                  what belongs to the table (format: `commits`)
     <folder>/_horolog/lock/                                  who writes to it (format: `lock`)
     <folder>/_horolog/staging/<commit>-<token>/date=.../     files on their way
@@ -10,7 +10,7 @@ there on its files are part of the table. Then they are moved into place, and th
 for every commit whose staging is still there. Staging without a commit is thrown away, but first an empty commit takes the number
 that it could still have got: so an owner that was taken for dead and is not can commit nothing whose files are gone.
 
-The folder may be one of an object store: a conditional write and a copy stand there for a hard link and a rename.
+The folder may be one of an object store: a conditional write and a copy stand there for a hard link and a rename. In HDFS both are renames.
 
 `rows` reads the files that commits name, wherever they are on their way, so it sees whole commits only. One who reads the plain folder
 may see a part of the newest commit while its files are moved, and rows twice while `compact` puts files in the place of others.
@@ -22,30 +22,30 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from dataclasses import replace
+from datetime import date
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from horolog.pipeline.object_stores import Place
 from horolog.pipeline.tables import row_files
 from horolog.pipeline.tables.commits import Commit, CommitLog
+from horolog.pipeline.tables.evolution import NONE, as_json, as_spark, decoded_in, merged, of_json, widest
+from horolog.pipeline.tables.layout import BY_DATE, DATE, HOUR, Folders, in_any_zone
 from horolog.pipeline.tables.lock import Lock
-from horolog.pipeline.tables.row_files import RowFile, read_rows, summed, write_rows
-from horolog.pipeline.tables.store import Files, files_of
+from horolog.pipeline.tables.row_files import RowFile, read_rows, schema, summed, write_rows
+from horolog.pipeline.tables.store import Files, files_of, own_files
 from horolog.pipeline.tables.table import (
-    DATE,
-    OWN,
-    ROWS,
     CommitLost,
     Offsets,
     TableError,
     TopicIds,
     Written,
-    date_of,
-    in_range,
-    with_date,
 )
+from horolog.pipeline.tables.upkeep import Gone, Part, date_of_file, gone, is_old
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _ON_THE_WAY_SECONDS = 5.0
@@ -60,7 +60,7 @@ class ParquetTable:
         self.folder = folder if isinstance(folder, Place) else Path(folder.removeprefix("file://"))
         self._spark = spark
         self._files = files_of(folder)
-        self._own = files_of(_own(folder) if checkpoint is None else _beside(folder, checkpoint))
+        self._own = own_files(folder) if checkpoint is None else files_of(_beside(folder, checkpoint))
         self._log = CommitLog(self._own)
         self._seen = 0
         self.lock = Lock(self._own)
@@ -79,7 +79,8 @@ class ParquetTable:
         self._seen = self._log.newest
         left = self._put_all_in_place()
         if left:
-            self._commit(Commit(self._seen + 1, self.offsets(), self.topic_ids()))
+            newest = self._newest()
+            self._commit(_on(newest, self._seen + 1))
             for name in self._put_all_in_place():
                 self._own.remove_folder(f"{STAGING}/{name}")
 
@@ -90,7 +91,7 @@ class ParquetTable:
             by_commit.setdefault(int(name.partition("-")[0]), []).append(name)
         left = []
         for number, names in by_commit.items():
-            commit = self._log.read(number) if number <= self._log.newest else None
+            commit = self._log.find(number) if number <= self._log.newest else None
             if commit is not None and commit.staging in names:
                 self._put_in_place(commit)
             left += [name for name in names if commit is None or name != commit.staging]
@@ -104,71 +105,108 @@ class ParquetTable:
         return self._newest().ids
 
     def _newest(self) -> Commit:
-        return self._log.read(self._seen) if self._seen else Commit(0, {}, {})
+        if not self._seen:
+            return Commit(0, {}, {})
+        found = self._log.find(self._seen)
+        if found is None:
+            raise CommitLost("other jobs have gone on with the table for long; nothing of this step was added")
+        return found
 
-    def append(self, rows: "DataFrame", offsets: Offsets, topic_ids: TopicIds | None = None) -> Written:
-        staging = self._new_staging()
-        written = self._write(rows, staging)
+    def folders(self) -> Folders | None:
+        return self._newest().folders if self._seen else None
+
+    def columns(self) -> "pa.Schema":
+        return _decoded(self._newest())
+
+    def grown(self, brings: "pa.Schema") -> "pa.Schema":
+        return widest(merged(self.columns(), brings))
+
+    def append(
+        self,
+        rows: "DataFrame",
+        offsets: Offsets,
+        topic_ids: TopicIds | None = None,
+        folders: Folders | None = None,
+    ) -> Written:
+        staging, folders = self._new_staging(), self.folders() or folders or BY_DATE
+        columns = self.grown(decoded_in(rows, folders.names))
+        written = self._write(rows, staging, folders, columns)
         done = summed(written)
         names = [one.name.removeprefix(f"{STAGING}/{staging}/") for one in written]
-        self._commit(Commit(self._seen + 1, offsets, topic_ids or {}, names, [], staging, done.records))
+        added = Commit(self._seen + 1, offsets, topic_ids or {}, names, [], staging, done.records)
+        self._commit(replace(added, folders=folders, columns=as_json(columns)))
         return done
 
-    def _write(self, rows: "DataFrame", staging: str) -> list[RowFile]:
-        return write_rows(rows, self._own, f"{STAGING}/{staging}", staging.partition("-")[0])
+    def _write(self, rows: "DataFrame", staging: str, folders: Folders, columns: "pa.Schema") -> list[RowFile]:
+        prefix = staging.partition("-")[0]
+        return write_rows(rows, self._own, f"{STAGING}/{staging}", prefix, folders, schema(None, columns))
 
     def compact(self) -> int:
-        """One commit for each date that has several small files."""
+        """One commit for each date with folders that have several small files."""
         gone = 0
         self._seen = self._log.newest
         sizes = self._files.files("")
-        per_date: dict[str, dict[str, int]] = {}
+        per_folder: dict[str, list[str]] = {}
         for name in sorted(self._log.files(self._seen)):
             if name not in sizes:
                 raise TableError(f"{self} lacks {name}, which a commit names")
             if sizes[name] < row_files.TARGET_FILE_BYTES // 2:
-                per_date.setdefault(name.partition("/")[0], {})[name] = sizes[name]
+                per_folder.setdefault(name.rpartition("/")[0], []).append(name)
+        per_date: dict[str, dict[str, int]] = {}
+        for folder, names in per_folder.items():
+            if len(names) > 1:
+                per_date.setdefault(folder.partition("/")[0], {}).update((name, sizes[name]) for name in names)
         for small in per_date.values():
-            if len(small) > 1:
-                gone += self._compact_date(small)
+            gone += self._compact_date(small)
         return gone
 
     def _compact_date(self, small: Mapping[str, int]) -> int:
-        staging = self._new_staging()
-        rows = self._rows_of(self._files, small)
+        staging, newest = self._new_staging(), self._newest()
+        rows = self._rows_of(self._files, small, newest)
         parts = max(1, -(-sum(small.values()) // row_files.TARGET_FILE_BYTES))
-        written = self._write(rows.coalesce(parts), staging)
-        names = [one.name.removeprefix(f"{STAGING}/{staging}/") for one in written]
-        newest = self._newest()
-        self._commit(Commit(self._seen + 1, newest.offsets, newest.ids, names, sorted(small), staging))
-        return len(small) - len(names)
+        names = newest.folders.names
+        together = rows.coalesce(parts) if names == (DATE,) else rows.repartition(parts, *names)  # an hour in one task
+        written = self._write(together, staging, newest.folders, _decoded(newest))
+        added = [one.name.removeprefix(f"{STAGING}/{staging}/") for one in written]
+        self._commit(replace(_on(newest, self._seen + 1), add=added, remove=sorted(small), staging=staging))
+        return len(small) - len(added)
 
     def rows(self, since_ms: int | None = None, until_ms: int | None = None) -> "DataFrame":
-        newest = self._log.newest
-        if not newest:
+        number = self._log.newest
+        if not number:
             raise TableError(f"{self} is no table of ours yet")
-        first, last = (None if ms is None else f"{DATE}={date_of(ms)}" for ms in (since_ms, until_ms))
+        newest = self._log.read(number)
+        folders = newest.folders
+        first, last = (
+            None if ms is None else find(ms) for find, ms in ((folders.first, since_ms), (folders.last, until_ms))
+        )
         wanted = [
             name
-            for name in sorted(self._log.files(newest))
-            if (first is None or name.partition("/")[0] >= first) and (last is None or name.partition("/")[0] <= last)
+            for name in sorted(self._log.files(number))
+            if (first is None or folders.number_of(name) >= first) and (last is None or folders.number_of(name) <= last)
         ]
-        staging = f"{STAGING}/{self._log.read(newest).staging}"
-        there, on_the_way = self._places_of(wanted, staging)
-        rows = self._rows_of(self._files, there, since_ms, until_ms)
+        there, on_the_way = self._places_of(wanted, f"{STAGING}/{newest.staging}")
+        rows = self._rows_of(self._files, there, newest, since_ms, until_ms)
         if on_the_way:
-            rows = rows.unionByName(self._rows_of(self._own, on_the_way, since_ms, until_ms))
-        return in_range(rows, since_ms, until_ms)
+            rows = rows.unionByName(self._rows_of(self._own, on_the_way, newest, since_ms, until_ms))
+        return folders.in_range(rows, since_ms, until_ms)
 
     def _rows_of(
-        self, files: Files, names: Iterable[str], since_ms: int | None = None, until_ms: int | None = None
+        self,
+        files: Files,
+        names: Iterable[str],
+        commit: Commit,
+        since_ms: int | None = None,
+        until_ms: int | None = None,
     ) -> "DataFrame":
         """Spark's own reader needs more than pip's packages for an object store; tasks of ours read there."""
         if isinstance(self.folder, Place):
-            return read_rows(self._spark, files, dict.fromkeys(names, 0), since_ms, until_ms)
+            return read_rows(self._spark, files, names, commit.folders, (since_ms, until_ms), _decoded(commit))
         root: Any = files
         paths = [str(root.root / name) for name in names]
-        return with_date(self._spark.read.parquet(*paths) if paths else self._spark.createDataFrame([], ROWS))
+        columns, folders = as_spark(schema(None, _decoded(commit))), commit.folders
+        rows = self._spark.read.schema(columns).parquet(*paths) if paths else self._spark.createDataFrame([], columns)
+        return rows.select("*", *folders.columns(folders.number()))
 
     def _places_of(self, names: Sequence[str], staging: str) -> tuple[list[str], list[str]]:
         """The files in place, and those on their way there if whoever committed them has died."""
@@ -183,14 +221,79 @@ class ParquetTable:
             raise TableError(f"{self} lacks {missing[0].removeprefix(staging + '/')}, which a commit names")
         return [name for name in names if name in there], on_the_way
 
+    # -- upkeep
+
+    def expire(self, keep_from: date, *, dry_run: bool = False) -> Gone:
+        """A commit that names none of the files of older dates. Its empty staging stays until they are deleted."""
+        self._seen = self._log.newest
+        names = [name for name in sorted(self._log.files(self._seen)) if is_old(date_of_file(name), keep_from)]
+        found = gone(self._parts(names))
+        if names and not dry_run:
+            staging = self._new_staging()
+            self._own.create(f"{STAGING}/{staging}/expired", b"")
+            newest = self._newest()
+            self._commit(replace(_on(newest, self._seen + 1), remove=names, staging=staging))
+            for folder in sorted({str(PurePosixPath(name).parent) for name in names}, reverse=True):
+                self._files.remove_empty(folder)
+                self._files.remove_empty(folder.partition("/")[0])
+        return found
+
+    def _parts(self, names: Sequence[str]) -> list[Part]:
+        import pyarrow.parquet as pq
+
+        sizes = self._files.files("") if names else {}
+        there = [name for name in names if name in sizes]  # a job that is at it may have some on their way
+        records: dict[str, int] = {}
+
+        def look(name: str) -> None:
+            with self._files.reader(name) as file:
+                records[name] = pq.read_metadata(file).num_rows
+
+        _each(look, there, self._files.at_once)
+        return [Part(name, date_of_file(name), sizes[name], records[name]) for name in there]
+
+    def forget_versions(self, before_ms: int, *, dry_run: bool = False) -> int:
+        """Take away commits that were made before that time, behind one that names all files; how many."""
+        self._seen = self._log.newest
+        numbers = self._log.forgettable(before_ms)
+        if numbers and not dry_run:
+            newest = self._newest()
+            if newest.files is None:
+                self._commit(_on(newest, self._seen + 1), whole=True)
+            self._log.forget(numbers)
+        return len(numbers)
+
+    def vacuum(self, before_ms: int, *, dry_run: bool = False) -> Gone:
+        """Delete files of rows that no commit names, and files of ours that were never completed, if they are that old."""
+        listed = self._files.listed("")  # before commits are read: what they add later is not among these
+        self._seen = self._log.newest
+        if not self._seen:
+            raise TableError(f"{self} is no table of ours yet")
+        named = self._log.files(self._seen)
+        orphans = {
+            name: each
+            for name, each in listed.items()
+            if name.startswith(f"{DATE}=")
+            and name.endswith(".parquet")
+            and name not in named
+            and each.changed_ms < before_ms
+        }
+        own = self._own.listed("")
+        aside = {name: each for name, each in own.items() if name.endswith(".tmp") and each.changed_ms < before_ms}
+        if not dry_run:
+            _each(self._files.remove, list(orphans), self._files.at_once)
+            _each(self._own.remove, list(aside), self._own.at_once)
+        size = sum(each.size_bytes for each in (*orphans.values(), *aside.values()))
+        return Gone(len(orphans) + len(aside), 0, size, tuple(sorted({date_of_file(name) for name in orphans})))
+
     # -- commits
 
     def _new_staging(self) -> str:
         return f"{self._seen + 1:08}-{uuid.uuid4().hex[:12]}"
 
-    def _commit(self, commit: Commit) -> None:
+    def _commit(self, commit: Commit, *, whole: bool = False) -> None:
         try:
-            self._log.add(commit)
+            self._log.add(commit, whole=whole)
         except CommitLost:
             self._own.remove_folder(f"{STAGING}/{commit.staging}")
             raise
@@ -213,13 +316,27 @@ class ParquetTable:
             self._own.remove_folder(staging)
 
 
-def plain_rows(spark: "SparkSession", place: str | Place) -> "DataFrame":
-    """The rows of all files below a folder, whatever commits say."""
-    if not isinstance(place, Place):
-        return spark.read.parquet(place)
-    files = files_of(place)
-    names = {name: size for name, size in files.files("").items() if name.startswith(f"{DATE}=")}
-    return read_rows(spark, files, names)
+def _on(newest: Commit, number: int) -> Commit:
+    """A commit that adds nothing to the newest one."""
+    return replace(newest, number=number, add=[], remove=[], staging="", records=0, files=None)
+
+
+def _decoded(commit: Commit) -> "pa.Schema":
+    return of_json(commit.columns) if commit.columns else NONE
+
+
+def plain_rows(
+    spark: "SparkSession", place: str | Place, since_ms: int | None = None, until_ms: int | None = None
+) -> "DataFrame":
+    """The rows of all files below a folder, whatever commits say; in no time zone do dates differ by more than one."""
+    if isinstance(place, Place):
+        files = files_of(place)
+        names = [name for name in files.files("") if name.startswith(f"{DATE}=")]
+        folders = Folders(HOUR if any(f"/{HOUR}=" in name for name in names) else DATE)
+        rows = read_rows(spark, files, names, folders)
+    else:
+        rows = spark.read.parquet(place)
+    return in_any_zone(rows, since_ms, until_ms)
 
 
 def _each(work: Callable[[str], None], names: Sequence[str], at_once: int) -> None:
@@ -231,17 +348,13 @@ def _each(work: Callable[[str], None], names: Sequence[str], at_once: int) -> No
         list(pool.map(work, names))
 
 
-def _own(folder: str | Place) -> str | Place:
-    return folder / OWN if isinstance(folder, Place) else str(Path(folder.removeprefix("file://")) / OWN)
-
-
 def _beside(folder: str | Place, checkpoint: str | Place) -> str | Place:
     """Files are moved from the one to the other, so both are of the same kind."""
     pair = (folder, checkpoint)
-    buckets = {each.bucket if isinstance(each, Place) else None for each in pair}
-    if len(buckets) > 1:
+    roots = {each.root if isinstance(each, Place) else None for each in pair}
+    if len(roots) > 1:
         urls = [each.url if isinstance(each, Place) else each for each in pair]
         raise TableError(
-            f"the checkpoint {urls[1]} has to be where {urls[0]} is: in the same bucket, or on the same disk"
+            f"the checkpoint {urls[1]} has to be where {urls[0]} is: in the same bucket or file system, or on the same disk"
         )
     return checkpoint

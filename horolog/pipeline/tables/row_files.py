@@ -1,17 +1,19 @@
 """Files of rows, written and read by Spark's tasks: each task writes Parquet files of its own, and says which.
 
-Rows are sorted by date inside a task, so that one file is open at a time. Names have a part that no other attempt of a
+Rows are sorted by folder inside a task, so that one file is open at a time. Names have a part that no other attempt of a
 task has: what a task that died, or was run twice, has left is named by nobody.
 """
 
 import datetime as dt
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from horolog.pipeline import headers
+from horolog.pipeline.tables.layout import DATE, NUMBER, Folders
 from horolog.pipeline.tables.store import Files, Sink
-from horolog.pipeline.tables.table import COLUMNS, DATE, ROWS, Written, with_date
+from horolog.pipeline.tables.table import Written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +23,9 @@ TARGET_FILE_BYTES = 256 << 20
 """Files are put together up to about this size."""
 ROW_GROUP_ROWS = 128 << 10
 READ_ROWS = 10_000
-_FACTS = "name string, size_bytes long, records long, first_us long, last_us long"
+CORRUPT = "_corrupt"
+"""The column that says why a record could not be decoded."""
+_FACTS = "name string, size_bytes long, records long, broken long, first_us long, last_us long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +35,20 @@ class RowFile:
     name: str
     size_bytes: int
     records: int
+    broken: int
+    """So many of them could not be decoded."""
     first_us: int
     last_us: int
 
 
-def write_rows(rows: "DataFrame", files: Files, folder: str, prefix: str, *, dated: bool = False) -> list[RowFile]:
-    """Write the rows into folders by date below `folder`; the names are from the store's root. `dated` files have the date as well."""
-    order = (DATE, "topic", "partition", "offset")
-    sorted_rows = with_date(rows).sortWithinPartitions(*order)
-    facts = sorted_rows.mapInArrow(Writer(files, folder, prefix, dated=dated), _FACTS).collect()
+def write_rows(
+    rows: "DataFrame", files: Files, folder: str, prefix: str, folders: Folders, columns: "pa.Schema"
+) -> list[RowFile]:
+    """Write the rows into their folders below `folder`, as files of these columns; the names are from the store's root."""
+    there = [name for name in columns.names if name in rows.columns and name not in folders.names]
+    numbered = rows.select(*there, folders.number().alias(NUMBER))
+    sorted_rows = headers.without_nulls(numbered).sortWithinPartitions(NUMBER, "topic", "partition", "offset")
+    facts = sorted_rows.mapInArrow(Writer(files, folder, prefix, folders, columns), _FACTS).collect()
     return sorted((RowFile(*row) for row in facts), key=lambda one: one.name)
 
 
@@ -47,11 +56,12 @@ def summed(files: Iterable[RowFile]) -> Written:
     """What one commit has of these."""
     found = list(files)
     last_ms = max((one.last_us // 1000 for one in found), default=None)
-    return Written(sum(one.records for one in found), sum(one.size_bytes for one in found), len(found), last_ms)
+    broken = sum(one.broken for one in found)
+    return Written(sum(one.records for one in found), sum(one.size_bytes for one in found), len(found), last_ms, broken)
 
 
-def schema(*, dated: bool = False) -> "pa.Schema":
-    """The columns of a file; the date is in the folder's name, too."""
+def schema(folders: Folders | None = None, decoded: "pa.Schema | None" = None) -> "pa.Schema":
+    """The columns of a file, with those that are decoded, and with what these folders have in their names."""
     import pyarrow as pa
 
     header = pa.struct([("key", pa.string()), ("value", pa.binary())])
@@ -65,19 +75,21 @@ def schema(*, dated: bool = False) -> "pa.Schema":
             ("key", pa.binary()),
             ("value", pa.binary()),
             ("headers", pa.list_(header)),
-            *([(DATE, pa.date32())] if dated else []),
+            *(decoded or ()),
+            *((name, pa.date32() if name == DATE else pa.int32()) for name in (folders.names if folders else ())),
         ]
     )
 
 
 class Writer:
-    """What a task does with its rows, which come in the order of their dates; it gives back what it has written."""
+    """What a task does with its rows, which come in the order of their folders; it gives back what it has written."""
 
-    def __init__(self, files: Files, folder: str, prefix: str, *, dated: bool = False) -> None:
+    def __init__(self, files: Files, folder: str, prefix: str, folders: Folders, columns: "pa.Schema") -> None:
         self._files = files
         self._folder = f"{folder}/" if folder else ""
         self._prefix = prefix
-        self._dated = dated
+        self._folders = folders
+        self._columns = columns
 
     def __call__(self, batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
@@ -85,37 +97,52 @@ class Writer:
         token, written = uuid.uuid4().hex[:12], []
         current: _Open | None = None
         for batch in batches:
-            for date, rows in _by_date(batch, dated=self._dated):
-                if current is not None and (current.date != date or current.sink.size >= TARGET_FILE_BYTES):
+            for number, rows in _by_folder(batch):
+                if current is not None and (current.number != number or current.sink.size >= TARGET_FILE_BYTES):
                     written.append(current.close())
                     current = None
                 if current is None:
-                    name = f"{self._folder}{DATE}={date}/{self._prefix}-{token}-{len(written)}.parquet"
-                    current = _Open(date, name, self._files.writer(name), dated=self._dated)
-                current.write(rows)
+                    path = self._folders.path(number)
+                    name = f"{self._folder}{path}/{self._prefix}-{token}-{len(written)}.parquet"
+                    current = _Open(number, name, self._files.writer(name), self._columns)
+                current.write(self._completed(number, rows))
         if current is not None:
             written.append(current.close())
-        columns = list(zip(*((f.name, f.size_bytes, f.records, f.first_us, f.last_us) for f in written), strict=True))
-        if columns:
-            types = (pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.int64())
-            arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, names=["name", "size_bytes", "records", "first_us", "last_us"])
+        if written:
+            yield pa.RecordBatch.from_pylist([asdict(one) for one in written])
+
+    def _completed(self, number: int, rows: "pa.Table") -> "pa.Table":
+        """In Iceberg's files folders are columns as well."""
+        from horolog.pipeline.tables.evolution import fitted
+
+        has_folders = DATE in self._columns.names
+        whole = headers.with_nulls(rows)
+        return fitted(with_values(whole, self._folders, number) if has_folders else whole, self._columns)
+
+
+def with_values(rows: "pa.Table", folders: Folders, number: int) -> "pa.Table":
+    """The rows of a folder with what its name says."""
+    import pyarrow as pa
+
+    for field, value in zip(list(schema(folders))[-len(folders.names) :], folders.values(number), strict=True):
+        rows = rows.append_column(field, pa.repeat(pa.scalar(value, field.type), rows.num_rows))
+    return rows
 
 
 class _Open:
     """The file that is being written."""
 
-    def __init__(self, date: dt.date, name: str, sink: Sink, *, dated: bool) -> None:
+    def __init__(self, number: int, name: str, sink: Sink, columns: "pa.Schema") -> None:
         import pyarrow.parquet as pq
 
-        self.date = date
+        self.number = number
         self.sink = sink
         self._name = name
         self._times: list[tuple[int, int]] = []
-        self._records = 0
+        self._records = self._broken = 0
         self._waiting: list[Any] = []
         self._rows_waiting = 0
-        self._writer = pq.ParquetWriter(sink, schema(dated=dated), compression="zstd")
+        self._writer = pq.ParquetWriter(sink, columns, compression="zstd")
 
     def write(self, rows: "pa.Table") -> None:
         """Put together into groups of rows that are worth their statistics."""
@@ -125,6 +152,8 @@ class _Open:
         found = pc.min_max(rows["timestamp"].cast(pa.int64()))
         self._times.append((found["min"].as_py(), found["max"].as_py()))
         self._records += rows.num_rows
+        if CORRUPT in rows.column_names:
+            self._broken += rows.num_rows - rows[CORRUPT].null_count
         self._waiting.append(rows)
         self._rows_waiting += rows.num_rows
         if self._rows_waiting >= ROW_GROUP_ROWS:
@@ -142,45 +171,56 @@ class _Open:
         self._writer.close()
         self.sink.close()
         first, last = min(low for low, _ in self._times), max(high for _, high in self._times)
-        return RowFile(self._name, self.sink.size, self._records, first, last)
+        return RowFile(self._name, self.sink.size, self._records, self._broken, first, last)
 
 
-def _by_date(batch: "pa.RecordBatch", *, dated: bool) -> "Iterator[tuple[dt.date, pa.Table]]":
-    """The rows of a batch, date by date."""
+def _by_folder(batch: "pa.RecordBatch") -> "Iterator[tuple[int, pa.Table]]":
+    """The rows of a batch, folder by folder."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     table = pa.Table.from_batches([batch])
     start = 0
-    runs = pc.run_end_encode(table[DATE].combine_chunks())
-    for date, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-        rows = table.slice(start, end - start)
-        yield date, rows.select([*COLUMNS, DATE] if dated else list(COLUMNS)).cast(schema(dated=dated))
+    runs = pc.run_end_encode(table[NUMBER].combine_chunks())
+    for number, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+        yield number, table.slice(start, end - start).drop_columns([NUMBER])
         start = end
 
 
 def read_rows(
     spark: "SparkSession",
     files: Files,
-    sizes: Mapping[str, int],
-    since_ms: int | None = None,
-    until_ms: int | None = None,
+    names: Iterable[str],
+    folders: Folders,
+    times: tuple[int | None, int | None] = (None, None),
+    decoded: "pa.Schema | None" = None,
 ) -> "DataFrame":
     """The rows of these files, read by tasks: of each file its footer, and the groups of rows that may be in the range of times."""
-    names = [(name,) for name in sorted(sizes)]
-    if not names:
-        return spark.createDataFrame([], f"{ROWS}, {DATE} date")
-    listed = spark.createDataFrame(names, "name string")
-    tasks = min(len(names), max(1, 4 * spark.sparkContext.defaultParallelism))
-    wanted = listed.repartition(tasks)
-    return wanted.mapInArrow(Reader(files, since_ms, until_ms), f"{ROWS}, {DATE} date")
+    from horolog.pipeline.tables.evolution import as_spark
+
+    listed = [(name,) for name in sorted(names)]
+    columns = as_spark(schema(folders, decoded))
+    if not listed:
+        return spark.createDataFrame([], columns)
+    tasks = min(len(listed), max(1, 4 * spark.sparkContext.defaultParallelism))
+    wanted = spark.createDataFrame(listed, "name string").repartition(tasks)
+    return wanted.mapInArrow(Reader(files, folders, *times, decoded), columns)
 
 
 class Reader:
     """What a task does with the names of files."""
 
-    def __init__(self, files: Files, since_ms: int | None, until_ms: int | None) -> None:
+    def __init__(
+        self,
+        files: Files,
+        folders: Folders,
+        since_ms: int | None,
+        until_ms: int | None,
+        decoded: "pa.Schema | None" = None,
+    ) -> None:
         self._files = files
+        self._folders = folders
+        self._columns = schema(None, decoded)
         self._since_us = None if since_ms is None else since_ms * 1000
         self._until_us = None if until_ms is None else until_ms * 1000
 
@@ -193,14 +233,15 @@ class Reader:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        date = dt.date.fromisoformat(name.rpartition(f"{DATE}=")[2].partition("/")[0])
+        from horolog.pipeline.tables.evolution import fitted
+
+        number = self._folders.number_of(name)
         with pq.ParquetFile(self._files.reader(name), pre_buffer=True) as file:
             groups = [number for number in range(file.num_row_groups) if self._takes(file.metadata.row_group(number))]
-            for batch in file.iter_batches(READ_ROWS, row_groups=groups, columns=list(COLUMNS)):
-                (whole,) = pa.Table.from_batches([batch]).cast(schema()).to_batches() or (None,)
-                if whole is not None:
-                    dates = pa.array([date] * whole.num_rows, pa.date32())
-                    yield pa.RecordBatch.from_arrays([*whole.columns, dates], names=[*COLUMNS, DATE])
+            there = [name for name in file.schema_arrow.names if name in self._columns.names]
+            for batch in file.iter_batches(READ_ROWS, row_groups=groups, columns=there):
+                rows = fitted(pa.Table.from_batches([batch]), self._columns)
+                yield from with_values(rows, self._folders, number).to_batches()
 
     def _takes(self, group: Any) -> bool:
         """By the statistics of its times, where it has some."""

@@ -2,17 +2,29 @@
 
 That is what object stores call a conditional write; on a local file system it is a hard link from a file that is complete
 and synced. Commits and locks need nothing more (`Store`). Files of rows are written by tasks, listed, and moved into place
-(`Files`). Both travel to tasks. `LocalStore` is here, `object_store` is the other one.
+(`Files`). Both travel to tasks. `LocalStore` is here; `object_store` and `file_system_store` are for URLs.
 """
 
 import io
 import os
 import shutil
+import stat
 import uuid
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from horolog.pipeline.object_stores import Place, is_url
+from horolog.pipeline.object_stores import Place, hadoop_options, is_url
+from horolog.pipeline.tables.table import OWN
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The size and the time of a file, as a listing has them."""
+
+    size_bytes: int
+    changed_ms: int
 
 
 class Store(Protocol):
@@ -33,6 +45,9 @@ class Store(Protocol):
 
     def remove(self, name: str) -> None:
         """Take the file away, if it is there."""
+
+    def listed(self, folder: str) -> dict[str, Listed]:
+        """All files in a folder and in its folders, by their names from here, those under way as well."""
 
 
 class Sink(Protocol):
@@ -64,27 +79,41 @@ class Files(Store, Protocol):
     def remove_folder(self, folder: str) -> None:
         """Take away a folder, if it is there, with all that is in it."""
 
+    def remove_empty(self, folder: str) -> None:
+        """Take away a folder, if it is there and nothing is in it."""
+
     def writer(self, name: str) -> Sink: ...
     def reader(self, name: str) -> Any: ...
 
+    def read_range(self, name: str, start: int, end: int) -> bytes:
+        """The bytes from there to there, fewer where the file ends; FileNotFoundError if there is no such file."""
+
 
 def files_of(place: str | Place) -> Files:
-    """The files in a folder of this machine, or of an object store."""
+    """The files in a folder of this machine, of an object store, or of a file system that a URL names."""
     if isinstance(place, Place):
+        from horolog.pipeline.file_systems import FileSystemPlace
+        from horolog.pipeline.tables.file_system_store import FileSystemStore
         from horolog.pipeline.tables.object_store import ObjectStore
 
+        if isinstance(place, FileSystemPlace):
+            return FileSystemStore(place)
         return ObjectStore(place)
     return LocalStore(Path(place.removeprefix("file://")))
+
+
+def own_files(place: str | Place) -> Files:
+    """Our own files in a table's folder."""
+    if isinstance(place, Place):
+        return files_of(place / OWN)
+    return files_of(str(Path(place.removeprefix("file://")) / OWN))
 
 
 def place_of(folder: str, spark: Any) -> str | Place:
     """What a user calls a folder, with what the session's Hadoop configuration has for it."""
     if not is_url(folder):
         return folder
-    from horolog.pipeline.object_stores import SCHEMES, hadoop_options
-
-    known = folder.partition("://")[0] in SCHEMES
-    return Place.of(folder, hadoop_options(spark, folder) if known else None)
+    return Place.of(folder, hadoop_options(spark, folder))
 
 
 class LocalStore:
@@ -139,6 +168,15 @@ class LocalStore:
         found = (path for path in (self.root / folder).rglob("*") if path.is_file())
         return {str(path.relative_to(self.root)): path.stat().st_size for path in found}
 
+    def listed(self, folder: str) -> dict[str, Listed]:
+        found = {}
+        for path in (self.root / folder).rglob("*"):
+            with suppress(FileNotFoundError):  # moved or deleted meanwhile
+                status = path.stat()
+                if stat.S_ISREG(status.st_mode):
+                    found[str(path.relative_to(self.root))] = Listed(status.st_size, status.st_mtime_ns // 1_000_000)
+        return found
+
     def folders(self, folder: str) -> list[str]:
         return sorted(path.name for path in (self.root / folder).glob("*") if path.is_dir())
 
@@ -159,11 +197,52 @@ class LocalStore:
     def remove_folder(self, folder: str) -> None:
         shutil.rmtree(self.root / folder, ignore_errors=True)
 
+    def remove_empty(self, folder: str) -> None:
+        with suppress(OSError):
+            (self.root / folder).rmdir()
+
     def writer(self, name: str) -> "LocalSink":
         return LocalSink(self.root / name)
 
     def reader(self, name: str) -> Any:
         return (self.root / name).open("rb")
+
+    def read_range(self, name: str, start: int, end: int) -> bytes:
+        with self.reader(name) as file:
+            file.seek(start)
+            return bytes(file.read(end - start))
+
+
+class Download(io.RawIOBase):
+    """A file that is fetched in the ranges that are read of it."""
+
+    def __init__(self, files: Files, name: str, size: int) -> None:
+        self._files = files
+        self._name = name
+        self._position = 0
+        self._size = size
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        end = min(self._position + len(buffer), self._size)
+        if end <= self._position:
+            return 0
+        data = self._files.read_range(self._name, self._position, end)
+        buffer[: len(data)] = memoryview(data)
+        self._position += len(data)
+        return len(data)
 
 
 class LocalSink(io.FileIO):

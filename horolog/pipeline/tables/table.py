@@ -1,19 +1,24 @@
 """What every table can do, and the columns that rows have."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from typing import TYPE_CHECKING, Any, Protocol
 
 from horolog.client.types import TopicPartition
+from horolog.pipeline.positions import parse_moment
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
+    from horolog.pipeline.tables.catalogues import CatalogueTable
+    from horolog.pipeline.tables.layout import Folders
     from horolog.pipeline.tables.lock import Lock
+    from horolog.pipeline.tables.upkeep import Gone
 
 COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers")
-DATE = "date"
 FORMATS = ("parquet", "delta", "iceberg")
 OWN = "_horolog"
 """Our own files in a table's folder."""
@@ -22,8 +27,6 @@ ROWS = (
     "topic string, partition int, offset long, timestamp timestamp, timestampType int, key binary, value binary,"
     " headers array<struct<key:string,value:binary>>"
 )
-
-_DAY_MS = 86_400_000
 
 Offsets = dict[TopicPartition, int]
 """Per partition the offset behind the last one that the table has."""
@@ -49,6 +52,8 @@ class Written:
     size_bytes: int
     files: int
     last_timestamp_ms: int | None
+    broken: int = 0
+    """Records that could not be decoded."""
 
 
 class Table(Protocol):
@@ -69,41 +74,96 @@ class Table(Protocol):
     def topic_ids(self) -> TopicIds:
         """The ids of the topics of these offsets, as far as they are known."""
 
-    def append(self, rows: "DataFrame", offsets: Offsets, topic_ids: TopicIds | None = None) -> Written:
-        """Add the rows and know that the table goes as far as `offsets`, both or neither."""
+    def folders(self) -> "Folders | None":
+        """How its rows are parted; None while there is nothing."""
+
+    def columns(self) -> "pa.Schema":
+        """The decoded columns that it has, beside those that every table has."""
+
+    def grown(self, brings: "pa.Schema") -> "pa.Schema":
+        """Those that it has once rows with such columns are in it; TableError if a type would have to become another."""
+
+    def append(
+        self,
+        rows: "DataFrame",
+        offsets: Offsets,
+        topic_ids: TopicIds | None = None,
+        folders: "Folders | None" = None,
+    ) -> Written:
+        """Add the rows and know that the table goes as far as `offsets`, both or neither.
+
+        A new table lies in these folders (by date, in UTC); another one in those that it has. What the rows have beside the
+        record's own columns is decoded: the table's columns grow by it, or TableError says which type cannot become which.
+        """
 
     def compact(self) -> int:
-        """Make few files of many, date by date; how many files went."""
+        """Make few files of many, folder by folder; how many files went."""
 
     def rows(self, since_ms: int | None = None, until_ms: int | None = None) -> "DataFrame":
         """The rows of the table in that range of times."""
 
+    def expire(self, keep_from: date, *, dry_run: bool = False) -> "Gone":
+        """Let rows of older dates go, in one commit with the offsets as they are; none if there are no such rows."""
 
-def open_table(kind: str, folder: str, spark: Any, checkpoint: str | None = None) -> Table:
-    """The table of that kind in a folder; made when first written to."""
-    from horolog.pipeline.object_stores import Place
+    def forget_versions(self, before_ms: int, *, dry_run: bool = False) -> int:
+        """Let versions go that were made before that time, but not the newest; how many."""
+
+    def vacuum(self, before_ms: int, *, dry_run: bool = False) -> "Gone":
+        """Delete files that no version names and that have not changed since that time."""
+
+
+def open_table(kind: str, folder: "str | CatalogueTable", spark: Any, checkpoint: str | None = None) -> Table:
+    """The table of that kind in a folder, or of that name in a catalogue; made when first written to."""
     from horolog.pipeline.tables.store import place_of
 
     table: Table
+    if not isinstance(folder, str):
+        if kind != "iceberg":
+            raise TableError(f"a table in a catalogue is an Iceberg table, not one of {kind}")
+        from horolog.pipeline.tables.iceberg import IcebergFolder
+
+        table = IcebergFolder(folder, spark)
+        table.open()
+        return table
     place = place_of(folder, spark)
     if kind == "parquet":
         from horolog.pipeline.tables.parquet import ParquetTable
 
         table = ParquetTable(place, spark, None if checkpoint is None else place_of(checkpoint, spark))
-    elif isinstance(place, Place):
-        raise TableError(f"{folder}: a table of {kind} is kept on a file system; parquet goes to object stores too")
     elif kind == "delta":
         from horolog.pipeline.tables.delta import DeltaFolder
 
-        table = DeltaFolder(folder, spark)
+        table = DeltaFolder(place, spark)
     elif kind == "iceberg":
         from horolog.pipeline.tables.iceberg import IcebergFolder
 
-        table = IcebergFolder(folder, spark)
+        table = IcebergFolder(place, spark)
     else:
         raise TableError(f"{kind!r} is no kind of table; {', '.join(FORMATS)} are")
     table.open()
     return table
+
+
+def table(
+    spark: "SparkSession",
+    to: "str | CatalogueTable",
+    since: str | int | None = None,
+    until: str | int | None = None,
+    *,
+    table_format: str | None = None,
+    checkpoint: str | None = None,
+) -> "DataFrame":
+    """The rows of an archive, of a range of times if that is given: with all columns that it has by now, null in rows from before.
+
+    Times are milliseconds or the command line's, in UTC. Raises TableError.
+    """
+    kind = table_format or ("parquet" if isinstance(to, str) else "iceberg")
+    now_ms = time.time_ns() // 1_000_000
+    since_ms, until_ms = (
+        None if each is None else parse_moment(name, str(each), now_ms).value
+        for name, each in (("since", since), ("until", until))
+    )
+    return open_table(kind, to, spark, checkpoint).rows(since_ms, until_ms)
 
 
 def encode_offsets(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
@@ -123,27 +183,3 @@ def decode_offsets(found: Any) -> Offsets:
         }
     except (AttributeError, TypeError, ValueError) as error:
         raise TableError(f"{found!r} are no offsets") from error
-
-
-def with_date(rows: "DataFrame") -> "DataFrame":
-    """The rows with the date, in UTC, of their time; a record without a time is of the day before 1970, as its -1 ms is."""
-    from pyspark.sql import functions as f
-
-    days = f.floor(f.unix_millis("timestamp") / _DAY_MS).cast("int")  # not to_date: that is in the session's time zone
-    return rows.select(*COLUMNS, f.date_add(f.lit("1970-01-01").cast("date"), days).alias(DATE))
-
-
-def in_range(rows: "DataFrame", since_ms: int | None, until_ms: int | None) -> "DataFrame":
-    """Rows of a range of times, by date first: files of other days are not even opened."""
-    from pyspark.sql import functions as f
-
-    ms = f.unix_millis("timestamp")
-    if since_ms is not None:
-        rows = rows.where((f.col(DATE) >= f.lit(date_of(since_ms))) & (ms >= since_ms))
-    if until_ms is not None:
-        rows = rows.where((f.col(DATE) <= f.lit(date_of(until_ms))) & (ms < until_ms))
-    return rows
-
-
-def date_of(ms: int) -> date:
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)).date()

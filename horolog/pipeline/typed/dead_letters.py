@@ -22,6 +22,7 @@ from horolog.client.client import Client
 from horolog.client.errors import KafkaError
 from horolog.client.types import Committed, TopicPartition
 from horolog.pipeline.exactly_once import WriteFailed
+from horolog.pipeline.offline import Piece
 from horolog.pipeline.options import ReadOptions, WriteOptions
 from horolog.pipeline.outgoing import Outgoing, by_partition
 from horolog.pipeline.positions import OffsetRange
@@ -29,6 +30,7 @@ from horolog.pipeline.reaching import client_of
 from horolog.pipeline.sending import Sending
 from horolog.pipeline.transacting import Cluster, OpenTransaction
 from horolog.pipeline.typed.decoding import Letters
+from horolog.pipeline.varints import Array
 from horolog.protocol.records.record import Header
 
 PREFIX = "horolog-dead-letters-"
@@ -39,15 +41,27 @@ _DELIVERY_MS = 120_000
 
 
 def post_of(options: ReadOptions, wanted: OffsetRange, topic_id: str | None) -> "RangePost":
+    topic = _topic_of(options)
+    return RangePost(options, topic, name_of(topic, wanted, topic_id))
+
+
+def post_of_piece(options: ReadOptions, piece: Piece) -> "RangePost":
+    """Of a range of a segment file, which is the same range wherever the file was copied to."""
+    topic = _topic_of(options)
+    wanted = OffsetRange(piece.partition, piece.first_offset, piece.end_offset)
+    return RangePost(options, topic, name_of(topic, wanted, f"file from byte {piece.start} to {piece.end}"))
+
+
+def _topic_of(options: ReadOptions) -> str:
     assert options.decoding is not None
     assert options.decoding.dead_letters is not None
-    return RangePost(options, options.decoding.dead_letters, wanted, topic_id)
+    return options.decoding.dead_letters
 
 
-def name_of(topic: str, wanted: OffsetRange, topic_id: str | None) -> str:
+def name_of(topic: str, wanted: OffsetRange, source: str | None) -> str:
     """What the letters of a range are known by."""
     said = "\n".join(
-        map(str, (topic, wanted.partition.topic, topic_id, wanted.partition.partition, wanted.start, wanted.end))
+        map(str, (topic, wanted.partition.topic, source, wanted.partition.partition, wanted.start, wanted.end))
     )
     return f"{PREFIX}{sha256(said.encode()).hexdigest()[:24]}"
 
@@ -55,10 +69,10 @@ def name_of(topic: str, wanted: OffsetRange, topic_id: str | None) -> str:
 class RangePost:
     """Takes the letters of one range. Nothing is asked of the broker before the first one."""
 
-    def __init__(self, options: ReadOptions, topic: str, wanted: OffsetRange, topic_id: str | None) -> None:
+    def __init__(self, options: ReadOptions, topic: str, name: str) -> None:
         self._options = options
         self._topic = topic
-        self._name = name_of(topic, wanted, topic_id)
+        self._name = name
         self._runner: asyncio.Runner | None = None
         self._open: _Open | None = None
 
@@ -128,7 +142,7 @@ class _Open:
             return
         partitions = await self._client.topic(self._topic, create=True)
         records = outgoing(letters)
-        chosen = [None] * records.size
+        chosen: Array = np.full(records.size, -1, np.int64)  # by their keys
         for partition, some in by_partition(self._topic, records, chosen, partitions, self._client.random).items():
             refused = await self._sending.send(partition, some)
             if refused:

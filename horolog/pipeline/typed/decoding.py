@@ -5,7 +5,8 @@
     lateness_ms           how long after it the record's own time is, which stays the column `timestamp`
     _corrupt              null, or why the record could not be read, with the bytes of its key and value
 
-`_corrupt` is there in the mode permissive. Otherwise broken records are left out and counted, or the first one ends the task.
+With `includeRaw` key and value stay the bytes that they are, what they come to is in `key_decoded` and `value_decoded`, and `_corrupt` is the
+reason alone. `_corrupt` is there in the mode permissive. Otherwise broken records are left out and counted, or the first one ends the task.
 """
 
 import logging
@@ -120,6 +121,7 @@ class Decoding:
     event_time: EventTime | None = None
     dead_letters: str | None = None
     include_headers: bool = False
+    keeps_raw: bool = False
 
     @property
     def reads_headers(self) -> bool:
@@ -127,16 +129,20 @@ class Decoding:
 
     def schema(self, plain: pa.Schema) -> pa.Schema:
         """The columns, for those that records have without it."""
-        kinds = {part: reader.kind for part, reader in self._readers()}
-        fields = [pa.field(one.name, kinds.get(one.name, one.type)) for one in plain if self._is_kept(one.name)]
+        kinds = {self._column(part): reader.kind for part, reader in self._readers()}
+        fields = [pa.field(one.name, kinds.pop(one.name, one.type)) for one in plain if self._is_kept(one.name)]
+        fields += [pa.field(name, kind) for name, kind in kinds.items()]
         if self.event_time is not None:
             fields += [pa.field("event_time", TIMESTAMP), pa.field("lateness_ms", pa.int64())]
         if self.mode == "permissive":
-            fields.append(pa.field("_corrupt", CORRUPT))
+            fields.append(pa.field("_corrupt", pa.string() if self.keeps_raw else CORRUPT))
         return pa.schema(fields)
 
     def _is_kept(self, name: str) -> bool:
         return name != "headers" or self.include_headers
+
+    def _column(self, part: str) -> str:
+        return f"{part}_decoded" if self.keeps_raw else part
 
     def _readers(self) -> Iterator[tuple[str, Reader]]:
         for part, reader in zip(PARTS, (self.key, self.value), strict=True):
@@ -167,7 +173,7 @@ class Decoding:
             rows = sorted(faults)
             post.send(Letters(batch.take(pa.array(rows)), [faults[row] for row in rows]))
         if self.mode == "permissive":
-            columns["_corrupt"] = _corrupt(batch, faults)
+            columns["_corrupt"] = (_reasons if self.keeps_raw else _corrupt)(batch, faults)
         schema = self.schema(batch.schema)
         made = pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
         if faults and self.mode != "permissive":
@@ -183,10 +189,10 @@ class Decoding:
         faults: dict[int, tuple[str, str]] = {}
         for part, reader in self._readers():
             column = reader.read(columns[part])
-            columns[part] = column.values
+            columns[self._column(part)] = column.values
             faults |= {row: (part, why) for row, why in column.problems.items() if row not in faults}
         if self.event_time is not None:
-            column = self.event_time.read(columns["value"])
+            column = self.event_time.read(columns[self._column("value")])
             columns["event_time"] = column.values
             columns["lateness_ms"] = _lateness(columns["timestamp"], column.values)
             faults |= {row: ("value", why) for row, why in column.problems.items() if row not in faults}
@@ -196,6 +202,11 @@ class Decoding:
 def _lateness(own: pa.Array, event: pa.Array) -> pa.Array:
     """In whole milliseconds; wraps round in 292,000 years."""
     return pc.divide(pc.subtract(own.view(pa.int64()), event.view(pa.int64())), 1000)
+
+
+def _reasons(batch: pa.RecordBatch, faults: dict[int, tuple[str, str]]) -> pa.Array:
+    found = (faults.get(row) for row in range(batch.num_rows))
+    return pa.array([fault and ": ".join(fault) for fault in found], pa.string())
 
 
 def _corrupt(batch: pa.RecordBatch, faults: dict[int, tuple[str, str]]) -> pa.Array:

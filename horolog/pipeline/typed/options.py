@@ -3,7 +3,7 @@
 Secrets are in `RegistryAccess` alone, which shows none of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from horolog.client.decoding import registry_access
@@ -18,6 +18,7 @@ TIME_UNITS = ("auto", "s", "ms", "us", "ns")
 DEAD_LETTERS = "dead.letter.topic"
 TIME_FIELD = "timestamp.field"
 TIME_UNIT = "timestamp.unit"
+RAW = "includeRaw"
 _OF_PART = ("format", "schema", "message", "subject", "version")
 USER, PASSWORD = "registry.user", "registry.password"
 """Names that every Spark hides the values of, other than `user.info`."""
@@ -27,7 +28,7 @@ _REGISTRY = (
     *registry_access.TOKEN,
     *registry_access.CA_FILE,
 )
-_ALONE = ("mode", DEAD_LETTERS, TIME_FIELD, TIME_UNIT)
+_ALONE = ("mode", DEAD_LETTERS, TIME_FIELD, TIME_UNIT, RAW)
 NAMES = frozenset({*(f"{part}.{name}" for part in PARTS for name in _OF_PART), *_REGISTRY, USER, PASSWORD, *_ALONE})
 
 
@@ -55,6 +56,17 @@ class TypedOptions:
     dead_letters: str | None
     time_field: str | None
     time_unit: str
+    keeps_raw: bool = False
+    """Decoded columns come beside the bytes, not in their place."""
+
+
+def without_part(options: Mapping[str, str], part: str) -> dict[str, str]:
+    """The options with which this part's bytes are left as they are; without any that says something of types, if none is left to decode."""
+    gone = {f"{part}.{name}" for name in _OF_PART} | ({TIME_FIELD, TIME_UNIT} if part == "value" else set())
+    left = {name: value for name, value in options.items() if name.lower() not in gone}
+    if any(name.lower() in {f"{each}.format" for each in PARTS} for name in left):
+        return left
+    return {name: value for name, value in left.items() if name.lower() not in NAMES}
 
 
 Text = Callable[[str], str | None]
@@ -79,7 +91,8 @@ def parse_typed(text: Text) -> TypedOptions | None:
     if text(TIME_UNIT) is not None and time_field is None:
         raise OptionError(f"{TIME_UNIT} needs {TIME_FIELD}")
     unit = _choice(text, TIME_UNIT, "auto", TIME_UNITS)
-    return TypedOptions(parts["key"], parts["value"], registry, mode, dead_letters, time_field, unit)
+    keeps_raw = _choice(text, RAW, "false", ("true", "false")) == "true"
+    return TypedOptions(parts["key"], parts["value"], registry, mode, dead_letters, time_field, unit, keeps_raw)
 
 
 def _part(text: Text, part: str) -> PartOptions | None:

@@ -5,7 +5,8 @@ from base64 import b64encode
 from collections.abc import Sequence
 from pathlib import Path
 
-from horolog.client.decoding.registry import Registry
+from horolog.client.decoding.decoder import schema_bytes, schema_text
+from horolog.client.decoding.registry import NotRegistered, Registry
 from horolog.client.decoding.registry_access import RegistryAccess
 from horolog.client.decoding.values import DecodingError
 from horolog.pipeline.positions import OptionError
@@ -15,9 +16,16 @@ from horolog.pipeline.typed.decoding import Decoding, EventTime
 from horolog.pipeline.typed.options import PartOptions, TypedOptions
 from horolog.pipeline.typed.readers import JsonReader, MsgpackReader, Reader, TextReader
 
-MOST_SCHEMA_BYTES = 10 << 20
 _SUFFIXES = (".avsc", ".json", ".proto", ".ddl", ".desc", ".pb", ".fds", ".sql", ".txt")
 _PROTO_DESCRIPTORS = (".desc", ".pb", ".fds")
+
+
+class NoSchemaOfTopic(OptionError):
+    """The registry has no schema for the keys or the values of the topic, or one of another format."""
+
+    def __init__(self, part: str, said: str) -> None:
+        super().__init__(f"registry: {said}")
+        self.part = part
 
 
 def prepare(options: TypedOptions, topics: Sequence[str], *, include_headers: bool) -> Decoding:
@@ -29,7 +37,15 @@ def prepare(options: TypedOptions, topics: Sequence[str], *, include_headers: bo
     event_time = None
     if options.time_field is not None and value is not None:
         event_time = EventTime.of(options.time_field, options.time_unit, value.kind)
-    return Decoding(readers.get("key"), value, options.mode, event_time, options.dead_letters, include_headers)
+    return Decoding(
+        readers.get("key"),
+        value,
+        options.mode,
+        event_time,
+        options.dead_letters,
+        include_headers,
+        options.keeps_raw,
+    )
 
 
 def _reader(part: PartOptions, registry: RegistryAccess | None, topics: Sequence[str]) -> Reader:
@@ -45,9 +61,9 @@ def _made(part: PartOptions, registry: RegistryAccess | None, topics: Sequence[s
         return TextReader()
     option = f"{part.part}.schema"
     if part.format in {"json", "msgpack"}:
-        kind = ddl.parse(option, _text_of(option, part.schema or ""))
+        kind = ddl.parse(option, _text_of(part.schema or ""))
         return JsonReader(kind) if part.format == "json" else MsgpackReader(kind)
-    schema = _local(option, part) if part.schema is not None else _registered(part, registry, topics)
+    schema = _local(part) if part.schema is not None else _registered(part, registry, topics)
     if part.format == "avro":
         return AvroReader(schema, registry)
     return ProtobufReader(schema, part.message, headed=registry is not None)
@@ -61,24 +77,28 @@ def _registered(part: PartOptions, registry: RegistryAccess | None, topics: Sequ
         if len(topics) != 1:
             raise OptionError(f"{part.part}.subject says whose schema it is, where more than one topic may be read")
         subject = f"{topics[0]}-{part.part}"
-    found = asyncio.run(Registry(registry).version(subject, part.version))
+    try:
+        found = asyncio.run(Registry(registry).version(subject, part.version))
+    except NotRegistered as error:
+        raise NoSchemaOfTopic(part.part, str(error)) from error
     if found.kind.lower() != part.format:
-        raise DecodingError(f"{subject} is of the type {found.kind}, and {part.part}.format is {part.format}")
+        other = f"{subject} is of the type {found.kind}, and {part.part}.format is {part.format}"
+        raise NoSchemaOfTopic(part.part, other)
     return SchemaText(found.text, found.references)
 
 
-def _local(option: str, part: PartOptions) -> SchemaText:
+def _local(part: PartOptions) -> SchemaText:
     given = part.schema or ""
     path = _file_of(given)
     if path is None:
         return SchemaText(given)
     if part.format == "protobuf" and path.suffix in _PROTO_DESCRIPTORS:
-        return SchemaText(f"{DESCRIPTORS}{b64encode(_content(option, path)).decode()}")
-    text = _decoded(option, path)
-    return SchemaText(text, _imports(option, path, text) if part.format == "protobuf" else {})
+        return SchemaText(f"{DESCRIPTORS}{b64encode(schema_bytes(path)).decode()}")
+    text = _text_in(path)
+    return SchemaText(text, _imports(path, text) if part.format == "protobuf" else {})
 
 
-def _imports(option: str, path: Path, text: str) -> dict[str, str]:
+def _imports(path: Path, text: str) -> dict[str, str]:
     """The files that a .proto file imports, and theirs: they travel to the tasks, which may not have them."""
     from horolog.client.decoding import proto_text
 
@@ -89,7 +109,7 @@ def _imports(option: str, path: Path, text: str) -> dict[str, str]:
         place = _imported(path, name)
         if name in found or place is None:
             continue
-        found[name] = _decoded(option, place)
+        found[name] = _text_in(place)
         waiting += proto_text.parse(found[name], name)["dependency"]
     return found
 
@@ -110,24 +130,10 @@ def _file_of(given: str) -> Path | None:
     return path if text.startswith("file:") or path.suffix in _SUFFIXES or path.is_file() else None
 
 
-def _text_of(option: str, given: str) -> str:
+def _text_of(given: str) -> str:
     path = _file_of(given)
-    return given if path is None else _decoded(option, path)
+    return given if path is None else _text_in(path)
 
 
-def _content(option: str, path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MOST_SCHEMA_BYTES + 1)
-    except OSError as error:
-        raise OptionError(f"{option}: {path}: {error.strerror or error}") from error
-    if len(data) > MOST_SCHEMA_BYTES:
-        raise OptionError(f"{option}: {path} is larger than {MOST_SCHEMA_BYTES >> 20} MiB: it is no schema")
-    return data
-
-
-def _decoded(option: str, path: Path) -> str:
-    try:
-        return _content(option, path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise OptionError(f"{option}: {path} is no text in UTF-8") from error
+def _text_in(path: Path) -> str:
+    return schema_text(path, schema_bytes(path))

@@ -190,6 +190,24 @@ def test_tasks_write_files_that_the_tables_own_library_reads_and_prunes(spark, t
     assert (row["timestamp"], row["date"]) == (since, since.date())
 
 
+def test_the_folders_of_a_table_are_its_own(spark, run, produce, tmp_path):
+    topic = unique("by-hour")
+    produce(topic, list(days_of_records(40)), partitions=2)
+    words = ("archive", "--topic", topic, "--to", tmp_path / "table", "-o", "json")
+    assert run(*words, "--partition-by", "hour", "--zone", "America/New_York").code == 0
+    found = {path.parent.relative_to(tmp_path / "table") for path in tmp_path.rglob("*.parquet")}
+    assert {str(path.parent) for path in found} >= {"date=2025-11-16", "date=2025-11-19"}, "of New York's clocks"
+    produce(topic, list(days_of_records(5, seed=2)), partitions=2)
+    for other in (("--partition-by", "date"), ("--zone", "UTC")):
+        ended = run(*words, *other)
+        assert (ended.code, "by date and hour in America/New_York, and not by" in ended.err) == (1, True)
+    assert run(*words).json["records"] == 5
+    again = unique("again")
+    produce(again, [], partitions=2)
+    sent = run("replay", "--from", tmp_path / "table", "--topic", again, "-o", "json")
+    assert sent.json["records"] == 45
+
+
 def test_a_range_of_time(spark, run, produce, tmp_path):
     topic = unique("range")
     produce(topic, [{"value": str(n), "timestamp": BASE_MS + n * DAY_MS} for n in range(5)])

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from horolog.pipeline.object_stores import Place
+from horolog.pipeline.object_stores import Place, StoreError
 from horolog.pipeline.tables import row_files
 from horolog.pipeline.tables.lock import writing
 from horolog.pipeline.tables.parquet import ParquetTable, plain_rows
@@ -30,6 +30,8 @@ from tests.pipeline.test_offline import log_of
 from tests.support.names import unique
 from tests.support.style import PROJECT
 
+KINDS = ("parquet", "delta")
+
 
 @pytest.fixture
 def around(s3, monkeypatch):
@@ -38,9 +40,10 @@ def around(s3, monkeypatch):
         monkeypatch.setenv(name, value)
 
 
-def test_a_topic_is_archived_to_a_bucket_and_replayed_from_it(spark, run, produce, s3, around):
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_topic_is_archived_to_a_bucket_and_replayed_from_it(spark, run, produce, s3, around, kind):
     topic, again, url = unique("bucket"), unique("again"), s3.url(unique("table"))
-    words = ("archive", "--topic", topic, "--to", url, "--step", "70", "-o", "json")
+    words = ("archive", "--topic", topic, "--to", url, "--format", kind, "--step", "70", "-o", "json")
     produce(topic, list(days_of_records(150)), partitions=2)
     first = run(*words)
     assert (first.code, first.json["records"], first.json["commits"]) == (0, 150, 3), first.err
@@ -49,12 +52,13 @@ def test_a_topic_is_archived_to_a_bucket_and_replayed_from_it(spark, run, produc
     third = run(*words, "--compact")
     assert (third.code, third.json["records"]) == (0, 30), third.err
     assert third.json["files_compacted_away"] > 0
-    assert archived(spark, "parquet", url) == consumed(run, topic)
+    assert archived(spark, kind, url) == consumed(run, topic)
     since = BASE_MS + DAY_MS + 5
     expected = [each for each in consumed(run, topic) if since <= each[3] < since + DAY_MS]
-    assert open_table("parquet", url, spark).rows(since, since + DAY_MS).count() == len(expected)
-    plain = plain_rows(spark, Place.of(url, s3.options, {}))
-    assert plain.count() == 180, "one who reads the plain folder sees each row once"
+    assert open_table(kind, url, spark).rows(since, since + DAY_MS).count() == len(expected)
+    if kind == "parquet":
+        plain = plain_rows(spark, Place.of(url, s3.options, {}))
+        assert plain.count() == 180, "one who reads the plain folder sees each row once"
     sent = run("replay", "--from", url.replace("s3a:", "s3:"), "--topic", again, "-o", "json")
     assert sent.code != 0, "the topic is not there"
     produce(again, [], partitions=2)
@@ -70,6 +74,40 @@ def test_a_topic_is_archived_to_a_bucket_and_replayed_from_it(spark, run, produc
     assert s3.secret_key not in first.err + third.err + sent.err + first.out + third.out + sent.out
 
 
+def test_a_table_in_a_catalogue_is_written_and_replayed_by_its_name(run, spark, produce, s3, around, tmp_path):
+    topic, again = unique("named"), unique("again")
+    uri, warehouse = f"uri=sqlite:///{tmp_path / 'c.db'}", f"warehouse=s3://lake/{unique('w')}"
+    table = ("--catalog", "sql", "--catalog-set", uri, "--catalog-set", warehouse, "--table", "logs.t")
+    produce(topic, list(days_of_records(40)), partitions=2)
+    first = run("archive", "--topic", topic, *table, "--step", "25", "-o", "json")
+    assert (first.code, first.json["records"], first.json["commits"]) == (0, 40, 2), first.err
+    assert run("archive", "--topic", topic, *table, "--format", "iceberg", "-o", "json").json["records"] == 0
+    produce(again, [], partitions=2)
+    for expected in (40, 0):
+        sent = run("replay", *table, "--topic", again, "--exactly-once", "-o", "json")
+        assert (sent.code, sent.json["records"]) == (0, expected), sent.err
+    times = sorted(each[3] for each in consumed(run, topic))
+    assert sorted(each[3] for each in consumed(run, again)) == times
+
+
+def test_a_table_is_said_in_one_way(run, produce, tmp_path):
+    topic = unique("said")
+    named = ("--catalog", "sql", "--table", "logs.t")
+    for words, said in (
+        (("archive",), "--to is expected, or --catalog and --table"),
+        (("archive", "--catalog", "sql"), "--table NAMESPACE.NAME names one"),
+        (("archive", "--table", "logs.t", "--to", tmp_path), "give --catalog, too"),
+        (("archive", "--catalog", "sql", "--table", "t"), "a table in a catalogue is NAMESPACE.NAME"),
+        (("archive", *named, "--format", "delta"), "--catalog is for tables of iceberg, not of delta"),
+        (("archive", *named, "--checkpoint", "c"), "--checkpoint is for parquet"),
+        (("archive", *named, "--catalog-set", "uri"), "KEY=VALUE is expected"),
+        (("replay",), "--from is expected, or --catalog and --table"),
+        (("replay", *named, "--from", tmp_path), "--from is expected, or --catalog and --table, and not both"),
+    ):
+        ended = run(*words, "--topic", topic)
+        assert (ended.code, said in ended.err) == (2, True), (words, ended.err)
+
+
 def test_segments_in_a_bucket_are_replayed(spark, run, produce, s3, around, tmp_path):
     topic = unique("segments")
     produce(topic, [], partitions=1)
@@ -83,16 +121,17 @@ def test_segments_in_a_bucket_are_replayed(spark, run, produce, s3, around, tmp_
     assert (ended.code, "holds neither an archive nor segment files" in ended.err) == (1, True)
 
 
-def test_of_two_that_saw_the_same_progress_one_adds_its_rows(spark, s3, around):
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_two_that_saw_the_same_progress_one_adds_its_rows(spark, s3, around, kind):
     url = s3.url(unique("two"))
     rows = spark.createDataFrame([("t", 0, 1, NOON, 0, None, b"v", None)], ROWS)
-    first, second = (open_table("parquet", url, spark) for _ in range(2))
+    first, second = (open_table(kind, url, spark) for _ in range(2))
     for expected in (1, 2):
         assert first.offsets() == second.offsets() == ({PLACE: expected - 1} if expected > 1 else {})
         first.append(rows, {PLACE: expected}, {"t": "id"})
         with pytest.raises(CommitLost):
             second.append(rows, {PLACE: expected}, {"t": "id"})
-        assert open_table("parquet", url, spark).rows().count() == expected
+        assert open_table(kind, url, spark).rows().count() == expected
     assert (second.offsets(), second.topic_ids()) == ({PLACE: 2}, {"t": "id"})
 
 
@@ -177,7 +216,9 @@ def test_what_is_wrong_is_one_sentence(spark, run, produce, s3, around, monkeypa
     produce(topic, [{"value": "v", "timestamp": BASE_MS}])
     for words, said in (
         (("--to", "s3a://nobody-made-it/t"), "there is no bucket nobody-made-it"),
-        (("--to", "hdfs://name/t"), "there is no store for hdfs://"),
+        (("--to", "s3a://nobody-made-it/t", "--format", "delta"), "there is no bucket nobody-made-it"),
+        (("--to", s3.url("i"), "--format", "iceberg"), "has a catalogue, which --catalog and --table name"),
+        (("--to", "tape://name/t"), "there is no store for tape://"),
         (("--to", s3.url("d"), "--format", "hudi"), "hudi"),
         (("--to", s3.url("c"), "--checkpoint", "/tmp/c"), "has to be where"),
     ):
@@ -195,6 +236,20 @@ def test_what_is_wrong_is_one_sentence(spark, run, produce, s3, around, monkeypa
 def test_a_folder_that_holds_nothing_is_no_table(spark, s3, around):
     with pytest.raises(TableError, match="is no table of ours yet"):
         ParquetTable(Place.of(s3.url(unique("empty")), s3.options, {}), spark).rows()
+
+
+def test_what_a_store_answers_delta_is_one_sentence_without_its_text(spark, s3, around, monkeypatch):
+    """Its own text has signatures, and comes from inside of `deltalake` where the store was right before."""
+    rows = spark.createDataFrame([("t", 0, 1, NOON, 0, None, b"v", None)], ROWS)
+    url = s3.url(unique("refused"))
+    table = open_table("delta", url, spark)
+    table._options["AWS_SECRET_ACCESS_KEY"] = "wrong"
+    with pytest.raises(StoreError) as caught:
+        table.append(rows, {PLACE: 1})
+    assert str(caught.value) == f"{url}: access denied (SignatureDoesNotMatch)"
+    assert caught.value.__suppress_context__
+    with pytest.raises(TableError, match="is no Delta table yet"):
+        open_table("delta", url, spark).rows()
 
 
 @pytest.mark.kills

@@ -25,7 +25,7 @@ from horolog.client.producer import Producer
 from horolog.client.requests import Versioned
 from horolog.client.types import TopicPartition
 from horolog.pipeline.jobs.loading import TopicRules
-from horolog.pipeline.jobs.mirror import mirror, passing
+from horolog.pipeline.jobs.mirror import mirror
 from horolog.pipeline.jobs.mirror_copy import Link, Piece, Progress, copy_piece, fenced, rounds
 from horolog.pipeline.jobs.mirror_groups import Seen, Span, move
 from horolog.pipeline.jobs.mirror_target import Bounds, MirrorRefused, can_lose, go_on, stricter
@@ -592,15 +592,6 @@ def test_only_rules_that_are_stricter_count():
     assert can_lose(stricter(rules(7), rules()))
     assert can_lose(stricter(rules(7), rules(7, deletes=False)))
     assert not can_lose(stricter(rules(7, deletes=False), rules()))
-
-
-def test_only_what_passes_is_waited_for():
-    assert passing(KafkaError(ErrorCode.NETWORK_EXCEPTION, "gone")) == "NETWORK_EXCEPTION: gone"
-    assert passing(KafkaError(ErrorCode.PRODUCER_FENCED)) is None
-    of_a_task = "PythonException: Traceback\n  File x\n%s: %s: no answer\n\nJVM stacktrace:\nat org.apache"
-    for name in ("horolog.client.errors.RequestTimedOut", "horolog.pipeline.jobs.mirror_copy.MirrorFailed: t-0"):
-        assert passing(Exception(of_a_task % (name, "REQUEST_TIMED_OUT"))) == "REQUEST_TIMED_OUT: no answer"
-        assert passing(Exception(of_a_task % (name, "INVALID_PRODUCER_EPOCH"))) is None
 
 
 class MemoryLog:

@@ -22,11 +22,6 @@ print(json.dumps([horolog.__file__, pyarrow.__file__, pandas.__file__]))
 """
 
 
-@pytest.fixture(scope="module")
-def packed(tmp_path_factory):
-    return pack(tmp_path_factory.mktemp("packed") / "for-workers.tar.gz")
-
-
 def names_in(packed):
     with tarfile.open(packed.archive) as archive:
         return archive.getnames()
@@ -74,6 +69,7 @@ def test_nothing_is_left_of_an_archive_that_could_not_be_ended(tmp_path, monkeyp
     def full(*_):
         raise OSError(28, "No space left on device")
 
+    monkeypatch.setattr(packing, "_with_requirements", lambda *_: {})
     monkeypatch.setattr(packing, "_add_label", full)
     with pytest.raises(CommandError, match="No space left on device"):
         pack(tmp_path / "a.tar.gz")
@@ -91,10 +87,19 @@ def test_a_package_that_is_missing_is_named(tmp_path, monkeypatch):
         pack(tmp_path / "a.tar.gz")
 
 
-def test_the_command_says_how_to_use_it(run, tmp_path):
-    said = run("pack", "--to", tmp_path / "a.tar.gz")
+def test_the_command_says_how_to_use_it(packed, run, monkeypatch):
+    asked = []
+    monkeypatch.setattr(packing, "pack", lambda to: asked.append(to) or packed)
+    said = run("pack", "--to", packed.archive)
     assert said.code == 0, said
-    assert f"--conf spark.archives={tmp_path}/a.tar.gz#horolog-pack" in said.out
+    assert f"--conf spark.archives={packed.archive}#horolog-pack" in said.out
     assert "--conf spark.executorEnv.PYTHONPATH=./horolog-pack" in said.out
-    told = json.loads(run("pack", "--to", tmp_path / "a.tar.gz", "-o", "json").out)
-    assert (told["job"], told["files"]) == ("pack", len(names_in(Packed(f"{tmp_path}/a.tar.gz", *5 * [0]))) - 1)
+    told = json.loads(run("pack", "--to", packed.archive, "-o", "json").out)
+    assert (told["job"], told["files"]) == ("pack", len(names_in(packed)) - 1)
+    assert asked == [packed.archive] * 2
+
+
+def test_the_command_makes_the_archive_that_it_is_asked_for(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(packing, "_with_requirements", lambda *_: {})  # only our own files, which take no time
+    assert run("pack", "--to", tmp_path / "a.tar.gz").code == 0
+    assert "horolog/pipeline/decode.py" in names_in(Packed(f"{tmp_path}/a.tar.gz", *5 * [0]))

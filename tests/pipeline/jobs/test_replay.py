@@ -1,5 +1,6 @@
 """What was archived goes to a topic again with the times that it had, and what would be lost is said before anything is sent."""
 
+import asyncio
 import json
 import os
 import random
@@ -10,6 +11,7 @@ import time
 
 import pytest
 
+from horolog.client.producer import Producer
 from horolog.pipeline.tables.table import FORMATS
 from tests.support.names import unique
 from tests.support.style import PROJECT
@@ -56,6 +58,28 @@ def test_a_data_folder_goes_back_without_its_broker(spark, run, produce, session
     ended = run("replay", "--from", session_broker.data, "--from-topic", topic, "--topic", again, "-o", "json")
     assert (ended.code, ended.json["records"]) == (0, 40)
     assert consumed(run, again) == consumed(run, topic)
+
+
+@pytest.mark.parametrize("way", [(), ("--rate", 1000)], ids=["in tasks", "at a rate"])
+def test_records_without_a_time_stay_without_one_and_have_no_age(spark, run, produce, session_broker, way):
+    """Retention does not take them for their age, and no bound on times refuses them."""
+    topic, again = unique("untimed"), unique("again")
+    produce(topic, [])
+    send_untimed(session_broker, topic, [-1, NOW_MS - 1000, -1])
+    bounds = ("retention.ms=3600000", "message.timestamp.before.max.ms=3600000")
+    produce(again, [], *bounds)
+    ended = run("replay", "--from", session_broker.data, "--from-topic", topic, "--topic", again, "-o", "json", *way)
+    assert (ended.code, ended.json["records"]) == (0, 3), ended
+    assert [record["timestamp"] for record in consumed(run, again)] == [None, NOW_MS - 1000, None]
+
+
+def send_untimed(broker, topic, times):
+    async def send():
+        async with Producer(broker.address) as producer:
+            for time_ms in times:
+                await producer.send(topic, b"v", timestamp_ms=time_ms, partition=0)
+
+    asyncio.run(send())
 
 
 def test_a_range_at_a_rate(spark, run, produce, tmp_path):
@@ -151,7 +175,7 @@ def test_a_replay_that_is_killed_again_and_again_is_gone_on_with(
     produce(topic, list(some_records(6000, 2)), partitions=2)
     produce(again, [], partitions=2)
     assert run("archive", "--topic", topic, "--to", folder).code == 0
-    options = ["--from", str(folder), "--topic", again, "--step", "100", *(["--exactly-once"] if exactly_once else [])]
+    options = ["--from", str(folder), "--topic", again, "--step", "400", *(["--exactly-once"] if exactly_once else [])]
     command = [sys.executable, "-m", "horolog", "pipeline", "replay", *options, "--master", "local[2]"]
     command += ["--bootstrap", session_broker.address]
     rng = random.Random(int(os.environ.get("HOROLOG_SEED", "1")))

@@ -256,9 +256,20 @@ def test_options_that_do_not_go_together(options, said):
     assert SECRET not in str(caught.value)
 
 
-def test_over_files_there_is_no_broker_for_dead_letters():
-    with pytest.raises(OptionError, match=r"dead.letter.topic is for reading from a broker"):
-        parse_read({"path": "/x", "value.format": "string", "dead.letter.topic": "d"}, 0)
+def test_over_files_dead_letters_need_a_broker_and_nothing_else_does():
+    files = {"path": "/x", "value.format": "string"}
+    with pytest.raises(OptionError, match=r"dead.letter.topic of files needs kafka.bootstrap.servers"):
+        parse_read(files | {"dead.letter.topic": "d"}, 0)
+    with pytest.raises(OptionError, match=r"exactly one of kafka.bootstrap.servers and a path"):
+        parse_read(files | {"kafka.bootstrap.servers": "b:1"}, 0)
+    letters = {"dead.letter.topic": "d", "kafka.bootstrap.servers": "b:1", "kafka.sasl.mechanism": "PLAIN"}
+    module = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";'
+    login = {"kafka.security.protocol": "SASL_PLAINTEXT", "kafka.sasl.jaas.config": module}
+    found = parse_read(files | letters | login, 0)
+    assert (found.path, found.bootstrap, found.typed.dead_letters) == ("/x", "b:1", "d")
+    assert found.security is not None
+    with pytest.raises(OptionError, match=r"kafka.fetch.max.bytes is for reading from a broker"):
+        parse_read(files | letters | login | {"kafka.fetch.max.bytes": "1"}, 0)
 
 
 def test_options_show_no_secret():

@@ -64,6 +64,21 @@ def test_permissive_has_the_reason_and_the_bytes():
     assert fine.to_pylist()[0]["_corrupt"] is None
 
 
+def test_decoded_columns_come_beside_the_bytes():
+    made = decoding(path="at.ms", keeps_raw=True, include_headers=True)
+    (found,) = made.batches([batch(b'{"id":1,"at":{"ms":%d}}' % MS, b"{", None)])
+    assert found.schema == made.schema(batch().schema)
+    names = ["headers", "key_decoded", "value_decoded", "event_time", "lateness_ms", "_corrupt"]
+    assert found.schema.names[-6:] == names
+    rows = found.to_pylist()
+    assert [(row["key"], row["key_decoded"]) for row in rows] == [(b"\xff", None), (b"k1", "k1"), (b"k2", "k2")]
+    assert [row["value"] for row in rows[1:]] == [b"{", None]
+    assert (rows[0]["value_decoded"]["id"], rows[0]["lateness_ms"]) == (1, 0)
+    assert [(row["_corrupt"] or "").partition(":")[0] for row in rows] == ["key", "value", ""]
+    (fine,) = made.batches([batch(b"{}", b"{}").slice(1)])
+    assert fine.to_pylist()[0]["_corrupt"] is None
+
+
 def test_dropped_records_are_counted_and_said(caplog):
     found = list(decoding("dropmalformed").batches([batch(b"{"), batch(b"{", b'{"id":2}', b"{")]))
     assert [row["value"]["id"] for one in found for row in one.to_pylist()] == [2]

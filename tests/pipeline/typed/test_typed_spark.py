@@ -12,6 +12,7 @@ from horolog.protocol.records.record import Record
 from horolog.testing import broker_in_thread
 from tests.pipeline.samples import write_log
 from tests.pipeline.typed.test_avro_columns import fields, written
+from tests.support.names import unique
 from tests.support.registry_server import RegistryThread
 
 MS = 1_763_000_000_000
@@ -35,8 +36,8 @@ def documents():
 
 
 @pytest.fixture
-def orders(spark, broker, request):
-    topic = f"orders-{request.node.name}"
+def orders(spark, broker):
+    topic = unique("orders")  # a test that is run again has another
     broker.create_topic(topic, partitions=2)
     frame = spark.createDataFrame(list(documents()), "key string, value string, timestamp timestamp")
     frame.write.format("horolog").mode("append").option("topic", topic).options(**at(broker)).save()
@@ -115,3 +116,19 @@ def test_files_and_a_registry(spark, tmp_path):
         assert [(row.id, row.at.replace(tzinfo=UTC)) for row in rows.select("value.*").orderBy("id").collect()] == list(
             enumerate(moments)
         )
+
+
+def test_dead_letters_of_files_are_written_once(spark, broker, tmp_path):
+    dead = "dead-of-files"
+    broker.create_topic(dead)
+    for partition, first in (("orders-0", b"{"), ("orders-1", b"no")):
+        records = [Record(n, MS + n, 0, b"k", b'{"id":%d}' % n if n % 3 else first, ((b"h", b"1"),)) for n in range(9)]
+        write_log(tmp_path / partition, bytes(encode_batch(records)))
+    options = {"value.format": "json", "value.schema": "id INT", "dead.letter.topic": dead, **at(broker)}
+    rows = spark.read.format("horolog").options(**options).load(str(tmp_path))
+    assert [rows.count() for _ in range(2)] == [12, 12]
+    assert "headers" not in rows.columns
+    read = spark.read.format("horolog").options(**at(broker), subscribe=dead, includeHeaders="true")
+    found = read.option("kafka.isolation.level", "read_committed").load().collect()
+    assert sorted(bytes(row.value) for row in found) == [b"no"] * 3 + [b"{"] * 3
+    assert {row.headers[0].key for row in found} == {"h"}, "its own headers go first"

@@ -3,8 +3,6 @@
 from datetime import tzinfo
 from typing import TYPE_CHECKING, NamedTuple
 
-from horolog.broker.left_folders import as_left
-from horolog.broker.log.files import checkpoints, log_starts
 from horolog.broker.log.partition import Inventory, Partition, Resources, lookups
 from horolog.broker.log.recovery import Circumstances, Place, open_partition
 from horolog.broker.log.storage import OverlayStorage, ReadOnlyStorage
@@ -48,12 +46,10 @@ def describe(folder: str, topic: str, asked: Asked) -> Described:
 def _open(folder: str, topic: str, now_ms: int) -> list[Partition]:
     files = ReadOnlyStorage()
     config, _, _ = segment_ages.settings_of(files, folder, topic, {})
-    left = as_left(files, [folder])
-    starts = log_starts.load(left, folder).offsets
-    starts_of_kafka = checkpoints.load_offsets(left, f"{folder}/{checkpoints.LOG_START_OFFSETS}").offsets
+    start_of = segment_ages.log_start_in(files, folder)
     found = []
     for index, directory in folders_of(files, folder, topic):
-        start = max(starts.get((topic, index), 0), starts_of_kafka.get((topic, index), 0))
+        start = start_of(topic, index)
         known = Circumstances(was_clean=True, log_start_offset=start, now_ms=now_ms, records_only=True)
         resources = Resources(OverlayStorage(files))
         found.append(open_partition(Place(topic, index, directory), config, resources, known))

@@ -6,12 +6,12 @@ transactions count as they do for readers of the broker. One may be running on t
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 from horolog.broker.clock import Clock, SystemClock
-from horolog.broker.cluster_file import FILE_NAME, NewerClusterFile, parse
-from horolog.broker.left_folders import as_left
-from horolog.broker.log.integrity import BeingRescanned
+from horolog.broker.cluster_file import NewerClusterFile
+from horolog.broker.left_folders import topics_left
 from horolog.broker.log.partition import Partition, Resources, closing, lookups
 from horolog.broker.log.recovery import Place, Rescanner, open_partition
 from horolog.broker.log.segments import Allowance
@@ -19,6 +19,7 @@ from horolog.broker.log.storage import FileMissing, OverlayStorage, ReadOnlyStor
 from horolog.client.cli.charting.index_points import folders_of
 from horolog.client.cli.common.errors import CommandError, NotFoundError
 from horolog.client.cli.examining.rehearsal import circumstances, configurations, listening
+from horolog.client.cli.examining.segment_ages import log_start_in
 from horolog.client.fetch import RawFetch
 from horolog.client.moment_source import TIME_SETTINGS, Settings
 from horolog.client.types import EARLIEST, LATEST, TopicPartition
@@ -89,15 +90,8 @@ class FolderSource:
         return {topic: {key: self._overrides.get(key) for key in TIME_SETTINGS} for topic in topics}
 
     def _careful(self, ask: Callable[[], T]) -> T:
-        """Ask; a segment that turns out to be damaged is read again first, as a broker's worker does it. Raises StorageFault."""
-        while True:
-            try:
-                return ask()
-            except BeingRescanned:
-                task = self._rescanner.next_task(self.clock.wall_ms())
-                seal = None if task is None else self._rescanner.run(task)
-                if task is None or seal is None or not self._rescanner.finish(task, seal):
-                    raise
+        """Raises StorageFault."""
+        return self._rescanner.answered(ask, self.clock.wall_ms)
 
 
 def _end(partition: Partition, isolation: str) -> int:
@@ -114,15 +108,17 @@ def opened(folder: str, topic: str, wanted: Sequence[int] | None) -> Iterator[Fo
     partitions: dict[TopicPartition, Partition] = {}
     try:
         config_of, known_of = configurations(files, folder), circumstances(files, folder)
+        start_of = log_start_in(files, folder)
         with listening([]):
             for index, directory in places:
                 place = Place(topic, index, directory)
-                partitions[TopicPartition(topic, index)] = open_partition(
-                    place, config_of(topic), resources, known_of(topic, index)
-                )
+                known = replace(known_of(topic, index), log_start_offset=start_of(topic, index))
+                partitions[TopicPartition(topic, index)] = open_partition(place, config_of(topic), resources, known)
             by_directory = {one.directory: one for one in partitions.values()}
+            stored = topics_left(files, folder).get(topic)
+            overrides = {} if stored is None else stored.overrides
             rescanner = Rescanner(resources.rescan_queue, files, by_directory.get)
-            yield FolderSource(partitions, _overrides(files, folder, topic), rescanner)
+            yield FolderSource(partitions, overrides, rescanner)
     except FileMissing as error:
         raise CommandError(f"{folder}: {error}", "a broker has removed it meanwhile; try again") from error
     except (StorageFault, NewerClusterFile) as error:
@@ -142,11 +138,3 @@ def _places(files: Storage, folder: str, topic: str, wanted: Sequence[int] | Non
     if missing:
         raise NotFoundError(f"no partition {min(missing)} of topic {topic} is in {folder}")
     return [place for place in places if wanted is None or place[0] in wanted]
-
-
-def _overrides(files: Storage, folder: str, topic: str) -> Mapping[str, str]:
-    """The topic's own settings, as far as the folder has them."""
-    left = as_left(files, [folder])
-    path = f"{folder}/{FILE_NAME}"
-    topics = parse(left.read_all(path)).topics if left.exists(path) else {}
-    return topics[topic].overrides if topic in topics else {}

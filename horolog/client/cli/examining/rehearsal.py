@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from horolog.broker.clock import SystemClock
-from horolog.broker.left_folders import as_left, merge_what_workers_left
+from horolog.broker.left_folders import as_left, merge_what_workers_left, topics_left
 from horolog.broker.log.files import LeaderEpochs, checkpoints, log_starts
 from horolog.broker.log.integrity import SEALS, SealsDamaged, seals
 from horolog.broker.log.partition import Resources, closing
@@ -39,14 +39,12 @@ _INDEXES = (".index", ".timeindex")
 
 def configurations(storage: Storage, data_folder: str) -> Callable[[str], TopicConfig]:
     """The configuration of every topic, as `horolog-cluster` has it; the defaults where it says nothing."""
-    from horolog.broker.cluster_file import FILE_NAME, NewerClusterFile, parse
+    from horolog.broker.cluster_file import NewerClusterFile
     from horolog.broker.setting_types import SettingsError
 
     settings = Settings()
-    path = f"{data_folder}/{FILE_NAME}"
     try:
-        storage = as_left(storage, [data_folder])
-        topics = parse(storage.read_all(path)).topics if storage.exists(path) else {}
+        topics = topics_left(storage, data_folder)
     except NewerClusterFile as newer:
         raise CommandError(f"{data_folder}: {newer}") from newer
 

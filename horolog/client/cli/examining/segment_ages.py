@@ -1,15 +1,15 @@
 """The facts of retention from a data folder: the segments as they lie there, and the broker's own decision about them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from horolog.broker.left_folders import as_left
+from horolog.broker.left_folders import as_left, topics_left
 from horolog.broker.log.files import checkpoints, log_starts
 from horolog.broker.log.indexes import time_index
 from horolog.broker.log.integrity import SealsDamaged, seals
 from horolog.broker.log.partition import retention
-from horolog.broker.log.storage import FileMissing, ReadOnlyStorage
+from horolog.broker.log.storage import FileMissing, ReadOnlyStorage, Storage
 from horolog.client.cli.dumping.indexes import split
 from horolog.client.retention import PartitionFacts, Rules, holds_of
 from horolog.client.segment_retention import ACTIVE_ALONE, left_under, next_of
@@ -41,14 +41,18 @@ def facts_of(
     asked: Asked,
 ) -> list[PartitionFacts]:
     """Of partitions (number, folder)."""
+    start_of = log_start_in(storage, data_folder)
+    return [_facts(storage, directory, index, start_of(topic, index), asked) for index, directory in partitions]
+
+
+def log_start_in(storage: Storage, data_folder: str) -> Callable[[str, int], int]:
+    """Where the log of each partition starts, by our checkpoint or that of a Kafka: the later one, unless Kafka's is damaged."""
     left = as_left(storage, [data_folder])
-    starts = log_starts.load(left, data_folder).offsets
+    starts = log_starts.load(left, data_folder)
+    if starts.kafkas_is_damaged:
+        return lambda topic, index: starts.offsets.get((topic, index), 0)
     starts_of_kafka = checkpoints.load_offsets(left, f"{data_folder}/{checkpoints.LOG_START_OFFSETS}").offsets
-    found = []
-    for index, directory in partitions:
-        start = max(starts.get((topic, index), 0), starts_of_kafka.get((topic, index), 0))
-        found.append(_facts(storage, directory, index, start, asked))
-    return found
+    return lambda topic, index: max(starts.offsets.get((topic, index), 0), starts_of_kafka.get((topic, index), 0))
 
 
 def _facts(
@@ -180,14 +184,11 @@ def settings_of(
 
     Raises SettingsError, NewerClusterFile.
     """
-    from horolog.broker.cluster_file import FILE_NAME, parse
     from horolog.broker.settings import Settings
     from horolog.broker.topic_settings import resolve
 
     settings = Settings()
-    left = as_left(storage, [data_folder])
-    path = f"{data_folder}/{FILE_NAME}"
-    topics = parse(left.read_all(path)).topics if left.exists(path) else {}
+    topics = topics_left(storage, data_folder)
     overrides = dict(topics[topic].overrides) if topic in topics else {}
     other = resolve({**overrides, **changes}, settings) if changes else None
     return resolve(overrides, settings), other, topic in topics

@@ -1,0 +1,321 @@
+"""`horolog pipeline archive --follow`: the job goes on, in rounds. Each adds the news in the steps and commits of a single run.
+
+A round holds the table's lock only while it writes: between rounds another job may expire, compact or add, and this one goes on from
+whatever commit is the newest then. So nobody is starved, and a job that is killed while it waits leaves no lock at all. Whether
+there is anything to do is asked before the lock is taken; a round without news writes nothing, not even a lock.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from horolog.client.cli.common.arguments import duration, positive_number
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.client.errors import KafkaError
+from horolog.pipeline.jobs.common import JobProgress, Summary, progress_of, show_summary
+from horolog.pipeline.jobs.ending import Ending, ending_when_told
+from horolog.pipeline.jobs.passing import passing
+from horolog.pipeline.object_stores import StoreError
+from horolog.pipeline.positions import OptionError
+from horolog.pipeline.tables.lock import LockHeld
+from horolog.pipeline.tables.table import CommitLost
+
+if TYPE_CHECKING:
+    from horolog.client.client import Client
+    from horolog.client.types import TopicPartition
+    from horolog.pipeline.jobs.archive import Job, Wanted
+
+EVERY = "1m"
+MAX_DELAY = "15m"
+"""As Spark's own `maxTriggerDelay`."""
+COMPACT_COMMITS = 64
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 30.0
+_DAY_SECONDS = 86_400
+_LOCK_POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When a round begins, and which news make a commit."""
+
+    every_ms: int = 60_000
+    min_records: int = 1
+    min_bytes: int = 1
+    """Of Parquet, reckoned from the rounds before."""
+    max_delay_ms: int = 900_000
+    """Fewer records than that wait no longer."""
+    compact: bool = False
+    wait_ms: int = 0
+    """For the lock of another job, at the start; later its rounds are waited for anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round did, and how far the table is behind after it."""
+
+    number: int
+    records: int
+    size_bytes: int
+    commits: int
+    files: int
+    seconds: float
+    lag_records: int
+    lag_seconds: float | None
+    """Now less the time of the first record that the table lacks; None if that has no time."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "job": "archive",
+            "round": self.number,
+            "records": self.records,
+            "bytes": self.size_bytes,
+            "commits": self.commits,
+            "files": self.files,
+            "seconds": round(self.seconds, 3),
+            "lag_records": self.lag_records,
+            "lag_seconds": self.lag_seconds,
+        }
+
+    def __str__(self) -> str:
+        behind = f"{self.lag_records:,} records"
+        if self.lag_seconds is not None:
+            behind += f", {self.lag_seconds:,.1f} s"
+        added = f"{self.records:,} records, {self.size_bytes / 1e6:,.1f} MB in {self.seconds:.1f} s"
+        return f"round {self.number}: {added}, {self.commits} commits; behind: {behind}"
+
+
+class Following:
+    """A job that goes on until its end is wished for."""
+
+    def __init__(
+        self,
+        job: "Job",
+        pace: Pace,
+        ending: Ending,
+        tell: Callable[[str], None],
+        progress_of: Callable[[int], JobProgress | None] = lambda _: None,
+    ) -> None:
+        self._job = job
+        self._pace = pace
+        self._ending = ending
+        self._tell = tell
+        self._progress_of = progress_of
+        self._began = False
+        self._trouble = ""
+        self._pause = FIRST_PAUSE_SECONDS
+        self._waiting_since: float | None = None
+        self._compacted_on = _today()
+        self._commits_since_compaction = 0
+        self.summary = Summary("archive", details={"rounds": 0, "commits": 0, "files": 0})
+
+    def rounds(self) -> Iterator[Round]:
+        """Round after round; what passes is waited for with growing pauses, and told once."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        faults = (KafkaError, PySparkException, Py4JError, OSError, StoreError, OptionError, LockHeld, CommitLost)
+        began, before = time.monotonic(), self._counts()
+        lock_by = began + self._pace.wait_ms / 1000
+        while not self._is_over():
+            try:
+                lag_records, lag_seconds = self._once()
+            except faults as error:
+                if self._is_over():  # by a signal that Spark's own process has got, too
+                    self._tell("Spark has ended before a step was committed; nothing of that step was added")
+                    return
+                is_early = not self._began or (isinstance(error, LockHeld) and not self.summary.details["rounds"])
+                self._wait_out(error, lock_by if is_early else None)
+                continue
+            self._recovered()
+            self.summary.details["rounds"] += 1
+            now, seen = time.monotonic(), self._counts()
+            records, size_bytes, commits, files = (after - earlier for after, earlier in zip(seen, before, strict=True))
+            self.summary.seconds += now - began
+            number = self.summary.details["rounds"]
+            yield Round(number, records, size_bytes, commits, files, now - began, lag_records, lag_seconds)
+            before = seen
+            self._ending.pause(self._pace.every_ms / 1000 - (time.monotonic() - began))
+            began = time.monotonic()
+
+    def _is_over(self) -> bool:
+        return self._ending.wished
+
+    def _counts(self) -> tuple[int, int, int, int]:
+        details = self.summary.details
+        return self.summary.records, self.summary.bytes, details["commits"], details["files"]
+
+    def _once(self) -> tuple[int, float | None]:
+        """One round; how far the table is behind at its end."""
+        job = self._job
+        wanted = job.plan()
+        if not self._began:
+            job.tell_of_nulls(self._tell)
+        self._began = True
+        ends = {place: start for place, (start, _) in wanted.ranges.items()}
+        if not self._is_worth_it(wanted.records):
+            return self._behind(ends) if wanted.records else (0, 0.0)
+        with job.writing(0, self._tell):
+            wanted = job.plan()  # another may have written before the lock was ours
+            ends = {place: start for place, (start, _) in wanted.ranges.items()}
+            self._add(wanted, ends)
+            self._compact_if_due()
+        self._waiting_since = None
+        return self._behind(ends)
+
+    def _add(self, wanted: "Wanted", ends: "dict[TopicPartition, int]") -> None:
+        before = self.summary.details["commits"]
+        progress = self._progress_of(wanted.records)
+        ends |= self._job.add(wanted, self.summary, progress, self._is_over)
+        self._commits_since_compaction += self.summary.details["commits"] - before
+        if progress is not None:
+            progress.clear()
+
+    def _is_worth_it(self, records: int) -> bool:
+        """Enough records for a commit, or some that have waited long enough."""
+        if not records:
+            self._waiting_since = None
+            return False
+        now = time.monotonic()
+        if self._waiting_since is None:
+            self._waiting_since = now
+        enough = records >= self._pace.min_records
+        if self.summary.records:
+            enough = enough and records * self.summary.bytes / self.summary.records >= self._pace.min_bytes
+        return enough or (now - self._waiting_since) * 1000 >= self._pace.max_delay_ms
+
+    def _compact_if_due(self) -> None:
+        """Once a day's partition is over, and after so many commits that readers would open many files."""
+        if not (self._pace.compact and self._commits_since_compaction):
+            return
+        if self._commits_since_compaction < COMPACT_COMMITS and _today() == self._compacted_on:
+            return
+        details = self.summary.details
+        details["files_compacted_away"] = details.get("files_compacted_away", 0) + self._job.table.compact()
+        self._commits_since_compaction, self._compacted_on = 0, _today()
+
+    def _behind(self, ends: "dict[TopicPartition, int]") -> tuple[int, float | None]:
+        from horolog.client.lagging import next_timestamps
+        from horolog.client.offsets import ends as ends_of
+        from horolog.client.types import LATEST
+
+        async def ask(client: "Client") -> tuple[int, float | None]:
+            last = await ends_of(client, dict.fromkeys(ends, LATEST), 1)
+            records = sum(max(0, last[place] - offset) for place, offset in ends.items())
+            found = await next_timestamps(client, ends, last)
+            times = [time_ms for time_ms in found.values() if time_ms is not None]
+            if not times:
+                return records, 0.0 if not records else None
+            return records, max(0, client.clock.wall_ms() - min(times)) / 1000
+
+        return self._job.ask(ask)
+
+    # -- what passes
+
+    def _wait_out(self, error: Exception, give_up_at: float | None) -> None:
+        """Wait for a moment, or raise what does not pass. At the start, as a single run has it, only a lock is waited for."""
+        if isinstance(error, LockHeld | CommitLost):
+            if give_up_at is not None and time.monotonic() >= give_up_at:
+                raise error
+            reason: str | None = str(error)
+        else:
+            reason = passing(error) if give_up_at is None else None
+        if reason is None:
+            raise error
+        if give_up_at is not None:
+            self._ending.pause(_LOCK_POLL_SECONDS)
+            return
+        if not self._trouble:
+            self._tell(f"{reason}; trying again until that is over")
+        self._trouble = reason
+        self._ending.pause(self._pause)
+        self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+
+    def _recovered(self) -> None:
+        if self._trouble:
+            self._tell("that is over; going on")
+        self._trouble, self._pause = "", FIRST_PAUSE_SECONDS
+
+
+def _today() -> int:
+    """The date in UTC, as partitions have it."""
+    return int(time.time() // _DAY_SECONDS)
+
+
+# -- the command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `archive` takes for that."""
+    parser.add_argument("-f", "--follow", action="store_true", help="go on with what comes, until Ctrl-C or SIGTERM")
+    parser.add_argument(
+        "--every",
+        type=_interval,
+        metavar="DURATION",
+        help=f"with --follow: from round to round; 0 is a single run ({EVERY})",
+    )
+    parser.add_argument(
+        "--min-records", type=positive_number, metavar="N", help="with --follow: fewer new records wait (1)"
+    )
+    parser.add_argument(
+        "--min-bytes",
+        type=positive_number,
+        metavar="N",
+        help="with --follow: so do those that are fewer bytes of Parquet, as the rounds before had them (1)",
+    )
+    parser.add_argument(
+        "--max-delay",
+        type=duration,
+        metavar="DURATION",
+        help=f"with --follow: but they wait no longer than this ({MAX_DELAY})",
+    )
+
+
+def _interval(text: str) -> int:
+    return 0 if text == "0" else duration(text)
+
+
+def pace_of(arguments: argparse.Namespace, until_ms: int | None) -> Pace | None:
+    """How a job goes on; None if it does not."""
+    given = {"--every": arguments.every, "--min-records": arguments.min_records}
+    given |= {"--min-bytes": arguments.min_bytes, "--max-delay": arguments.max_delay}
+    if not arguments.follow:
+        for name, value in given.items():
+            if value is not None:
+                raise UsageError(f"{name} is for --follow")
+        return None
+    if arguments.every == 0:
+        return None
+    if until_ms is not None:
+        raise UsageError("--follow and --until exclude each other")
+    return Pace(
+        every_ms=arguments.every or duration(EVERY),
+        min_records=arguments.min_records or 1,
+        min_bytes=arguments.min_bytes or 1,
+        max_delay_ms=duration(MAX_DELAY) if arguments.max_delay is None else arguments.max_delay,
+        compact=arguments.compact,
+        wait_ms=arguments.wait,
+    )
+
+
+def run(job: "Job", pace: Pace, arguments: argparse.Namespace, console: Console) -> ExitCode:
+    """A line for each round, and the summary when the job was told to end."""
+    with ending_when_told() as ending:
+
+        def progress(records: int) -> JobProgress:
+            return progress_of(arguments, console, records)
+
+        following = Following(job, pace, ending, console.note, progress)
+        for each in following.rounds():
+            if console.as_json:
+                console.json_line(each.as_json())
+                console.out.flush()
+            else:
+                console.note(str(each))
+        console.note("ended as told; the table has what its commits say")
+        show_summary(following.summary, console)
+    return ExitCode.OK

@@ -1,0 +1,102 @@
+"""What jobs that work on a table share: which table it is, and its faults in the words of the command line."""
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from horolog.client.cli.common.arguments import duration
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import BusyError, CommandError, NotFoundError, UsageError
+from horolog.client.cli.online.connecting import command_error
+from horolog.client.errors import KafkaError
+from horolog.pipeline.jobs.common import Summary, add_catalogue, add_spark, catalogue_table, show_summary
+from horolog.pipeline.object_stores import StoreError, is_url
+from horolog.pipeline.positions import OptionError
+from horolog.pipeline.tables.lock import LockHeld
+from horolog.pipeline.tables.table import FORMATS, CommitLost, Table, TableError, open_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from horolog.pipeline.tables.catalogues import CatalogueTable
+
+
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """For jobs that change a table which is there, and need no broker."""
+    parser.add_argument("--to", metavar="DIR|URL", help="the table's folder (or --catalog)")
+    parser.add_argument("--format", choices=FORMATS, help="(parquet; iceberg with --catalog)")
+    add_catalogue(parser)
+    parser.add_argument("--checkpoint", metavar="DIR", help="where Parquet's log of commits is (in the table's folder)")
+    parser.add_argument(
+        "--wait",
+        type=duration,
+        default="0ms",
+        metavar="DURATION",
+        help="how long to wait while another job writes to the table (not at all: exit code 6)",
+    )
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only say what would go")
+    add_spark(parser)
+
+
+def table_of(arguments: argparse.Namespace) -> "tuple[str, str | CatalogueTable]":
+    """The kind of the table, and where it is."""
+    named = catalogue_table(arguments, arguments.to)
+    kind: str = arguments.format or ("parquet" if named is None else "iceberg")
+    if named is not None and kind != "iceberg":
+        raise UsageError(f"--catalog is for tables of iceberg, not of {kind}")
+    if arguments.checkpoint and kind != "parquet":
+        raise UsageError(f"--checkpoint is for parquet; {kind} keeps offsets in its own commits")
+    if named is None and arguments.to is None:
+        raise UsageError("--to is expected, or --catalog and --table")
+    return kind, named or arguments.to
+
+
+def existing_table(arguments: argparse.Namespace) -> "tuple[str, str | CatalogueTable]":
+    """The same for a table that has to be there; NotFoundError if its folder is not."""
+    kind, to = table_of(arguments)
+    if isinstance(to, str) and not is_url(to) and not Path(to.removeprefix("file://")).is_dir():
+        raise NotFoundError(f"there is no folder {to}")
+    return kind, to
+
+
+def table_there(spark: "SparkSession", to: "str | CatalogueTable", table_format: str, checkpoint: str | None) -> Table:
+    """A table that has commits; TableError if nobody has written to it yet."""
+    table = open_table(table_format, to, spark, checkpoint)
+    if not table.offsets():
+        raise TableError(f"{to} is no table of ours yet")
+    return table
+
+
+def past_ms(text: str, option: str, console: Console) -> int:
+    """A time that is over."""
+    moment = console.time(text, option)
+    if moment.ms > console.now_ms():
+        raise UsageError(f"{option}: {moment.understood} lies in the future")
+    console.note(f"{option} is {moment.understood}")
+    return moment.ms
+
+
+@contextmanager
+def told(arguments: argparse.Namespace, to: "str | CatalogueTable") -> Iterator[None]:
+    """Faults of tables, stores and brokers."""
+    try:
+        yield
+    except LockHeld as error:
+        raise BusyError(f"{to}: {error}; nothing was done", "--wait waits for it") from error
+    except CommitLost as error:
+        raise BusyError(f"{to}: {error}", "run it again") from error
+    except OptionError as error:
+        raise UsageError(str(error)) from error
+    except (StoreError, TableError) as error:
+        raise CommandError(str(error)) from error
+    except KafkaError as error:
+        raise command_error(error, arguments.bootstrap) from error
+
+
+def show_what_went(summary: Summary, console: Console, *, dry_run: bool) -> None:
+    summary.details["dry_run"] = dry_run
+    show_summary(summary, console)
+    if dry_run:
+        console.note("nothing was changed (--dry-run)")

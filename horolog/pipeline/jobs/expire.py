@@ -1,0 +1,91 @@
+"""`horolog pipeline expire`: whole dates that have grown old leave a table, and so do old versions of it.
+
+How far the table goes in its topics stays as it is, so `archive` goes on where it was.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from horolog.client.cli.common.arguments import duration
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.pipeline.jobs.at_table import add_table, existing_table, past_ms, show_what_went, table_there, told
+from horolog.pipeline.jobs.common import Summary, spark_of
+from horolog.pipeline.tables.lock import writing
+from horolog.pipeline.tables.table import Table
+from horolog.pipeline.tables.upkeep import first_kept
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from horolog.pipeline.tables.catalogues import CatalogueTable
+
+
+def expire(
+    spark: "SparkSession",
+    to: "str | CatalogueTable",
+    *,
+    older_than_ms: int | None = None,
+    versions_before_ms: int | None = None,
+    table_format: str = "parquet",
+    checkpoint: str | None = None,
+    dry_run: bool = False,
+    wait_ms: int = 0,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Summary:
+    """Let dates go that end before `older_than_ms`, and versions of the table before the other; LockHeld if a job is at it."""
+    began = time.monotonic()
+    table = table_there(spark, to, table_format, checkpoint)
+    if dry_run:
+        summary = _expired(table, older_than_ms, versions_before_ms, dry_run=True)
+    else:
+        with writing(table, wait_ms) as lock:
+            if lock.taken_from is not None:
+                tell(f"the lock of {lock.taken_from}, which has died, was taken over")
+            summary = _expired(table, older_than_ms, versions_before_ms, dry_run=False)
+    summary.seconds = time.monotonic() - began
+    return summary
+
+
+def _expired(table: Table, older_than_ms: int | None, versions_before_ms: int | None, *, dry_run: bool) -> Summary:
+    summary = Summary("expire", details={"files": 0, "dates": [], "versions": 0})
+    if older_than_ms is not None:
+        gone = table.expire(first_kept(table.folders(), older_than_ms), dry_run=dry_run)
+        summary.records, summary.bytes = gone.records, gone.size_bytes
+        summary.details |= {"files": gone.files, "dates": list(gone.dates)}
+    if versions_before_ms is not None:
+        summary.details["versions"] = table.forget_versions(versions_before_ms, dry_run=dry_run)
+    return summary
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--older-than", metavar="TIME", help="dates that end before it go: 90d, 2026-01-01")
+    parser.add_argument(
+        "--keep-versions", type=duration, metavar="DURATION", help="older commits, versions or snapshots go (all stay)"
+    )
+    add_table(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    if arguments.older_than is None and arguments.keep_versions is None:
+        raise UsageError("--older-than or --keep-versions is expected")
+    older_than_ms = None if arguments.older_than is None else past_ms(arguments.older_than, "--older-than", console)
+    kind, to = existing_table(arguments)
+    kept_ms = arguments.keep_versions
+    with told(arguments, to), spark_of(arguments) as spark:
+        summary = expire(
+            spark,
+            to,
+            older_than_ms=older_than_ms,
+            versions_before_ms=None if kept_ms is None else console.now_ms() - kept_ms,
+            table_format=kind,
+            checkpoint=arguments.checkpoint,
+            dry_run=arguments.dry_run,
+            wait_ms=arguments.wait,
+            tell=console.note,
+        )
+    show_what_went(summary, console, dry_run=arguments.dry_run)
+    return ExitCode.OK

@@ -1,0 +1,34 @@
+"""Which faults of brokers, stores and registries pass by themselves, so that a job that goes on waits for their end."""
+
+import re
+
+from horolog.client.decoding.registry import RegistryUnavailable
+from horolog.client.errors import KafkaError
+from horolog.protocol.errors import ErrorCode
+
+_RETRIABLE = "|".join(code.name for code in ErrorCode if code.retriable)
+_OF_A_BROKER = re.compile(rf"^[\w.]+: (?:\S+: )?((?:{_RETRIABLE}): .*)$", re.MULTILINE)
+_NO_BROKER = re.compile(r"(no broker at \S+ within .*)$", re.MULTILINE)
+_OF_A_STORE = re.compile(
+    r"(\S+: (?:\S+ cannot be reached|the store answers (?:InternalError|RequestTimeout|ServiceUnavailable|SlowDown)))$",
+    re.MULTILINE,
+)
+
+
+_NO_REGISTRY = re.compile(r"NoRegistry: (.*)$", re.MULTILINE)
+_SCHEMA_CHANGED = re.compile(r"OptionError: (the columns are fixed): ", re.MULTILINE)
+"""A registry had a newer schema when the step's readers were made than when its columns were asked for."""
+
+
+def passing(error: Exception) -> str | None:
+    """What went wrong, if it is of a kind that passes; a task's own error is the last that Spark's text tells of it."""
+    if isinstance(error, KafkaError):
+        return str(error) if error.retriable else None
+    if isinstance(error.__cause__, RegistryUnavailable):
+        return str(error)
+    text = str(error)
+    for kind in (_OF_A_BROKER, _NO_BROKER, _OF_A_STORE, _NO_REGISTRY, _SCHEMA_CHANGED):
+        found = kind.findall(text)
+        if found:
+            return str(found[-1])
+    return None

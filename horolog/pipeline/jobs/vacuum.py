@@ -1,0 +1,85 @@
+"""`horolog pipeline vacuum`: files in a table's folder that no version of it names are deleted, once they are old enough.
+
+Whoever writes a step has files that no commit names yet. Their age keeps them, and the table's lock, which this job takes as well.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from horolog.client.cli.common.console import Console
+from horolog.client.cli.common.errors import UsageError
+from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.pipeline.jobs.at_table import add_table, existing_table, past_ms, show_what_went, table_there, told
+from horolog.pipeline.jobs.common import Summary, spark_of
+from horolog.pipeline.tables.lock import writing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from horolog.pipeline.tables.catalogues import CatalogueTable
+
+KEPT = "7d"
+KEPT_MS = 7 * 86_400_000
+"""As Delta has it: no job takes so long for a step."""
+
+
+def vacuum(
+    spark: "SparkSession",
+    to: "str | CatalogueTable",
+    *,
+    before_ms: int | None = None,
+    table_format: str = "parquet",
+    checkpoint: str | None = None,
+    dry_run: bool = False,
+    wait_ms: int = 0,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Summary:
+    """Delete files that no version names and that have not changed since `before_ms` (seven days ago); LockHeld if a job is at it."""
+    began = time.monotonic()
+    if before_ms is None:
+        before_ms = time.time_ns() // 1_000_000 - KEPT_MS
+    table = table_there(spark, to, table_format, checkpoint)
+    if dry_run:
+        gone = table.vacuum(before_ms, dry_run=True)
+    else:
+        with writing(table, wait_ms) as lock:
+            if lock.taken_from is not None:
+                tell(f"the lock of {lock.taken_from}, which has died, was taken over")
+            gone = table.vacuum(before_ms)
+    details = {"files": gone.files, "dates": list(gone.dates)}
+    return Summary("vacuum", bytes=gone.size_bytes, seconds=time.monotonic() - began, details=details)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--older-than", default=KEPT, metavar="TIME", help=f"files that have not changed since then go ({KEPT})"
+    )
+    parser.add_argument(
+        "--force", action="store_true", help=f"also files younger than {KEPT}, when nobody else writes to the table"
+    )
+    add_table(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    before_ms = past_ms(arguments.older_than, "--older-than", console)
+    if before_ms > console.now_ms() - KEPT_MS + 60_000 and not arguments.force:
+        raise UsageError(
+            f"--older-than: files younger than {KEPT} may be of a job that is still writing them",
+            "--force deletes them, if you know of none",
+        )
+    kind, to = existing_table(arguments)
+    with told(arguments, to), spark_of(arguments) as spark:
+        summary = vacuum(
+            spark,
+            to,
+            before_ms=before_ms,
+            table_format=kind,
+            checkpoint=arguments.checkpoint,
+            dry_run=arguments.dry_run,
+            wait_ms=arguments.wait,
+            tell=console.note,
+        )
+    show_what_went(summary, console, dry_run=arguments.dry_run)
+    return ExitCode.OK
