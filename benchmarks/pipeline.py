@@ -3,7 +3,8 @@
     python -m benchmarks.pipeline [--records 4000000] [--rounds 3] [--write-docs]
 
 One broker, one Spark (`local[2]`), one run: each way in reads all of one topic into a sink that keeps nothing, in turn, in the reverse
-order in every second round, after one round that is not counted. CPU seconds are those of Spark, its Python workers and the broker.
+order in every second round, after one round that is not counted. Each codec has a topic of one partition and one of twelve, of records
+of varied sizes: four million are two gigabytes of them. CPU seconds are those of Spark, its Python workers and the broker.
 Needs the extra `pipeline`, Java, and Maven for the connector's jars.
 """
 
@@ -15,25 +16,55 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 
 from benchmarks import pipeline_jars, report
 from tests.support.broker_process import BrokerProcess
 
-PARTITIONS = 4
+PARTITIONS = (1, 12)
+CODECS = ("none", "lz4")
 BASE_MS = 1_700_000_000_000
-PAYLOAD_BYTES = 90
+VALUE_BYTES = (20, 180)
 WRITTEN = 500_000
-SETTINGS = {"num.partitions": str(PARTITIONS), "log.retention.ms": "-1", "log.segment.bytes": str(16 << 20)}
+SETTINGS = {"log.retention.ms": "-1", "log.segment.bytes": str(16 << 20)}
 Way = Callable[[], Any]
 
 
-def fill(broker: BrokerProcess, topic: str, records: int, codec: str) -> None:
-    """One record a millisecond, values half random."""
+class Subject(NamedTuple):
+    """One topic, and one way to read it."""
+
+    codec: str
+    partitions: int
+    way: str
+
+    @property
+    def topic(self) -> str:
+        return topic_of(self.codec, self.partitions)
+
+
+def topic_of(codec: str, partitions: int) -> str:
+    return f"{codec}-{partitions}"
+
+
+CONNECTOR = {"connector, 500 records a poll": 500, "connector, 50,000 a poll": 50_000}
+ONLINE, OFFLINE, PARQUET = "horolog from the broker", "horolog from segment files", "Parquet"
+
+
+def make_topic(broker: BrokerProcess, topic: str, partitions: int) -> None:
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient({"bootstrap.servers": broker.address})  # has to be there until the answer is
+    admin.create_topics([NewTopic(topic, partitions)])[topic].result(30)
+
+
+def fill(broker: BrokerProcess, codec: str, partitions: int, records: int) -> None:
+    """One record a millisecond, values of varied sizes, half random."""
     from confluent_kafka import Producer
 
+    topic = topic_of(codec, partitions)
+    make_topic(broker, topic, partitions)
     producer = Producer(
         {
             "bootstrap.servers": broker.address,
@@ -43,12 +74,13 @@ def fill(broker: BrokerProcess, topic: str, records: int, codec: str) -> None:
         }
     )
     seeded = random.Random(7)
-    values = [seeded.randbytes(PAYLOAD_BYTES // 2).hex().encode() for _ in range(1000)]
+    low, high = VALUE_BYTES
+    values = [seeded.randbytes(seeded.randint(low, high) // 2).hex().encode() for _ in range(1000)]
     for n in range(records):
         while True:
             try:
                 producer.produce(
-                    topic, values[n % 1000], b"key-%06d" % (n % 100_000), n % PARTITIONS, timestamp=BASE_MS + n
+                    topic, values[n % 1000], b"key-%06d" % (n % 100_000), n % partitions, timestamp=BASE_MS + n
                 )
                 break
             except BufferError:
@@ -58,35 +90,29 @@ def fill(broker: BrokerProcess, topic: str, records: int, codec: str) -> None:
     assert producer.flush(60) == 0
 
 
-def ways(spark: Any, broker: BrokerProcess, scratch: Path) -> dict[str, Way]:
+def ways(spark: Any, broker: BrokerProcess, scratch: Path) -> dict[Subject, Way]:
     """Each way in as a data frame of its own, made anew every time."""
+    broker_option = {"kafka.bootstrap.servers": broker.address}
 
     def connector(topic: str, poll_records: int) -> Way:
-        options = {
-            "kafka.bootstrap.servers": broker.address,
-            "subscribe": topic,
-            "kafka.max.poll.records": str(poll_records),
-            "kafka.max.partition.fetch.bytes": str(8 << 20),
-        }
-        return lambda: spark.read.format("kafka").options(**options).load()
+        polls = {"kafka.max.poll.records": str(poll_records), "kafka.max.partition.fetch.bytes": str(8 << 20)}
+        return lambda: spark.read.format("kafka").options(**broker_option, subscribe=topic, **polls).load()
 
     def online(topic: str) -> Way:
-        options = {"kafka.bootstrap.servers": broker.address, "subscribe": topic}
-        return lambda: spark.read.format("horolog").options(**options).load()
+        return lambda: spark.read.format("horolog").options(**broker_option, subscribe=topic).load()
 
     def offline(topic: str) -> Way:
         return lambda: spark.read.format("horolog").option("subscribe", topic).load(str(broker.data))
 
-    return {
-        "Parquet": lambda: spark.read.parquet(str(scratch / "parquet")),
-        "connector, 500 records a poll": connector("plain", 500),
-        "connector, 50,000 records a poll": connector("plain", 50_000),
-        "horolog from the broker": online("plain"),
-        "horolog from segment files": offline("plain"),
-        "connector, 50,000 a poll, lz4": connector("lz4", 50_000),
-        "horolog from the broker, lz4": online("lz4"),
-        "horolog from segment files, lz4": offline("lz4"),
-    }
+    found = {Subject("none", PARTITIONS[0], PARQUET): lambda: spark.read.parquet(str(scratch / "parquet"))}
+    for partitions in PARTITIONS:
+        for codec in CODECS:
+            topic = topic_of(codec, partitions)
+            for name, poll_records in CONNECTOR.items():
+                found[Subject(codec, partitions, name)] = connector(topic, poll_records)
+            found[Subject(codec, partitions, ONLINE)] = online(topic)
+            found[Subject(codec, partitions, OFFLINE)] = offline(topic)
+    return found
 
 
 class Clock:
@@ -117,15 +143,16 @@ def read_all(way: Way) -> None:
     way().write.format("noop").mode("overwrite").save()
 
 
-def run(records: int, rounds: int) -> tuple[dict[str, list[tuple[float, float]]], list[str]]:
+def run(records: int, rounds: int) -> tuple[dict[Subject, list[tuple[float, float]]], list[str]]:
     from horolog.pipeline import session
 
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         broker = BrokerProcess(scratch / "data", SETTINGS).start()
         try:
-            for topic, codec in (("plain", "none"), ("lz4", "lz4")):
-                fill(broker, topic, records, codec)
+            for partitions in PARTITIONS:
+                for codec in CODECS:
+                    fill(broker, codec, partitions, records)
             jars = ",".join(map(str, pipeline_jars.jars()))
             spark = session("local[2]", "horolog benchmark", **{"spark.jars": jars, "spark.driver.memory": "2g"})
             found = measure(spark, broker, scratch, records, rounds)
@@ -138,23 +165,24 @@ def run(records: int, rounds: int) -> tuple[dict[str, list[tuple[float, float]]]
 
 def measure(
     spark: Any, broker: BrokerProcess, scratch: Path, records: int, rounds: int
-) -> dict[str, list[tuple[float, float]]]:
-    source = spark.read.format("horolog").option("subscribe", "plain").load(str(broker.data))
+) -> dict[Subject, list[tuple[float, float]]]:
+    plain = topic_of("none", PARTITIONS[-1])
+    source = spark.read.format("horolog").option("subscribe", plain).load(str(broker.data))
     source.write.parquet(str(scratch / "parquet"))
     there = ways(spark, broker, scratch)
-    for name, way in there.items():
-        assert way().count() == records, name
+    for subject, way in there.items():
+        assert way().count() == records, subject
         read_all(way)
     gateway = spark.sparkContext._gateway.proc.pid  # noqa: SLF001 - nothing else names the process that Spark runs in
     clock = Clock(gateway, broker.pid)
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in there}
+    found: dict[Subject, list[tuple[float, float]]] = {subject: [] for subject in there}
     for number in range(rounds):
-        for name in sorted(there, key=list(there).index, reverse=bool(number % 2)):
+        for subject in sorted(there, key=list(there).index, reverse=bool(number % 2)):
             wall, cpu = clock.read()
-            read_all(there[name])
+            read_all(there[subject])
             wall_after, cpu_after = clock.read()
-            found[name].append((wall_after - wall, cpu_after - cpu))
-            print(f"{name}: {records / found[name][-1][0] / 1e3:.0f} k rows/s", flush=True)
+            found[subject].append((wall_after - wall, cpu_after - cpu))
+            print(f"{subject}: {records / found[subject][-1][0] / 1e3:.0f} k rows/s", flush=True)
     return found
 
 
@@ -187,10 +215,11 @@ def pruning(broker: BrokerProcess) -> list[str]:
     """What a range of 1 % of the time reads of what a full scan reads."""
     from horolog.pipeline import plan
 
-    whole = plan(str(broker.data), subscribe="plain")
+    plain = topic_of("none", 1)
+    whole = plan(str(broker.data), subscribe=plain)
     records = sum(one.size for one in whole.ranges)
     since = BASE_MS + records // 2
-    part = plan(str(broker.data), since, since + records // 100, subscribe="plain")
+    part = plan(str(broker.data), since, since + records // 100, subscribe=plain)
     share = (part.bytes_read + part.looked_at_bytes) / (whole.bytes_read + whole.looked_at_bytes)
     read, looked_at = f"{part.bytes_read / 1e6:.1f} of {whole.bytes_read / 1e6:.0f} MB", part.looked_at_bytes / 1e6
     line = (
@@ -200,16 +229,27 @@ def pruning(broker: BrokerProcess) -> list[str]:
     return [line]
 
 
-def lines_of(found: dict[str, list[tuple[float, float]]], records: int, more: list[str]) -> list[str]:
+def lines_of(found: dict[Subject, list[tuple[float, float]]], records: int, more: list[str]) -> list[str]:
+    rates = {
+        subject: [records / statistics.median(run[column] for run in runs) / 1e3 for column in (0, 1)]
+        for subject, runs in found.items()
+    }
     rows = []
-    rates = {name: records / statistics.median(wall for wall, _ in runs) for name, runs in found.items()}
-    for name, runs in found.items():
-        per_cpu = records / statistics.median(cpu for _, cpu in runs)
-        base = "connector, 50,000 a poll, lz4" if name.endswith("lz4") else "connector, 50,000 records a poll"
-        rows.append([name, f"{rates[name] / 1e3:.0f}", f"{per_cpu / 1e3:.0f}", f"{rates[name] / rates[base]:.2f}"])
-    head = ["way in", "k rows/s", "k rows per CPU s", "rate against the connector's best"]
+    for subject, (rate, per_cpu) in rates.items():
+        best = [
+            max(rates[Subject(subject.codec, subject.partitions, name)][column] for name in CONNECTOR)
+            for column in (0, 1)
+        ]
+        against = f"{rate / best[0]:.2f}", f"{per_cpu / best[1]:.2f}"
+        rows.append([subject.way, subject.codec, str(subject.partitions), f"{rate:.0f}", f"{per_cpu:.0f}", *against])
+    head = ["way in", "codec", "partitions", "k rows/s", "k rows per CPU s", "rate over the connector's best"]
+    head.append("rows per CPU s over its best")
+    low, high = VALUE_BYTES
     rounds = len(next(iter(found.values())))
-    about = f"{report.machine()}; {records:,} records of about 100 B in {PARTITIONS} partitions, medians of {rounds} rounds."
+    about = (
+        f"{report.machine()}; {records:,} records with values of {low} to {high} B in each topic,"
+        f" medians of {rounds} rounds."
+    )
     return [about, "", *report.table(head, rows), "", *more]
 
 
@@ -221,7 +261,7 @@ def main() -> int:
     chosen = parser.parse_args()
     try:
         found, more = run(chosen.records, chosen.rounds)
-    except pipeline_jars.NoConnectorError as fault:
+    except pipeline_jars.NoJarsError as fault:
         print(fault, file=sys.stderr)
         return 1
     lines = lines_of(found, chosen.records, more)

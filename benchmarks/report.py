@@ -9,6 +9,7 @@ import platform
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from benchmarks.brokers import BEFORE, HOROLOG
@@ -17,6 +18,7 @@ from horolog.protocol.records.walk import IS_COMPILED
 from tools import interpreter
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
+PAGE_WIDTH = 100
 MET, SHORT_OF, UNKNOWN = "met", "short", "not measured"
 CLIENT_BOUND_SHARE = 0.9
 
@@ -143,7 +145,13 @@ def replace(page: Path, name: str, lines: Sequence[str]) -> None:
     if text.count(begin) != 1 or text.count(end) != 1:
         raise ValueError(f"{page} has no place for the table {name}")
     head, rest = text.split(begin)
-    page.write_text("\n".join([head + begin, *lines, end + rest.split(end)[1]]))
+    fitting = [part for line in lines for part in _fitting(line)]
+    page.write_text("\n".join([head + begin, *fitting, end + rest.split(end)[1]]))
+
+
+def _fitting(line: str) -> list[str]:
+    """Prose in lines of the page's width; rows of tables and empty lines stay as they are."""
+    return [line] if not line or line.startswith("|") else wrap(line, PAGE_WIDTH)
 
 
 def save(path: Path, content: Mapping[str, Any]) -> None:

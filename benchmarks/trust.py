@@ -9,6 +9,7 @@ of it synced by the producer (`acks=1`); what 1 and 10 GB would take is the line
 """
 
 import argparse
+import resource
 import selectors
 import shutil
 import signal
@@ -149,10 +150,13 @@ def starts_with_many(root: Path, partitions: int, workers: int = 1) -> Iterator[
         peer.create_topics([TOPIC], partitions, {})
     write_to_each(broker.address)
     name = f"{partitions:,} partitions of one record"
-    yield f"clean stop, {name}, none of them synced before", f"{stop_cleanly(broker):.1f} s"
+    yield f"clean stop, {name}, none of them synced before", stop_cleanly(broker)
     broker = brokers.start(HOROLOG, root, settings, partitions=partitions)
     yield f"start after a clean stop, {name}", seconds_of(broker)
-    yield f"clean stop, {name}, none written to since the start", f"{stop_cleanly(broker):.1f} s"
+    yield f"clean stop, {name}, none written to since the start", stop_cleanly(broker)
+    broker = brokers.start(HOROLOG, root, settings, partitions=partitions)
+    write_to_each(broker.address)
+    yield f"clean stop, {name}, each written to since the start", stop_cleanly(broker)
     broker = brokers.start(HOROLOG, root, settings, partitions=partitions)
     write_to_each(broker.address)
     kill(broker)
@@ -216,16 +220,24 @@ def start_without_seals(folder: Path) -> tuple[Running, float]:
         kill(broker)
 
 
-def stop_cleanly(broker: Running) -> float:
-    """Seconds from SIGTERM to the end of the process."""
+def stop_cleanly(broker: Running) -> str:
+    """Seconds from SIGTERM to the end of the process, and processor time that all of its processes took for it."""
     assert broker.process is not None
+    ended_before = _seconds_of_ended()
+    used_before = sum(map(process.cpu_seconds, [broker.pid, *process.children(broker.pid)]))
     began = time.monotonic()
     broker.process.send_signal(signal.SIGTERM)
     broker.process.wait(LONGEST_STOP_SECONDS)
     took = time.monotonic() - began
     if not (broker.data / CLEAN_STOP).exists():
         raise BrokerError("the stop was not clean")
-    return took
+    return f"{took:.2f} s ({_seconds_of_ended() - ended_before - used_before:.1f})"
+
+
+def _seconds_of_ended() -> float:
+    """Processor time of the processes that were started here, and by those, and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def extrapolated(points: list[tuple[int, float]]) -> Iterator[Row]:

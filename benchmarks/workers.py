@@ -1,6 +1,6 @@
 """What several workers give: the same load on brokers with so many workers each, in turn, with the processor time of both sides told.
 
-    python -m benchmarks.workers 1 2                       # about a minute; prints the table
+    python -m benchmarks.workers 1 2                       # under two minutes; prints the table
     python -m benchmarks.workers 1 2 --kafka 4.3.1         # beside a real Kafka
     python -m benchmarks.workers 1 2 --json FILE           # keeps every figure
     python -m benchmarks.workers 1 2 4 8 --apart           # all workers on one core, the load on the others: what a worker costs its neighbours
@@ -27,6 +27,8 @@ from benchmarks.brokers import HOROLOG, WORKERS, Running
 from benchmarks.peer import BrokerError, Peer, fresh_name
 
 PARTITIONS = 8
+IN_FLIGHT_OF_PRODUCERS = 5
+"""Kafka's default of `max.in.flight.requests.per.connection`: with one, a connection waits for each answer before it sends again."""
 SERVED_WITHIN_S = 10.0
 LOOK_S = 0.1
 
@@ -46,6 +48,8 @@ class Case:
 CASES = (
     Case("small-16", "one-record requests, 16 connections", 1, 16, 1, "requests"),
     Case("small-64", "one-record requests, 64 connections", 1, 64, 1, "requests"),
+    Case("deep-16", "one-record requests, 16 connections x 5 in flight", 1, 16, IN_FLIGHT_OF_PRODUCERS, "requests"),
+    Case("deep-64", "one-record requests, 64 connections x 5 in flight", 1, 64, IN_FLIGHT_OF_PRODUCERS, "requests"),
     Case("batches", "batches of 1,000 x 100 B, 8 connections x 2 in flight", 1000, 8, 2, "records"),
 )
 

@@ -27,6 +27,7 @@ DOCKER = "needs a container engine: tests/container"
 INSTALLS = "installs packages: tests/cli/test_wheel.py"
 ELSEWHERE = "names machines of the reader: tests/pipeline/jobs"
 ON_A_CLUSTER = "needs a cluster: tests/pipeline/test_cluster.py"
+IN_AN_IMAGE = "the folders of an image and a cluster of the reader: tests/pipeline/test_cluster.py"
 BY_A_SCHEDULER = "a line of another program: tests/pipeline/jobs/test_archive.py"
 LONG = "takes minutes, and prints what it measured here"
 OF_A_KAFKA = "needs the folder of a Kafka, and its tools: tests/interop/test_adopted.py, tests/unit/broker/adoption"
@@ -63,6 +64,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/migration.md", "horolog pipeline mirror ..."): ELSEWHERE,
     ("docs/design.md", "socket -> transport..."): SHAPE,
     ("docs/design.md", "options -> preparing..."): SHAPE,
+    ("docs/design.md", "plan (no lock) -> enough?..."): SHAPE,
     ("docs/design.md", "bytes -> TLS (transport)..."): SHAPE,
     ("docs/design.md", "login, tls_wire (a peer's handshake)..."): SHAPE,
     ("docs/design.md", "<data folder>/"): SHAPE,
@@ -91,9 +93,11 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/pipeline.md", "pip install ..."): INSTALLS,
     ("docs/pipeline.md", "pip wheel ..."): INSTALLS,
     ("docs/pipeline.md", "echo ..."): ON_A_CLUSTER,
+    ("docs/pipeline.md", "FROM spark-python3..."): IN_AN_IMAGE,
     ("docs/pipeline.md", "*/10 * * * * ..."): BY_A_SCHEDULER,
     ("docs/pipeline.md", "BashOperator(..."): BY_A_SCHEDULER,
     ("docs/pipeline.md", "horolog pipeline ..."): ELSEWHERE,
+    ("docs/pipeline.md", 'pipeline.table(spark, "/data/orders", ...'): ELSEWHERE,
     ("docs/pipeline.md", "$ horolog pipeline ..."): ELSEWHERE,
     ("docs/pipeline.md", "mirror: ..."): ELSEWHERE,
     ("docs/performance.md", "python -m benchmarks.kafka fetch 4.3.1 3.9.2 0.10.2.2..."): LONG,

@@ -34,7 +34,7 @@ def test_nothing_is_lost_doubled_changed_or_seen_too_early(tmp_path: Path) -> No
     seed = int(os.environ.get("HOROLOG_SOAK_SEED", random.randrange(2**32)))
     print(f"seed {seed}")
     soak, _, problems = run(tmp_path, SECONDS, seed)
-    assert not problems, f"seed {seed}"
+    assert not problems, f"seed {seed}: {problems[0]} (1 of {len(problems)})"
     for what in ("acknowledged", "transactions", "commits", "polled", "aiokafka: acknowledged", "aiokafka: polled"):
         assert soak.counts.get(what), f"nothing was {what}: {soak.counts}"
     assert soak.counts["kills"] >= min(LEAST_KILLS, SECONDS // 10)
@@ -51,7 +51,7 @@ def test_nothing_is_lost_or_doubled_while_workers_are_killed(tmp_path: Path) -> 
     print(f"seed {seed}")
     soak, problems = workers.run(tmp_path, WORKER_KILLS, seed)
     gc.collect()  # what clients have left unclosed is said here, and not at some later test
-    assert not problems, f"seed {seed}"
+    assert not problems, f"seed {seed}: {problems[0]} (1 of {len(problems)})"
     for what in ("acknowledged", "transactions", "commits", "polled", "aiokafka: acknowledged", "aiokafka: polled"):
         assert soak.counts.get(what), f"nothing was {what}: {soak.counts}"
     assert soak.counts["kills"] >= WORKER_KILLS // 2

@@ -37,6 +37,8 @@ TRANSACTION_PAUSE_SECONDS = 0.4
 TRANSACTION_TIMEOUT_MS = 600_000
 """Longer than any start may take: the broker has no reason to end a transaction of a producer that lives."""
 AIO_PAUSE_SECONDS = 0.06
+AIO_TIMEOUT_MS = 60_000
+"""A partition that has no leader for longer leaves a gap in the sequence: the client drops a batch that has its numbers already."""
 AIO_FATAL = (OutOfOrderSequenceNumber, UnknownProducerId, ProducerFenced, InvalidProducerEpoch)
 
 
@@ -263,7 +265,9 @@ def _commit(soak: Soak, consumer: Consumer) -> None:
 async def aiokafka_producer(soak: Soak, name: str) -> None:
     chance = soak.chance(name)
     while not soak.stop.is_set():
-        producer = AIOKafkaProducer(bootstrap_servers=soak.address, enable_idempotence=True, request_timeout_ms=5000)
+        producer = AIOKafkaProducer(
+            bootstrap_servers=soak.address, enable_idempotence=True, request_timeout_ms=AIO_TIMEOUT_MS
+        )
         await _started(producer.start)
         try:
             while not soak.stop.is_set():
