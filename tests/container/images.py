@@ -1,6 +1,7 @@
 """Builds the image and runs containers of it with buildah alone: no engine, no registry, root needed."""
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -19,8 +20,12 @@ PROJECT = Path(__file__).resolve().parents[2]
 BASE = os.environ.get("HOROLOG_BASE_IMAGE", "localhost/horolog-test-compiler-base")
 """An image with Python, pip and a C compiler; made from packages where there is none of this name, which takes a minute."""
 
-IMAGE = f"localhost/horolog-test-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"
-"""Each worker of a parallel run has its own, and removes it."""
+REPOSITORY = "localhost/horolog-test"
+"""What images of this checkout are called; the tag is that of its sources."""
+
+SOURCES = ("Dockerfile", "LICENSE", "config", "horolog", "pyproject.toml", "requirements", "tools/compiled.py")
+"""What the Dockerfile copies."""
+
 USER_ID = 1000
 STOP_SECONDS = 30.0
 """The grace time of docker-compose.yml."""
@@ -54,14 +59,9 @@ def has_image(name: str) -> bool:
     )
 
 
-def need_base(folder: Path) -> None:
-    """Make the base where it is missing; of several workers one makes it, and the others wait."""
-    with alone(Path(tempfile.gettempdir()) / "horolog-test-base.lock"):
-        if not has_image(BASE):
-            _make_base(folder)
-
-
-def _make_base(folder: Path) -> None:
+def _need_base(folder: Path) -> None:
+    if has_image(BASE):
+        return
     tar = folder / "base.tar"
     packages = "python3,python3-venv,python3-dev,gcc,libc6-dev,ca-certificates"
     run("mmdebstrap", "--variant=minbase", f"--include={packages}", "bookworm", str(tar), seconds=400)
@@ -73,9 +73,44 @@ def _make_base(folder: Path) -> None:
         run("buildah", "rm", container)
 
 
-def build(name: str) -> None:
+def need_image(folder: Path) -> str:
+    """The image of the sources as they are: the first of several workers builds it, the next run finds it."""
+    with alone(Path(tempfile.gettempdir()) / "horolog-test-image.lock"):
+        name = f"{REPOSITORY}:{_digest()}"
+        if not has_image(name):
+            _need_base(folder)
+            _remove_older()
+            _build(name)
+    return name
+
+
+def _digest() -> str:
+    found = hashlib.sha256(BASE.encode())
+    for path in sorted(path for source in SOURCES for path in _files(PROJECT / source)):
+        found.update(f"{path.relative_to(PROJECT)} {path.stat().st_size}\n".encode() + path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+    yield from (
+        file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts and file.suffix != ".so"
+    )
+
+
+def _remove_older() -> None:
+    names = run(
+        "buildah", "images", "--filter", f"reference={REPOSITORY}", "--format", "{{.Name}}:{{.Tag}}", "--noheading"
+    )
+    for name in names.split():
+        run("buildah", "rmi", name)
+
+
+def _build(name: str) -> None:
     mounts = [word for path in HOST_FILES if Path(path).exists() for word in ("-v", f"{path}:{path}:ro")]
-    run(*BUILD, "--build-arg", f"BASE_IMAGE={BASE}", *mounts, "-t", name, str(PROJECT))
+    words = (*BUILD, "--build-arg", f"BASE_IMAGE={BASE}", *mounts, "-t", name, str(PROJECT))
+    run(*words, seconds=900)  # it compiles, and fetches packages
 
 
 def settings_of(image: str) -> dict[str, object]:
