@@ -4,6 +4,7 @@ Everything of a node lies in its data folder: `logs` (the partition directories)
 process ids in `broker.pid` and `zookeeper.pid`, by which another run can end it.
 """
 
+import os
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,8 @@ from benchmarks.kafka import jars
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 READY_TIMEOUT_SECONDS = 120.0
 MAX_HEAP_MIB = 1024
+FLAGS_VARIABLE = "HOROLOG_KAFKA_JAVA_FLAGS"
+"""More flags for Java, for those who look at answers and not at the time they take."""
 PATTERN = "[%d] %p %m (%c)%n"
 
 
@@ -184,7 +187,7 @@ def _start_zookeeper(version: str, classpath: str, data: Path, port: int) -> Non
     (data / "zookeeper.cfg").write_text(
         f"dataDir={data / 'zookeeper'}\nclientPort={port}\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\ntickTime=500\n"
     )
-    flags = ["-Xmx128m", "-Djava.net.preferIPv4Stack=true", "-Dzookeeper.admin.enableServer=false"]
+    flags = ["-Xmx128m", "-Djava.net.preferIPv4Stack=true", "-Dzookeeper.admin.enableServer=false", *_more_flags()]
     flags.append(f"-Dlog4j.configuration=file:{data / 'zookeeper-log4j.properties'}")
     main = ["org.apache.zookeeper.server.quorum.QuorumPeerMain", str(data / "zookeeper.cfg")]
     command = ["java", *flags, *_opened_packages(version), "-cp", classpath, *main]
@@ -203,9 +206,13 @@ def _accepts(port: int) -> bool:
 def _start_broker(version: str, classpath: str, data: Path, heap_mib: int) -> int:
     flags = [f"-Xms{heap_mib}m", f"-Xmx{heap_mib}m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"]
     flags += ["-XX:InitiatingHeapOccupancyPercent=35", "-Djava.awt.headless=true", "-Djava.net.preferIPv4Stack=true"]
-    flags += [_logging_flag(version, data), *_opened_packages(version)]
+    flags += [_logging_flag(version, data), *_opened_packages(version), *_more_flags()]
     command = ["java", *flags, "-cp", classpath, "kafka.Kafka", str(data / "server.properties")]
     return _spawn(command, data / "broker.out", data / "broker.pid")
+
+
+def _more_flags() -> list[str]:
+    return os.environ.get(FLAGS_VARIABLE, "").split()
 
 
 def _spawn(command: list[str], output: Path, pid_file: Path) -> int:

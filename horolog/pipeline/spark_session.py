@@ -43,7 +43,7 @@ def settings(master: str | None, conf: dict[str, Any], *, quick: bool) -> dict[s
     if master is not None and master.startswith("local"):
         chosen |= ON_THIS_MACHINE
     if quick:
-        chosen["spark.driver.defaultJavaOptions"] = _QUICK_START
+        chosen |= {"spark.driver.defaultJavaOptions": _QUICK_START, "spark.executor.defaultJavaOptions": _QUICK_START}
     return chosen | own
 
 

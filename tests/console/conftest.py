@@ -50,7 +50,7 @@ def page(chromium):
     """A page whose faults fail the test: what scripts throw, and whatever the content policy had to stop."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     opened = context.new_page()
-    opened.set_default_timeout(10_000)
+    opened.set_default_timeout(20_000)  # a busy machine takes its time
     faults = []
     opened.on("pageerror", lambda error: faults.append(str(error)))
     opened.on("console", lambda said: faults.append(said.text) if "Content Security" in said.text else None)

@@ -199,3 +199,9 @@ def container(
         yield made
     finally:
         made.remove()
+
+
+if __name__ == "__main__":  # before tests, whose time is limited
+    if missing() is None:
+        with tempfile.TemporaryDirectory() as base_folder:
+            need_image(Path(base_folder))

@@ -34,7 +34,7 @@ def main(master, conf, address, other, folder):
     said |= {"mirror": mirrored(spark, address, other), "profile": profiled(spark, address)}
     written(spark, address)
     said["stream"] = streamed(spark, address, root / "checkpoint")
-    said["executors"] = executors_of(spark)
+    said |= where_tasks_are(spark)
     print(json.dumps(said))
     spark.stop()
 
@@ -114,16 +114,20 @@ def streamed(spark, address, checkpoint):
     return len(query.recentProgress)
 
 
-def executors_of(spark):
-    """How many took part."""
+def where_tasks_are(spark):
+    """The folders of the executors that took part, and the Python and the package that they ran."""
 
     def where(batches):
         import pyarrow as pa
 
-        for batch in batches:
-            yield pa.RecordBatch.from_pydict({"at": [str(Path.cwd())] * min(1, batch.num_rows)})
+        from horolog import pipeline
 
-    return len({row.at for row in spark.range(0, 8, 1, 8).mapInArrow(where, "at string").collect()})
+        for batch in batches:
+            found = {"executor": str(Path.cwd()), "package": f"{sys.prefix} {pipeline.__file__}"}
+            yield pa.RecordBatch.from_pylist([found] * min(1, batch.num_rows))
+
+    rows = spark.range(0, 8, 1, 8).mapInArrow(where, "executor string, package string").collect()
+    return {"executors": sorted({row.executor for row in rows}), "packages": sorted({row.package for row in rows})}
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def running(folder: Path) -> Iterator[str]:
     path = ":".join([str(Path(pyspark.__file__).parent / "jars" / "*"), *map(str, own)])
     details, log = folder / "details.json", folder / "log"
     command = [
-        java, "-Xmx512m", "-cp", path, "org.apache.hadoop.test.MiniDFSClusterManager", "-format", "-datanodes", "1",
+        java, "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path, "org.apache.hadoop.test.MiniDFSClusterManager", "-format", "-datanodes", "1",
         "-writeDetails", str(details), "-D", f"hadoop.tmp.dir={folder}", "-D", "dfs.namenode.fs-limits.min-block-size=1",
     ]  # fmt: skip
     with log.open("wb") as out:
