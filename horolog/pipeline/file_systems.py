@@ -21,6 +21,7 @@ HADOOP_NAMES = (
 )  # fmt: skip
 """What a session's configuration says of hdfs, and its client reads: names, or what they begin with."""
 
+_ICEBERG_IO = "horolog.pipeline.tables.hdfs_io.HdfsIO"
 _DEFAULT_PORT = 8020
 _ATTEMPTS = {"dfs.client.failover.max.attempts": "5"}  # some 15 seconds; Hadoop's 15 are minutes
 _RPC_ERROR = re.compile(r'\w+\((?:"[\w.$]*", )?"(.*?)(?:\\n|"\)|$)')
@@ -59,11 +60,27 @@ class FileSystemPlace(Place):
     def as_options(self) -> dict[str, str]:
         return dict(self.settings)
 
+    def as_delta_url(self) -> str:
+        """With the port that `open` has found: to deltalake a host without one is a name service."""
+        port = None if self.scheme != "hdfs" else self.open().port
+        return (
+            self.canonical()
+            if port is None
+            else f"{self.scheme}://{self.bucket.partition(':')[0]}:{port}/{self.folder}"
+        )
+
     def as_delta_options(self, environment: Mapping[str, str] = os.environ) -> dict[str, str]:  # noqa: ARG002
-        raise StoreError(f"{self.url}: Delta tables are kept in folders and in object stores; Parquet here, too")
+        return self._for_tables("Delta")
 
     def as_iceberg_properties(self) -> dict[str, str]:
-        raise StoreError(f"{self.url}: Iceberg tables are kept in folders and in object stores; Parquet here, too")
+        return {"py-io-impl": _ICEBERG_IO, **self._for_tables("Iceberg")}
+
+    def _for_tables(self, kind: str) -> dict[str, str]:
+        if self.scheme not in HDFS:
+            raise StoreError(
+                f"{self.url}: {kind} tables are kept in folders, object stores and HDFS; Parquet here, too"
+            )
+        return _ATTEMPTS | dict(self.settings)
 
     def open(self) -> Any:
         """The file system, by fsspec's interface."""

@@ -137,6 +137,10 @@ class Place:
         known = dict(self.settings)
         return {f"fs.s3a.{name}": known[own] for name, own in _S3_OPTIONS.items() if own in known}
 
+    def as_delta_url(self) -> str:
+        """What `deltalake` calls it."""
+        return self.canonical()
+
     def as_delta_options(self, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
         """What opens it for `deltalake`, which fills in from the environment whatever is not said here."""
         limits = {

@@ -8,9 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 pytest.importorskip("fsspec")
+pytest.importorskip("pyiceberg")
 
 from horolog.pipeline.file_systems import FileSystemPlace
 from horolog.pipeline.object_stores import Place, StoreError
+from horolog.pipeline.tables.hdfs_io import HdfsIO
 from horolog.pipeline.tables.store import files_of, own_files
 from tests.support.names import unique
 
@@ -112,9 +114,12 @@ def test_what_a_url_means():
     other = Place.of("memory://a/b", {"fs.memory.name": "secret", "dfs.nameservices": "no"})
     assert other.as_options() == {"fs.memory.name": "secret"}
     assert "secret" not in repr(other)
-    for ask in (place.as_delta_options, place.as_iceberg_properties):
-        with pytest.raises(StoreError, match="are kept in folders and in object stores; Parquet here, too"):
+    for ask in (other.as_delta_options, other.as_iceberg_properties):
+        with pytest.raises(StoreError, match="are kept in folders, object stores and HDFS; Parquet here, too"):
             ask()
+    options = {"dfs.client.failover.max.attempts": "5", **place.as_options()}
+    assert place.as_delta_options() == options
+    assert place.as_iceberg_properties() == {"py-io-impl": f"{HdfsIO.__module__}.HdfsIO", **options}
     with pytest.raises(StoreError, match=r"there is no store for nowhere://, nor does fsspec know one"):
         Place.of("nowhere://a/b")
 

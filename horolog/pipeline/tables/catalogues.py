@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from horolog.pipeline.file_systems import HDFS
 from horolog.pipeline.object_stores import S3, Place, StoreError, hadoop_options, is_url
 from horolog.pipeline.tables.store import place_of
 from horolog.pipeline.tables.table import CommitLost, TableError
@@ -75,7 +76,7 @@ class CatalogueTable:
                 )
             if self.catalogue in _KINDS and not known.keys() & {"type", "py-catalog-impl"}:
                 known["type"] = self.catalogue
-            own = {} if _KEY in known else file_properties(spark, self.location)
+            own = {} if _KEY in known else file_properties(spark, self.location or known.get("warehouse"))
             try:
                 return load_catalog(self.catalogue, **{**own, **known})
             except ValueError as error:
@@ -129,6 +130,8 @@ def place_at(location: str, spark: "SparkSession", given: Mapping[str, Any]) -> 
     scheme = urlsplit(location).scheme
     if scheme in {"", "file"}:
         return url2pathname(urlsplit(location).path) if scheme else location
+    if scheme in HDFS:
+        return Place.of(location, {name: str(value) for name, value in given.items()} | hadoop_options(spark, location))
     if scheme not in S3 or not given.get(_KEY):
         return place_of(location, spark)
     said = {theirs: str(given[own]) for own, theirs in _HADOOP_NAMES.items() if given.get(own)}

@@ -46,7 +46,7 @@ class DeltaFolder:
 
     def __init__(self, folder: str | Place, spark: "SparkSession") -> None:
         self._place = folder if isinstance(folder, Place) else None
-        self.folder = folder.canonical() if isinstance(folder, Place) else folder.removeprefix("file://")
+        self.folder = folder.as_delta_url() if isinstance(folder, Place) else folder.removeprefix("file://")
         self._options = None if self._place is None else self._place.as_delta_options()
         self._spark = spark
         self._files = files_of(folder)

@@ -8,6 +8,7 @@ import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -355,7 +356,7 @@ def _in_bucket(place: str | Place, files: list[str]) -> tuple[Files, list[str]]:
     """The bucket, and the files by their names in it: they need not be below the table's location."""
     if not isinstance(place, Place):
         return files_of(place), []
-    bucket = Place(f"{place.scheme}://{place.bucket}", place.bucket, "", place.settings)
+    bucket = replace(place, url=f"{place.scheme}://{place.bucket}", folder="")
     return files_of(bucket), [urlsplit(file).path.strip("/") for file in files]
 
 

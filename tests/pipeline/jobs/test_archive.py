@@ -51,7 +51,8 @@ def days_of_records(count, seed=1, partitions=2):
 
 def archived(spark, kind, folder):
     """What the table holds, as consume would write it, in order."""
-    rows = open_table(kind, str(folder), spark).rows().orderBy("topic", "partition", "offset").collect()
+    where = str(folder) if isinstance(folder, Path) else folder
+    rows = open_table(kind, where, spark).rows().orderBy("topic", "partition", "offset").collect()
     found = []
     for row in rows:
         time_ms = round(row["timestamp"].timestamp() * 1000)

@@ -1,13 +1,17 @@
-"""A real HDFS: segment files are read in it, tables of Parquet are safe there against a second job, and replayed."""
+"""A real HDFS: segment files are read in it; tables of all kinds are safe there against a second job, kept small, and replayed."""
+
+from typing import NamedTuple
 
 import pytest
 
 from horolog.pipeline import plan
 from horolog.pipeline.object_stores import Place
+from horolog.pipeline.tables.catalogues import CatalogueTable
 from horolog.pipeline.tables.store import files_of
-from horolog.pipeline.tables.table import ROWS, CommitLost, open_table
+from horolog.pipeline.tables.table import FORMATS, ROWS, CommitLost, open_table
 from tests.pipeline import samples
 from tests.pipeline.jobs.test_archive import NOON, PLACE, archived, consumed, days_of_records
+from tests.pipeline.jobs.test_expire import KEEP_FROM, kept
 from tests.pipeline.test_object_files import read
 from tests.pipeline.test_offline import log_of
 from tests.support import golden
@@ -47,9 +51,29 @@ def test_spark_reads_and_replays_it(spark, run, produce, hdfs, tmp_path):
     assert (sent.code, sent.json["records"]) == (0, count), sent.err
 
 
-def test_a_topic_is_archived_and_replayed(spark, run, produce, hdfs):
-    topic, again, url = unique("hdfs"), unique("again"), f"{hdfs}/{unique('table')}"
-    words = ("archive", "--topic", topic, "--to", url, "--step", "70", "-o", "json")
+class Named(NamedTuple):
+    """How commands that write and that read name a new table there, its format, and what opens it."""
+
+    target: tuple
+    source: tuple
+    kind: str
+    where: object
+
+
+@pytest.fixture(params=FORMATS)
+def table(request, hdfs, tmp_path):
+    kind, url = request.param, f"{hdfs}/{unique('table')}"
+    if kind == "iceberg":
+        properties = {"uri": f"sqlite:///{tmp_path / 'catalogue.db'}", "warehouse": url}
+        given = [word for name, value in properties.items() for word in ("--catalog-set", f"{name}={value}")]
+        words = ("--catalog", "sql", *given, "--table", "logs.t")
+        return Named(words, words, kind, CatalogueTable("sql", "logs.t", properties))
+    return Named(("--to", url, "--format", kind), ("--from", url), kind, url)
+
+
+def test_a_topic_is_archived_and_replayed_and_its_first_date_expires(spark, run, produce, table):
+    topic, again = unique("hdfs"), unique("again")
+    words = ("archive", "--topic", topic, *table.target, "--step", "70", "-o", "json")
     produce(topic, list(days_of_records(150)), partitions=2)
     first = run(*words)
     assert (first.code, first.json["records"], first.json["commits"]) == (0, 150, 3), first.err
@@ -57,13 +81,24 @@ def test_a_topic_is_archived_and_replayed(spark, run, produce, hdfs):
     third = run(*words, "--compact")
     assert (third.code, third.json["records"]) == (0, 30), third.err
     assert third.json["files_compacted_away"] > 0
-    assert archived(spark, "parquet", url) == consumed(run, topic)
-    assert spark.read.parquet(url).count() == 180, "Spark's own reader finds them as well"
+    assert archived(spark, table.kind, table.where) == consumed(run, topic)
     produce(again, [], partitions=2)
-    sent = run("replay", "--from", url, "--topic", again, "--exactly-once", "-o", "json")
-    assert (sent.code, sent.json["records"]) == (0, 180), sent.err
-    twice = run("replay", "--from", f"{url}/", "--topic", again, "--exactly-once", "-o", "json")
-    assert (twice.code, twice.json["records"]) == (0, 0), twice.err
+    for expected in (180, 0):
+        sent = run("replay", *table.source, "--topic", again, "--exactly-once", "-o", "json")
+        assert (sent.code, sent.json["records"]) == (0, expected), sent.err
+    left = kept(consumed(run, topic))
+    expired = run("expire", *table.target, "--older-than", KEEP_FROM, "--keep-versions", "0ms", "-o", "json")
+    assert (expired.code, expired.json["records"]) == (0, 180 - len(left)), expired.err
+    vacuumed = run("vacuum", *table.target, "--older-than", "0ms", "--force", "-o", "json")
+    assert (vacuumed.code, vacuumed.json["files"] > 0) == (0, table.kind != "parquet"), vacuumed.err
+    assert archived(spark, table.kind, table.where) == left
+
+
+def test_sparks_own_reader_finds_rows_as_well(spark, run, produce, hdfs):
+    topic, url = unique("hdfs"), f"{hdfs}/{unique('table')}"
+    produce(topic, list(days_of_records(30)), partitions=2)
+    assert run("archive", "--topic", topic, "--to", url, "-o", "json").json["records"] == 30
+    assert spark.read.parquet(url).count() == 30
 
 
 def test_a_checkpoint_may_be_elsewhere_in_it(spark, run, produce, hdfs, tmp_path):
@@ -77,16 +112,16 @@ def test_a_checkpoint_may_be_elsewhere_in_it(spark, run, produce, hdfs, tmp_path
     assert (refused.code, "has to be where" in refused.err) == (1, True), refused.err
 
 
-def test_of_two_that_saw_the_same_progress_one_adds_its_rows(spark, hdfs):
-    url = f"{hdfs}/{unique('two')}"
+def test_of_two_that_saw_the_same_progress_one_adds_its_rows(spark, table):
     rows = spark.createDataFrame([("t", 0, 1, NOON, 0, None, b"v", None)], ROWS)
-    first, second = (open_table("parquet", url, spark) for _ in range(2))
+    first, second = (open_table(table.kind, table.where, spark) for _ in range(2))
+    assert first.lock is not None, "a job asks for it first, which makes the namespace"
     for expected in (1, 2):
         assert first.offsets() == second.offsets() == ({PLACE: expected - 1} if expected > 1 else {})
         first.append(rows, {PLACE: expected}, {"t": "id"})
         with pytest.raises(CommitLost):
             second.append(rows, {PLACE: expected}, {"t": "id"})
-        assert open_table("parquet", url, spark).rows().count() == expected
+        assert open_table(table.kind, table.where, spark).rows().count() == expected
 
 
 def test_a_dump_in_it_is_read_by_spark(spark, run, produce, hdfs):
