@@ -93,7 +93,8 @@ def names_modules(tree: ast.AST) -> Iterator[str]:
             yield node.module
             yield from (f"{node.module}.{one.name}" for one in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _DOTTED.fullmatch(node.value):
-            yield node.value.partition(":")[0]
+            name = node.value.partition(":")[0]
+            yield from (name, name.rpartition(".")[0])  # of a module, or of something in one
 
 
 def dead_modules(trees: Mapping[Path, ast.AST], pages: str) -> Iterator[Path]:

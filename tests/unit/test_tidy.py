@@ -222,6 +222,8 @@ LONE = {
     "pipeline/source.py: pushFilters": "Spark calls it",
     "pipeline/source.py: streamReader": "Spark calls it",
     "pipeline/source.py: streamWriter": "Spark calls it",
+    "pipeline/tables/hdfs_io.py: new_input": "pyiceberg calls it",
+    "pipeline/tables/hdfs_io.py: new_output": "pyiceberg calls it",
     "pipeline/tables/store.py: readinto": "io calls it",
     "pipeline/tables/store.py: seekable": "io calls it",
     "pipeline/stream.py: getDefaultReadLimit": "Spark calls it",
