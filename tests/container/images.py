@@ -59,10 +59,13 @@ def has_image(name: str) -> bool:
     )
 
 
-def _need_base(folder: Path) -> None:
-    if has_image(BASE):
-        return
-    tar = folder / "base.tar"
+def _need_base() -> None:
+    if not has_image(BASE):
+        with tempfile.TemporaryDirectory() as folder:
+            _make_base(Path(folder) / "base.tar")
+
+
+def _make_base(tar: Path) -> None:
     packages = "python3,python3-venv,python3-dev,gcc,libc6-dev,ca-certificates"
     run("mmdebstrap", "--variant=minbase", f"--include={packages}", "bookworm", str(tar), seconds=400)
     container = run("buildah", "from", "scratch")
@@ -73,12 +76,12 @@ def _need_base(folder: Path) -> None:
         run("buildah", "rm", container)
 
 
-def need_image(folder: Path) -> str:
+def need_image() -> str:
     """The image of the sources as they are: the first of several workers builds it, the next run finds it."""
     with alone(Path(tempfile.gettempdir()) / "horolog-test-image.lock"):
         name = f"{REPOSITORY}:{_digest()}"
         if not has_image(name):
-            _need_base(folder)
+            _need_base()
             _remove_older()
             _build(name)
     return name
@@ -203,5 +206,4 @@ def container(
 
 if __name__ == "__main__":  # before tests, whose time is limited
     if missing() is None:
-        with tempfile.TemporaryDirectory() as base_folder:
-            need_image(Path(base_folder))
+        need_image()

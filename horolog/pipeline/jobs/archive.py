@@ -9,7 +9,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -130,13 +130,9 @@ class Job:
     skip_lost: bool = False
     form: Form = AS_IT_IS
 
-    @contextmanager
-    def writing(self, wait_ms: int, tell: Callable[[str], None]) -> Iterator[None]:
+    def writing(self, wait_ms: int, tell: Callable[[str], None]) -> AbstractContextManager[object]:
         """Hold the table's lock."""
-        with writing(self.table, wait_ms) as lock:
-            if lock.taken_from is not None:
-                tell(f"the lock of {lock.taken_from}, which has died, was taken over")
-            yield
+        return writing(self.table, wait_ms, tell)
 
     def plan(self) -> Wanted:
         """What the topics have that the table has not. The rows are added to the commit that was the newest now."""

@@ -1,8 +1,8 @@
 """What jobs that work on a table share: which table it is, and its faults in the words of the command line."""
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from horolog.client.errors import KafkaError
 from horolog.pipeline.jobs.common import Summary, add_catalogue, add_spark, catalogue_table, show_summary
 from horolog.pipeline.object_stores import StoreError, is_url
 from horolog.pipeline.positions import OptionError
-from horolog.pipeline.tables.lock import LockHeld
+from horolog.pipeline.tables.lock import LockHeld, writing
 from horolog.pipeline.tables.table import FORMATS, CommitLost, Table, TableError, open_table
 
 if TYPE_CHECKING:
@@ -67,6 +67,13 @@ def table_there(spark: "SparkSession", to: "str | CatalogueTable", table_format:
     if not table.offsets():
         raise TableError(f"{to} is no table of ours yet")
     return table
+
+
+def changing(
+    table: Table, wait_ms: int, tell: Callable[[str], None], *, dry_run: bool
+) -> AbstractContextManager[object]:
+    """Hold the table's lock; who only looks needs none."""
+    return nullcontext() if dry_run else writing(table, wait_ms, tell)
 
 
 def past_ms(text: str, option: str, console: Console) -> int:

@@ -12,9 +12,16 @@ from horolog.client.cli.common.arguments import duration
 from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.pipeline.jobs.at_table import add_table, existing_table, past_ms, show_what_went, table_there, told
+from horolog.pipeline.jobs.at_table import (
+    add_table,
+    changing,
+    existing_table,
+    past_ms,
+    show_what_went,
+    table_there,
+    told,
+)
 from horolog.pipeline.jobs.common import Summary, spark_of
-from horolog.pipeline.tables.lock import writing
 from horolog.pipeline.tables.table import Table
 from horolog.pipeline.tables.upkeep import first_kept
 
@@ -39,13 +46,8 @@ def expire(
     """Let dates go that end before `older_than_ms`, and versions of the table before the other; LockHeld if a job is at it."""
     began = time.monotonic()
     table = table_there(spark, to, table_format, checkpoint)
-    if dry_run:
-        summary = _expired(table, older_than_ms, versions_before_ms, dry_run=True)
-    else:
-        with writing(table, wait_ms) as lock:
-            if lock.taken_from is not None:
-                tell(f"the lock of {lock.taken_from}, which has died, was taken over")
-            summary = _expired(table, older_than_ms, versions_before_ms, dry_run=False)
+    with changing(table, wait_ms, tell, dry_run=dry_run):
+        summary = _expired(table, older_than_ms, versions_before_ms, dry_run=dry_run)
     summary.seconds = time.monotonic() - began
     return summary
 

@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING
 from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.pipeline.jobs.at_table import add_table, existing_table, past_ms, show_what_went, table_there, told
+from horolog.pipeline.jobs.at_table import (
+    add_table,
+    changing,
+    existing_table,
+    past_ms,
+    show_what_went,
+    table_there,
+    told,
+)
 from horolog.pipeline.jobs.common import Summary, spark_of
-from horolog.pipeline.tables.lock import writing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,13 +48,8 @@ def vacuum(
     if before_ms is None:
         before_ms = time.time_ns() // 1_000_000 - KEPT_MS
     table = table_there(spark, to, table_format, checkpoint)
-    if dry_run:
-        gone = table.vacuum(before_ms, dry_run=True)
-    else:
-        with writing(table, wait_ms) as lock:
-            if lock.taken_from is not None:
-                tell(f"the lock of {lock.taken_from}, which has died, was taken over")
-            gone = table.vacuum(before_ms)
+    with changing(table, wait_ms, tell, dry_run=dry_run):
+        gone = table.vacuum(before_ms, dry_run=dry_run)
     details = {"files": gone.files, "dates": list(gone.dates)}
     return Summary("vacuum", bytes=gone.size_bytes, seconds=time.monotonic() - began, details=details)
 

@@ -13,34 +13,18 @@ from typing import Any
 
 from horolog.pipeline.file_systems import HDFS, FileSystemPlace
 from horolog.pipeline.object_stores import StoreError
-from horolog.pipeline.tables.store import Download, Files, Listed
+from horolog.pipeline.tables.store import AtPlace, Download, Files, Listed
 
 _CHANGED = ("modification_time", "modificationTime", "mtime", "last_modified", "LastModified", "created")
 
 
-class FileSystemStore:
-    """A folder of a file system. It travels to tasks, and is opened there anew."""
+class FileSystemStore(AtPlace[FileSystemPlace]):
+    """A folder of a file system."""
 
     at_once = 8
 
-    def __init__(self, place: FileSystemPlace) -> None:
-        self.place = place
-        self._opened: Any = None
-
-    def __getstate__(self) -> FileSystemPlace:
-        return self.place
-
-    def __setstate__(self, place: FileSystemPlace) -> None:
-        self.place, self._opened = place, None
-
-    @property
-    def _files(self) -> Any:
-        if self._opened is None:
-            self._opened = self.place.open()
-        return self._opened
-
     def _make_parent(self, path: str) -> None:
-        self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
+        self.opened.makedirs(path.rpartition("/")[0], exist_ok=True)
 
     # -- small files
 
@@ -52,7 +36,7 @@ class FileSystemStore:
                 if self.place.scheme in HDFS:
                     self._create_by_rename(path, data)
                 else:
-                    self._files.pipe_file(path, data, mode="create")
+                    self.opened.pipe_file(path, data, mode="create")
             except FileExistsError:
                 return self.read(name) == data  # an answer that was lost; contents say who has written them
         return True
@@ -60,12 +44,12 @@ class FileSystemStore:
     def _create_by_rename(self, path: str, data: bytes) -> None:
         aside = f"{path}.{uuid.uuid4().hex}.tmp"
         try:
-            with self._files.open(aside, "wb") as file:
+            with self.opened.open(aside, "wb") as file:
                 file.write(data)
-            self._files.mv(aside, path)
+            self.opened.mv(aside, path)
         except BaseException:
             with suppress(Exception):
-                self._files.rm_file(aside)
+                self.opened.rm_file(aside)
             raise
 
     def replace(self, name: str, data: bytes) -> None:
@@ -73,13 +57,13 @@ class FileSystemStore:
         aside = f"{path}.{uuid.uuid4().hex}.tmp"
         with self.place.told():
             self._make_parent(path)
-            with self._files.open(aside, "wb") as file:
+            with self.opened.open(aside, "wb") as file:
                 file.write(data)
-            self._files.mv(aside, path, overwrite=True)
+            self.opened.mv(aside, path, overwrite=True)
 
     def read(self, name: str) -> bytes | None:
         try:
-            with self.place.told(), self._files.open(self.place.path(name), "rb") as file:
+            with self.place.told(), self.opened.open(self.place.path(name), "rb") as file:
                 return bytes(file.read())
         except FileNotFoundError:
             return None
@@ -93,15 +77,15 @@ class FileSystemStore:
     def _in(self, folder: str, kind: str) -> list[str]:
         try:
             with self.place.told():
-                self._files.invalidate_cache()
-                found = self._files.ls(self.place.path(folder), detail=True)
+                self.opened.invalidate_cache()
+                found = self.opened.ls(self.place.path(folder), detail=True)
         except FileNotFoundError:
             return []
         return [each["name"].rstrip("/").rpartition("/")[2] for each in found if each["type"] == kind]
 
     def remove(self, name: str) -> None:
         with suppress(FileNotFoundError), self.place.told():
-            self._files.rm_file(self.place.path(name))
+            self.opened.rm_file(self.place.path(name))
 
     # -- files of rows
 
@@ -133,8 +117,8 @@ class FileSystemStore:
                 raise error
 
         with self.place.told():
-            self._files.invalidate_cache()
-            found = self._files.find(self.place.path(folder), detail=True, on_error=pass_over_gone)
+            self.opened.invalidate_cache()
+            found = self.opened.find(self.place.path(folder), detail=True, on_error=pass_over_gone)
         return {path[own:]: Listed(each["size"], _changed_ms(each)) for path, each in found.items()}
 
     def move(self, name: str, to: Files, target: str) -> bool:
@@ -143,23 +127,23 @@ class FileSystemStore:
         try:
             with self.place.told():
                 self._make_parent(path)
-                self._files.mv(self.place.path(name), path, overwrite=True)
+                self.opened.mv(self.place.path(name), path, overwrite=True)
         except FileNotFoundError:
             return False
         return True
 
     def remove_folder(self, folder: str) -> None:
         with suppress(FileNotFoundError), self.place.told():
-            self._files.rm(self.place.path(folder), recursive=True)
+            self.opened.rm(self.place.path(folder), recursive=True)
 
     def remove_empty(self, folder: str) -> None:
         with suppress(FileNotFoundError, StoreError), self.place.told():
-            if not self._files.ls(self.place.path(folder)):
-                self._files.rmdir(self.place.path(folder))
+            if not self.opened.ls(self.place.path(folder)):
+                self.opened.rmdir(self.place.path(folder))
 
     def exists(self, name: str) -> bool:
         with suppress(FileNotFoundError), self.place.told():
-            self._files.info(self.place.path(name))
+            self.opened.info(self.place.path(name))
             return True
         return False
 
@@ -168,11 +152,11 @@ class FileSystemStore:
 
     def reader(self, name: str) -> Download:
         with self.place.told():
-            size = int(self._files.info(self.place.path(name))["size"])
+            size = int(self.opened.info(self.place.path(name))["size"])
         return Download(self, name, size)
 
     def read_range(self, name: str, start: int, end: int) -> bytes:
-        with self.place.told(), self._files.open(self.place.path(name), "rb") as file:
+        with self.place.told(), self.opened.open(self.place.path(name), "rb") as file:
             file.seek(0, io.SEEK_END)
             if start >= file.tell():
                 return b""
@@ -182,7 +166,7 @@ class FileSystemStore:
     def opened_to_write(self, path: str) -> Any:
         with self.place.told():
             self._make_parent(path)
-            return self._files.open(path, "wb")
+            return self.opened.open(path, "wb")
 
 
 class Written(io.RawIOBase):

@@ -167,10 +167,12 @@ class Lock:
 
 
 @contextmanager
-def writing(table: "Table", wait_ms: int = 0) -> Iterator[Lock]:
-    """Hold the table's lock, once what a crash has left is recovered."""
+def writing(table: "Table", wait_ms: int = 0, tell: Callable[[str], None] = lambda _: None) -> Iterator[Lock]:
+    """Hold the table's lock, once what a crash has left is recovered; told whose it was, if that one is dead."""
     with table.lock.held(wait_ms) as lock:
         table.recover()
+        if lock.taken_from is not None:
+            tell(f"the lock of {lock.taken_from}, which has died, was taken over")
         yield lock
 
 

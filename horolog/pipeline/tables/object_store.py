@@ -5,29 +5,13 @@ from contextlib import suppress
 from typing import Any
 
 from horolog.pipeline.object_stores import Place, StoreError
-from horolog.pipeline.tables.store import Download, Files, Listed
+from horolog.pipeline.tables.store import AtPlace, Download, Files, Listed
 
 
-class ObjectStore:
-    """A folder of a bucket. It travels to tasks, and is opened there anew."""
+class ObjectStore(AtPlace[Place]):
+    """A folder of a bucket."""
 
     at_once = 16
-
-    def __init__(self, place: Place) -> None:
-        self.place = place
-        self._opened: Any = None
-
-    def __getstate__(self) -> Place:
-        return self.place
-
-    def __setstate__(self, place: Place) -> None:
-        self.place, self._opened = place, None
-
-    @property
-    def _store(self) -> Any:
-        if self._opened is None:
-            self._opened = self.place.open()
-        return self._opened
 
     # -- small files
 
@@ -38,7 +22,7 @@ class ObjectStore:
 
         with self.place.told():
             try:
-                obstore.put(self._store, self.place.key(name), data, mode="create")
+                obstore.put(self.opened, self.place.key(name), data, mode="create")
             except AlreadyExistsError:
                 return self.read(name) == data
             except (NotImplementedError, NotSupportedError):
@@ -49,14 +33,14 @@ class ObjectStore:
         import obstore
 
         with self.place.told():
-            obstore.put(self._store, self.place.key(name), data)
+            obstore.put(self.opened, self.place.key(name), data)
 
     def read(self, name: str) -> bytes | None:
         import obstore
 
         try:
             with self.place.told():
-                return bytes(obstore.get(self._store, self.place.key(name)).bytes())
+                return bytes(obstore.get(self.opened, self.place.key(name)).bytes())
         except FileNotFoundError:
             return None
 
@@ -70,7 +54,7 @@ class ObjectStore:
         import obstore
 
         with self.place.told():
-            found: Any = obstore.list_with_delimiter(self._store, self.place.key(folder) or None)[kind]  # type: ignore[literal-required,unused-ignore]
+            found: Any = obstore.list_with_delimiter(self.opened, self.place.key(folder) or None)[kind]  # type: ignore[literal-required,unused-ignore]
         paths = (each if isinstance(each, str) else each["path"] for each in found)
         return [path.rstrip("/").rpartition("/")[2] for path in paths]
 
@@ -81,7 +65,7 @@ class ObjectStore:
         import obstore
 
         with suppress(FileNotFoundError), self.place.told():
-            obstore.delete(self._store, keys)
+            obstore.delete(self.opened, keys)
 
     # -- files of rows
 
@@ -95,8 +79,8 @@ class ObjectStore:
         key = self.place.key(f"probe-{uuid.uuid4().hex}")
         with self.place.told():
             try:
-                obstore.put(self._store, key, b"", mode="create")
-                obstore.put(self._store, key, b"", mode="create")
+                obstore.put(self.opened, key, b"", mode="create")
+                obstore.put(self.opened, key, b"", mode="create")
             except AlreadyExistsError:
                 return
             except (NotImplementedError, NotSupportedError):
@@ -111,7 +95,7 @@ class ObjectStore:
 
         own = len(self.place.folder) + 1 if self.place.folder else 0
         with self.place.told():
-            listed: Any = obstore.list(self._store, self.place.key(folder) or None)
+            listed: Any = obstore.list(self.opened, self.place.key(folder) or None)
             return {each["path"][own:]: each["size"] for chunk in listed for each in chunk}
 
     def listed(self, folder: str) -> dict[str, Listed]:
@@ -119,7 +103,7 @@ class ObjectStore:
 
         own = len(self.place.folder) + 1 if self.place.folder else 0
         with self.place.told():
-            listed: Any = obstore.list(self._store, self.place.key(folder) or None)
+            listed: Any = obstore.list(self.opened, self.place.key(folder) or None)
             return {
                 each["path"][own:]: Listed(each["size"], round(each["last_modified"].timestamp() * 1000))
                 for chunk in listed
@@ -132,7 +116,7 @@ class ObjectStore:
         assert isinstance(to, ObjectStore)
         try:
             with self.place.told():
-                obstore.copy(self._store, self.place.key(name), to.place.key(target))
+                obstore.copy(self.opened, self.place.key(name), to.place.key(target))
         except FileNotFoundError:
             return False
         self.remove(name)
@@ -151,7 +135,7 @@ class ObjectStore:
 
         try:
             with self.place.told():
-                obstore.head(self._store, self.place.key(name))
+                obstore.head(self.opened, self.place.key(name))
         except FileNotFoundError:
             return False
         return True
@@ -163,17 +147,14 @@ class ObjectStore:
         import obstore
 
         with self.place.told():
-            size = int(obstore.head(self._store, self.place.key(name))["size"])
+            size = int(obstore.head(self.opened, self.place.key(name))["size"])
         return Download(self, name, size)
 
     def read_range(self, name: str, start: int, end: int) -> bytes:
         import obstore
 
         with self.place.told():
-            return bytes(obstore.get_range(self._store, self.place.key(name), start=start, end=end))
-
-    def opened(self) -> Any:
-        return self._store
+            return bytes(obstore.get_range(self.opened, self.place.key(name), start=start, end=end))
 
 
 class Upload(io.RawIOBase):
@@ -184,7 +165,7 @@ class Upload(io.RawIOBase):
 
         self._place = store.place
         with self._place.told():
-            self._below = obstore.open_writer(store.opened(), key)
+            self._below = obstore.open_writer(store.opened, key)
         self.size = 0
 
     def writable(self) -> bool:

@@ -13,10 +13,12 @@ import uuid
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from horolog.pipeline.object_stores import Place, hadoop_options, is_url
 from horolog.pipeline.tables.table import OWN
+
+P = TypeVar("P", bound=Place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,27 @@ class LocalStore:
         with self.reader(name) as file:
             file.seek(start)
             return bytes(file.read(end - start))
+
+
+class AtPlace(Generic[P]):
+    """Files that a URL names. They travel to tasks as a place, which is opened there anew."""
+
+    def __init__(self, place: P) -> None:
+        self.place = place
+        self._opened: Any = None
+
+    def __getstate__(self) -> P:
+        return self.place
+
+    def __setstate__(self, place: P) -> None:
+        self.place, self._opened = place, None
+
+    @property
+    def opened(self) -> Any:
+        """What the place's client has opened, once in each process."""
+        if self._opened is None:
+            self._opened = self.place.open()
+        return self._opened
 
 
 class Download(io.RawIOBase):
