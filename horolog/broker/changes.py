@@ -107,7 +107,11 @@ class Changes:
 
     def _try(self, change: _Change) -> None:
         decided = change.decide(self.state)
-        if decided is None or isinstance(decided, ClusterError):
+        if (decided is None or isinstance(decided, ClusterError)) and self._follow_others():
+            self._try(
+                change
+            )  # what another broker has been answered since counts for a refusal, too, which appends nothing
+        elif decided is None or isinstance(decided, ClusterError):
             self._end(change, NO_FAILURES if decided is None else decided)
         else:
             becomes = self.state.apply(decided)
@@ -132,13 +136,16 @@ class Changes:
         before, self.state = self.state, self.state.apply(entry)
         return transitions(before, self.state, self._me)
 
-    def _follow_others(self) -> None:
-        for entry in self._journal.tail(self.state.number):
+    def _follow_others(self) -> bool:
+        """Whether there was anything to follow."""
+        entries = self._journal.tail(self.state.number)
+        for entry in entries:
             steps = self._steps(entry)
             if self._company is not None:
                 self._company.follow(steps)
             else:
                 self._carry_out(steps)
+        return bool(entries)
 
     def _written(self, change: _Change, outcome: Failures) -> None:
         """Others are told of the change; the next one begins meanwhile."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from horolog.broker.log.files import CheckpointError, checkpoints
-from horolog.broker.log.storage import FileMissing, Storage, StorageFault
+from horolog.broker.log.storage import FileMissing, Storage
 from horolog.protocol.uuids import parse_uuid, show_uuid
 
 NAME = "horolog-checkpoint"
@@ -97,14 +97,14 @@ class Loaded(NamedTuple):
 
 
 def load_all(storage: Storage, data_dir: str) -> Loaded:
-    """Raises StorageFault where the folder cannot be listed."""
+    """Raises StorageFault where one of them cannot be read: without it records would be there again that were deleted."""
     loaded = Loaded({}, [])
     for node in nodes_in(storage, data_dir):
         path = f"{data_dir}/{name_of(node)}"
         try:
             checkpoint = load(storage, path)
-        except (CheckpointError, StorageFault) as fault:
-            loaded.faults.append(f"{path}: {fault}")
+        except CheckpointError as damage:
+            loaded.faults.append(f"{path}: {damage}")
         else:
             if checkpoint is not None:
                 loaded.found[node] = checkpoint
@@ -127,11 +127,12 @@ def united(
             if topic_id is None or row.topic_id not in (topic_id, NO_ID):
                 continue
             known = rows.get(key)
-            rows[key] = row if known is None else _both(known, row)
+            rows[key] = row if known is None else united_rows(known, row)
     return rows
 
 
-def _both(one: Row, other: Row) -> Row:
+def united_rows(one: Row, other: Row) -> Row:
+    """What two lines say together of one partition."""
     points = [row.recovery_point for row in (one, other) if row.recovery_point != UNKNOWN]
     return Row(
         one.topic_id,

@@ -11,7 +11,7 @@ from horolog.broker.log.manager import FolderCheckpoints, Share
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import Storage, StorageFault
 from horolog.broker.workers import worker_checkpoints
-from horolog.broker.workers.worker_checkpoints import NO_ID, UNKNOWN, Row, WorkerCheckpoint
+from horolog.broker.workers.worker_checkpoints import NO_ID, UNKNOWN, Row, WorkerCheckpoint, united_rows
 
 log = logging.getLogger(__name__)
 
@@ -53,11 +53,7 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
         return {key: offset for key, (mine, offset) in found.items() if mine is not None and mine.is_settled}
 
     def _united(self) -> dict[TopicPartition, Row]:
-        try:
-            loaded = worker_checkpoints.load_all(self._storage, self._path)
-        except StorageFault as fault:
-            log.error("checkpoints of workers could not be looked for: %s", fault)
-            return {}
+        loaded = worker_checkpoints.load_all(self._storage, self._path)
         for each in loaded.faults:
             log.warning("%s; what it says is left out", each)
         return worker_checkpoints.united(loaded.found.values(), self._id_of)
@@ -70,26 +66,36 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
         """Settling left a mark for each worker; one that was ended by itself and comes back has its own file.
 
         That stays, for it says where logs start. What it says of partitions that were handed over stays in the next ones, too.
+        Raises StorageFault where it cannot be read.
         """
-        mark = f"{self._path}/{self._share.named(checkpoints.CLEAN_SHUTDOWN)}"
+        own = self._load_own()
+        self._handed_over = {key: row for key, row in own.rows.items() if self._share.find(*key) is None}
         try:
-            own = worker_checkpoints.load(self._storage, f"{self._path}/{self._name}")
-            was_clean = False
-            if own is not None:
-                was_clean = own.has_stopped
-                self._handed_over = {key: row for key, row in own.rows.items() if self._share.find(*key) is None}
-                if was_clean:
-                    running = worker_checkpoints.encode(own._replace(has_stopped=False))
-                    self._storage.write_atomically(f"{self._path}/{self._name}", running)
-            if self._storage.exists(mark):
-                self._storage.remove(mark)
-                was_clean = True
-            if was_clean:
-                self._storage.sync_dir(self._path)
-        except (StorageFault, ValueError) as fault:
+            return self._take_marks(own)
+        except StorageFault as fault:
             log.error("%s: the stop counts as a crash: %s", self._path, fault)
             return False
-        return was_clean
+
+    def _load_own(self) -> WorkerCheckpoint:
+        try:
+            own = worker_checkpoints.load(self._storage, f"{self._path}/{self._name}")
+        except ValueError as damage:
+            log.error("%s/%s: %s", self._path, self._name, damage)
+            own = None
+        return own or WorkerCheckpoint({}, has_stopped=False)
+
+    def _take_marks(self, own: WorkerCheckpoint) -> bool:
+        """Whether the last stop was a clean one; what says so is gone before anything is written."""
+        if own.has_stopped:
+            running = worker_checkpoints.encode(own._replace(has_stopped=False))
+            self._storage.write_atomically(f"{self._path}/{self._name}", running)
+        mark = f"{self._path}/{self._share.named(checkpoints.CLEAN_SHUTDOWN)}"
+        was_marked = self._storage.exists(mark)
+        if was_marked:
+            self._storage.remove(mark)
+        if own.has_stopped or was_marked:
+            self._storage.sync_dir(self._path)
+        return own.has_stopped or was_marked
 
     # -- writing
 
@@ -109,7 +115,10 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
 
     def contents(self) -> tuple[int, dict[str, bytes]]:
         self._number += 1
-        rows = self._handed_over | {key: _row(one) for key, one in self._partitions.items()}
+        rows = {key: _row(one) for key, one in self._partitions.items()}
+        for key, row in self._handed_over.items():
+            # One that is led here again, and whose start could not be read, has told less than is known.
+            rows[key] = united_rows(row, rows[key]) if key in rows else row
         data = worker_checkpoints.encode(WorkerCheckpoint(rows, self._has_stopped))
         return self._number, {self._name: data}
 

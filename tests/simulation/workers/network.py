@@ -103,6 +103,7 @@ class End(asyncio.Transport):
     def _carry(self, take: Callable[..., None], content: Any) -> None:
         now_s, resets = self._network.now_s, self._resets
         self._arrives_s = max(self._arrives_s, now_s + self._network.delay_ms() / 1000)
+        self._network.note_arrival(self._arrives_s)
         is_first = not self._under_way
         self._under_way += 1
 
@@ -190,6 +191,8 @@ class Network:
         self._chance = chance
         self.loop = SimulatedLoop(clock, chance)
         self.delays_ms = DELAYS_MS
+        self.late_until_s = 0.0
+        """When the last message arrives that was sent while they were slow."""
         self._servers: dict[str, Server] = {}
         self._ends: dict[End, None] = {}
         self._message_ends: dict[SimulatedLoop, MessageEnd] = {}
@@ -201,6 +204,7 @@ class Network:
         """No process is left, and nothing is on its way."""
         self.loop = SimulatedLoop(self._clock, self._chance)
         self.delays_ms = DELAYS_MS
+        self.late_until_s = 0.0
         self._servers.clear()
         self._ends.clear()
         self._message_ends.clear()
@@ -211,6 +215,10 @@ class Network:
 
     def delay_ms(self) -> int:
         return self._chance.choice(self.delays_ms)
+
+    def note_arrival(self, at_s: float) -> None:
+        if self.delays_ms is SLOW_MS:
+            self.late_until_s = max(self.late_until_s, at_s)
 
     def listen(self, loop: SimulatedLoop, factory: Callable[[], Any], path: str) -> Server:
         """Whoever listened at this path before has ended."""

@@ -76,12 +76,12 @@ def tells_nobody() -> contextlib.AbstractContextManager[Any]:
 
 def believes_the_lowest_start() -> contextlib.AbstractContextManager[Any]:
     """And so what was deleted before a partition was handed over comes back."""
-    original = worker_checkpoints._both
+    original = worker_checkpoints.united_rows
 
     def both(one: Row, other: Row) -> Row:
         return original(one, other)._replace(log_start=min(one.log_start, other.log_start))
 
-    return patch.object(worker_checkpoints, "_both", both)
+    return patch.object(worker_checkpoints, "united_rows", both)
 
 
 def takes_markers_of_old_coordinators() -> contextlib.AbstractContextManager[Any]:

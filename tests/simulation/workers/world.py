@@ -317,7 +317,7 @@ class WorkersWorld(World):
         return self.is_undisturbed_since(self.asked_s)
 
     def is_undisturbed_since(self, moment_s: float) -> bool:
-        is_fast = self.network.delays_ms is DELAYS_MS
+        is_fast = self.network.delays_ms is DELAYS_MS and moment_s > self.network.late_until_s
         return self.is_whole and is_fast and not self.is_excused() and moment_s - self.trouble_s > REST_S
 
     @property

@@ -126,6 +126,17 @@ def test_what_is_refused_or_asks_for_nothing_is_not_written(bench):
     assert (bench.outcomes, bench.journal.asked) == ([REFUSED, {}], [])
 
 
+def test_a_refusal_counts_what_others_have_been_answered(bench):
+    """A worker that has just started may not have heard of it."""
+    bench.journal.entries = [TopicsCreated((T,)), TopicsCreated((U,))]
+    bench.make(lambda state: TopicsDeleted(("t",)) if "t" in state.topics else REFUSED)
+    bench.make(lambda state: TopicsDeleted(("u",)) if "u" in state.topics else None)
+    bench.journal.answer()
+    bench.journal.answer()
+    assert bench.outcomes == [{}, {}]
+    assert bench.changes.state.topics == {}
+
+
 def test_what_the_disk_does_not_take_has_not_happened(bench):
     bench.journal.fails = True
     bench.make(lambda _: TopicsCreated((T,)))

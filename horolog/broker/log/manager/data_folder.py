@@ -169,23 +169,28 @@ class DataFolder:
     def take_over(
         self, key: TopicPartition, config: TopicConfig, resources: Resources, *, was_clean: bool
     ) -> Partition:
-        """Open a partition whose folder lies here, as whoever led it until now has left it."""
-        starts = self.checkpoints.load_starts()
-        self.checkpoints.take_over(key)
-        start_offset, now_ms = starts.offsets.get(key, 0), self._clock.wall_ms()
-        known = Circumstances(was_clean, start_offset, now_ms, may_be_unsynced=not was_clean)
-        partition = self.partitions[key] = self._open_partition(key, config, known, resources)
+        """Open a partition whose folder lies here, as whoever led it until now has left it; offline while nobody can tell its start."""
+        now_ms = self._clock.wall_ms()
+        try:
+            start_offset = self.checkpoints.load_starts().offsets.get(key, 0)
+        except StorageFault as fault:
+            log.error("%s-%s is offline: where it starts cannot be read: %s", *key, fault)
+            partition = offline_partition(_place_in(self.path, key), config, resources, str(fault))
+        else:
+            self.checkpoints.take_over(key)
+            known = Circumstances(was_clean, start_offset, now_ms, may_be_unsynced=not was_clean)
+            partition = self._open_partition(key, config, known, resources)
+        self.partitions[key] = partition
         return partition
 
     def _open_partition(
         self, key: TopicPartition, config: TopicConfig, known: Circumstances, resources: Resources
     ) -> Partition:
-        name = f"{key[0]}-{key[1]}"
-        place = Place(*key, f"{self.path}/{name}")
+        place = _place_in(self.path, key)
         try:
             return Partition(open_readable(place, config, resources, known))
         except StorageFault as fault:
-            log.error("%s cannot be opened and is offline: %s", name, fault)
+            log.error("%s-%s cannot be opened and is offline: %s", *key, fault)
             return offline_partition(place, config, resources, str(fault), known.log_start_offset)
 
     def come_back(self) -> dict[TopicPartition, int]:
@@ -209,7 +214,7 @@ class DataFolder:
 
     def holds(self, key: TopicPartition) -> bool:
         """Whether a partition's folder lies in this one."""
-        return self._storage.is_dir(f"{self.path}/{key[0]}-{key[1]}")
+        return self._storage.is_dir(_place_in(self.path, key).directory)
 
     def check(self) -> None:
         """Find out whether the folder can be written: it is usable, or not, from then on. May run in a worker."""
@@ -326,6 +331,10 @@ def partition_of(folder_name: str) -> TopicPartition | None:
     if match is None or match[1] in NOT_TOPICS or match[1] in {".", ".."}:
         return None
     return match[1], int(match[2])
+
+
+def _place_in(data_folder: str, key: TopicPartition) -> Place:
+    return Place(*key, f"{data_folder}/{key[0]}-{key[1]}")
 
 
 def _name_of_doomed(name: str) -> str:

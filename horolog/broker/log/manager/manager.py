@@ -106,23 +106,26 @@ class LogManager:
         key = partition.topic, partition.index
         if key in self._away:
             return False
-        known = Circumstances(
-            was_clean=False,
-            log_start_offset=partition.log_start_offset,
-            now_ms=self._clock.wall_ms(),
-            may_be_unsynced=True,
-        )
+        folder = self.folders.of(partition)
         closing.close_files(partition)
         in_memory = partition.condition.fault is None and storage_below(partition) is not None
         open_it = open_writable if in_memory else open_readable
         try:
-            self.folders.of(partition).make_at_last(partition, self.resources)
+            folder.make_at_last(partition, self.resources)
+            told_start = folder.checkpoints.load_starts().offsets.get(key, 0)
+            known = Circumstances(
+                was_clean=False,
+                log_start_offset=max(partition.log_start_offset, told_start),
+                now_ms=self._clock.wall_ms(),
+                may_be_unsynced=True,
+            )
             found = open_it(Place(*key, partition.directory), partition.config, self.resources, known)
         except StorageFault as fault:
             log.warning("%s-%s is still %s: %s", *key, "kept in memory" if in_memory else "offline", fault)
             if not in_memory:
                 partition.condition.go_offline(str(fault))
             return False
+        folder.checkpoints.take_over(key)
         partition.replace_log(found)
         return True
 

@@ -4,7 +4,7 @@ import pytest
 from crc32c import crc32c
 
 from horolog.broker.log.files import CheckpointError
-from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.workers import worker_checkpoints
 from horolog.broker.workers.worker_checkpoints import NO_ID, UNKNOWN, Row, WorkerCheckpoint, decode, encode, united
 
@@ -45,6 +45,15 @@ def test_the_files_of_a_folder_are_read_by_their_nodes():
     assert fault.startswith("/data/horolog-checkpoint.3: ")
     assert worker_checkpoints.load(storage, "/data/horolog-checkpoint.7") is None
     assert worker_checkpoints.nodes_in(storage, "/data") == [1, 3, 12]
+
+
+def test_one_that_cannot_be_read_is_not_left_out():
+    storage = MemoryStorage()
+    storage.make_dir("/data")
+    storage.write_atomically("/data/horolog-checkpoint.1", encode(WorkerCheckpoint(ROWS, has_stopped=True)))
+    storage.fail("read", "/data/horolog-checkpoint.1")
+    with pytest.raises(StorageFault):
+        worker_checkpoints.load_all(storage, "/data")
 
 
 def test_of_several_lines_the_highest_start_and_the_lowest_recovery_point_count():

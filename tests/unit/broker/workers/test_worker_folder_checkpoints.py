@@ -6,7 +6,7 @@ from horolog.broker.clock import ManualClock
 from horolog.broker.log.files import checkpoints, log_starts
 from horolog.broker.log.manager import LogManager, Mine
 from horolog.broker.log.partition import log_start
-from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.log.storage import DataFolderError, MemoryStorage, StorageFault
 from horolog.broker.settings import Settings
 from horolog.broker.workers import worker_checkpoints
 from horolog.broker.workers.worker_checkpoints import NO_ID, UNKNOWN, Row, WorkerCheckpoint
@@ -138,11 +138,47 @@ def test_a_damaged_file_of_kafka_is_for_the_next_merge(storage):
     assert Worker(storage, 1, mine(0)).checkpoints.load_starts() == log_starts.LoadedStarts({})
 
 
-def test_a_folder_that_cannot_be_listed_says_nothing(storage, caplog):
-    found = Worker(storage, 1, mine(0)).checkpoints
-    storage.fail("list", "/data")
-    assert found.load_starts().offsets == {}
-    assert "could not be looked for" in caplog.text
+@pytest.mark.parametrize(("operation", "path"), [("list", "/data"), ("read", "horolog-checkpoint.1")])
+def test_what_cannot_be_read_is_not_taken_for_nothing(storage, operation, path):
+    worker = Worker(storage, 1, mine(0)).open()
+    append(worker.logs.create("t", 0, small_config(), T))
+    log_start.delete_records_before(worker.logs.partitions["t", 0], 2)
+    assert worker.logs.write_log_starts() == set()
+    worker.logs.abandon()
+    storage.fail(operation, path)
+    with pytest.raises(DataFolderError, match="/data cannot be used"):
+        Worker(storage, 1, mine(0)).open()
+    assert Worker(storage, 1, mine(0)).open().logs.partitions["t", 0].log_start_offset == 2
+
+
+def test_what_others_lead_is_not_forgotten_when_a_file_cannot_be_read(storage):
+    worker = Worker(storage, 1, mine(0)).open()
+    append(worker.logs.create("t", 0, small_config(), T))
+    worker.logs.checkpoint_job()()
+    worker.logs.abandon()
+    storage.fail("read", "horolog-checkpoint.1")
+    with pytest.raises(StorageFault):
+        Worker(storage, 1, {}).checkpoints.take_clean_shutdown()
+
+
+def test_a_partition_is_offline_while_its_start_cannot_be_read(storage, caplog):
+    one, two = Worker(storage, 1, mine(0)).open(), Worker(storage, 2, mine(0)).open()
+    partition = one.logs.create("t", 0, small_config(), T)
+    append(partition)
+    log_start.delete_records_before(partition, 2)
+    assert one.logs.write_log_starts() == set()
+    one.logs.forget(partition)
+    for worker in (two, one):
+        storage.fail("read", "horolog-checkpoint.1")
+        taken = worker.logs.take_over("t", 0, small_config(), T, None, was_clean=True)
+        assert taken.condition.fault is not None
+        assert "t-0 is offline: where it starts cannot be read" in caplog.text
+        worker.logs.checkpoint_job()()
+    assert one.written().rows["t", 0].log_start == 2
+    assert one.logs.open_again(taken)
+    assert (taken.log_start_offset, taken.log_end_offset) == (2, 3)
+    one.logs.checkpoint_job()()
+    assert one.written().rows["t", 0].log_start == 2
 
 
 def test_settling_leaves_a_mark_for_each(storage):
