@@ -101,6 +101,8 @@ class PartitionModel:
     was_compacted: bool = False
     was_log_append: bool = False
     after_power_cut: bool = False
+    lost_to_power: set[Attempt] = field(default_factory=set)
+    """What was never on the disk when the power was cut; what its producer had sent behind it may have been."""
 
     def __repr__(self) -> str:
         return f"{self.topic}-{self.index}"
@@ -155,6 +157,8 @@ class PartitionModel:
         for attempt in self.attempts:
             if attempt.level == Level.UNKNOWN and attempt.base_offset not in self.damaged:
                 attempt.level = Level.GONE
+                if self.after_power_cut:
+                    self.lost_to_power.add(attempt)
         self.after_power_cut = self.start_is_unknown = False
 
     # -- what was read

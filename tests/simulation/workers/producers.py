@@ -64,6 +64,8 @@ class PipeliningProducer(TransactionalProducer):
         for place, code in enumerate(told):
             if not self._refused_by_disk.isdisjoint(attempts[: place + 1]):
                 break  # what came behind may have been taken as the first of its producer
+            if attempts[place] in partition.lost_to_power:
+                break  # what came behind may have outlived it, and then its place is taken
             if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not any(told[:place]):
                 self.simulation.fail(f"{attempts[place]} of {partition} was overtaken: {told}")
         again = self.simulation.produced_again

@@ -36,6 +36,7 @@ from horolog.broker.log.integrity import (
 from horolog.broker.log.partition import Opened, Partition, Resources, rewrite
 from horolog.broker.log.producers import ProducerStates
 from horolog.broker.log.recovery import leftovers
+from horolog.broker.log.recovery.epochs_of_batches import epochs_of
 from horolog.broker.log.recovery.findings import Circumstances, Findings, Place, position_of
 from horolog.broker.log.recovery.producer_batches import producer_batch
 from horolog.broker.log.recovery.producers_at_start import ProducersAtStart, SealBroken
@@ -157,6 +158,7 @@ class _Opening:
         self.epochs_seen: list[tuple[int, int]] = []
         self.found = Findings()
         self.recorded_epochs: LeaderEpochs | None = None
+        self.epochs_are_lost = False
         self.synced_up_to = 0
         self.seals_found = False
 
@@ -176,7 +178,7 @@ class _Opening:
             self.synced_up_to = self.known.recovery_point
         segments = self._open_segments(bases, sealed, known_end)
         start_offset = max(segments[0].base_offset, min(self.known.log_start_offset, segments[-1].next_offset))
-        epochs = self._epochs(segments[-1].next_offset)
+        epochs = self._epochs(segments)
         told = ProducersAtStart(self.directory, self.resources, self.known, self.found)
         aborted = {} if self.known.records_only else told.find_aborted(names, segments)
         if not self.known.records_only:
@@ -400,19 +402,21 @@ class _Opening:
     def _load_epochs(self, names: set[str]) -> LeaderEpochs | None:
         """The epochs on record; None if nothing readable is."""
         if checkpoints.LEADER_EPOCHS not in names:
+            self.epochs_are_lost = self.seals_found  # else an old Kafka has been here alone, and all is read anyway
             return None
         try:
             epochs = LeaderEpochs.load(self.storage, self.directory)
         except CheckpointError as damage:
             log.warning("%s: %s: %s; taken from the batches", self.name, checkpoints.LEADER_EPOCHS, damage)
+            self.epochs_are_lost = True
             return None
         return epochs if epochs.entries else None
 
-    def _epochs(self, end_offset: int) -> LeaderEpochs:
-        """The epochs on record, completed by those that scanned batches carry."""
+    def _epochs(self, segments: list[Segment]) -> LeaderEpochs:
+        """The epochs on record, completed by those that scanned batches carry; without a record those that any batches carry."""
         epochs = self.recorded_epochs or LeaderEpochs()
-        epochs.truncate_from_end(end_offset)
-        for epoch, start_offset in self.epochs_seen:
+        epochs.truncate_from_end(segments[-1].next_offset)
+        for epoch, start_offset in epochs_of(segments) if self.epochs_are_lost else self.epochs_seen:
             if epoch > epochs.latest:
                 epochs.append(epoch, start_offset)
         return epochs

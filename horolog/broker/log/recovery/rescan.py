@@ -122,5 +122,6 @@ def _task(partition: Partition, base_offset: int, now_ms: int) -> Task | None:
             return None
     for segment, following in zip(partition.segments, partition.segments[1:], strict=False):
         if segment.base_offset == base_offset:
-            return Task(partition, segment, segment.size_bytes, following.base_offset, partition.config)
+            end_offset = min(segment.next_offset, following.base_offset)
+            return Task(partition, segment, segment.size_bytes, end_offset, partition.config)
     return None

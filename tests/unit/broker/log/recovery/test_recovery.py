@@ -403,6 +403,30 @@ def test_a_lost_epoch_file_is_made_up_from_the_batches(model):
     assert saved == [(0, 0), (1, 12), (2, 13)]
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+def test_epochs_that_are_lost_are_those_of_sealed_batches(is_there):
+    """A clean stop reads no log, so nothing else tells them."""
+    model = Model(small_config(segment_bytes=600))
+    for _ in range(3):
+        fill(model, 8)
+        model.kill_and_open()
+    fill(model, 3)
+    known, leads = model.partition.epochs.entries, model.partition.leader_epoch
+    assert ([epoch for epoch, _ in known], leads) == ([0, 1, 2, 3], 3)
+    assert len(model.partition.segments) > 4
+    closing.close(model.partition)
+    path = f"{DIRECTORY}/{checkpoints.LEADER_EPOCHS}"
+    if is_there:
+        model.storage.create(path).pwritev([b"nonsense"], 0)
+    else:
+        model.storage.remove(path)
+    for _ in range(2):
+        model.reopen(was_clean=True)
+        assert (model.partition.epochs.entries, model.partition.leader_epoch) == (known, leads)
+    model.reopen(was_clean=False)
+    assert model.partition.leader_epoch == leads + 1
+
+
 def transaction(model, producer_id, sequence, *, committed):
     """A record and the marker behind it, written as the files have them."""
     offset = model.partition.log_end_offset

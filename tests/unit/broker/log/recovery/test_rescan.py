@@ -3,13 +3,16 @@
 import pytest
 
 from horolog.broker.log.integrity import BeingRescanned, RescanQueue, set_aside
-from horolog.broker.log.partition import lookups
+from horolog.broker.log.partition import closing, lookups
 from horolog.broker.log.partition.exchange import take_out
 from horolog.broker.log.recovery import Rescanner
 from horolog.broker.log.segments import index_loading
 from horolog.broker.log.storage.memory_disk import ALL
+from horolog.protocol.records.head import heads_in
 from tests.support.log_model import DIRECTORY, NOW_MS, Model, read_all, small_config
 from tests.unit.broker.log.recovery.test_recovery import bases, fill, flip, log_path
+
+OFFSET_BYTES = 8
 
 
 @pytest.fixture
@@ -70,6 +73,32 @@ def test_a_bit_outside_of_the_checksum_is_corrected_while_running(model, at):
     assert rescan_all(model) == 1
     model.check()
     assert model.storage.read_all(log_path(bases(model)[1])) == good
+
+
+def test_an_offset_that_fits_into_the_gap_behind_a_segment_is_no_offset_of_it(model):
+    """A power cut has taken the last batch of a segment; the one before it must not slip into its place."""
+    assert len(model.rows) % 2 == 0, "the batch that is left has an even offset, so one bit makes it the next"
+    closing.close(model.partition)
+    base, (lost, *_) = bases(model)[-1], model.rows[-1:]
+    path = log_path(base)
+    left = model.storage.read_all(path)
+    ends = [head.position for head in heads_in(left)]
+    model.storage.create(path).pwritev([left[: ends[-1]]], 0)
+    model.rows.remove(lost)
+    model.reopen(was_clean=True)
+    model.check()
+    model.sync()
+    model.close_and_open()
+    assert bases(model)[-1] == lost[0] + 1
+    data = bytearray(left[: ends[-1]])
+    data[ends[-2] + OFFSET_BYTES - 1] ^= 1
+    mtime_ms = model.storage.stat(path)[1] // 1_000_000
+    model.storage.create(path).pwritev([bytes(data)], 0)
+    model.storage.set_mtime_ms(path, mtime_ms)
+    with pytest.raises(BeingRescanned):
+        read_all(model.partition)
+    assert rescan_all(model) == 1
+    assert all(row in model.rows for row in read_all(model.partition))
 
 
 def test_look_ups_do_not_believe_it_either(model):
