@@ -40,6 +40,8 @@ class SimulatedLoop:
         self._timers: list[tuple[float, int, Handle]] = []
         self._sequence = 0
         self._in_worker = False
+        self.is_beside_sync = False
+        """A worker waits for the disk below. What would wait for the same lock has to come later, for there is one thread."""
         self.is_stopping = False
         """A broker that stops waits for its workers, and then closes what they have synced: nothing of that may happen inside of a sync."""
         self.overlaps = 0
@@ -125,13 +127,13 @@ class SimulatedLoop:
         """What a storage calls while a worker waits in it: the loop's own callbacks go on meanwhile."""
         if not self._in_worker or self.is_stopping or not self._ready or self._chance.random() < 0.6:
             return
-        self._in_worker = False
+        self._in_worker, self.is_beside_sync = False, True
         self.overlaps += 1
         try:
             for _ in range(self._chance.randint(1, 3)):
                 self._run_ready()
         finally:
-            self._in_worker = True
+            self._in_worker, self.is_beside_sync = True, False
 
     @property
     def has_callbacks(self) -> bool:

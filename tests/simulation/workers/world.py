@@ -26,6 +26,7 @@ from horolog.broker.workers import settling
 from horolog.broker.workers.link import WorkerLink
 from horolog.broker.workers.worker_context import WorkerContext
 from horolog.broker.workers.worker_role import WorkerRole
+from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.acls import DescribeAclsRequest
 from horolog.protocol.messages.configs import DescribeConfigsRequest
@@ -79,6 +80,7 @@ MOST_WAIT_MS = 4 * CALM_MS
 """And whatever goes wrong, nobody asks for longer: a worker that cannot start ends again and again, and it is never calm."""
 ASK_AGAIN_MS = 100
 REST_S = 1.0
+SYNCS_AT_ONCE = ApiKey.DELETE_RECORDS.to_bytes(2, "big")
 SOCKETS = "/sockets"
 READS = (
     DescribeAclsRequest,
@@ -125,7 +127,9 @@ class ProcessClient(Client):
         self.process.loop.call_soon(self._receive, data)
 
     def _receive(self, data: bytes) -> None:
-        if not self._conversation.closing:
+        if self.process.loop.is_beside_sync and data[4:6] == SYNCS_AT_ONCE:
+            self._hand_over(data)
+        elif not self._conversation.closing:
             self._conversation.receive(data)
 
     def _take(self) -> None:
