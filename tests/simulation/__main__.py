@@ -10,6 +10,7 @@ python -m tests.simulation --workers 3 ...                      three workers on
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from collections import Counter
@@ -17,12 +18,15 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import count
+from typing import NoReturn
 
 from tests.simulation.runs import STEPS, Result, run_seed, shrink
+from tests.simulation.world import SimulationFailure
 
 LINES_SHOWN = 40
 SEEDS_PER_TASK = 10
 MOST_FAILURES_SHOWN = 5
+MOST_SECONDS = 300
 
 
 def main() -> int:
@@ -96,7 +100,21 @@ def tasks(arguments: argparse.Namespace) -> Iterator[range]:
 
 
 def run_task(seeds: range, steps: int, workers: int, until: float | None) -> list[Result]:
-    return [run_seed(seed, steps, workers) for seed in seeds if until is None or time.monotonic() < until]
+    return [run_in_time(seed, steps, workers) for seed in seeds if until is None or time.monotonic() < until]
+
+
+def run_in_time(seed: int, steps: int, workers: int) -> Result:
+    """A history that waits for itself would do so for ever: it fails instead."""
+
+    def ring(_: int, __: object) -> NoReturn:
+        raise SimulationFailure(f"it has not ended within {MOST_SECONDS} s")
+
+    signal.signal(signal.SIGALRM, ring)
+    signal.alarm(MOST_SECONDS)
+    try:
+        return run_seed(seed, steps, workers)
+    finally:
+        signal.alarm(0)
 
 
 if __name__ == "__main__":

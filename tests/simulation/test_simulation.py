@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 
 import pytest
 
+from tests.simulation import __main__
 from tests.simulation.planted import OF_PRINCIPALS, PLANTED
 from tests.simulation.runs import found_at, run_seed, shrink, trace_hashes
 from tests.simulation.themes import (
@@ -20,6 +22,7 @@ from tests.simulation.themes import (
     seeds_of,
     seeds_with_principals,
 )
+from tests.simulation.world import SimulationFailure
 from tools import compiled
 
 SEEDS = 50
@@ -94,6 +97,15 @@ def test_planted_bugs_are_found(name: str) -> None:
     if name in OF_PRINCIPALS:
         seeds = seeds_with_principals(SEEDS_FOR_A_PLANTED_BUG)
     assert found_at(PLANTED[name], seeds, STEPS) is not None
+
+
+def test_a_history_that_waits_for_itself_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = threading.Lock()
+    held.acquire()
+    monkeypatch.setattr(__main__, "run_seed", lambda *_: held.acquire())
+    monkeypatch.setattr(__main__, "MOST_SECONDS", 1)
+    with pytest.raises(SimulationFailure, match="not ended within 1 s"):
+        __main__.run_in_time(0, 1, 1)
 
 
 def test_a_failing_seed_names_the_line_that_replays_it() -> None:
