@@ -416,7 +416,8 @@ class _Opening:
         """The epochs on record, completed by those that scanned batches carry; without a record those that any batches carry."""
         epochs = self.recorded_epochs or LeaderEpochs()
         epochs.truncate_from_end(segments[-1].next_offset)
-        for epoch, start_offset in epochs_of(segments) if self.epochs_are_lost else self.epochs_seen:
+        reads = self.epochs_are_lost and not self.known.records_only
+        for epoch, start_offset in epochs_of(segments) if reads else self.epochs_seen:
             if epoch > epochs.latest:
                 epochs.append(epoch, start_offset)
         return epochs
