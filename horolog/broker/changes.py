@@ -106,16 +106,15 @@ class Changes:
             self._try(self._waiting.popleft())
 
     def _try(self, change: _Change) -> None:
-        decided = change.decide(self.state)
-        if (decided is None or isinstance(decided, ClusterError)) and self._follow_others():
-            self._try(
-                change
-            )  # what another broker has been answered since counts for a refusal, too, which appends nothing
-        elif decided is None or isinstance(decided, ClusterError):
-            self._end(change, NO_FAILURES if decided is None else decided)
-        else:
-            becomes = self.state.apply(decided)
-            self._journal.append(decided, becomes, partial(self._appended, change, decided))
+        while True:
+            decided = change.decide(self.state)
+            if decided is not None and not isinstance(decided, ClusterError):
+                becomes = self.state.apply(decided)
+                self._journal.append(decided, becomes, partial(self._appended, change, decided))
+                return
+            if not self._follow_others():  # who refuses appends nothing, and would not hear of what others have changed
+                break
+        self._end(change, NO_FAILURES if decided is None else decided)
 
     def _appended(self, change: _Change, entry: Entry, outcome: Appended) -> None:
         if outcome is Appended.TAKEN:

@@ -172,10 +172,10 @@ class DataFolder:
         """Open a partition whose folder lies here, as whoever led it until now has left it; offline while nobody can tell its start."""
         now_ms = self._clock.wall_ms()
         try:
-            start_offset = self.checkpoints.load_starts().offsets.get(key, 0)
+            start_offset = self.checkpoints.start_of(key)
         except StorageFault as fault:
             log.error("%s-%s is offline: where it starts cannot be read: %s", *key, fault)
-            partition = offline_partition(_place_in(self.path, key), config, resources, str(fault))
+            partition = offline_partition(place_in(self.path, key), config, resources, str(fault))
         else:
             self.checkpoints.take_over(key)
             known = Circumstances(was_clean, start_offset, now_ms, may_be_unsynced=not was_clean)
@@ -186,7 +186,7 @@ class DataFolder:
     def _open_partition(
         self, key: TopicPartition, config: TopicConfig, known: Circumstances, resources: Resources
     ) -> Partition:
-        place = _place_in(self.path, key)
+        place = place_in(self.path, key)
         try:
             return Partition(open_readable(place, config, resources, known))
         except StorageFault as fault:
@@ -214,7 +214,7 @@ class DataFolder:
 
     def holds(self, key: TopicPartition) -> bool:
         """Whether a partition's folder lies in this one."""
-        return self._storage.is_dir(_place_in(self.path, key).directory)
+        return self._storage.is_dir(place_in(self.path, key).directory)
 
     def check(self) -> None:
         """Find out whether the folder can be written: it is usable, or not, from then on. May run in a worker."""
@@ -240,14 +240,12 @@ class DataFolder:
         self, topic: str, index: int, config: TopicConfig, topic_id: bytes | None, resources: Resources
     ) -> Partition:
         """A new, empty partition; the caller has on record that it exists. What a failed attempt has left is removed first."""
-        directory = f"{self.path}/{topic}-{index}"
+        place = place_in(self.path, (topic, index))
         self.checkpoints.make_room_for((topic, index))
         try:
-            partition = create_partition(
-                Place(topic, index, directory), topic_id, config, resources, self._clock.wall_ms()
-            )
+            partition = create_partition(place, topic_id, config, resources, self._clock.wall_ms())
         except StorageFault as fault:
-            self._forget_folder(directory)
+            self._forget_folder(place.directory)
             self.fault = str(fault)
             raise
         self.partitions[topic, index] = partition
@@ -257,8 +255,7 @@ class DataFolder:
         self, topic: str, index: int, config: TopicConfig, topic_id: bytes | None, reason: str, resources: Resources
     ) -> Partition:
         """What stands for a partition of this folder that has none, for none can be made now."""
-        directory = f"{self.path}/{topic}-{index}"
-        partition = offline_partition(Place(topic, index, directory), config, resources, reason)
+        partition = offline_partition(place_in(self.path, (topic, index)), config, resources, reason)
         self.partitions[topic, index] = partition
         self._unmade[topic, index] = _Unmade(partition, topic_id)
         return partition
@@ -333,7 +330,8 @@ def partition_of(folder_name: str) -> TopicPartition | None:
     return match[1], int(match[2])
 
 
-def _place_in(data_folder: str, key: TopicPartition) -> Place:
+def place_in(data_folder: str, key: TopicPartition) -> Place:
+    """Where a partition lies in a data folder."""
     return Place(*key, f"{data_folder}/{key[0]}-{key[1]}")
 
 

@@ -58,6 +58,10 @@ class FolderCheckpoints:
         self._named_in_starts.update(starts.offsets)
         return starts
 
+    def start_of(self, key: TopicPartition) -> int:
+        """Where one partition starts; 0 where nothing tells."""
+        return self.load_starts().offsets.get(key, 0)
+
     def take_clean_shutdown(self) -> bool:
         """A mark that cannot be removed would still be there after a crash: it is not believed."""
         try:

@@ -13,7 +13,7 @@ from random import Random
 
 from horolog.broker.clock import Clock
 from horolog.broker.log.files import checkpoints
-from horolog.broker.log.manager.data_folder import DataFolder, partition_of
+from horolog.broker.log.manager.data_folder import DataFolder, partition_of, place_in
 from horolog.broker.log.manager.data_folders import DataFolders
 from horolog.broker.log.manager.folder_checkpoints import TopicPartition
 from horolog.broker.log.manager.share import Share
@@ -95,8 +95,7 @@ class LogManager:
         folder = next((one for one in self.folders if not one.is_claimed), self.folders[0])
         reason = f"its data folder (directory.id={place or 'unknown'}) is away: {folder.fault or 'log.dirs does not name it'}"
         log.error("%s-%s is offline: %s", topic, index, reason)
-        directory = f"{folder.path}/{topic}-{index}"
-        partition = offline_partition(Place(topic, index, directory), config, self.resources, reason)
+        partition = offline_partition(place_in(folder.path, (topic, index)), config, self.resources, reason)
         self._away[topic, index] = place
         self.partitions[topic, index] = partition
         return partition
@@ -112,10 +111,9 @@ class LogManager:
         open_it = open_writable if in_memory else open_readable
         try:
             folder.make_at_last(partition, self.resources)
-            told_start = folder.checkpoints.load_starts().offsets.get(key, 0)
             known = Circumstances(
                 was_clean=False,
-                log_start_offset=max(partition.log_start_offset, told_start),
+                log_start_offset=max(partition.log_start_offset, folder.checkpoints.start_of(key)),
                 now_ms=self._clock.wall_ms(),
                 may_be_unsynced=True,
             )
@@ -243,7 +241,7 @@ class LogManager:
         for key, place in list(self._away.items()) if starts is not None else ():
             if place in (None, folder.identity.directory_id) and folder.holds(key):
                 partition = self.partitions[key]
-                partition.directory = f"{folder.path}/{key[0]}-{key[1]}"
+                partition.directory = place_in(folder.path, key).directory
                 partition.log_start_offset = (starts or {}).get(key, 0)
                 folder.partitions[key] = partition
                 del self._away[key]

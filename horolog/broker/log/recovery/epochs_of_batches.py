@@ -18,14 +18,11 @@ log = logging.getLogger(__name__)
 
 def epochs_of(segments: Sequence[Segment]) -> Iterator[tuple[int, int]]:
     """Epochs and where they begin. Of a segment that begins in the same epoch as the next one, the first batch is read and no more."""
+    begun = [(segment, first) for segment in segments if (first := next(_heads(segment), None)) is not None]
+    following = (*(first.leader_epoch for _, first in begun[1:]), None)
     newest = -1
-    firsts = [next(_heads(segment), None) for segment in segments]
-    for number, (segment, first) in enumerate(zip(segments, firsts, strict=True)):
-        if first is None:
-            continue
-        following = next((one.leader_epoch for one in firsts[number + 1 :] if one is not None), None)
-        heads = [first] if first.leader_epoch == following else _heads(segment)
-        for head in heads:
+    for (segment, first), following_epoch in zip(begun, following, strict=False):
+        for head in [first] if first.leader_epoch == following_epoch else _heads(segment):
             if head.leader_epoch > newest:
                 newest = head.leader_epoch
                 yield newest, head.base_offset

@@ -55,6 +55,15 @@ def append(partition, count=3):
     partition.sync()
 
 
+def begins_at_2(worker):
+    """A partition whose first records were deleted, which is on record."""
+    partition = worker.logs.create("t", 0, small_config(), T)
+    append(partition)
+    log_start.delete_records_before(partition, 2)
+    assert worker.logs.write_log_starts() == set()
+    return partition
+
+
 def test_each_worker_opens_its_own_partitions_and_writes_its_own_file(storage):
     one, two = Worker(storage, 1, mine(0)).open(), Worker(storage, 2, mine(1)).open()
     for worker, index in ((one, 0), (two, 1)):
@@ -75,10 +84,7 @@ def test_each_worker_opens_its_own_partitions_and_writes_its_own_file(storage):
 
 def test_deleted_records_stay_deleted(storage):
     worker = Worker(storage, 1, mine(0)).open()
-    partition = worker.logs.create("t", 0, small_config(), T)
-    append(partition)
-    log_start.delete_records_before(partition, 2)
-    assert worker.logs.write_log_starts() == set()
+    begins_at_2(worker)
     worker.logs.abandon()
     assert Worker(storage, 1, mine(0)).open().logs.partitions["t", 0].log_start_offset == 2
     assert Worker(storage, 1, mine(0, topic_id=b"x" * 16)).open().logs.partitions["t", 0].log_start_offset == 0
@@ -98,11 +104,7 @@ def test_deleted_records_stay_deleted_where_one_worker_has_stopped_by_itself(sto
 
 def test_a_successor_goes_on_saying_what_was_handed_over(storage):
     one, two = Worker(storage, 1, mine(0)).open(), Worker(storage, 2, mine(0)).open()
-    partition = one.logs.create("t", 0, small_config(), T)
-    append(partition)
-    log_start.delete_records_before(partition, 2)
-    assert one.logs.write_log_starts() == set()
-    one.logs.forget(partition)
+    one.logs.forget(begins_at_2(one))
     one.logs.abandon()
     assert two.logs.take_over("t", 0, small_config(), T, None, was_clean=True).log_start_offset == 2
     successor = Worker(storage, 1, {}).open()
@@ -141,9 +143,7 @@ def test_a_damaged_file_of_kafka_is_for_the_next_merge(storage):
 @pytest.mark.parametrize(("operation", "path"), [("list", "/data"), ("read", "horolog-checkpoint.1")])
 def test_what_cannot_be_read_is_not_taken_for_nothing(storage, operation, path):
     worker = Worker(storage, 1, mine(0)).open()
-    append(worker.logs.create("t", 0, small_config(), T))
-    log_start.delete_records_before(worker.logs.partitions["t", 0], 2)
-    assert worker.logs.write_log_starts() == set()
+    begins_at_2(worker)
     worker.logs.abandon()
     storage.fail(operation, path)
     with pytest.raises(DataFolderError, match="/data cannot be used"):
@@ -163,11 +163,7 @@ def test_what_others_lead_is_not_forgotten_when_a_file_cannot_be_read(storage):
 
 def test_a_partition_is_offline_while_its_start_cannot_be_read(storage, caplog):
     one, two = Worker(storage, 1, mine(0)).open(), Worker(storage, 2, mine(0)).open()
-    partition = one.logs.create("t", 0, small_config(), T)
-    append(partition)
-    log_start.delete_records_before(partition, 2)
-    assert one.logs.write_log_starts() == set()
-    one.logs.forget(partition)
+    one.logs.forget(begins_at_2(one))
     for worker in (two, one):
         storage.fail("read", "horolog-checkpoint.1")
         taken = worker.logs.take_over("t", 0, small_config(), T, None, was_clean=True)

@@ -47,9 +47,9 @@ def model():
     return model
 
 
-def flip(model, path, at):
+def flip(model, path, at, mask=0x10):
     data = bytearray(model.storage.read_all(path))
-    data[at] ^= 0x10
+    data[at] ^= mask
     mtime_ms = model.storage.stat(path)[1] // 1_000_000
     model.storage.create(path).pwritev([bytes(data)], 0)
     model.storage.set_mtime_ms(path, mtime_ms)

@@ -8,11 +8,9 @@ from horolog.broker.log.partition.exchange import take_out
 from horolog.broker.log.recovery import Rescanner
 from horolog.broker.log.segments import index_loading
 from horolog.broker.log.storage.memory_disk import ALL
-from horolog.protocol.records.head import heads_in
+from horolog.protocol.records.head import OFFSET_BYTES, heads_in
 from tests.support.log_model import DIRECTORY, NOW_MS, Model, read_all, small_config
 from tests.unit.broker.log.recovery.test_recovery import bases, fill, flip, log_path
-
-OFFSET_BYTES = 8
 
 
 @pytest.fixture
@@ -90,11 +88,7 @@ def test_an_offset_that_fits_into_the_gap_behind_a_segment_is_no_offset_of_it(mo
     model.sync()
     model.close_and_open()
     assert bases(model)[-1] == lost[0] + 1
-    data = bytearray(left[: ends[-1]])
-    data[ends[-2] + OFFSET_BYTES - 1] ^= 1
-    mtime_ms = model.storage.stat(path)[1] // 1_000_000
-    model.storage.create(path).pwritev([bytes(data)], 0)
-    model.storage.set_mtime_ms(path, mtime_ms)
+    flip(model, path, ends[-2] + OFFSET_BYTES - 1, mask=1)
     with pytest.raises(BeingRescanned):
         read_all(model.partition)
     assert rescan_all(model) == 1
