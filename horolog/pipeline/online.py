@@ -23,6 +23,7 @@ from horolog.pipeline.positions import EARLIEST, LATEST, DataLoss, OffsetRange, 
 from horolog.pipeline.pushdown import EVERYTHING
 from horolog.pipeline.topic_ids import made_anew
 from horolog.pipeline.typed.dead_letters import post_of
+from horolog.pipeline.workers import begin_task
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.aborted import AbortedProducers
 from horolog.protocol.records.head import heads_in
@@ -65,6 +66,7 @@ class BrokerReader(DataSourceReader):
             return tasks_of(broker, ranges, ids, options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        begin_task()
         if not isinstance(partition, RangeTask):  # Spark's own, when there is nothing to read
             return iter(())
         return read_range(self.options, partition)

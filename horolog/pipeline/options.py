@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from horolog.pipeline.typed.decoding import Decoding
 
 ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
-DEFAULT_FETCH_BYTES = 8 << 20
+DEFAULT_FETCH_BYTES = 4 << 20
 DEFAULT_TASK_BYTES = 32 << 20
 _LARGEST_FETCH_BYTES = 256 << 20
 _PROTOCOL = f"{CLIENTS}security.protocol"

@@ -27,6 +27,7 @@ from horolog.pipeline.options import ReadOptions, Selection, parse_columns, pars
 from horolog.pipeline.positions import OptionError
 from horolog.pipeline.pushdown import EVERYTHING, wanted_of
 from horolog.pipeline.typed.options import TypedOptions
+from horolog.pipeline.workers import begin_task
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamArrowWriter, DataSourceStreamReader, DataSourceWriter
@@ -168,6 +169,7 @@ class FilesReader(DataSourceReader):
         return [FilesTask(task) for task in tasks(plan, self.options)] or [FilesTask([])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        begin_task()
         assert isinstance(partition, FilesTask)
         decoding = self.options.decoding
         if decoding is None or decoding.dead_letters is None:

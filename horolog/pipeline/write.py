@@ -31,6 +31,7 @@ from horolog.pipeline.sending import Refused, Sending
 from horolog.pipeline.tally import Tally
 from horolog.pipeline.transacting import OpenTransaction
 from horolog.pipeline.transactional import Run, abort_batch, claim_name, commit_batch, run_of_task
+from horolog.pipeline.workers import begin_task
 from horolog.protocol.records.record import Header
 
 __all__ = ["BatchWriter", "StreamWriter", "WriteFailed", "Written"]
@@ -118,6 +119,7 @@ def say_what_was_written(messages: list[WriterCommitMessage | None]) -> None:
 
 
 async def _write(options: WriteOptions, batches: Iterator[pa.RecordBatch], claim: Claim | None) -> Written:
+    begin_task()
     if claim is None:
         async with client_of(options.bootstrap, options) as client:
             return await _Writing(client, options).write(batches)
