@@ -194,10 +194,11 @@ async def produce(memory, client, sets):
     return expected
 
 
-async def fetch_all(memory, client, version, start, max_bytes, set_ends):
+async def fetch_all(memory, client, version, start, max_bytes, ends):
     """What a reader gets from an offset on, and every batch and message as it came.
 
-    A batch of v2 that is too large for `max_bytes` comes whole, and readers of old formats get all its messages, as from Kafka.
+    A batch of v2 that is too large for `max_bytes` comes whole, and readers of old formats get all its messages, as from Kafka. `ends`
+    says where each set that was produced ends, and its format.
     """
     topic = memory.broker.cluster.topics["t"]
     offset, records, entries = start, [], []
@@ -211,8 +212,9 @@ async def fetch_all(memory, client, version, start, max_bytes, set_ends):
         whole = list(heads_in(data))
         assert answer.error_code == 0
         assert whole, "a reader must get on"
-        is_of_one_set = whole[-1].last_offset < next(one for one in set_ends if one > offset)
-        assert len(data) <= max_bytes or whole[0].size_bytes == len(data) or (version < 4 and is_of_one_set)
+        end_of_set, magic = next(one for one in ends if one[0] > offset)
+        was_one_batch = version < 4 and magic == 2 and whole[-1].last_offset < end_of_set
+        assert len(data) <= max_bytes or whole[0].size_bytes == len(data) or was_one_batch
         records += [one for one in iter_records(data) if one.offset >= offset]
         entries += [data[one.position : one.position + one.size_bytes] for one in whole]
         offset = whole[-1].last_offset + 1
@@ -237,11 +239,12 @@ async def check_readers(sets, version, start, max_bytes):
         client = memory.connect()
         expected = await produce(memory, client, sets)
         start = min(start, len(expected) - 1)
-        set_ends = list(accumulate(len(records) for *_, records in sets))
+        set_ends = accumulate(len(records) for *_, records in sets)
+        ends = [(end, magic) for end, (magic, *_) in zip(set_ends, sets, strict=True)]
         if version < 3:
             max_bytes = 1 << 20  # these cut the first message, and their readers ask for more
         for _ in range(2):  # converted, and remembered
-            records, entries = await fetch_all(memory, client, version, start, max_bytes, set_ends)
+            records, entries = await fetch_all(memory, client, version, start, max_bytes, ends)
             assert without_type(records) == without_type([as_read(one, version) for one in expected[start:]])
             for one in entries if version >= 4 else ():
                 held = list(iter_records(one))
@@ -259,11 +262,12 @@ async def check_look_ups(client, expected):
         assert (answer.offset, answer.timestamp) == first
 
 
-TWO = [Record(n, NOW_MS - 50, CREATE_TIME, b"key-%d" % n, None) for n in range(2)]
+SMALL = [Record(n, NOW_MS - 50, CREATE_TIME, b"key-%d" % n, None) for n in range(3)]
 
 
 @settings(max_examples=25)
-@example([(2, False, Codec.NONE, TWO)], 3, 0, 1)
+@example([(2, False, Codec.NONE, SMALL[:2])], 3, 0, 1)
+@example([(2, False, Codec.NONE, SMALL)] * 2, 3, 0, 200)  # 194 bytes as batches, 234 as messages
 @given(produced_sets(), st.integers(0, NEWEST_FETCH), st.integers(0, 20), st.sampled_from([1, 200, 2**20]))
 def test_every_reader_gets_the_same_records(sets, version, start, max_bytes):
     asyncio.run(check_readers(sets, version, start, max_bytes))

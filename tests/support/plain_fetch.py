@@ -218,7 +218,7 @@ class PlainFetch:
                 return records
             if not partition.config.down_conversion:
                 raise ConversionError(ErrorCode.UNSUPPORTED_VERSION, "it may not be converted")
-            converted = convert_down(records, magic, offset)
+            converted = convert_down(records, magic, offset, max_bytes=limit)
             if converted:
                 return converted
             offset = heads[-1].last_offset + 1

@@ -385,7 +385,7 @@ def _read_for_old(partition: Partition, offset: int, max_bytes: int, version: in
             return records
         if not partition.config.down_conversion:
             raise ConversionError(ErrorCode.UNSUPPORTED_VERSION, "message.downconversion.enable is false")
-        converted = convert_down(records, magic, offset)
+        converted = convert_down(records, magic, offset, max_bytes=max_bytes)
         if converted:
             return converted
         offset = entries[-1].last_offset + 1

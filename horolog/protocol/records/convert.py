@@ -5,6 +5,7 @@ dropped; so are control batches, which old consumers would take for data. What w
 codec, batch by batch, as 3.9 does it; what was plain becomes plain messages.
 """
 
+import sys
 from collections.abc import Sequence
 
 from horolog.protocol.errors import ErrorCode, ProtocolError
@@ -12,7 +13,7 @@ from horolog.protocol.primitives import Buffer
 from horolog.protocol.records import batch, message_set
 from horolog.protocol.records.compression import DECOMPRESSED_LIMIT_BYTES, Codec, codec_of
 from horolog.protocol.records.entries import records_of_entry
-from horolog.protocol.records.head import heads_in
+from horolog.protocol.records.head import Head, heads_in
 from horolog.protocol.records.record import Record
 from horolog.protocol.records.timestamps import TimestampType
 
@@ -25,30 +26,50 @@ class ConversionError(ProtocolError):
         self.code = code
 
 
-def convert_down(data: Buffer, magic: int, first_offset: int = 0, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES) -> bytes:
+def convert_down(
+    data: Buffer,
+    magic: int,
+    first_offset: int = 0,
+    *,
+    max_bytes: int = sys.maxsize,
+    limit_bytes: int = DECOMPRESSED_LIMIT_BYTES,
+) -> bytes:
     """A slice of a log in formats no newer than `magic`, without the converted plain records below `first_offset`.
 
-    May be empty although records were there: control batches only. Stops in front of what cannot be converted, and raises
-    ConversionError only when that comes first, so that a reader gets all that it can read.
+    Records grow on their way down, up to five times: what comes after the first batch or message stays within `max_bytes`. May be
+    empty although records were there: control batches only. Stops in front of what cannot be converted, and raises ConversionError
+    only when that comes first, so that a reader gets all that it can read.
     """
     parts: list[Buffer] = []
+    size_bytes = 0
     for entry in heads_in(data):
-        if entry.magic <= magic:
-            parts.append(memoryview(data)[entry.position : entry.position + entry.size_bytes])
-            continue
-        if entry.is_control:
-            continue
-        codec = codec_of(entry.attributes, entry.magic)
-        if codec == Codec.ZSTD:
+        try:
+            part = _entry_down(data, entry, magic, first_offset, limit_bytes)
+        except ConversionError:
             if parts:
                 break
-            raise ConversionError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd records have no older format")
-        records = list(records_of_entry(data, entry, limit_bytes))
-        if codec == Codec.NONE:
-            records = [record for record in records if record.offset >= first_offset]
-        if records:
-            parts.append(encode(records, magic, codec))
+            raise
+        size_bytes += len(part)
+        if parts and size_bytes > max_bytes:
+            break
+        if part:
+            parts.append(part)
     return b"".join(parts)
+
+
+def _entry_down(data: Buffer, entry: Head, magic: int, first_offset: int, limit_bytes: int) -> Buffer:
+    """A batch or message in a format no newer than `magic`; empty where old readers are shown nothing of it."""
+    if entry.magic <= magic:
+        return memoryview(data)[entry.position : entry.position + entry.size_bytes]
+    if entry.is_control:
+        return b""
+    codec = codec_of(entry.attributes, entry.magic)
+    if codec == Codec.ZSTD:
+        raise ConversionError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd records have no older format")
+    records = list(records_of_entry(data, entry, limit_bytes))
+    if codec == Codec.NONE:
+        records = [record for record in records if record.offset >= first_offset]
+    return encode(records, magic, codec) if records else b""
 
 
 def encode(records: Sequence[Record], magic: int, codec: Codec) -> Buffer:

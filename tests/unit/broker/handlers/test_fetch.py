@@ -251,6 +251,22 @@ async def test_the_whole_answer_is_bounded_but_its_first_batch_comes_whole() -> 
         assert [values(topic.partitions[0]) for topic in response.responses] == [[b"x" * 500], []]
 
 
+@pytest.mark.parametrize("version", range(4))
+async def test_what_grows_in_an_old_format_stays_within_max_bytes(version: int) -> None:
+    async with MemoryBroker() as memory:
+        memory.topic()
+        client = memory.connect()
+        digits = [b"%d" % n for n in range(10)]
+        first, second = batch(*digits[:5]), batch(*digits[5:])
+        await put(client, first)
+        await put(client, second)
+        request = fetch(("t", 0, 0), max_bytes=len(first + second))
+        answer = only(await client.ask(request, version))
+        assert values(answer) == digits[:5]
+        request.topics[0].partitions[0].fetch_offset = 5
+        assert values(only(await client.ask(request, version))) == digits[5:]
+
+
 async def test_zstd_does_not_go_down_and_is_told_so() -> None:
     async with MemoryBroker() as memory:
         memory.topic(compression_type="zstd")

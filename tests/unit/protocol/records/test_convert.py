@@ -70,6 +70,28 @@ def test_plain_records_before_the_wanted_one_are_left_out():
     assert convert_down(plain, 1, 50) == b""
 
 
+@pytest.mark.parametrize("codec", OLD_CODECS)
+@pytest.mark.parametrize("magic", [0, 1])
+def test_batches_that_grow_beyond_the_bound_wait_for_the_next_request(magic, codec):
+    first, second = (bytes(batch.encode_batch([one], codec)) for one in RECORDS[:2])
+    small, both = len(convert_down(first, magic)), len(convert_down(first + second, magic))
+    assert convert_down(first + second, magic, max_bytes=both) == convert_down(first + second, magic)
+    for max_bytes in (both - 1, small, small - 1, 0):
+        assert convert_down(first + second, magic, max_bytes=max_bytes) == convert_down(first, magic)
+
+
+def test_old_messages_behind_what_has_grown_wait_too():
+    new, old = bytes(batch.encode_batch(RECORDS[:1])), bytes(encode(BARE[1:], 1, Codec.NONE))
+    assert convert_down(new + old, 1, max_bytes=len(new + old)) == convert_down(new, 1) + old
+    assert convert_down(new + old, 1, max_bytes=len(convert_down(new, 1))) == convert_down(new, 1)
+
+
+def test_the_bound_counts_neither_control_batches_nor_records_before_the_wanted_one():
+    marker = control.encode_marker(control.Marker(False, 0), 9, 1, producer_id=1, producer_epoch=0, leader_epoch=0)
+    before, wanted = (bytes(batch.encode_batch([one])) for one in RECORDS[:2])
+    assert convert_down(before + bytes(marker) + wanted, 1, 6, max_bytes=0) == convert_down(wanted, 1)
+
+
 def test_zstd_has_no_older_format():
     packed = bytes(batch.encode_batch(RECORDS, Codec.ZSTD))
     with pytest.raises(ConversionError) as refused:
