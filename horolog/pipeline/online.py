@@ -66,7 +66,6 @@ class BrokerReader(DataSourceReader):
             return tasks_of(broker, ranges, ids, options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        begin_task()
         if not isinstance(partition, RangeTask):  # Spark's own, when there is nothing to read
             return iter(())
         return read_range(self.options, partition)
@@ -112,7 +111,8 @@ def plan_ranges(broker: BrokerLog, options: ReadOptions) -> list[OffsetRange]:
 
 
 def read_range(options: ReadOptions, task: RangeTask) -> Iterator[pa.RecordBatch]:
-    """The records of a range, in order, decoded if that is asked for."""
+    """The records of a range, in order, decoded if that is asked for: what a task does."""
+    begin_task()
     if options.decoding is None:
         return _read_plain(options, task)
     post = None if options.decoding.dead_letters is None else post_of(options, task.wanted, task.topic_id)

@@ -48,7 +48,7 @@ def settings(master: str | None, conf: dict[str, Any], *, quick: bool) -> dict[s
     own = {name if "." in name else name.replace("_", "."): _text(value) for name, value in conf.items()}
     chosen = dict(DEFAULTS)
     if master is not None and master.startswith("local"):
-        chosen |= ON_THIS_MACHINE
+        chosen |= ON_THIS_MACHINE | sockets_in(socket_folder())
     if quick:
         chosen |= {"spark.driver.defaultJavaOptions": _QUICK_START, "spark.executor.defaultJavaOptions": _QUICK_START}
     return chosen | own
@@ -77,10 +77,7 @@ def session(
     builder = SparkSession.builder.appName(app_name)
     if master is not None:
         builder = builder.master(master)
-    chosen = settings(master, conf, quick=quick)
-    if master is not None and master.startswith("local"):
-        chosen = {**sockets_in(socket_folder()), **chosen}
-    for name, value in chosen.items():
+    for name, value in settings(master, conf, quick=quick).items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 

@@ -26,7 +26,6 @@ from horolog.pipeline.online import RangeTask, read_range, tasks_of
 from horolog.pipeline.options import ReadOptions
 from horolog.pipeline.positions import EARLIEST, LATEST, DataLoss, OffsetRange, OptionError, resolve
 from horolog.pipeline.topic_ids import made_anew
-from horolog.pipeline.workers import begin_task
 
 log = logging.getLogger(__name__)
 
@@ -232,7 +231,6 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return tasks_of(self._log, ranges, ended.ids or there, self.options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        begin_task()
         assert isinstance(partition, RangeTask)
         return read_range(self.options, partition)
 

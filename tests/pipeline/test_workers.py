@@ -45,7 +45,7 @@ def test_what_the_first_task_has_imported_is_frozen_once():
 
 
 def test_every_task_begins_with_it(monkeypatch, tmp_path):
-    for module in (online, source, stream, write):
+    for module in (online, source, write):
         monkeypatch.setattr(module, "begin_task", begun)
     begin = [
         lambda: source.FilesReader(parse_read({"path": str(tmp_path)}, 0)).read(source.FilesTask([])),

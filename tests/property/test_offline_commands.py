@@ -94,9 +94,8 @@ def run(*words) -> tuple[int, dict]:
 
 
 @NOT_TIMED
-@example(
-    case="v1-gzip-ct", wounded=[(1, ("flip", 0.99, 7))], clean=False
-)  # the offset of a set, which no checksum covers
+# The offset of a set, which no checksum covers:
+@example(case="v1-gzip-ct", wounded=[(1, ("flip", 0.99, 7))], clean=False)
 @given(
     case=st.sampled_from(CASES),
     wounded=st.lists(st.tuples(st.integers(0, 1000), wounds()), min_size=1, max_size=3),
