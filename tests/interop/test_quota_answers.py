@@ -239,6 +239,7 @@ def served(address: str) -> int:
     return count
 
 
+@pytest.mark.one_worker("each of two has half of the rate, and connections come to them by chance")
 def test_connections_of_an_address_are_served_alike(addresses: tuple[str, str]) -> None:
     counts = []
     for address in addresses:
