@@ -18,7 +18,8 @@ COMMANDS = ("horolog/client/cli/main.py", "client/cli/main.py")
 WORKERS = "horolog.workers"
 READY_TIMEOUT_SECONDS = 60.0
 # Deleted topics must leave the disk at once, or one run's data is written back during the next.
-KAFKA_SETTINGS = {"log.segment.delete.delay.ms": "1000"}
+SETTINGS = {"log.segment.delete.delay.ms": "1000"}
+REMOVAL_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,16 @@ class Running:
         else:
             process.end(self.pid, self.process)
 
+    def folders_of(self, topic: str) -> list[Path]:
+        """Where the topic's partitions lie, wherever below its folder this broker has its data."""
+        return [path for path in self.data.rglob(f"{topic}-*") if path.name.removeprefix(f"{topic}-").isdigit()]
+
+    def wait_until_removed(self) -> None:
+        """Until the files of deleted topics have left the disk, or it has taken long enough."""
+        until = time.monotonic() + REMOVAL_SECONDS
+        while any(self.data.rglob("*-delete")) and time.monotonic() < until:
+            time.sleep(REMOVAL_SECONDS / 100)
+
 
 def start(
     name: str,
@@ -53,10 +64,10 @@ def start(
     Without a port it has a free one.
     """
     data = root / name
-    chosen = dict(settings or {})
+    chosen = SETTINGS | dict(settings or {})
     if name.startswith(OURS):
         return _start_horolog(name, data, chosen, partitions, tree if name == BEFORE else None, port)
-    node = kafka.start(name, data, KAFKA_SETTINGS | chosen, partitions=partitions, port=port)
+    node = kafka.start(name, data, chosen, partitions=partitions, port=port)
     return Running(name, node.address, node.pid, data, node.ready_seconds)
 
 

@@ -134,8 +134,7 @@ def measure(run: Run, scenario: Scenario, broker: Running, plan: Plan) -> dict[s
     arguments = [*scenario.arguments, "--address", broker.address, "--pid", str(broker.pid)]
     arguments += ["--seconds", str(plan.seconds * scenario.stretch), "--warm-seconds", str(plan.warm_seconds)]
     arguments += scenario.kafka_topic if broker.name not in OURS else ()
-    if run.filling is not None and scenario.arguments[0] in ready_memory.WRITES_MUCH:
-        run.filling.again()
+    _ready_memory(run, broker, arguments)
     try:
         if run.second:
             mode, options = load.parse(arguments)
@@ -147,6 +146,17 @@ def measure(run: Run, scenario: Scenario, broker: Running, plan: Plan) -> dict[s
         return None
     finally:
         time.sleep(SETTLE_SECONDS)
+        broker.wait_until_removed()
+
+
+def _ready_memory(run: Run, broker: Running, arguments: list[str]) -> None:
+    """What is written meets memory in use, and what is read lies in the page cache, whatever ran before."""
+    mode, options = load.parse(arguments)
+    if run.filling is not None and mode in ready_memory.WRITES_MUCH:
+        run.filling.again()
+    if mode in ready_memory.READS_KEPT_RECORDS:
+        for folder in broker.folders_of(load.filled_topic(options)):
+            ready_memory.read_whole(folder)
 
 
 def _in_a_process(arguments: Sequence[str]) -> dict[str, Any]:

@@ -227,8 +227,13 @@ def _paced(options: Options, mode: str, *, follow: bool) -> Result:
         return meter.result(mode, "records", len(beat.sent), requests=len(beat.sent), latencies=times)
 
 
+def filled_topic(options: Options) -> str:
+    """The name of the topic that this load reads."""
+    return options.topic or f"bench-filled-{options.fill_records}-{options.size_bytes}-{options.batch_bytes}"
+
+
 def filled(options: Options) -> str:
-    topic = options.topic or f"bench-filled-{options.fill_records}-{options.size_bytes}-{options.batch_bytes}"
+    topic = filled_topic(options)
     fill.ensure(
         options.address,
         topic,

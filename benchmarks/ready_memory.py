@@ -16,6 +16,9 @@ from typing import BinaryIO
 WRITES_MUCH = ("raw", "oldproduce", "clientproduce")
 """Modes of `benchmarks.load`. Others are not filled for: their records have to stay where they are, in the page cache."""
 
+READS_KEPT_RECORDS = ("consume", "clientconsume", "timelookup", "maxlookup", "oldlookup")
+"""Modes that read a topic written long before, which may have left the page cache since."""
+
 LEFT_FREE_BYTES = 256 << 20
 PIECE_BYTES = 4 << 20
 
@@ -25,6 +28,16 @@ def free_bytes() -> int:
     lines = Path("/proc/meminfo").read_text("ascii").splitlines()
     fields = dict(line.split(":") for line in lines)
     return int(fields["MemFree"].split()[0]) * 1024
+
+
+def read_whole(folder: Path) -> int:
+    """Have the folder's files in the page cache; how many bytes they are."""
+    size_bytes = 0
+    for path in folder.iterdir():
+        with path.open("rb", buffering=0) as file:
+            while piece := file.read(PIECE_BYTES):
+                size_bytes += len(piece)
+    return size_bytes
 
 
 class Filling:

@@ -50,3 +50,9 @@ def test_it_is_read_until_nothing_is_free_and_once_at_most(tmp_path, machine, mo
 
 def test_what_is_free_is_known():
     assert ready_memory.free_bytes() > 1 << 20
+
+
+def test_a_folder_is_read_whole(tmp_path):
+    (tmp_path / "0.log").write_bytes(bytes(PIECE_BYTES + 1))
+    (tmp_path / "0.index").write_bytes(b"")
+    assert ready_memory.read_whole(tmp_path) == PIECE_BYTES + 1
