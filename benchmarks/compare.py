@@ -150,7 +150,7 @@ def measure(run: Run, scenario: Scenario, broker: Running, plan: Plan) -> dict[s
 
 
 def _ready_memory(run: Run, broker: Running, arguments: list[str]) -> None:
-    """What is written meets memory in use, and what is read lies in the page cache, whatever ran before."""
+    """Whatever ran before: no memory is free before a load that writes much, and what a load reads lies in the page cache."""
     mode, options = load.parse(arguments)
     if run.filling is not None and mode in ready_memory.WRITES_MUCH:
         run.filling.again()
