@@ -1,7 +1,7 @@
 """Measures horolog and real Kafka releases alternately in one run: rates, CPU, latency, memory, starts, and how they stand to the targets.
 
     python -m benchmarks.compare --quick                  # about three minutes
-    python -m benchmarks.compare --write-docs             # about 50 minutes, all tables, the performance page rewritten
+    python -m benchmarks.compare --write-docs             # about an hour, all tables, the performance page rewritten
 
 In every round each load runs on each broker in turn, the order reversed in every second round; figures are medians over the rounds. A broker
 that waits for its turn is left running and idle. Kafka gets a 1 GiB heap and is warmed up before the first round.
