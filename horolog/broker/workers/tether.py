@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast
 
 from horolog.broker.workers.link import Lines, encode
 
+READ_BYTES = 1 << 16
 ASK_EVERY_S = 1.0
 MOST_UNANSWERED = 10
 """A worker that has left so many questions unanswered hangs."""
@@ -37,6 +38,8 @@ class Tether(asyncio.Protocol):
         self._hears = hears
         self._lines = Lines()
         self._transport: asyncio.WriteTransport | None = None
+        self._socket: socket.socket | None = None
+        """The same socket by a descriptor of our own, to read what a transport that has failed leaves in it."""
         self._unanswered = 0
         self._unsaid: list[bytes] | None = []
         """Until it has begun: the others may be ready before this one has heard its orders."""
@@ -45,6 +48,7 @@ class Tether(asyncio.Protocol):
         return f"<Tether of {self._hears!r}, {self._unanswered} unanswered>"
 
     async def connect(self, connected: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
+        self._socket = connected.dup()
         await loop.create_connection(lambda: self, sock=connected)
 
     # -- what the supervisor says
@@ -92,7 +96,20 @@ class Tether(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - its process has ended, or is about to
         self._transport = None
-        self._hears.gone()
+        try:
+            self._hear_last_words()
+        finally:
+            self._hears.gone()
+
+    def _hear_last_words(self) -> None:
+        """What a worker has said before its end is still in the socket where we wrote to it afterwards: the write has failed, not the read."""
+        if self._socket is None:
+            return
+        with self._socket as rest:
+            self._socket = None
+            rest.setblocking(False)
+            while data := _read(rest):
+                self.data_received(data)
 
     def _hear(self, word: str, values: list[Any]) -> None:
         hears = self._hears
@@ -113,3 +130,11 @@ class Tether(asyncio.Protocol):
                 hears.applied(*values)
             case _:
                 raise ValueError(f"a worker says {word}, which no supervisor knows")
+
+
+def _read(link: socket.socket) -> bytes:
+    """What there is, as long as there is something."""
+    try:
+        return link.recv(READ_BYTES)
+    except OSError:
+        return b""

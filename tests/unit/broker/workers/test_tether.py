@@ -46,6 +46,32 @@ async def test_what_a_worker_says_becomes_calls(ends):
     assert heard.calls == [*said, ("gone",)]
 
 
+async def test_last_words_are_heard_though_nobody_hears_the_orders():
+    """A write to a link that has been closed ends it before what lies in it is read."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    heard = Heard()
+    tether = Tether(heard)
+    await tether.connect(ours, asyncio.get_running_loop())
+    theirs.sendall(encode("settled") + encode("failed", "the port is taken", 7))
+    theirs.close()
+    tether.begin({"a": 1})
+    await until(lambda: ("gone",) in heard.calls)
+    assert heard.calls == [("settled",), ("failed", "the port is taken", 7), ("gone",)]
+
+
+async def test_last_words_that_nobody_knows_do_not_keep_its_end_from_being_told():
+    ours, theirs = socket.socketpair()
+    heard = Heard()
+    tether = Tether(heard)
+    await tether.connect(ours, asyncio.get_running_loop())
+    theirs.sendall(encode("sings"))
+    theirs.close()
+    with pytest.raises(ValueError, match="sings"):
+        tether.connection_lost(None)
+    assert heard.calls == [("gone",)]
+
+
 async def test_what_the_supervisor_says_arrives(ends):
     tether, _, reader, _ = ends
     tether.begin({"a": 1})
