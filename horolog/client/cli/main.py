@@ -122,6 +122,10 @@ def guarded(run: Callable[[], ExitCode], console: Console) -> ExitCode:
         return error.code
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
+    except RuntimeError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # it came while a class was made: Python 3.11 wraps it
+            return ExitCode.INTERRUPTED
+        raise
     except BrokenPipeError:
         _forget_output()
         return ExitCode.BROKEN_PIPE

@@ -169,6 +169,20 @@ def test_a_fault_of_ours_is_not_hidden(monkeypatch):
         run_module(monkeypatch, raising(ZeroDivisionError()))
 
 
+def test_ctrl_c_while_a_class_is_made_is_ctrl_c(monkeypatch):
+    """Until 3.12 Python wraps whatever `__set_name__` raises, and fields of dataclasses have one."""
+    assert run_module(monkeypatch, raising(wrapped_in_a_class(KeyboardInterrupt()))) == (130, "", "")
+    with pytest.raises(RuntimeError):
+        run_module(monkeypatch, raising(wrapped_in_a_class(ValueError())))
+
+
+def wrapped_in_a_class(error):
+    """What Python 3.11 makes of an error while a class is made."""
+    wrapped = RuntimeError("Error calling __set_name__")
+    wrapped.__cause__ = error
+    return wrapped
+
+
 def test_a_command_may_be_a_coroutine(monkeypatch):
     async def run(arguments, console):
         console.print(f"{console.as_json} {console.zone_name} {console.command}")
