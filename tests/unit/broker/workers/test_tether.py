@@ -24,13 +24,19 @@ class Heard:
         return "worker 2"
 
 
-@pytest.fixture
-async def ends():
+async def connected():
+    """A tether, who hears it, and the worker's end of its link."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     heard = Heard()
     tether = Tether(heard)
     await tether.connect(ours, asyncio.get_running_loop())
+    return tether, heard, theirs
+
+
+@pytest.fixture
+async def ends():
+    tether, heard, theirs = await connected()
     reader, writer = await asyncio.open_connection(sock=theirs)
     yield tether, heard, reader, writer
     writer.close()
@@ -48,11 +54,7 @@ async def test_what_a_worker_says_becomes_calls(ends):
 
 async def test_last_words_are_heard_though_nobody_hears_the_orders():
     """A write to a link that has been closed ends it before what lies in it is read."""
-    ours, theirs = socket.socketpair()
-    ours.setblocking(False)
-    heard = Heard()
-    tether = Tether(heard)
-    await tether.connect(ours, asyncio.get_running_loop())
+    tether, heard, theirs = await connected()
     theirs.sendall(encode("settled") + encode("failed", "the port is taken", 7))
     theirs.close()
     tether.begin({"a": 1})
@@ -61,10 +63,7 @@ async def test_last_words_are_heard_though_nobody_hears_the_orders():
 
 
 async def test_last_words_that_nobody_knows_do_not_keep_its_end_from_being_told():
-    ours, theirs = socket.socketpair()
-    heard = Heard()
-    tether = Tether(heard)
-    await tether.connect(ours, asyncio.get_running_loop())
+    tether, heard, theirs = await connected()
     theirs.sendall(encode("sings"))
     theirs.close()
     with pytest.raises(ValueError, match="sings"):
