@@ -191,6 +191,19 @@ def test_workers_end_with_the_process_that_has_started_them_and_nobody_gets_the_
     assert broker.stop() == 0
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_start_waits_for_workers_whose_supervisor_was_killed_while_they_imported(brokers, workers):
+    killed = brokers(2)
+    process = subprocess.Popen(killed.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until(lambda: Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text())
+    killed.seen.update(map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()))
+    process.kill()
+    broker = start(brokers(workers))
+    process.wait()
+    assert not any(map(is_running, killed.seen - set(workers_of(broker).values())))
+    assert broker.stop() == 0
+
+
 def test_one_process_is_refused_while_workers_have_the_folder(brokers):
     broker = start(brokers(2))
     other = brokers(1)

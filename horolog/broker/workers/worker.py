@@ -3,18 +3,19 @@
 The number is for people who look at processes; the descriptor is the link's, and all else comes over it.
 """
 
+import sys
+
 from horolog.broker import interrupts
+from horolog.broker.workers import orphans
 
 if __name__ == "__main__":  # also while the rest is imported
     interrupts.own_process()
+    orphans.end_with_supervisor(int(sys.argv[2]))
 
 import asyncio
-import ctypes
 import logging
 import os
-import signal
 import socket
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,8 +33,6 @@ from horolog.broker.workers.worker_role import WorkerRole
 from horolog.protocol.records.walk import IS_COMPILED
 
 log = logging.getLogger("horolog.broker.workers.worker")  # also where this runs as a program
-
-PR_SET_PDEATHSIG = 1
 
 
 class Orders:
@@ -60,13 +59,6 @@ class ToSupervisor:
 
     def stopping(self) -> None:
         self._link.stopping()
-
-
-def end_with_supervisor() -> None:
-    """Have the system kill this process when the supervisor dies, where the system can (Linux). The link's end tells it as well."""
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    if prctl is not None:
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def run(orders: Orders, connected: socket.socket) -> int:
@@ -120,7 +112,6 @@ async def _serve(orders: Orders, link: WorkerLink, logs: LogSetup) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     _, descriptor = arguments
-    end_with_supervisor()
     connected = socket.socket(fileno=int(descriptor))
     try:
         sent = receive_orders(connected)

@@ -35,6 +35,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
+from horolog.broker.log.storage import file_locks
 from horolog.protocol.primitives import Unread
 
 Buffer = bytes | bytearray | memoryview
@@ -631,7 +632,7 @@ class RealStorage(DiskLooks):
         """Hold `path` until released or until the process ends: alone, or with others who only read.
 
         Two locks are taken: `flock`, which also refuses a second broker inside one process, and the POSIX record lock that
-        a real Kafka takes on the same file, so that neither opens a folder under the other.
+        a real Kafka takes on the same file, so that neither opens a folder under the other. See `file_locks` for who is waited for.
         """
         flags, kind = (os.O_RDONLY, fcntl.LOCK_SH) if self.read_only else (os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX)
         try:
@@ -639,8 +640,7 @@ class RealStorage(DiskLooks):
         except OSError as error:
             raise fault("lock", path, error) from error
         try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-            fcntl.lockf(descriptor, kind | fcntl.LOCK_NB)
+            file_locks.take(descriptor, kind)
         except OSError as error:
             os.close(descriptor)
             if error.errno in (errno.EAGAIN, errno.EACCES):

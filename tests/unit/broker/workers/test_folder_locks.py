@@ -8,7 +8,7 @@ import pytest
 
 from horolog.broker.clock import SystemClock
 from horolog.broker.log.manager import DataFolder
-from horolog.broker.log.storage import LOCK_FILE, DataFolderError, FolderInUse, RealStorage, StorageFault
+from horolog.broker.log.storage import LOCK_FILE, DataFolderError, FolderInUse, RealStorage, StorageFault, file_locks
 from horolog.broker.workers.folder_locks import FolderLocks
 
 
@@ -37,7 +37,8 @@ def test_a_folder_that_a_broker_has_is_refused_in_its_words(tmp_path):
     assert str(refused.value) == str(told.value)
 
 
-def test_whoever_inherits_the_descriptor_holds_the_lock(tmp_path):
+def test_whoever_inherits_the_descriptor_holds_the_lock(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_locks, "LOOKS", 3)
     locks = FolderLocks([str(tmp_path)])
     (descriptor,) = locks.descriptors
     holder = subprocess.Popen(
