@@ -1,33 +1,37 @@
-"""The grammar of times and durations, the same wherever somebody may name one; pure: the clock and the zone are passed in.
+"""The grammar of times, the same wherever one may be given; pure: the clock and the zone are passed in.
 
     time       := (epoch | instant | date-time | ago) | "earliest" | "latest"
     epoch      := "@" digits [unit]            1700000000 seconds, ...000 milliseconds, and so on: by magnitude, or as the unit says
     instant    := ("now" | day [clock] | period) [zone] [("+" | "-") duration]
     day        := "today" | "yesterday" | "tomorrow" | ["last"] weekday
-    period     := ("this" | "last") ("week" | "month" | "year")            its beginning; a week begins on Monday
-    date-time  := [date ["T" | " "]] clock [zone] | date [zone]            without a date: of today
-    date       := YYYY-MM-DD | D month [YYYY] | month D [YYYY]             a month by its name, three letters are enough
-    clock      := HH:MM[:SS[.fraction]]
-    zone       := "Z" | "UTC" | "GMT" | (+|-)HH[[:]MM] | IANA name         the day is that of this zone, too
-    ago        := duration | "-" duration | duration ("-" | " ") "ago"     so long before now
-    duration   := (number unit)+               largest unit first, each at most once; a day is 24 hours
+    period     := ("this" | "last") ("minute" | "hour" | "day" | "week" | "month" | "year")     its beginning; a week begins on Monday
+    date-time  := [weekday] date [clock] [zone] | clock [zone]                  without a date: of today
+    date       := YYYY-MM-DD | YYYY/MM/DD | YYYYMMDD | D month [YYYY] | month D [YYYY] | D/month/YYYY | D-month-YYYY
+    clock      := ["T" | ":" | ","] ["at"] (HH:MM[:SS[.fraction]] [half] | H half | "noon" | "midnight")
+                  behind YYYYMMDD: "T" HHMM[SS[.fraction]]
+    half       := "am" | "pm"
+    zone       := see `zones`                  an offset may have the zone's name or abbreviation behind it; the year may stand there, too
+    ago        := duration | "-" duration | duration ("-" | " ") "ago"          so long before now; see `durations`
 
-A weekday is the latest such day, or moment of it, that is not after now; with "last" it is before today. A date without a year
-is the latest one that is not after now. What has no clock is the start of the day. Local times that a zone passes over (clocks
-go forward) are read with the offset from before, so 02:30 becomes 03:30; of those that come twice the first is taken. Both are
-said in `Moment.understood`. Abbreviations such as CET are refused: several zones use them, or one for half of the year.
+A month and a weekday go by their names, three letters are enough. A weekday is the latest such day, or moment of it, that is not
+after now; with "last" it is before today. A date without a year is the latest one that is not after now, and on that weekday if
+one is given. What has no clock is the start of the day, and so is midnight. Local times that a zone passes over (clocks go forward)
+are read with the offset from before, so 02:30 becomes 03:30; of those that come twice the first is taken. Both are said in
+`Moment.understood`. Abbreviations such as CET are refused without an offset: several zones use them, or one for half of the year.
 `Moment.until_ms` is the end of what the text names: of the minute 10:05, of the second 10:05:30, of the day, of last week.
 
+With these forms any time can be pasted as `date`, Git, Go, Java, JavaScript, mail, HTTP and the logs of web servers write it.
 Two times make a range (`time_ranges`).
 """
 
-import os
 import re
-from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
-from fractions import Fraction
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import NamedTuple
 
+from horolog.client.durations import ISO_DURATION, MAX_TIMESTAMP_MS, NUMBER, parse_duration, take_duration
+from horolog.client.time_text import SPACE, TimeText, TimeTextError
+from horolog.client.zones import ZONE_NAME, local_zone, parse_zone, take_offset, zone_instead_of
 from horolog.protocol.epoch_units import UNIT_NAMES, to_ms, unit_by_magnitude
 from horolog.protocol.readable import UNITS_MS, format_duration, format_time
 
@@ -53,62 +57,44 @@ LATEST = -1
 
 RANGE_SEPARATOR = ".."
 """Between two times: see `time_ranges`. No time has it inside."""
-LONGEST_TEXT = 100
-MAX_TIMESTAMP_MS = 2**63 - 1
 EXAMPLES = (
     "3d, 2h30m, 30m-ago, 2026-11-17, 2026-11-17T10:00+02:00, 17 Nov 10:05, today, monday 10:05 Europe/Berlin, last week,"
     " now-1h, @1700000000000"
 )
-DURATION_EXAMPLES = "90s, 5m, 1h30m, 250ms, 2w"
 
-_UNIT_NAMES = {
-    **dict.fromkeys(("w", "week", "weeks"), "w"),
-    **dict.fromkeys(("d", "day", "days"), "d"),
-    **dict.fromkeys(("h", "hr", "hour", "hours"), "h"),
-    **dict.fromkeys(("m", "min", "minute", "minutes"), "m"),
-    **dict.fromkeys(("s", "sec", "second", "seconds"), "s"),
-    **dict.fromkeys(("ms", "millisecond", "milliseconds"), "ms"),
-}
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
-_PERIODS = ("week", "month", "year")
+_SHORT_PERIODS_MS = {"minute": UNITS_MS["m"], "hour": UNITS_MS["h"]}
+_PERIODS = ("day", "week", "month", "year", *_SHORT_PERIODS_MS)
 _SHORTEST_NAME = 3
 """A weekday or a month may be cut to so many letters."""
 
-_SPACE = re.compile(r"\s*")
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-_LETTERS = re.compile(r"[A-Za-zµ]+")
 _EPOCH = re.compile(r"-?[0-9]+")
-_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_DATE = re.compile(r"([0-9]{4})([-/])([0-9]{2})\2([0-9]{2})(?![0-9])")
+_BASIC_DATE = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})[Tt](?=[0-9]{4})")
+_JOINED_DATE = re.compile(r"([0-9]{1,2})([-/])([A-Za-z]{3,})\2([0-9]{4})(?![0-9])")
+_DAY_BEFORE_MONTH = re.compile(r"[0-9]{1,2}(?:st|nd|rd|th)?\s*([A-Za-z]+)")
+_DAY_NUMBER = re.compile(r"([0-9]{1,2})(?:st|nd|rd|th)?(?![0-9:.A-Za-z])|([0-9]{1,2})(?=[A-Za-z])")
+_YEAR_OF_DAY = re.compile(r"\s*,?\s*([0-9]{4})(?![0-9:])")
+_YEAR = re.compile(r"\s+([0-9]{4})(?![0-9:])")
+_NUMBERS_OF_A_DATE = re.compile(r"[0-9]{1,2}([/.])[0-9]{1,2}\1[0-9]{2,4}(?![0-9])")
+_BEFORE_DATE = re.compile(r"\s*,?\s*(?=[0-9]+[^0-9:.]|[A-Za-z])")
+
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)?")
-_SEPARATOR = re.compile(r"[Tt]|\s+(?=[0-9])")
-_CLOCK_AHEAD = re.compile(r"\s*(?=[0-9]{1,2}:)")
-_OFFSET = re.compile(r"\s*(?:([Zz])(?![A-Za-z])|([+-])([0-9]{2})(?::?([0-9]{2}))?(?![0-9.]*\s*[A-Za-z]))")
-_DAY_NUMBER = re.compile(r"[0-9]{1,2}(?![0-9:.])")
-_DAY_BEFORE_MONTH = re.compile(r"[0-9]{1,2}\s*([A-Za-z]+)")
-_YEAR = re.compile(r"\s*([0-9]{4})(?![0-9:])")
-_ZONE_NAME = re.compile(r"(?<=[A-Za-z0-9]\s)\s*([A-Za-z]+(?:/[A-Za-z0-9_+-]+)+|utc|gmt)(?![A-Za-z0-9/])", re.IGNORECASE)
-_SHORT_ZONES = {
-    **dict.fromkeys(("cet", "cest", "met", "mest"), "Europe/Berlin or +01:00"),
-    **dict.fromkeys(("eet", "eest"), "Europe/Athens or +02:00"),
-    **dict.fromkeys(("wet", "west", "bst"), "Europe/London or +01:00"),
-    **dict.fromkeys(("est", "edt"), "America/New_York or -05:00"),
-    **dict.fromkeys(("cst", "cdt"), "America/Chicago or -06:00"),
-    **dict.fromkeys(("mst", "mdt"), "America/Denver or -07:00"),
-    **dict.fromkeys(("pst", "pdt"), "America/Los_Angeles or -08:00"),
-    **dict.fromkeys(("ist",), "Asia/Kolkata or +05:30"),
-    **dict.fromkeys(("jst",), "Asia/Tokyo or +09:00"),
-    **dict.fromkeys(("msk",), "Europe/Moscow or +03:00"),
-    **dict.fromkeys(("aest", "aedt"), "Australia/Sydney or +10:00"),
-}
+_BASIC_CLOCK = re.compile(r"([0-9]{2})([0-9]{2})(?:([0-9]{2})(?:[.,]([0-9]{1,9}))?)?(?![0-9:])")
+_HOUR_ALONE = re.compile(r"([0-9]{1,2})(?=\s*[ap]\.?m\b)", re.IGNORECASE)
+_HALF = re.compile(r"\s*([ap])(?:m(?![A-Za-z])|\.m\.?(?![A-Za-z]))", re.IGNORECASE)
+_HALF_DAYS = {"noon": 12, "midnight": 0}
+_CLOCK_AHEAD = r"(?:at\s+)?(?=[0-9]{1,2}(?::|\s*[ap]\.?m\b)|noon|midnight)"
+_BEFORE_CLOCK = re.compile(_CLOCK_AHEAD, re.IGNORECASE)
+_BETWEEN_DAY_AND_CLOCK = re.compile(r"[Tt](?=[0-9]|$)|:(?=[0-9])|\s*,?\s*" + _CLOCK_AHEAD, re.IGNORECASE)
+_NAME_OF_OFFSET = re.compile(r"\s*(?:\([^)]*\)|\[[^\]]*\])|\s+[A-Z]{2,5}(?![A-Za-z0-9/])")
+"""What programs write behind an offset, which says it all."""
+_SINCE_START_OF_GO = re.compile(r"\s+m=[+-][0-9.]+")
 _AGO = re.compile(r"(?:\s*-\s*|\s+)ago", re.IGNORECASE)
-
-
-class TimeTextError(ValueError):
-    """The text is no time, or no duration: the message says where it stopped being one and what would be."""
 
 
 class Moment(NamedTuple):
@@ -128,6 +114,7 @@ class _Calendar(NamedTuple):
     now_ms: int
     zone: tzinfo
     shown_in: tzinfo
+    is_zone_named: bool
 
     def today(self) -> date:
         return (_EPOCH_START + timedelta(milliseconds=self.now_ms)).astimezone(self.zone).date()
@@ -146,130 +133,26 @@ class _Clock(NamedTuple):
     length_ms: int
 
 
-class _Text:
-    """A text that is read from left to right."""
+class _Date(NamedTuple):
+    """A date as it is written; the year may be missing, or be found behind the clock."""
 
-    def __init__(self, text: str, examples: str) -> None:
-        if len(text) > LONGEST_TEXT:
-            raise TimeTextError(f"{text[:20]!r}... is too long; {examples} are examples")
-        self.text = text
-        self._read = text  # with blanks in place of what was taken out of the middle
-        self.examples = examples
-        self.position = len(text) - len(text.lstrip())
-        self.end = len(text.rstrip())
-
-    def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """The next part if it looks so; passes over it."""
-        found = self.sees(pattern)
-        if found is not None:
-            self.position = found.end()
-        return found
-
-    def sees(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """The same without passing over it."""
-        return pattern.match(self._read, self.position, self.end)
-
-    def take_out(self, pattern: re.Pattern[str]) -> str | None:
-        """The group of the first match anywhere, which is blank from now on."""
-        found = pattern.search(self._read, self.position, self.end)
-        if found is None:
-            return None
-        start, end = found.span(1)
-        self._read = self._read[:start] + " " * (end - start) + self._read[end:]
-        self.end = self.position + len(self._read[self.position : self.end].rstrip())
-        return found[1]
-
-    def word(self) -> str:
-        """The letters that are next, in lower case, without passing over them."""
-        found = self.sees(_LETTERS)
-        return found[0].lower() if found is not None else ""
-
-    def take_word(self, *words: str) -> str | None:
-        word = self.word()
-        if word not in words:
-            return None
-        self.position += len(word)
-        return word
-
-    @property
-    def ended(self) -> bool:
-        return self.position >= self.end
-
-    def error(self, expected: str) -> TimeTextError:
-        """The part that was read, where it stopped, and the words that would do."""
-        read, rest = self.text[: self.position], self.text[self.position : self.end]
-        found = f"found {rest!r}" if rest else "it ends"
-        where = f"after {read!r} " if read.strip() else ""
-        return TimeTextError(f"{self.text!r}: {where}{expected} is expected, but {found}; {self.examples} are examples")
-
-
-# -- durations
-
-
-def parse_duration(text: str) -> int:
-    """A duration in milliseconds; raises TimeTextError."""
-    source = _Text(text, DURATION_EXAMPLES)
-    duration_ms = _duration(source)
-    if not source.ended:
-        raise source.error("nothing more")
-    return duration_ms
-
-
-def _duration(source: _Text) -> int:
-    """(number unit)+, largest unit first."""
-    total = Fraction(0)
-    smallest = MAX_TIMESTAMP_MS
-    while True:
-        began = source.position
-        number = source.take(_NUMBER)
-        if number is None:
-            if smallest != MAX_TIMESTAMP_MS:
-                break
-            raise source.error("a number")
-        source.take(_SPACE)
-        unit_ms = UNITS_MS[_unit(source)]
-        if unit_ms >= smallest:
-            source.position = began
-            raise source.error("a smaller unit than the one before")
-        smallest = unit_ms
-        total += Fraction(number[0]) * unit_ms
-        ended = source.position
-        source.take(_SPACE)
-        if source.sees(_NUMBER) is None:
-            source.position = ended
-            break
-    if total.denominator != 1:
-        raise TimeTextError(f"{source.text!r} is no whole number of milliseconds, the smallest unit there is")
-    if total > MAX_TIMESTAMP_MS:
-        raise TimeTextError(f"{source.text!r} is longer than any log may be: {MAX_TIMESTAMP_MS} ms is the most")
-    return int(total)
-
-
-def _unit(source: _Text) -> str:
-    word = source.word()
-    if word in {"month", "months", "mo", "y", "year", "years"}:
-        raise source.error("a unit of fixed length (w, d, h, m, s, ms)")
-    unit = _UNIT_NAMES.get(word)
-    if unit is None:
-        raise source.error("a unit (w, d, h, m, s, ms)")
-    source.position += len(word)
-    return unit
-
-
-# -- times
+    day: int
+    month: int
+    year: int | None
+    weekday: int | None = None
+    is_basic: bool = False
 
 
 def parse_time(text: str, *, now_ms: int, zone: tzinfo, ends: bool = False) -> Moment:
     """The moment that a text means; with `ends`, `earliest` and `latest` are moments too. Raises TimeTextError."""
-    source = _Text(text, EXAMPLES)
+    source = TimeText(text, EXAMPLES)
     if RANGE_SEPARATOR in text:
         raise TimeTextError(f"{text!r} is a range of times, and one time is expected here")
     word = source.word()
     if word in {"earliest", "beginning", "latest", "end"}:
         return _end_of_log(source, word, ends)
-    named = source.take_out(_ZONE_NAME)
-    calendar = _Calendar(now_ms, zone if named is None else parse_zone(named), zone)
-    moment = _moment(source, calendar, named=named is not None)
+    named = source.take_out(ZONE_NAME)
+    moment = _moment(source, _Calendar(now_ms, zone if named is None else parse_zone(named), zone, named is not None))
     if not source.ended:
         raise _unread(source)
     if not -MAX_TIMESTAMP_MS <= moment.ms <= MAX_TIMESTAMP_MS:
@@ -279,35 +162,47 @@ def parse_time(text: str, *, now_ms: int, zone: tzinfo, ends: bool = False) -> M
 
 def is_clock(text: str) -> bool:
     """Whether a text is a time of day and nothing else: something else has to say of which day."""
-    return _CLOCK.fullmatch(text.strip()) is not None
+    try:
+        source = TimeText(text, EXAMPLES)
+        return _clock_if_any(source, _BEFORE_CLOCK) is not None and source.ended
+    except TimeTextError:
+        return False
 
 
 def on_day_of(text: str, other: Moment, zone: tzinfo) -> Moment:
     """A time of day (see `is_clock`) of the day of another moment, in that one's zone; `zone` is that in which it is shown."""
-    calendar = _Calendar(other.ms, other.zone or zone, zone)
-    return calendar.moment(calendar.today(), _clock(_Text(text, EXAMPLES)))
+    calendar = _Calendar(other.ms, other.zone or zone, zone, is_zone_named=True)
+    return calendar.moment(calendar.today(), _clock_if_any(TimeText(text, EXAMPLES), _BEFORE_CLOCK))
 
 
-def _moment(source: _Text, calendar: _Calendar, *, named: bool) -> Moment:
+def _moment(source: TimeText, calendar: _Calendar) -> Moment:
     if source.take(re.compile("@")):
         return _epoch(source, calendar.shown_in)
+    if source.sees(ISO_DURATION):
+        return _ago(source, calendar)
+    began = source.position
+    written = _date_if_any(source)
+    if written is not None:
+        return _date_time(source, calendar, written, began)
+    clock = _clock_if_any(source, _BEFORE_CLOCK)
+    if clock is not None:
+        return _at_clock(source, calendar, clock, _Calendar.today)
     if source.word():
-        return _anchored(source, calendar, named=named)
-    month = source.sees(_DAY_BEFORE_MONTH)
-    if source.sees(_DATE) or (month is not None and _month_number(month[1])):
-        return _date_time(source, calendar, named=named)
-    if source.sees(_CLOCK):
-        return _on_day(source, calendar, _Calendar.today, named=named)
-    if named:
+        return _anchored(source, calendar)
+    if source.sees(_NUMBERS_OF_A_DATE):
+        raise TimeTextError(
+            f"{source.text!r}: which number is the month? A date is written as 2026-11-24, or 24 Nov 2026"
+        )
+    if calendar.is_zone_named:
         raise source.error("a date or a time of day before the zone")
     return _ago(source, calendar)
 
 
-def _unread(source: _Text) -> TimeTextError:
-    """The rest that is no part of a time; abbreviations of zones are told how to be one."""
+def _unread(source: TimeText) -> TimeTextError:
+    """The rest that is no part of a time, and what to write in place of an abbreviation of a zone."""
     ended = source.position
-    source.take(_SPACE)
-    instead = _SHORT_ZONES.get(source.word())
+    source.take(SPACE)
+    instead = zone_instead_of(source.word())
     if instead is None:
         if not source.text[ended : source.position].strip():
             source.position = ended  # else a zone was taken out of there
@@ -318,7 +213,7 @@ def _unread(source: _Text) -> TimeTextError:
     )
 
 
-def _end_of_log(source: _Text, word: str, ends: bool) -> Moment:
+def _end_of_log(source: TimeText, word: str, ends: bool) -> Moment:
     source.position += len(word)
     if not ends or not source.ended:
         source.position -= 0 if ends else len(word)
@@ -328,7 +223,7 @@ def _end_of_log(source: _Text, word: str, ends: bool) -> Moment:
     return Moment(LATEST, "the end of each partition")
 
 
-def _epoch(source: _Text, zone: tzinfo) -> Moment:
+def _epoch(source: TimeText, zone: tzinfo) -> Moment:
     digits = source.take(_EPOCH)
     if digits is None:
         raise source.error("a number of milliseconds since 1970")
@@ -345,39 +240,53 @@ def _epoch(source: _Text, zone: tzinfo) -> Moment:
     return Moment(ms, said)
 
 
-def _anchored(source: _Text, calendar: _Calendar, *, named: bool) -> Moment:
+# -- words
+
+
+def _anchored(source: TimeText, calendar: _Calendar) -> Moment:
     """A word, perhaps a clock, perhaps so much before or after."""
-    if _month_number(source.word()):
-        return _date_time(source, calendar, named=named)
     if source.take_word("now") is not None:
         moment = Moment(calendar.now_ms, format_time(calendar.now_ms, calendar.shown_in))
     else:
-        moment = _day(source, calendar, named=named)
-    source.take(_SPACE)
+        moment = _day(source, calendar)
+    source.take(SPACE)
     sign = source.take(re.compile(r"[+-]"))
     if sign is None:
         return moment
-    source.take(_SPACE)
-    ms = moment.ms + (_duration(source) if sign[0] == "+" else -_duration(source))
+    source.take(SPACE)
+    ms = moment.ms + (take_duration(source) if sign[0] == "+" else -take_duration(source))
     return Moment(ms, format_time(ms, calendar.shown_in))
 
 
-def _day(source: _Text, calendar: _Calendar, *, named: bool) -> Moment:
+def _day(source: TimeText, calendar: _Calendar) -> Moment:
     day = source.take_word("today", "yesterday", "tomorrow")
     if day is not None:
         days = timedelta(days={"today": 0, "yesterday": -1, "tomorrow": 1}[day])
-        return _on_day(source, calendar, lambda one: one.today() + days, named=named)
+        return _at_clock(source, calendar, _clock_if_any(source), lambda one: one.today() + days)
     last = source.take_word("last") is not None
     this = not last and source.take_word("this") is not None
-    source.take(_SPACE)
+    source.take(SPACE)
     if (last or this) and source.word() in _PERIODS:
         return _period(source.take_word(*_PERIODS) or "", calendar, last=last)
     number = _number_of(source.word(), _WEEKDAYS)
     if number is None or this:
-        raise source.error("a weekday, week, month or year" if last else "week, month or year" if this else "a time")
+        periods = f"{', '.join(_PERIODS[:-1])} or {_PERIODS[-1]}"
+        raise source.error(f"a weekday, {periods}" if last else periods if this else "a time")
     source.position += len(source.word())
+    return _on_weekday(source, calendar, number, last=last)
+
+
+def _on_weekday(source: TimeText, calendar: _Calendar, number: int, *, last: bool) -> Moment:
+    """The latest such day, perhaps with a clock; or the date behind the weekday."""
+    before = source.position
+    if not last and source.take(_BEFORE_DATE):
+        began = source.position
+        written = _date_if_any(source)
+        if written is not None:
+            return _date_time(source, calendar, written._replace(weekday=number), began)
+    source.position = before
     clock = _clock_if_any(source)
-    calendar = _in_own_zone(source, calendar, named=named, clock=clock)
+    calendar = _in_own_zone(source, calendar, clock)
     today = calendar.today()
     back = (today.weekday() - number) % 7
     moment = calendar.moment(today - timedelta(days=back), clock)
@@ -387,9 +296,15 @@ def _day(source: _Text, calendar: _Calendar, *, named: bool) -> Moment:
 
 
 def _period(name: str, calendar: _Calendar, *, last: bool) -> Moment:
-    """The week, month or year of today, or the one before it."""
+    """The minute, hour, day, week, month or year of now, or the one before it."""
+    length_ms = _SHORT_PERIODS_MS.get(name)
+    if length_ms is not None:
+        start_ms = calendar.now_ms - _ms_of_day(calendar) % length_ms - (length_ms if last else 0)
+        return Moment(start_ms, format_time(start_ms, calendar.shown_in), start_ms + length_ms, calendar.zone)
     today = calendar.today()
-    if name == "week":
+    if name == "day":
+        first, end = (today - timedelta(days=1), today) if last else (today, today + timedelta(days=1))
+    elif name == "week":
         start = today - timedelta(days=today.weekday())
         first, end = (start - timedelta(days=7), start) if last else (start, start + timedelta(days=7))
     elif name == "month":
@@ -401,6 +316,13 @@ def _period(name: str, calendar: _Calendar, *, last: bool) -> Moment:
         year = start.year
         first, end = (start.replace(year=year - 1), start) if last else (start, start.replace(year=year + 1))
     return calendar.moment(first, None)._replace(until_ms=_start_ms(end, calendar.zone))
+
+
+def _ms_of_day(calendar: _Calendar) -> int:
+    """How much of the day has gone by on the zone's clocks."""
+    now = (_EPOCH_START + timedelta(milliseconds=calendar.now_ms)).astimezone(calendar.zone)
+    wall = now.replace(tzinfo=None)
+    return (wall - datetime.combine(wall, time())) // timedelta(milliseconds=1)
 
 
 def _number_of(word: str, names: tuple[str, ...]) -> int | None:
@@ -415,172 +337,203 @@ def _month_number(word: str) -> int | None:
     return None if number is None else number + 1
 
 
-def _on_day(source: _Text, calendar: _Calendar, day_of: Callable[[_Calendar], date], *, named: bool) -> Moment:
-    """Perhaps a clock, perhaps an offset; the day is asked for once the zone is known."""
-    clock = _clock_if_any(source)
-    calendar = _in_own_zone(source, calendar, named=named, clock=clock)
+def _at_clock(
+    source: TimeText, calendar: _Calendar, clock: _Clock | None, day_of: Callable[[_Calendar], date]
+) -> Moment:
+    """Perhaps an offset; the day is asked for once the zone is known."""
+    calendar = _in_own_zone(source, calendar, clock)
     return calendar.moment(day_of(calendar), clock)
 
 
-def _in_own_zone(source: _Text, calendar: _Calendar, *, named: bool, clock: _Clock | None) -> _Calendar:
+def _in_own_zone(source: TimeText, calendar: _Calendar, clock: _Clock | None) -> _Calendar:
     """The calendar of the offset that stands behind a clock, if no zone was named."""
-    offset = None if named or clock is None else _offset(source)
+    offset = None if calendar.is_zone_named or clock is None else _named_offset(source)
     return calendar if offset is None else calendar._replace(zone=offset)
 
 
-def _clock_if_any(source: _Text) -> _Clock | None:
-    before = source.position
-    source.take(_SPACE)
-    if source.sees(_CLOCK) is None:
-        source.position = before
-        return None
-    return _clock(source)
+# -- clocks
 
 
-def _clock(source: _Text) -> _Clock:
+def _clock_if_any(source: TimeText, before: re.Pattern[str] = _BETWEEN_DAY_AND_CLOCK) -> _Clock | None:
+    """The time of day that is next, with what stands before it."""
+    return None if source.take(before) is None else _clock(source, _CLOCK)
+
+
+def _clock(source: TimeText, form: re.Pattern[str]) -> _Clock:
     began = source.position
-    found = source.take(_CLOCK)
-    if found is None:
-        raise source.error("a time of day (HH:MM)")
-    hour, minute, second, fraction = found.groups()
+    word = source.take_word(*_HALF_DAYS)
+    if word is not None:
+        return _Clock(time(_HALF_DAYS[word]), 60_000)
+    hour, minute, second, fraction = _numbers_of_clock(source, form)
+    half = source.take(_HALF)
     try:
-        clock = time(int(hour), int(minute), int(second or 0), int((fraction or "0").ljust(9, "0")[:6]))
+        if half is not None:
+            hour = _hour_of_day(hour, half[1].lower())
+        clock = time(hour, int(minute), int(second or 0), int((fraction or "0").ljust(9, "0")[:6]))
     except ValueError as error:
         source.position = began
-        raise source.error("a time of day from 00:00 to 23:59:59") from error
+        expected = "a time of day from 00:00 to 23:59:59" if half is None else "an hour from 1 to 12 before am or pm"
+        raise source.error(expected) from error
     return _Clock(clock, 60_000 if second is None else 1000 if fraction is None else 1)
 
 
-def _date_time(source: _Text, calendar: _Calendar, *, named: bool) -> Moment:
-    began = source.position
-    written = source.take(_DATE)
-    day, month, year = (int(written[3]), int(written[2]), int(written[1])) if written else _named_date(source)
-    separated = source.take(_SEPARATOR) if written else source.take(_CLOCK_AHEAD)
-    clock = _clock(source) if separated else None
-    offset = None if named else _offset(source)
-    calendar = calendar if offset is None else calendar._replace(zone=offset)
+def _numbers_of_clock(source: TimeText, form: re.Pattern[str]) -> tuple[int, str, str | None, str | None]:
+    """Hour, minute, second and fraction."""
+    found = source.take(form)
+    if found is not None:
+        return int(found[1]), found[2], found[3], found[4]
+    found = source.take(_HOUR_ALONE)
+    if found is None:
+        raise source.error("a time of day (HH:MM)")
+    return int(found[1]), "0", None, None
+
+
+def _hour_of_day(hour: int, half: str) -> int:
+    """Of an hour on the dial of twelve. ValueError where it has none."""
+    if not 1 <= hour <= 12:
+        raise ValueError(hour)
+    return hour % 12 + (12 if half == "p" else 0)
+
+
+# -- dates
+
+
+def _date_if_any(source: TimeText) -> _Date | None:
+    """The date that is next."""
+    for form in (_DATE, _BASIC_DATE):
+        found = source.take(form)
+        if found is not None:
+            year, month, day = (int(found[1]), int(found[form.groups - 1]), int(found[form.groups]))
+            return _Date(day, month, year, is_basic=form is _BASIC_DATE)
+    joined = source.sees(_JOINED_DATE)
+    number = None if joined is None else _month_number(joined[3])
+    if joined is not None and number is not None:
+        source.position = joined.end()
+        return _Date(int(joined[1]), number, int(joined[4]))
+    month_behind = source.sees(_DAY_BEFORE_MONTH)
+    if _month_number(source.word() if month_behind is None else month_behind[1]):
+        return _named_date(source)
+    return None
+
+
+def _named_date(source: TimeText) -> _Date:
+    """Day, month and perhaps the year, where the month goes by its name."""
+    first = source.take(_DAY_NUMBER)
+    source.take(SPACE)
+    month = _month_number(source.word())
+    assert month is not None, "looked at before"
+    source.position += len(source.word())
+    if first is None:
+        source.take(SPACE)
+        first = source.take(_DAY_NUMBER)
+        if first is None:
+            raise source.error("a day of the month")
+    year = source.take(_YEAR_OF_DAY)
+    return _Date(int(first[1] or first[2]), month, None if year is None else int(year[1]))
+
+
+def _date_time(source: TimeText, calendar: _Calendar, written: _Date, began: int) -> Moment:
+    """A date that began there, perhaps a clock, an offset and the year."""
+    clock = _clock(source, _BASIC_CLOCK) if written.is_basic else _clock_if_any(source)
+    offset, year = _behind_clock(source, clock, written.year)
+    written = written._replace(year=year)
+    by = calendar if offset is None else calendar._replace(zone=offset)
     try:
-        return _dated(calendar, day, month, year, clock)
+        moment = _dated(by, written, clock)
+    except _OtherWeekdayError as error:
+        raise TimeTextError(f"{source.text!r}: {error}") from error
     except ValueError as error:
         source.position = began
         raise source.error("a day of the calendar") from error
     except OverflowError as error:
         raise TimeTextError(f"{source.text!r} is beyond the calendar") from error
+    if offset is not None and calendar.is_zone_named:
+        _check_agree(source, moment, offset, calendar.zone)
+    return moment
 
 
-def _named_date(source: _Text) -> tuple[int, int, int | None]:
-    """Day, month and perhaps the year, where the month goes by its name."""
-    first = source.take(_DAY_NUMBER)
-    source.take(_SPACE)
-    month = _month_number(source.word())
-    assert month is not None, "looked at before"
-    source.position += len(source.word())
-    if first is None:
-        source.take(_SPACE)
-        first = source.take(_DAY_NUMBER)
-        if first is None:
-            raise source.error("a day of the month")
-    year = source.take(_YEAR)
-    return int(first[0]), month, None if year is None else int(year[1])
+def _behind_clock(source: TimeText, clock: _Clock | None, year: int | None) -> tuple[tzinfo | None, int | None]:
+    """The offset and the year that may stand behind a clock, in either order."""
+    offset = None
+    while clock is not None:
+        found = source.take(_YEAR) if year is None else None
+        if found is not None:
+            year = int(found[1])
+        elif offset is None and (offset := _named_offset(source)) is not None:
+            source.take(_SINCE_START_OF_GO)
+        else:
+            break
+    return offset, year
 
 
-def _dated(calendar: _Calendar, day: int, month: int, year: int | None, clock: _Clock | None) -> Moment:
+def _named_offset(source: TimeText) -> tzinfo | None:
+    """An offset, perhaps with the name of its zone behind it."""
+    began = source.position
+    offset = take_offset(source)
+    if offset is not None and source.position - began > 1:  # a name behind Z is none of its own
+        source.take(_NAME_OF_OFFSET)
+    return offset
+
+
+def _check_agree(source: TimeText, moment: Moment, offset: tzinfo, zone: tzinfo) -> None:
+    """Refuse an offset that the zone beside it does not have then."""
+    at = _EPOCH_START + timedelta(milliseconds=moment.ms)
+    if at.astimezone(zone).utcoffset() != at.astimezone(offset).utcoffset():
+        raise TimeTextError(
+            f"{source.text!r}: {offset} is not the offset of {zone} at that time; leave one of them out"
+        )
+
+
+class _OtherWeekdayError(ValueError):
+    """The date is not on the weekday that stands before it."""
+
+
+def _dated(calendar: _Calendar, written: _Date, clock: _Clock | None) -> Moment:
     """A moment of a date; without a year the latest that is not after now. ValueError if no year has the day."""
-    if year is not None:
-        return calendar.moment(date(year, month, day), clock)
+    if written.year is not None:
+        day = date(written.year, written.month, written.day)
+        if written.weekday not in {None, day.weekday()}:
+            raise _OtherWeekdayError(f"{day} is a {_WEEKDAYS[day.weekday()].capitalize()}")
+        return calendar.moment(day, clock)
     this_year = calendar.today().year
-    date(_LEAP_YEAR, month, day)  # so that 30 Feb ends here
-    for candidate in range(this_year, this_year - _YEARS_TO_29_FEB, -1):
+    date(_LEAP_YEAR, written.month, written.day)  # so that 30 Feb ends here
+    for candidate in range(this_year, max(0, this_year - _YEARS_TO_ANY_DAY), -1):
         try:
-            moment = calendar.moment(date(candidate, month, day), clock)
+            day = date(candidate, written.month, written.day)
         except ValueError:
             continue
-        if moment.ms <= calendar.now_ms:
+        moment = calendar.moment(day, clock)
+        if moment.ms <= calendar.now_ms and written.weekday in {None, day.weekday()}:
             return moment
     raise ValueError("no year has this day")
 
 
-def _offset(source: _Text) -> tzinfo | None:
-    """An offset from UTC as it may stand behind a time."""
-    found = source.take(_OFFSET)
-    if found is None:
-        return None
-    zulu, sign, hours, minutes = found.groups()
-    if zulu:
-        return UTC
-    offset = timedelta(hours=int(hours), minutes=int(minutes or 0))
-    if offset >= timedelta(hours=24) or int(minutes or 0) > 59:
-        source.position = found.start()
-        raise source.error("an offset from UTC below 24 hours")
-    return timezone(-offset if sign == "-" else offset)
-
-
-def _ago(source: _Text, calendar: _Calendar) -> Moment:
+def _ago(source: TimeText, calendar: _Calendar) -> Moment:
     if re.fullmatch(r"[0-9]{6,}", source.text[source.position : source.end]):
         raise TimeTextError(_bare_number(source, calendar.shown_in))
     source.take(re.compile("-"))
-    if source.sees(_NUMBER) is None:
+    if source.sees(NUMBER) is None and source.sees(ISO_DURATION) is None:
         raise source.error("a time")
-    ms = calendar.now_ms - _duration(source)
+    ms = calendar.now_ms - take_duration(source)
     source.take(_AGO)
     return Moment(ms, format_time(ms, calendar.shown_in))
 
 
-def _bare_number(source: _Text, zone: tzinfo) -> str:
+def _bare_number(source: TimeText, zone: tzinfo) -> str:
     """The readings of a number without `@`."""
-    number = int(source.text)
+    number = int(source.text[source.position : source.end])
     units = dict.fromkeys((unit_by_magnitude(number), "ms"))
     readings = [f"@{number}{unit} is {format_time(to_ms(number, unit), zone)}" for unit in units]
     return f"{source.text!r}: a bare number may be anything; since 1970, {' and '.join(readings)}"
 
 
-# -- zones and the calendar
-
-
-def parse_zone(text: str) -> tzinfo:
-    """A zone by its IANA name, an offset (+02:00), `utc` or `local`; raises TimeTextError."""
-    if text.lower() in {"utc", "gmt", "z"}:
-        return UTC
-    if text.lower() == "local":
-        return local_zone(os.environ)
-    source = _Text(text, "Europe/Berlin, UTC, +02:00")
-    offset = _offset(source)
-    if offset is not None and source.ended:
-        return offset
-    from zoneinfo import ZoneInfo
-
-    try:
-        return ZoneInfo(text)
-    except (KeyError, ValueError, OSError) as error:
-        raise TimeTextError(f"{text!r} is no time zone known here; {_zones_like(text)}") from error
-
-
-def _zones_like(text: str) -> str:
-    from difflib import get_close_matches
-    from zoneinfo import available_timezones
-
-    close = get_close_matches(text, sorted(available_timezones()), n=1, cutoff=0.8)
-    return f"do you mean {close[0]}?" if close else "Europe/Berlin, UTC, +02:00 are examples"
-
-
-def local_zone(environ: Mapping[str, str], localtime: str = "/etc/localtime") -> tzinfo:
-    """The machine's zone: what TZ names, else what its own file says, else UTC."""
-    from zoneinfo import ZoneInfo
-
-    name = environ.get("TZ", "").removeprefix(":")
-    if name:
-        return parse_zone(name)
-    try:
-        with open(localtime, "rb") as file:  # noqa: PTH123 - pathlib would cost 10 ms
-            return ZoneInfo.from_file(file, key="local")
-    except (OSError, ValueError):
-        return UTC
+# -- the calendar
 
 
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 _LEAP_YEAR = 2000
-_YEARS_TO_29_FEB = 9
-"""1896 and 1904 are leap years, 1900 is none."""
+_YEARS_TO_ANY_DAY = 41
+"""In so many years each date comes on each weekday, 29 February around 1900 as well."""
 
 
 def _start_ms(day: date, zone: tzinfo) -> int:

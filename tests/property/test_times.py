@@ -25,6 +25,31 @@ def test_a_time_that_was_shown_is_read_as_the_same_time(timestamp, zone):
     assert parse_time(format_time(timestamp, zone), now_ms=0, zone=UTC).ms == timestamp
 
 
+PROGRAMS = st.sampled_from(
+    [
+        "%d/%b/%Y:%H:%M:%S %z",
+        "[%d/%b/%Y:%H:%M:%S %z]",
+        "%a %b %e %H:%M:%S %Y %z",
+        "%a %b %d %H:%M:%S %z %Y",
+        "%a %d %b %Y %I:%M:%S %p %z",
+        "%a, %d %b %Y %H:%M:%S %z",
+        "%a %b %d %Y %H:%M:%S GMT%z (Somewhere Time)",
+        "%Y-%m-%d %H:%M:%S %z CEST",
+        "%Y%m%dT%H%M%S%z",
+        "%Y/%m/%d %H:%M:%S %z",
+        "%A, %d-%b-%Y %H:%M:%S %z",
+        "%B %d, %Y, %I:%M:%S %p %z",
+    ]
+)
+
+
+@given(st.integers(0, 10_000_000_000), ZONES, PROGRAMS)
+def test_a_time_that_a_program_wrote_is_read_as_the_same_time(seconds, zone, form):
+    written = datetime.fromtimestamp(seconds, zone)
+    assume(written.utcoffset().seconds % 60 == 0)
+    assert parse_time(written.strftime(form), now_ms=0, zone=ZoneInfo("Asia/Tokyo")).ms == seconds * 1000
+
+
 @given(st.integers(10**11, 10**14 - 1))
 def test_milliseconds_are_taken_as_they_are(timestamp):
     assert parse_time(f"@{timestamp}", now_ms=0, zone=UTC).ms == timestamp
@@ -52,7 +77,7 @@ def test_what_is_shown_of_a_duration_is_near_it_and_never_more(duration_ms):
     assert duration_ms - shown <= duration_ms / 6
 
 
-@given(st.text(alphabet="0123456789:-+.@TZ wdhmsnoadylagu\u00b2", max_size=24), ZONES)
+@given(st.text(alphabet="0123456789:-+.@TZ wdhmsnoadylagupPvVeUC/,[]()\u00b2", max_size=24), ZONES)
 def test_any_text_is_a_time_or_refused_with_its_reason(text, zone):
     assert understood(text, zone)
 

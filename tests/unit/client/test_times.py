@@ -133,6 +133,112 @@ def test_what_a_named_day_a_period_and_a_zone_mean(text, expected):
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("17/Nov/2026:10:05:00 +0000", ms(2026, 11, 17, 10, 5, zone=UTC)),  # web servers' logs
+        ("[17/Nov/2026:10:05:00 +0100]", ms(2026, 11, 17, 10, 5)),
+        ("17-Nov-2026 10:05:00", ms(2026, 11, 17, 10, 5)),
+        ("Tue Nov 17 10:05:00 UTC 2026", ms(2026, 11, 17, 10, 5, zone=UTC)),  # date, Java
+        ("Tue Nov 17 10:05:00 AM UTC 2026", ms(2026, 11, 17, 10, 5, zone=UTC)),
+        ("Tue 17 Nov 2026 10:05:00 PM UTC", ms(2026, 11, 17, 22, 5, zone=UTC)),
+        ("Tue Nov  3 10:05:00 2026", ms(2026, 11, 3, 10, 5)),  # ctime
+        ("Tue Nov 17 10:05:00 2026 +0900", ms(2026, 11, 17, 10, 5, zone=TOKYO)),  # Git
+        ("Tue Nov 17 10:05:00 +0900 2026", ms(2026, 11, 17, 10, 5, zone=TOKYO)),
+        ("Tue, 17 Nov 2026 10:05:00 GMT", ms(2026, 11, 17, 10, 5, zone=UTC)),  # HTTP
+        ("Tue, 17 Nov 2026 10:05:00 +0100 (CET)", ms(2026, 11, 17, 10, 5)),  # mail
+        ("Tue Nov 17 2026 10:05:00 GMT+0100 (Central European Standard Time)", ms(2026, 11, 17, 10, 5)),  # JavaScript
+        ("2026-11-17 10:05:00 +0000 UTC", ms(2026, 11, 17, 10, 5, zone=UTC)),  # Go
+        ("2026-11-17 10:05:00.123456789 +0100 CET m=+0.000012345", ms(2026, 11, 17, 10, 5, 0, 123_000)),
+        ("2026-11-17T10:05:00+01:00[Europe/Berlin]", ms(2026, 11, 17, 10, 5)),  # Java
+        ("2026-11-17 10:05:00,123", ms(2026, 11, 17, 10, 5, 0, 123_000)),  # Log4j
+        ("20261117T100500Z", ms(2026, 11, 17, 10, 5, zone=UTC)),
+        ("20261117T1005", ms(2026, 11, 17, 10, 5)),
+        ("20261117T100500.25+0900", ms(2026, 11, 17, 10, 5, 0, 250_000, zone=TOKYO)),
+        ("2026/11/17 10:05:00", ms(2026, 11, 17, 10, 5)),  # nginx
+        ("2026/11/17", ms(2026, 11, 17)),
+        ("November 17, 2026", ms(2026, 11, 17)),
+        ("Nov 17, 2026, 10:05 PM", ms(2026, 11, 17, 22, 5)),
+        ("17th November", ms(2026, 11, 17)),
+        ("Tue 17 Nov 10:05", ms(2026, 11, 17, 10, 5)),
+        ("tuesday 2026-11-17 10:05", ms(2026, 11, 17, 10, 5)),
+        ("Mon 17 Nov", ms(2025, 11, 17)),
+        ("Sat 29 Feb", ms(2020, 2, 29)),
+    ],
+)
+def test_times_are_read_as_programs_write_them(text, expected):
+    assert at(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("last tuesday at 10:05", ms(2026, 11, 17, 10, 5)),
+        ("yesterday at 10:05", ms(2026, 11, 17, 10, 5)),
+        ("yesterday, 10:05", ms(2026, 11, 17, 10, 5)),
+        ("17 Nov at 10:05", ms(2026, 11, 17, 10, 5)),
+        ("at 10:05", ms(2026, 11, 18, 10, 5)),
+        ("10am", ms(2026, 11, 18, 10)),
+        ("10 PM", ms(2026, 11, 18, 22)),
+        ("10:05 AM", ms(2026, 11, 18, 10, 5)),
+        ("10:05:30 p.m.", ms(2026, 11, 18, 22, 5, 30)),
+        ("12am", ms(2026, 11, 18)),
+        ("12:30 am", ms(2026, 11, 18, 0, 30)),
+        ("12 pm", ms(2026, 11, 18, 12)),
+        ("monday 10am UTC", ms(2026, 11, 16, 10, zone=UTC)),
+        ("today 10 am + 5m", ms(2026, 11, 18, 10, 5)),
+        ("noon", ms(2026, 11, 18, 12)),
+        ("midnight", ms(2026, 11, 18)),
+        ("yesterday noon", ms(2026, 11, 17, 12)),
+        ("last friday at midnight", ms(2026, 11, 13)),
+        ("last hour", ms(2026, 11, 18, 13)),
+        ("this hour", ms(2026, 11, 18, 14)),
+        ("last minute", ms(2026, 11, 18, 14, 29)),
+        ("last day", ms(2026, 11, 17)),
+        ("this day", ms(2026, 11, 18)),
+        ("P3D", NOW_MS - 3 * DAY_MS),
+        ("-PT90M", NOW_MS - 3 * HOUR_MS // 2),
+        ("p1dt12h ago", NOW_MS - 36 * HOUR_MS),
+        ("now-PT1H", NOW_MS - HOUR_MS),
+    ],
+)
+def test_times_are_read_as_people_say_them(text, expected):
+    assert at(text) == expected
+
+
+def test_an_hour_is_that_of_the_zone():
+    kathmandu = ZoneInfo("Asia/Kathmandu")  # 5:45 ahead: 19:15 there
+    assert at("last hour Asia/Kathmandu") == ms(2026, 11, 18, 18, zone=kathmandu)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("17.11.2026", "which number is the month?"),
+        ("11/17/2026 10:05", "which number is the month?"),
+        ("Mon 17 Nov 2026", "2026-11-17 is a Tuesday"),
+        ("2026-11-17 10:05 +0200 UTC", "UTC+02:00 is not the offset of UTC at that time"),
+        ("2026-07-17 10:05 +0100 Europe/Berlin", "is not the offset of Europe/Berlin at that time"),
+        ("13pm", "an hour from 1 to 12 before am or pm is expected, but found '13pm'"),
+        ("0:30 am", "an hour from 1 to 12 before am or pm is expected, but found '0:30 am'"),
+        ("Tue Nov 17 10:05:00 CET 2026", "CET is an abbreviation that names no zone for sure"),
+        ("P1M", "a unit of fixed length (w, d, h, m, s, ms) is expected, but found 'M'"),
+        ("P1H", "a unit (W, D) is expected, but found 'H'"),
+        ("PT1D", "a unit (H, M, S) is expected, but found 'D'"),
+        ("P1D2W", "a smaller unit than the one before is expected, but found '2W'"),
+        ("20261117T250000Z", "a time of day from 00:00 to 23:59:59 is expected"),
+        ("20261117", "a bare number may be anything"),
+        ("noonish", "a time of day (HH:MM) is expected, but found 'noonish'"),
+        (":10:05", "a time is expected, but found ':10:05'"),
+        ("17/Now/2026:10:05:00", "a unit (w, d, h, m, s, ms) is expected"),
+    ],
+)
+def test_texts_that_are_nearly_a_time_get_their_reason(text, reason):
+    with pytest.raises(TimeTextError) as refused:
+        at(text)
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("text", "length"),
     [
         ("10:05", 60_000),
@@ -148,6 +254,12 @@ def test_what_a_named_day_a_period_and_a_zone_mean(text, expected):
         ("last month", 31 * DAY_MS + HOUR_MS),
         ("last year", 365 * DAY_MS),
         ("this year", 365 * DAY_MS),
+        ("10am", 60_000),
+        ("noon", 60_000),
+        ("20261117T100500Z", 1000),
+        ("last hour", HOUR_MS),
+        ("this minute", 60_000),
+        ("last day", DAY_MS),
         ("now", None),
         ("today+10h", None),
         ("3d", None),
@@ -179,8 +291,10 @@ def test_a_zone_that_is_spelled_wrong_is_told_the_one_that_is_like_it():
 
 
 def test_a_time_of_day_alone_is_told_from_others():
-    assert is_clock(" 10:05 ")
-    assert not is_clock("10:05 UTC")
+    for text in (" 10:05 ", "10am", "noon", "at 10:05", "10:05 PM"):
+        assert is_clock(text)
+    for text in ("10:05 UTC", "25:00", "now", "", "17 Nov 10:05", "1" * 200):
+        assert not is_clock(text)
 
 
 @pytest.mark.parametrize(
@@ -266,8 +380,11 @@ def test_a_day_ago_is_24_hours_also_when_clocks_change():
         ("tommorow", "a time is expected, but found 'tommorow'"),
         ("now 5", "after 'now ' nothing more is expected, but found '5'"),
         ("now-", "after 'now-' a number is expected, but it ends"),
-        ("last decade", "after 'last ' a weekday, week, month or year is expected, but found 'decade'"),
-        ("this monday", "after 'this ' week, month or year is expected, but found 'monday'"),
+        (
+            "last decade",
+            "after 'last ' a weekday, day, week, month, year, minute or hour is expected, but found 'decade'",
+        ),
+        ("this monday", "after 'this ' day, week, month, year, minute or hour is expected, but found 'monday'"),
         ("30 Feb", "a day of the calendar is expected, but found '30 Feb'"),
         ("29 Feb 2025", "a day of the calendar is expected, but found '29 Feb 2025'"),
         ("Nov", "after 'Nov' a day of the month is expected, but it ends"),
@@ -285,7 +402,6 @@ def test_a_day_ago_is_24_hours_also_when_clocks_change():
             "2026-11-17T10:00+25:00",
             "after '2026-11-17T10:00' an offset from UTC below 24 hours is expected, but found '+25:00'",
         ),
-        ("17.11.2026", "after '17.11' a unit (w, d, h, m, s, ms) is expected, but found '.2026'"),
         ("@", "after '@' a number of milliseconds since 1970 is expected, but it ends"),
         ("@12x", "after '@12' nothing more is expected, but found 'x'"),
     ],
@@ -327,6 +443,10 @@ def test_texts_without_end_are_not_read():
         ("1w2d3h4m5s6ms", 7 * DAY_MS + 2 * DAY_MS + 3 * HOUR_MS + 4 * 60_000 + 5006),
         ("10 minutes", 600_000),
         ("5M", 300_000),
+        ("P3D", 3 * DAY_MS),
+        ("PT1H30M", HOUR_MS * 3 // 2),
+        ("P1W", 7 * DAY_MS),
+        ("pt0.25s", 250),
     ],
 )
 def test_durations(text, expected):

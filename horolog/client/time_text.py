@@ -1,0 +1,74 @@
+"""A text about times that is read from left to right; pure. The grammars of times, zones and durations read by it."""
+
+import re
+
+LONGEST_TEXT = 100
+
+_LETTERS = re.compile(r"[A-Za-zµ]+")
+SPACE = re.compile(r"\s*")
+
+
+class TimeTextError(ValueError):
+    """The text is no time, or no duration: the message says where it stopped being one and what would be."""
+
+
+class TimeText:
+    """The text, how far it has been read, and the examples that an error shows."""
+
+    def __init__(self, text: str, examples: str) -> None:
+        if len(text) > LONGEST_TEXT:
+            raise TimeTextError(f"{text[:20]!r}... is too long; {examples} are examples")
+        self.text = text
+        self._read = text  # with blanks in place of what was taken out of the middle
+        self.examples = examples
+        self.position = len(text) - len(text.lstrip())
+        self.end = len(text.rstrip())
+        if (
+            self.text[self.position : self.position + 1] == "[" and self.text[self.end - 1] == "]"
+        ):  # as logs of web servers have it
+            self.position += 1
+            self.end -= 1
+
+    def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """The next part if it matches; passes over it."""
+        found = self.sees(pattern)
+        if found is not None:
+            self.position = found.end()
+        return found
+
+    def sees(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """The next part if it matches, without passing over it."""
+        return pattern.match(self._read, self.position, self.end)
+
+    def take_out(self, pattern: re.Pattern[str]) -> str | None:
+        """The group of the first match anywhere, which is blank from now on."""
+        found = pattern.search(self._read, self.position, self.end)
+        if found is None:
+            return None
+        start, end = found.span(1)
+        self._read = self._read[:start] + " " * (end - start) + self._read[end:]
+        self.end = self.position + len(self._read[self.position : self.end].rstrip())
+        return found[1]
+
+    def word(self) -> str:
+        """The letters that are next, in lower case, without passing over them."""
+        found = self.sees(_LETTERS)
+        return found[0].lower() if found is not None else ""
+
+    def take_word(self, *words: str) -> str | None:
+        word = self.word()
+        if word not in words:
+            return None
+        self.position += len(word)
+        return word
+
+    @property
+    def ended(self) -> bool:
+        return self.position >= self.end
+
+    def error(self, expected: str) -> TimeTextError:
+        """The part that was read, where it stopped, and the words that would do."""
+        read, rest = self.text[: self.position], self.text[self.position : self.end]
+        found = f"found {rest!r}" if rest else "it ends"
+        where = f"after {read!r} " if read.strip() else ""
+        return TimeTextError(f"{self.text!r}: {where}{expected} is expected, but {found}; {self.examples} are examples")
