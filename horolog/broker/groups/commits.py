@@ -240,7 +240,7 @@ class Commits:
         if code or group is None:
             done(OffsetDeleteResponse(error_code=code, topics=[]))
             return
-        doomed: list[TopicPartition] = []
+        doomed: dict[TopicPartition, None] = {}
         topics = []
         for asked in request.topics:
             answers = []
@@ -254,7 +254,7 @@ class Commits:
                 elif reads:
                     answer.error_code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
                 elif group.offsets.get(partition) is not None or group.offsets.is_pending(partition):
-                    doomed.append(partition)
+                    doomed[partition] = None
             topics.append(OffsetDeleteResponseTopic(name=asked.name, partitions=answers))
         response = OffsetDeleteResponse(topics=topics)
         if doomed:

@@ -55,8 +55,8 @@ class Expiry:
 
     def _expire(self, group: Group, now_ms: int) -> None:
         retention_ms = self._cluster.settings.offsets_retention_minutes * MINUTE_MS
-        expired = group.offsets.expired(now_ms, retention_ms, group.expiry_starts)
-        expired += [one for one in self._without_topic(group) if one not in set(expired)]
+        outlived = group.offsets.expired(now_ms, retention_ms, group.expiry_starts)
+        expired = list(dict.fromkeys((*outlived, *self._without_topic(group))))
         if expired:
             log.info("group %s: %s offsets have expired", group.id, len(expired))
         nothing_left = len(expired) == len(group.offsets) and not group.offsets.has_pending

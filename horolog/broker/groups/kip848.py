@@ -359,10 +359,10 @@ def _check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest)
 
 
 def _told(request: ConsumerGroupHeartbeatRequest) -> Assignment:
-    told: dict[bytes, frozenset[int]] = {}
+    told: dict[bytes, set[int]] = {}
     for one in request.topic_partitions or ():
-        told[one.topic_id] = told.get(one.topic_id, frozenset()) | frozenset(one.partitions)
-    return {topic_id: indexes for topic_id, indexes in told.items() if indexes}
+        told.setdefault(one.topic_id, set()).update(one.partitions)
+    return {topic_id: frozenset(indexes) for topic_id, indexes in told.items() if indexes}
 
 
 def heartbeat_error(refusal: Refusal) -> ConsumerGroupHeartbeatResponse:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.protocol.errors import ErrorCode
@@ -20,7 +20,7 @@ FIRST_VERSION_WITH_TYPES = 1
 def handle(
     broker: BrokerView, request: ListConfigResourcesRequest, context: RequestContext
 ) -> ListConfigResourcesResponse:
-    wanted: Sequence[int] = request.resource_types or TYPES
+    wanted: Collection[int] = frozenset(request.resource_types) or TYPES
     if context.version < FIRST_VERSION_WITH_TYPES:
         wanted = (CLIENT_METRICS,)
     if any(each not in TYPES for each in wanted):

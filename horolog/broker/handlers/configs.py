@@ -107,7 +107,7 @@ def _described(
 def _entries(broker: BrokerView, resource: DescribeConfigsResource) -> list[ConfigEntry]:
     """The requested entries of one resource; raises ClusterError."""
     cluster = broker.cluster
-    keys = resource.configuration_keys or None
+    keys = dict.fromkeys(resource.configuration_keys or ()) or None
     if resource.resource_type == ResourceType.TOPIC:
         return topic_settings.describe(_topic(cluster, resource.resource_name).overrides, cluster.settings, keys)
     node = _node(broker, resource.resource_type, resource.resource_name)

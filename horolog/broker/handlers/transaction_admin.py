@@ -86,27 +86,27 @@ def list_all(
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     if broker.transactions.is_loading:
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    unknown = [name for name in request.state_filters if name not in STATES_BY_TITLE]
+    states, producer_ids = frozenset(request.state_filters), frozenset(request.producer_id_filters)
     now_ms = broker.clock.wall_ms()
+
+    def is_wanted(transaction: Transaction) -> bool:
+        if states and transaction.state.title not in states:
+            return False
+        if producer_ids and transaction.producer_id not in producer_ids:
+            return False
+        return request.duration_filter < 0 or now_ms - transaction.started_ms > request.duration_filter
+
     return ListTransactionsResponse(
         error_code=ErrorCode.NONE,
-        unknown_state_filters=unknown,
+        unknown_state_filters=[name for name in dict.fromkeys(request.state_filters) if name not in STATES_BY_TITLE],
         transaction_states=[
             ListTransactionsResponseTransactionState(
                 transactional_id=each.id, producer_id=each.producer_id, transaction_state=each.state.title
             )
             for each in broker.transactions
-            if _is_wanted(each, request, now_ms) and (pattern is None or pattern.matches(each.id))
+            if is_wanted(each) and (pattern is None or pattern.matches(each.id))
         ],
     )
-
-
-def _is_wanted(transaction: Transaction, request: ListTransactionsRequest, now_ms: int) -> bool:
-    if request.state_filters and transaction.state.title not in request.state_filters:
-        return False
-    if request.producer_id_filters and transaction.producer_id not in request.producer_id_filters:
-        return False
-    return request.duration_filter < 0 or now_ms - transaction.started_ms > request.duration_filter
 
 
 class _Markers:

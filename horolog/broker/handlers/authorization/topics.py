@@ -163,13 +163,15 @@ def describable_pages(asked: Asked) -> None:
     """The same for DescribeTopicPartitions, which always tells of the operations."""
     request = asked.request
     asked.then(lambda answer: _own_operations_of_page(asked, answer))
-    names = [each.name for each in request.topics]
-    known = [name for name in names or asked.broker.cluster.topics if asked.may_topic(Operation.DESCRIBE, name)]
+    names = dict.fromkeys(each.name for each in request.topics)
+    known: list[TopicRequest] = []
+    unknown: list[TopicRequest] = []
+    for name in names or asked.broker.cluster.topics:
+        (known if asked.may_topic(Operation.DESCRIBE, name) else unknown).append(TopicRequest(name=name))
     if names:
-        unknown = [each for each in request.topics if each.name not in set(known)]
-        asked.leave_out("topics", [TopicRequest(name=name) for name in known], unknown, DENIED)
+        asked.leave_out("topics", known, unknown, DENIED)
     else:
-        request.topics = [TopicRequest(name=name) for name in known]
+        request.topics = known
 
 
 def describe_pages(broker: BrokerView, request: Any, context: RequestContext) -> DescribeTopicPartitionsResponse:

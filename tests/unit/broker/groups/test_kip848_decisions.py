@@ -16,6 +16,7 @@ from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest, TopicPartitions
 from horolog.protocol.messages.groups import HeartbeatRequest, MemberIdentity
 from tests.support.group_members import subscription
+from tests.support.processor_time import at_most
 
 CLIENT = Client("client", "/127.0.0.1")
 TOPIC = SimpleNamespace(name="t", id=b"t" * 16, partition_count=4)
@@ -395,3 +396,12 @@ def test_without_access_lists_a_pattern_means_all_that_match(group):
     known.settings.authorizer_class_name = ""
     step(group, beat("A", subscribed_topic_names=[], subscribed_topic_regex=".*"), known)
     assert given(group, "A") == {"seen": [0, 1], "xsecret": [0, 1]}
+
+
+def test_a_topic_that_a_member_names_many_times_costs_no_more_than_its_partitions(group):
+    step(group, beat("A"))
+    event = beat("A", 1)
+    event.request.topic_partitions = [TopicPartitions(topic_id=TOPIC.id, partitions=[index]) for index in range(20_000)]
+    with at_most(1.0):
+        step(group, event)
+    assert has(group.members["A"]) == [0, 1, 2, 3]

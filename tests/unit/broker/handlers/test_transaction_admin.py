@@ -62,6 +62,7 @@ async def test_ids_that_nobody_knows() -> None:
         (0, {"state_filters": ["Ongoing", "Empty"]}, {"empty", "open"}, []),
         (0, {"state_filters": ["ongoing"]}, set(), ["ongoing"]),
         (0, {"state_filters": ["Ongoing", "Nonsense"]}, {"open"}, ["Nonsense"]),
+        (0, {"state_filters": ["Nonsense", "Nonsense", "No", "Nonsense"]}, set(), ["Nonsense", "No"]),
         (0, {"producer_id_filters": [1]}, {"open"}, []),
         (0, {"producer_id_filters": [99]}, set(), []),
         (1, {"duration_filter": 4999, "state_filters": ["Ongoing"]}, {"open"}, []),

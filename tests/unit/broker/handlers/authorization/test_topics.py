@@ -25,6 +25,7 @@ from horolog.protocol.wire import NO_UUID
 from tests.support.every_request import ABSENT, NO_RECORDS, OPEN, SECRET, UNKNOWN_ID, World, request_of
 from tests.support.guarded_broker import GuardedBroker, acl
 from tests.support.memory_broker import Wire
+from tests.support.processor_time import at_most
 from tests.support.transactional import batch
 
 DENIED, UNKNOWN = ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -285,6 +286,17 @@ async def test_pages_tell_of_the_same_topics() -> None:
         named = DescribeTopicPartitionsRequest(topics=[TopicRequest(name=name) for name in (OPEN, SECRET, ABSENT)])
         assert known(await memory.wire().ask(named, 0)) == {OPEN: OK, SECRET: DENIED, ABSENT: DENIED}
         assert known(await memory.wire("bob").ask(named, 0)) == dict.fromkeys((OPEN, SECRET, ABSENT), DENIED)
+
+
+async def test_pages_tell_a_topic_that_is_named_many_times_once() -> None:
+    async with GuardedBroker() as memory:
+        world_of(memory)
+        memory.put(acl("alice", "READ", name=OPEN))
+        names = [OPEN, SECRET] * 15_000
+        request = DescribeTopicPartitionsRequest(topics=[TopicRequest(name=name) for name in names])
+        with at_most(3.0):
+            answer = await memory.wire().ask(request, 0)
+        assert [(one.name, one.error_code) for one in answer.topics] == [(OPEN, OK), (SECRET, DENIED)]
 
 
 # -- CreateTopics and DeleteTopics
