@@ -5,6 +5,7 @@ Every partition is looked at every time, and nothing is remembered from one look
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 from horolog.broker.handlers import HANDLERS, Handler
@@ -141,7 +142,23 @@ class PlainFetch:
             size_bytes += len(answer.records or b"")
             if answer.error_code and (self.version < 4 or answer.error_code not in UNKNOWN):
                 is_done = True
-        return is_done or not is_here or size_bytes >= self.request.min_bytes
+            if answer.diverging_epoch is not None:
+                is_done = True
+        fewest = min(self.request.min_bytes, self.request.max_bytes, self.broker.settings.fetch_max_bytes)
+        is_enough = size_bytes >= fewest or (size_bytes > 0 and self.ahead() >= fewest)
+        return is_done or not is_here or is_enough
+
+    def ahead(self) -> int:
+        """What lies ahead of the reader, were it not for the limit of the whole answer; without end where segments follow."""
+        ahead_bytes = 0
+        for key, position in self.positions.items():
+            partition, answer = self.find(key), self.answers[key]
+            if isinstance(partition, Partition) and not answer.error_code and answer.diverging_epoch is None:
+                upto = answer.last_stable_offset if self.request.isolation_level == 1 else answer.high_watermark
+                lies = partition.read(position.fetch_offset, sys.maxsize, upto=upto)
+                following = max((head.last_offset + 1 for head in heads_in(lies)), default=upto)
+                ahead_bytes += min(position.max_bytes, len(lies) if following >= upto else sys.maxsize)
+        return ahead_bytes
 
     def check(self, partition: Partition, position: FetchPosition, limit: int) -> None:
         broken = ErrorCode.KAFKA_STORAGE_ERROR if self.version >= 6 else ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -191,8 +208,9 @@ class PlainFetch:
                 answer.records = self.older(partition, offset, limit, whole, upto)
             else:
                 converts = allowance if partition.config.up_conversion else None
-                answer.records = partition.read(offset, limit, at_least_one=whole, upto=upto, upconvert=converts)
-            if committed:
+                records = partition.read(offset, limit, at_least_one=whole, upto=upto, upconvert=converts)
+                answer.records = records if any(heads_in(records)) else b""
+            if committed and (answer.records or offset >= upto):
                 answer.aborted_transactions = [
                     AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
                     for one in partition.aborted.overlapping(offset, upto)
@@ -214,6 +232,8 @@ class PlainFetch:
         while True:
             records = partition.read(offset, limit, at_least_one=whole, upto=upto)
             heads = list(heads_in(records))
+            if self.version == 3 and not heads:
+                return b""
             if all(head.magic <= magic for head in heads):
                 return records
             if not partition.config.down_conversion:

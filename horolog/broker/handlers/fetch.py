@@ -1,6 +1,7 @@
 """Fetch, versions 0 to 18: hands out log slices, and waits for `min_bytes` of them.
 
-- v0-v2: a slice is cut at the partition's max_bytes, even inside its first message; v3+: the first message of a response comes whole.
+- v0-v2: a slice is cut at the partition's max_bytes, even inside its first message. v3+: the first message of a response comes whole,
+  and a later partition whose first message does not fit any more is left empty.
 - v0-v1 read magic 0, v2-v3 magic 1 (newer data is converted down, all else is as stored), v4+ magic 2 (older data is converted
   up unless the topic's settings say otherwise); zstd needs v10.
 - v7+: incremental sessions (KIP-227); v12+: diverging epochs are pointed out; v13+ names topics by id.
@@ -140,12 +141,12 @@ class PendingFetch:
         self.session = session
         self.known = broker.cluster.led
         self.max_wait_ms = max_wait_ms
-        self.min_bytes = min_bytes
-        self.max_bytes = max_bytes
+        max_bytes = min(max_bytes, broker.settings.fetch_max_bytes)
         self.throttle = throttle = context.route.throttle
         if throttle is not None:  # an answer that passes the quota by itself could never leave
-            self.max_bytes = int(min(max_bytes, throttle.most_fetched_bytes))
-            self.min_bytes = min(min_bytes, self.max_bytes)
+            max_bytes = int(min(max_bytes, throttle.most_fetched_bytes))
+        self.max_bytes = max_bytes
+        self.min_bytes = min(min_bytes, max_bytes)
         if replica is not None:  # v15 moved it into a tagged field
             replica_id = replica[0]
         self.terms = _new_tuple(Terms, (context.version, isolation_level, replica_id))
@@ -165,11 +166,12 @@ class PendingFetch:
         return self._look(self.positions if lookout is None else lookout.to_look_at(self.terms))
 
     def _look(self, positions: Positions) -> Collected:
-        broker, terms, version = self.broker, self.terms, self.terms.version
+        terms, version = self.terms, self.terms.version
         collected = Collected()
         found, size_bytes = collected.found, 0
-        limit = min(broker.settings.fetch_max_bytes, self.context.connection.room_for_answer_bytes, self.max_bytes)
+        limit = min(self.context.connection.room_for_answer_bytes, self.max_bytes)
         allowance = Allowance()
+        takes_cut = version < FIRST_VERSION_WITH_WHOLE_MESSAGE
         may_be_unread = version >= FIRST_VERSION_WITH_V2 and self.context.takes_unread
         is_here = len(positions) < len(self.positions)
         known = self.known
@@ -177,7 +179,7 @@ class PendingFetch:
             partition = known.get(key) or self._find(key)
             if isinstance(partition, Partition):
                 is_here = True
-                whole = version >= FIRST_VERSION_WITH_WHOLE_MESSAGE and not size_bytes
+                whole = not takes_cut and not size_bytes
                 most = min(position.max_bytes, limit)
                 answer = _read(partition, position, most, whole, terms, allowance, may_be_unread=may_be_unread)
                 found.append((key, position, answer, partition))
@@ -187,12 +189,28 @@ class PendingFetch:
             size = len(answer.records) if answer.records else 0
             size_bytes += size
             limit = max(0, limit - size)
-            if answer.error_code and not (version >= FIRST_VERSION_WITH_V2 and answer.error_code in NO_PLACE):
+            if answer.diverging_epoch is not None or (
+                answer.error_code and not (version >= FIRST_VERSION_WITH_V2 and answer.error_code in NO_PLACE)
+            ):
                 collected.done = True
         collected.size_bytes = size_bytes
-        if not is_here or size_bytes >= self.min_bytes:
+        if not is_here or size_bytes >= self.min_bytes or (size_bytes and self._is_full(found)):
             collected.done = True
         return collected
+
+    def _is_full(self, found: list[Found]) -> bool:
+        """Whether there is enough to read, and only the limits of the answer or the end of a segment keep it so small."""
+        committed, missing = self.terms.isolation_level == READ_COMMITTED, self.min_bytes
+        for _, position, answer, partition in found:
+            if partition is not None and not answer.error_code:
+                upto = answer.last_stable_offset if committed else answer.high_watermark
+                try:
+                    missing -= min(position.max_bytes, partition.bytes_ahead(position.fetch_offset, upto))
+                except StorageFault:  # which the next request is told
+                    return True
+                if missing <= 0:
+                    return True
+        return False
 
     def _find(self, key: PartitionKey) -> Partition | ErrorCode:
         """One that clients may write to, too, is found at once the next time."""
@@ -363,8 +381,10 @@ def _read(
                 records = _read_for_old(partition, offset, max_bytes, version, whole=whole, upto=upto)
             elif not may_be_unread or (records := partition.unread(offset, max_bytes, upto)) is None:
                 upconvert = allowance if partition.config.up_conversion else None
-                records = partition.read(offset, max_bytes, at_least_one=whole, upto=upto, upconvert=upconvert)
-            if isolation_level == READ_COMMITTED:
+                records = partition.read(
+                    offset, max_bytes, at_least_one=whole, cuts_first=False, upto=upto, upconvert=upconvert
+                )
+            if isolation_level == READ_COMMITTED and (records or offset >= upto):  # null where nothing fits
                 aborted = [(one.producer_id, one.first_offset) for one in partition.aborted.overlapping(offset, upto)]
         except (OffsetOutOfRange, ConversionError, StorageFault, DecodeError) as error:
             return _failed(partition, offset, error, version)
@@ -378,8 +398,9 @@ def _read_for_old(partition: Partition, offset: int, max_bytes: int, version: in
     Reads on where a slice held only what they are not shown (control batches): an empty answer would hold them there for ever.
     """
     magic = 0 if version <= 1 else 1
+    cuts_first = version < FIRST_VERSION_WITH_WHOLE_MESSAGE
     while True:
-        records = partition.read(offset, max_bytes, at_least_one=whole, upto=upto)
+        records = partition.read(offset, max_bytes, at_least_one=whole, cuts_first=cuts_first, upto=upto)
         entries = list(heads_in(records))
         if all(entry.magic <= magic for entry in entries):
             return records

@@ -340,13 +340,15 @@ class Partition:
         max_bytes: int,
         *,
         at_least_one: bool = True,
+        cuts_first: bool = True,
         upto: int | None = None,
         upconvert: Allowance | None = None,
     ) -> bytes:
         """The log from the batch that holds `offset` on, as it lies in the file; b"" if there is nothing yet.
 
-        Cut at `max_bytes`, inside a batch if that is where it falls, as readers expect it; unless the first batch alone is
-        larger and `at_least_one` asks for it. Nothing at or behind `upto`, a batch boundary. `upconvert`: v0 and v1 as v2.
+        Cut at `max_bytes`, inside a batch if that is where it falls, as readers expect it. A first batch that alone is larger
+        comes whole with `at_least_one`; without, its beginning comes, or with `cuts_first` false nothing. Nothing at or
+        behind `upto`, a batch boundary. `upconvert`: v0 and v1 as v2.
         """
         written, believed = self.high_watermark, self.is_believed
         end_offset = written if upto is None or upto > written else upto
@@ -355,7 +357,9 @@ class Partition:
                 return b""
             raise OffsetOutOfRange(f"{offset} is not in {self.log_start_offset} to {self.log_end_offset}")
         up = upconvert if believed else None
-        data = self.reader.read(offset, end_offset, written, max_bytes, at_least_one=at_least_one, upconvert=up)
+        data = self.reader.read(
+            offset, end_offset, written, max_bytes, at_least_one=at_least_one, cuts_first=cuts_first, upconvert=up
+        )
         if believed:
             return data
         whole = rewrite.sound(data, end_offset)
@@ -370,6 +374,14 @@ class Partition:
         if not self.is_believed or not self.log_start_offset <= offset < end_offset:
             return None
         return self.reader.unread(offset, end_offset, written, max_bytes)
+
+    def bytes_ahead(self, offset: int, upto: int) -> int:
+        """How much there is to read before `upto`, a batch boundary; where segments end before it, more than anybody asks for."""
+        written = self.high_watermark
+        end_offset = min(upto, written)
+        if not self.log_start_offset <= offset < end_offset:
+            return 0
+        return self.reader.bytes_ahead(offset, end_offset, written)
 
 
 def _check_producers(producers: ProducerStates, batches: Iterable[ProducerBatch]) -> Duplicate | None:

@@ -1,5 +1,7 @@
 """Reads a partition: from an offset to a slice of a segment, remembering where each reader will go on."""
 
+import sys
+
 from horolog.broker.log.segments import reader
 from horolog.broker.log.segments.segment import Segment, segment_for
 from horolog.broker.log.segments.upconversion import OLD_FORMATS, Allowance, read_converted
@@ -34,11 +36,13 @@ class LogReader:
         max_bytes: int,
         *,
         at_least_one: bool,
+        cuts_first: bool = True,
         upconvert: Allowance | None = None,
     ) -> bytes:
         """What lies in one segment from the batch that holds `offset` on, nothing at or behind `end_offset`.
 
-        Cut at `max_bytes`, inside a batch if that is where it falls. `written_offset` is where what has been written ends,
+        Cut at `max_bytes`, inside a batch if that is where it falls. A first batch that is larger comes whole with
+        `at_least_one`, else cut with `cuts_first`, else not at all. `written_offset` is where what has been written ends,
         which is the same unless open transactions hide the end. With `upconvert`, v0 and v1 come as v2, and nothing is cut.
         """
         place = self._hints.pop(offset, None) or self._find(offset)
@@ -61,7 +65,10 @@ class LogReader:
         if end - position <= max_bytes:
             data = _read(segment, position, end)
             goes_on_at = end
-        elif max_bytes <= 0 and not at_least_one:
+        elif not at_least_one and (
+            max_bytes <= 0 or (not cuts_first and reader.batch_size(segment, position) > max_bytes)
+        ):
+            self._hints[offset] = place  # the reader will ask for the same again
             return b""
         else:
             data = _read(segment, position, position + max_bytes)
@@ -101,6 +108,19 @@ class LogReader:
             if following >= 0:
                 self._remember(following, segment, end)
         return found
+
+    def bytes_ahead(self, offset: int, end_offset: int, written_offset: int) -> int:
+        """How much lies from the batch that holds `offset` up to `end_offset`; where a segment ends before, more than anybody asks for."""
+        place = self._hints.get(offset) or self._find(offset)
+        if place is None:
+            return 0
+        segment, position = place
+        last = self._segments[-1]
+        if segment is not last and segment.next_offset < end_offset:
+            return sys.maxsize
+        following = written_offset if segment is last else segment.next_offset
+        end = _end_of(segment, end_offset) if end_offset < following else segment.size_bytes
+        return max(0, end - position)
 
     def _remember(self, offset: int, segment: Segment, position: int) -> None:
         """Where the reader that gets these batches will go on. At the end of a complete segment there is nothing to go on."""

@@ -236,6 +236,66 @@ async def test_epochs_are_checked() -> None:
             assert only(await client.ask(request, 9)).error_code == code
 
 
+async def sized(client: Wire, count: int, size: int) -> int:
+    """As many partitions with two batches each; the size of a batch."""
+    for index in range(count):
+        for _ in range(2):
+            await put(client, batch(bytes(size)), index=index)
+    return len(only(await client.ask(fetch(("t", 0, 0)), 4)).records) // 2
+
+
+def sizes(response) -> list[int]:
+    return [len(answer.records) for topic in response.responses for answer in topic.partitions]
+
+
+async def test_where_the_first_batch_of_a_later_partition_does_not_fit_it_is_left_empty() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic(partitions=4)
+        client = memory.connect()
+        one = await sized(client, 4, 500)
+        asked = [("t", index, 0) for index in range(4)]
+        for version in (4, 12):
+            fitting = fetch(*asked, max_bytes=one * 2 - 1)
+            fitting.max_bytes = one * 5 - 3
+            assert sizes(await client.ask(fitting, version)) == [one * 2 - 1, one * 2 - 1, 0, 0]
+        small = fetch(*asked, max_bytes=one - 1)
+        assert sizes(await client.ask(small, 12)) == [one, 0, 0, 0], "of batches larger than their partition may give"
+
+
+async def test_no_wait_for_more_where_only_the_limit_of_the_answer_keeps_it_small() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic(partitions=2)
+        client = memory.connect()
+        one = await sized(client, 2, 500)
+        request = fetch(("t", 0, 1), ("t", 1, 0), wait_ms=60_000)
+        request.min_bytes, request.max_bytes = one + 1, one * 2 - 1
+        assert sizes(await client.ask(request, 12)) == [one, 0]
+        request.min_bytes = one * 10
+        assert sizes(await client.ask(request, 12)) == [one, 0], "no more than the answer may have is waited for"
+
+
+async def test_no_wait_for_more_at_the_end_of_a_segment() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic(segment_bytes=1000, segment_index_bytes=240)
+        client = memory.connect()
+        for _ in range(3):
+            await put(client, batch(bytes(600)))
+        request = fetch(("t", 0, 0), wait_ms=60_000)
+        request.min_bytes = 1000
+        assert [each.base_offset for each in heads_in(only(await client.ask(request, 12)).records)] == [0]
+
+
+async def test_aborted_transactions_are_null_where_nothing_fits() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic(partitions=3)
+        client = memory.connect()
+        one = await sized(client, 2, 500)
+        request = fetch(*(("t", index, 0) for index in range(3)), isolation_level=1)
+        request.max_bytes = one * 2
+        answer = await client.ask(request, 12)
+        assert [each.aborted_transactions for each in answer.responses[0].partitions] == [[], None, []]
+
+
 async def test_the_whole_answer_is_bounded_but_its_first_batch_comes_whole() -> None:
     async with MemoryBroker() as memory:
         memory.topic("a")

@@ -1,5 +1,6 @@
 """Reading on: where a reader will go on is remembered rightly, bounded, and never in the way of what changed."""
 
+import sys
 from functools import partialmethod
 
 import pytest
@@ -119,6 +120,45 @@ def test_a_reader_that_asks_for_too_little_gets_a_batch_only_if_it_must():
     assert whole.last_offset == 0
     assert len(log.read(0, end, end, 1, at_least_one=False)) == 1
     assert log.read(0, end, end, 0, at_least_one=False) == b""
+
+
+def test_a_first_batch_that_does_not_fit_is_cut_only_for_those_who_take_that():
+    partition = filled(segment_bytes=1 << 20, segment_index_bytes=1 << 16).partition
+    first, second = list(heads_in(partition.read(38, 1 << 20)))
+    fits = first.size_bytes
+    for max_bytes, cut, whole in (
+        (fits - 1, fits - 1, 0),
+        (fits, fits, fits),
+        (fits + 1, fits + 1, fits + 1),
+        (0, 0, 0),
+    ):
+        assert len(partition.read(38, max_bytes, at_least_one=False)) == cut
+        assert len(partition.read(38, max_bytes, at_least_one=False, cuts_first=False)) == whole
+    assert len(partition.read(38, 1 << 20, at_least_one=False, cuts_first=False)) == fits + second.size_bytes
+
+
+def test_what_is_left_out_costs_no_read_of_it():
+    model = filled(segment_bytes=1 << 20, segment_index_bytes=1 << 16)
+    partition = model.partition
+    assert partition.read(5, 50, at_least_one=False, cuts_first=False) == b""
+    before = model.storage.operations["read"]
+    assert partition.read(5, 50, at_least_one=False, cuts_first=False) == b""
+    assert model.storage.operations["read"] == before + 1, "of its size"
+
+
+def test_how_much_lies_ahead():
+    partition = filled(segment_bytes=1 << 20, segment_index_bytes=1 << 16).partition
+    for offset, upto in ((0, 40), (7, 40), (7, 9), (7, 8), (39, 40)):
+        assert partition.bytes_ahead(offset, upto) == len(partition.read(offset, 1 << 20, upto=upto))
+    for offset, upto in ((40, 40), (7, 7), (41, 50)):
+        assert partition.bytes_ahead(offset, upto) == 0
+
+
+def test_a_segment_that_ends_before_is_ahead_of_everything():
+    partition = filled().partition
+    ends = partition.segments[0].next_offset
+    assert partition.bytes_ahead(0, ends) == len(partition.read(0, 1 << 20))
+    assert partition.bytes_ahead(0, ends + 1) == sys.maxsize
 
 
 def test_what_was_converted_is_remembered_where_it_goes_on():
