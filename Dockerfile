@@ -46,8 +46,7 @@ RUN install -d /opt/kafka/bin /opt/bitnami/kafka \
     && ln -s /opt/horolog/app/container/nc.py /opt/kafka/bin/nc
 ENV PATH=/opt/horolog/bin:$PATH:/opt/kafka/bin \
     PYTHONPATH=/opt/horolog/app \
-    PYTHONUNBUFFERED=1 \
-    KAFKA_HOROLOG_HTTP_LISTEN=0.0.0.0:9464
+    PYTHONUNBUFFERED=1
 USER horolog
 WORKDIR /var/lib/horolog
 VOLUME /var/lib/horolog

@@ -1,7 +1,7 @@
 """Asks the broker in this container whether it is ready; the exit code is the answer.
 
-Over HTTP where KAFKA_HOROLOG_HTTP_LISTEN says so, as the image does, with the token and over TLS where it asks for them. Where that is
-empty there is no HTTP, and whether the broker answers Kafka's ApiVersions, or a TLS handshake, on one of its listeners is all that can
+Over HTTP where KAFKA_HOROLOG_HTTP_LISTEN says, else where the image listens, with the token and over TLS where it asks for them. Where
+that is empty there is no HTTP, and whether the broker answers Kafka's ApiVersions, or a TLS handshake, on one of its listeners is all that can
 be known from here. Whose certificate it is does not matter: nothing but the token is said, and to nobody outside of the container.
 """  # noqa: INP001 - a script of its own
 
@@ -12,7 +12,7 @@ import ssl
 import sys
 from collections.abc import Mapping
 
-HTTP_DEFAULT = "0.0.0.0:9464"
+HTTP_DEFAULT = "127.0.0.1:9464"
 LISTENERS_DEFAULT = "PLAINTEXT://:9092"
 LISTENERS = ("KAFKA_LISTENERS", "KAFKA_CFG_LISTENERS", "KAFKA_ADVERTISED_LISTENERS", "KAFKA_CFG_ADVERTISED_LISTENERS")
 LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "::1"}  # noqa: S104 - compared with, not bound
@@ -69,10 +69,13 @@ def speaks_tls(host: str, port: str) -> bool:
 
 
 def main(environ: Mapping[str, str] = os.environ) -> int:
-    http = environ.get("KAFKA_HOROLOG_HTTP_LISTEN", HTTP_DEFAULT)
+    def given(name: str, default: str = "") -> str:
+        return environ.get(f"KAFKA_{name}", environ.get(f"KAFKA_CFG_{name}", default))
+
+    http = given("HOROLOG_HTTP_LISTEN", HTTP_DEFAULT)
     if http:
-        over_tls = environ.get("KAFKA_HOROLOG_HTTP_PROTOCOL") == "HTTPS"
-        return 0 if is_ready(http, environ.get("KAFKA_HOROLOG_HTTP_TOKEN"), over_tls=over_tls) else 1
+        over_tls = given("HOROLOG_HTTP_PROTOCOL") == "HTTPS"
+        return 0 if is_ready(http, given("HOROLOG_HTTP_TOKEN"), over_tls=over_tls) else 1
     listeners = next((environ[name] for name in LISTENERS if environ.get(name)), LISTENERS_DEFAULT)
     found = re.findall(r"://([^,]*):(\d+)", listeners)
     answers = any(speaks_kafka(host, port) or speaks_tls(host, port) for host, port in found)

@@ -84,7 +84,9 @@ class SecuritySettings:
         TLS_VERSIONS, "The versions of TLS that are spoken.", choices=TLS_VERSIONS, per_listener=True
     )
     ssl_cipher_suites: tuple[str, ...] = words(
-        (), "The cipher suites that are used, by Java's or OpenSSL's names; none: the library's own.", per_listener=True
+        (),
+        "The cipher suites that are used, by Java's or OpenSSL's names; none: those with forward secrecy.",
+        per_listener=True,
     )
     ssl_principal_mapping_rules: str = string(
         "DEFAULT",
@@ -175,7 +177,7 @@ class SecuritySettings:
     )
     sasl_oauthbearer_expected_audience: tuple[str, ...] = words(
         (),
-        "Of these a token names one at least as its audience; none: a token that names any is refused.",
+        "Of these a token names one at least as its audience; none: any token of the issuer's keys is for this broker.",
         per_listener=True,
         per_mechanism=True,
     )

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from horolog.client.client import Client
-from horolog.client.errors import KafkaError, PartialFailure, error_of
+from horolog.client.errors import KafkaError, PartialFailure, error_of, named_error
 from horolog.client.requests import Request
 
 K = TypeVar("K", bound=Hashable)
@@ -55,8 +55,7 @@ def collect(results: Iterable[tuple[K, int, str | None, V]]) -> dict[K, V]:
     failed: dict[K, KafkaError] = {}
     for name, code, message, result in results:
         if code:
-            error = error_of(code, message)
-            failed[name] = KafkaError(error.code, f"{name}: {error.message}")
+            failed[name] = named_error(name, code, message)
         else:
             done[name] = result
     if failed and not done and len(failed) == 1:

@@ -111,7 +111,7 @@ class ClusterAdmin(AdminBase):
             request, leader_of=partition, code_of=lambda answer: only_partition(answer).error_code
         )
         answer = only_partition(response)
-        check(answer.error_code, answer.error_message)
+        check(answer.error_code, answer.error_message, topic=partition.topic)
         return [
             ActiveProducer(
                 each.producer_id,
@@ -155,7 +155,7 @@ class ClusterAdmin(AdminBase):
                 code_of=lambda answer: first(answer.transaction_states, "transaction states").error_code,
             )
             each = first(response.transaction_states, "transaction states")
-            check(each.error_code)
+            check(each.error_code, transactional_id=transactional_id)
             found[transactional_id] = TransactionDescription(
                 each.transactional_id,
                 each.transaction_state,

@@ -95,7 +95,7 @@ class GroupAdmin(AdminBase):
         if each.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not each.error_code and each.group_state == "Dead"):
             newer = await self._describe_consumer_group(group)
             return newer or GroupDescription(group, "Dead", "", "", ())
-        check(each.error_code, each.error_message)
+        check(each.error_code, each.error_message, group=group)
         members = tuple(
             GroupMember(
                 member.member_id,
@@ -121,7 +121,7 @@ class GroupAdmin(AdminBase):
         each = first(response.groups, "groups")
         if each.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
             return None
-        check(each.error_code, each.error_message)
+        check(each.error_code, each.error_message, group=group)
         members = tuple(
             GroupMember(
                 member.member_id,
@@ -167,13 +167,13 @@ class GroupAdmin(AdminBase):
             code_of=_offset_fetch_code,
         )
         answer = response.groups[0] if response.groups else response
-        check(answer.error_code)
+        check(answer.error_code, group=group)
         found: dict[TopicPartition, Committed | None] = {}
         for topic in answer.topics:
             for each in topic.partitions:
                 if each.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     continue
-                check(each.error_code)
+                check(each.error_code, group=group, topic=topic.name)
                 partition = TopicPartition(topic.name, each.partition_index)
                 if each.committed_offset != _NO_OFFSET:
                     found[partition] = Committed(
@@ -228,7 +228,7 @@ class GroupAdmin(AdminBase):
         response = await self._ask(
             request, coordinator_of=("group", group), code_of=lambda answer: int(answer.error_code)
         )
-        check(response.error_code)
+        check(response.error_code, group=group)
         collect(
             (TopicPartition(topic.name, each.partition_index), each.error_code, None, None)
             for topic in response.topics

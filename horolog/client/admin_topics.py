@@ -56,7 +56,9 @@ class TopicAdmin(AdminBase):
             return dict(view.topics)
         known = {name: view.topics[name] for name in wanted if name in view.topics and not view.topics[name].error_code}
         failed = {
-            name: error_of(view.topics[name].error_code if name in view.topics else 3, f"there is no topic {name!r}")
+            name: error_of(
+                view.topics[name].error_code if name in view.topics else 3, f"there is no topic {name!r}", topic=name
+            )
             for name in wanted
             if name not in known
         }
@@ -144,7 +146,7 @@ class TopicAdmin(AdminBase):
                 )
                 answer = only_partition(response)
                 if answer.error_code:
-                    raise error_of(answer.error_code)
+                    raise error_of(answer.error_code, topic=partition.topic)
             except KafkaError as error:
                 failed[partition] = error
             else:

@@ -10,14 +10,14 @@ from horolog.broker.clock import Clock, SystemClock
 from horolog.client.addresses import parse_addresses
 from horolog.client.channels import Channel, Channels
 from horolog.client.cluster_view import ClusterView, Node
-from horolog.client.errors import Closed, ConnectionFailed, KafkaError
+from horolog.client.errors import Closed, ConnectionFailed, KafkaError, error_of
 from horolog.client.fetch import DEFAULT_MAX_BYTES, RawFetch, fetch_once
 from horolog.client.finder import Finder
 from horolog.client.requests import Request, Versioned
 from horolog.client.retry import RetryPolicy
 from horolog.client.types import TopicPartition
 from horolog.client.versions import BrokerVersions, api_of
-from horolog.protocol.apis import API, NEVER
+from horolog.protocol.apis import API, NEVER, ApiKey
 
 if TYPE_CHECKING:
     from horolog.client.security import Security
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DEFAULT_MAX_ANSWER_BYTES = 256 << 20
+_ASKS_WITHOUT_MAKING = 4
+"""The version of Metadata from which on a topic that is asked for by its name is not made."""
 
 
 class Client:
@@ -206,6 +208,19 @@ class Client:
         """The partitions of a topic."""
         view = await self.retry(lambda: self._finder.topic(name, create=create))
         return view.topics[name].numbers
+
+    async def withheld(self, name: str) -> KafkaError | None:
+        """Why a topic is in no list of all topics though it may be there: it is asked for by its name, which makes no topic.
+
+        None where there is none of that name.
+        """
+        if not (await self.versions()).serves(ApiKey.METADATA, _ASKS_WITHOUT_MAKING):
+            return None
+        known = (await self.metadata([name])).topics.get(name)
+        if known is None or not known.error_code:
+            return None
+        reason = f"topic {name!r}: {error_of(known.error_code).message}"
+        return error_of(known.error_code, reason, topic=name)
 
     def partitions_now(self, name: str) -> list[int] | None:
         """The partitions of a topic without asking anybody: None when that has to be done.

@@ -66,7 +66,8 @@ class ClusterView:
         if topic is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {partition.topic!r}")
         if topic.error_code:
-            raise error_of(topic.error_code, f"topic {partition.topic!r}: {error_of(topic.error_code).message}")
+            reason = f"topic {partition.topic!r}: {error_of(topic.error_code).message}"
+            raise error_of(topic.error_code, reason, topic=partition.topic)
         view = topic.partitions.get(partition.partition)
         if view is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {partition}")

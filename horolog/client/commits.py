@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from horolog.client.admin_groups import GroupAdmin
-from horolog.client.errors import KafkaError, error_of
+from horolog.client.errors import error_of
 from horolog.client.group_state import NO_GENERATION, MemberState
 from horolog.client.requests import Versioned
 from horolog.client.types import Committed, TopicPartition
@@ -44,8 +44,8 @@ async def commit(
         for topic in response.topics:
             for each in topic.partitions:
                 if each.error_code:
-                    error = error_of(each.error_code)
-                    raise KafkaError(error.code, f"{topic.name}-{each.partition_index}: {error.message}")
+                    about = f"{topic.name}-{each.partition_index}: {error_of(each.error_code).message}"
+                    raise error_of(each.error_code, about, group=group, topic=topic.name)
 
     await client.retry(once, timeout_ms=timeout_ms)
 

@@ -9,6 +9,14 @@ T = TypeVar("T")
 
 _CODES: dict[int, ErrorCode] = {int(code): code for code in ErrorCode}
 
+_GUARDED = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "topic",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "group",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "transactional id",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "cluster",
+}
+"""What each code says that the client has no right to."""
+
 
 class KafkaError(Exception):
     """An answer with an error code, or a failure on the way that such a code describes."""
@@ -108,11 +116,23 @@ def refusal(error: KafkaError, reason: str | None, record: Any) -> RecordRefused
     return kind(error.code, reason or error.message, record, retriable=error.retriable)
 
 
-def error_of(number: int, message: str | None = None) -> KafkaError:
+def error_of(number: int, message: str | None = None, **asked: str) -> KafkaError:
+    """The error of a code; `asked` has the `topic`, `group` or `transactional_id` that the request was about, for what may not be used."""
     code = code_of(number)
     if number != code:
         message = f"error code {number}" + (f": {message}" if message else "")
+    if code in _GUARDED:
+        kind = _GUARDED[code]
+        name = asked.get(kind.replace(" ", "_"))
+        message = f"not authorized for the {kind}" if name is None else f"not authorized for {kind} {name!r}"
     return KafkaError(code, message)
+
+
+def named_error(name: object, number: int, message: str | None = None) -> KafkaError:
+    """The error of an answer about something that has this name."""
+    place = getattr(name, "topic", name)
+    error = error_of(number, message, **dict.fromkeys(("topic", "group", "transactional_id"), str(place)))
+    return error if error.code in _GUARDED else KafkaError(error.code, f"{name}: {error.message}")
 
 
 def first(items: Sequence[T], what: str) -> T:
@@ -127,7 +147,7 @@ def only_partition(answer: Any) -> Any:
     return first(first(answer.topics, "topics").partitions, "partitions")
 
 
-def check(number: int, message: str | None = None) -> None:
+def check(number: int, message: str | None = None, **asked: str) -> None:
     """Raise what an error code of an answer means; 0 means nothing."""
     if number:
-        raise error_of(number, message)
+        raise error_of(number, message, **asked)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from horolog.client.errors import KafkaError, MalformedAnswer, error_of
+from horolog.client.errors import KafkaError, MalformedAnswer, error_of, named_error
 from horolog.client.types import TopicPartition
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
@@ -73,13 +73,8 @@ def split_answer(
             partition = TopicPartition(topic.topic, each.partition_index)
             if partition not in wanted:
                 raise MalformedAnswer(f"the broker sent records of {partition}, which nobody asked for")
-            found[partition] = _error(partition, each.error_code) if each.error_code else _raw(each)
+            found[partition] = named_error(partition, each.error_code) if each.error_code else _raw(each)
     return found
-
-
-def _error(partition: TopicPartition, code: int) -> KafkaError:
-    error = error_of(code)
-    return KafkaError(error.code, f"{partition}: {error.message}")
 
 
 def _raw(data: PartitionData) -> RawFetch:

@@ -17,6 +17,7 @@ from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestT
 from horolog.protocol.wire import Message
 
 COORDINATOR_KINDS = {"group": 0, "transaction": 1}
+_ASKED = {"group": "group", "transaction": "transactional_id"}
 _BATCHED_COORDINATORS_FROM = 4  # the version of FindCoordinator that asks for many keys
 _NULL_MEANS_ALL_FROM = 1  # the version of Metadata in which an empty list is not everything
 
@@ -123,7 +124,7 @@ class Finder:
 
         response = await self._ask(Versioned(ApiKey.FIND_COORDINATOR, build))
         answer = response.coordinators[0] if response.coordinators else response
-        check(answer.error_code, answer.error_message)
+        check(answer.error_code, answer.error_message, **{_ASKED[kind]: key})
         if not answer.host:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return Node(answer.node_id, answer.host, answer.port)

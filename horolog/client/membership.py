@@ -150,7 +150,7 @@ class Membership:
         )
         if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
             self.state.member_id = joined.member_id
-        check(joined.error_code)
+        check(joined.error_code, group=self._group)
         return joined
 
     async def _share_out(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
@@ -194,7 +194,7 @@ class Membership:
             lane=self._lane,
             timeout_ms=max(self._max_poll_interval_ms, self._session_timeout_ms) + JOIN_GRACE_MS,
         )
-        check(response.error_code)
+        check(response.error_code, group=self._group)
         try:
             return decode_assignment(response.assignment)
         except DecodeError as error:
@@ -248,7 +248,7 @@ class Membership:
             timeout_ms=min(self._session_timeout_ms, self._client.request_timeout_ms),
         )
         if generation == self.state.generation:  # else the answer is about a membership that is over
-            check(response.error_code)
+            check(response.error_code, group=self._group)
 
     def _heard(self, error: KafkaError) -> Step:
         self._client.learn_from(error)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from horolog.client.cluster_view import Node
-from horolog.client.errors import KafkaError, PartialFailure, UnsupportedVersion, error_of
+from horolog.client.errors import KafkaError, PartialFailure, UnsupportedVersion, named_error
 from horolog.client.requests import Versioned
 from horolog.client.types import Found, TopicPartition
 from horolog.protocol.apis import ApiKey
@@ -116,8 +116,7 @@ def _answer(topic: str, each: ListOffsetsPartitionResponse) -> Found | KafkaErro
     if each.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
         return UnsupportedVersion(f"{topic}-{each.partition_index}: its records have no times")
     if each.error_code:
-        error = error_of(each.error_code)
-        return KafkaError(error.code, f"{topic}-{each.partition_index}: {error.message}")
+        return named_error(TopicPartition(topic, each.partition_index), each.error_code)
     if each.old_style_offsets:
         return Found(each.old_style_offsets[0], -1)
     if each.offset < 0:

@@ -224,6 +224,8 @@ class Producer:
             self._sender.sequences = None
             return
         response = await self.client.attempt(InitProducerIdRequest(transaction_timeout_ms=0x7FFF_FFFF))
+        if response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:  # who may write somewhere gets an id
+            raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "not authorized to write to any topic")
         check(response.error_code)
         if self._sender.sequences is not None:
             self._sender.sequences.begin(response.producer_id, response.producer_epoch)

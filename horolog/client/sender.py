@@ -209,7 +209,7 @@ class Sender:
                 self.sequences.written(batch)
             self._written(batch, answer.base_offset, answer.log_append_time_ms)
             return
-        error = judgement.error or error_of(answer.error_code)
+        error = judgement.error or error_of(answer.error_code, topic=batch.partition.topic)
         self._client.learn_from(error)
         if judgement.verdict == Verdict.WITHOUT:
             self._refuse(batch, judgement, error)

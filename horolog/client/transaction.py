@@ -70,7 +70,7 @@ class Transactions:
         async def once() -> None:
             request = InitProducerIdRequest(transactional_id=self._id, transaction_timeout_ms=self._timeout_ms)
             response = await self._ask_coordinator(request)
-            check(response.error_code)
+            check(response.error_code, transactional_id=self._id)
             self._sequences.begin(response.producer_id, response.producer_epoch)
 
         await self._client.retry(once)
@@ -115,7 +115,7 @@ class Transactions:
                 committed=commit,
             )
         )
-        check(response.error_code)
+        check(response.error_code, transactional_id=self._id)
 
     async def send_offsets(
         self,
@@ -183,14 +183,14 @@ class Transactions:
             )
         )
         codes = [
-            each.partition_error_code
+            (each.partition_error_code, topic.name)
             for topic in response.results_by_topic_v3_and_below
             for each in topic.results_by_partition
             if each.partition_error_code
         ]
         # The one that names the fault comes first: those it keeps from being tried are told so.
-        for code in sorted(codes, key=lambda code: code == ErrorCode.OPERATION_NOT_ATTEMPTED):
-            raise error_of(code)
+        for code, topic in sorted(codes, key=lambda one: one[0] == ErrorCode.OPERATION_NOT_ATTEMPTED):
+            raise error_of(code, transactional_id=self._id, topic=topic)
 
     async def _add_offsets(self, group: str) -> None:
         response = await self._ask_coordinator(
@@ -201,7 +201,7 @@ class Transactions:
                 group_id=group,
             )
         )
-        check(response.error_code)
+        check(response.error_code, transactional_id=self._id, group=group)
 
     async def _commit_offsets(self, group: str, build: Callable[[int], Message]) -> None:
         response = await self._client.attempt(
@@ -209,7 +209,7 @@ class Transactions:
         )
         for topic in response.topics:
             for each in topic.partitions:
-                check(each.error_code)
+                check(each.error_code, transactional_id=self._id, group=group, topic=topic.name)
 
     def _offset_commit(
         self,

@@ -36,7 +36,7 @@ def judge(batch: Batch, answer: PartitionProduceResponse, *, transactional: bool
     code = answer.error_code
     if code in {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}:
         return Judgement(Verdict.WRITTEN)
-    error = error_of(code, answer.error_message)
+    error = error_of(code, answer.error_message, topic=batch.partition.topic)
     if error.code in _REFUSALS and answer.record_errors:
         count = len(batch.records)
         refused = {

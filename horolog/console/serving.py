@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 
+from horolog.broker.security.cipher_suites import WITH_FORWARD_SECRECY
 from horolog.console.app import Application
 
 
@@ -76,6 +77,7 @@ async def serve(
         ssl_certfile=certificate,
         ssl_keyfile=key,
         ssl_version=ssl.PROTOCOL_TLS_SERVER,
+        ssl_ciphers=WITH_FORWARD_SECRECY,  # else uvicorn asks for those of TLS 1.0
     )
     server = Server(config)
     # An own socket: one that cannot listen would end the process from inside of uvicorn.

@@ -197,6 +197,10 @@ async def topic_of(client: "Client", name: str) -> "TopicView":
     if known is None or known.error_code:
         from difflib import get_close_matches
 
-        close = get_close_matches(name, client.view.topics, n=1)
+        names = list(client.view.topics)
+        refused = await client.withheld(name)
+        if refused is not None:
+            raise refused
+        close = get_close_matches(name, names, n=1)
         raise Refused(f"there is no topic {name!r}" + (f"; do you mean {close[0]!r}?" if close else ""), 404)
     return known

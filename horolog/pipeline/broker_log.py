@@ -14,6 +14,7 @@ from horolog.pipeline.positions import OptionError
 from horolog.pipeline.reaching import client_of, reach
 from horolog.pipeline.sampling import Sample, samples
 from horolog.pipeline.topic_ids import show_topic_id
+from horolog.protocol.errors import ErrorCode
 
 T = TypeVar("T")
 
@@ -82,6 +83,11 @@ class BrokerLog:
         missing = sorted(topic for topic in topics if topic not in view.topics)
         if missing:
             raise OptionError(f"the cluster has no topic {', '.join(missing)}")
+        refused = sorted(
+            topic for topic in topics if view.topics[topic].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        )
+        if refused:
+            raise OptionError(f"not authorized for topic {', '.join(refused)} (TOPIC_AUTHORIZATION_FAILED)")
         return sorted(TopicPartition(topic, number) for topic in topics for number in view.topics[topic].numbers)
 
     def topic_id(self, topic: str) -> str | None:

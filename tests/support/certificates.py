@@ -25,8 +25,9 @@ PASSWORD = "do not show this"
 class Certificates:
     """PEM files in a folder: `ca`, the broker's `server`, a client's `alice`, and `mallory`, whom another authority has signed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, key_type: trustme.KeyType = trustme.KeyType.ECDSA) -> None:
         self.folder = folder
+        self.key_type = key_type
         self.authority = trustme.CA()
         self.ca = folder / "ca.pem"
         self.authority.cert_pem.write_to_path(str(self.ca))
@@ -44,7 +45,7 @@ class Certificates:
     ) -> None:
         """A new certificate of the broker."""
         named = {"common_name": subject, "organization_unit_name": "Brokers"}  # else a unit is made up each time
-        _write(self.server, self.authority.issue_cert(*alternatives, not_after=expires, **named))
+        _write(self.server, self.authority.issue_cert(*alternatives, not_after=expires, key_type=self.key_type, **named))
 
     def encrypt_key(self, password: str = PASSWORD) -> None:
         """Give the broker's key a password."""

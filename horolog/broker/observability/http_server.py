@@ -15,6 +15,7 @@ import asyncio
 import hmac
 import json
 import logging
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -33,7 +34,7 @@ MAX_HEAD_BYTES = 24 * 1024
 """A thousand times in milliseconds have room in it."""
 HEAD_TIMEOUT_S = 2.0
 ANSWER_TIMEOUT_S = 30.0
-HEAD_ENDS = (b"\r\n\r\n", b"\n\n")
+HEAD_END = re.compile(rb"\n\r?\n")
 
 MORE_TOLD = {
     HTTPStatus.METHOD_NOT_ALLOWED: "Allow: GET, HEAD\r\n",
@@ -180,8 +181,9 @@ class HttpConnection(asyncio.Protocol):
         if self.is_answered or self._transport is None:
             return  # whatever comes behind the first request is not read
         self._head += data[: MAX_HEAD_BYTES + 1]
-        if any(end in self._head for end in HEAD_ENDS):
-            self._answer(bytes(self._head))
+        end = HEAD_END.search(self._head)
+        if end is not None:
+            self._answer(bytes(self._head[: end.start()]))
         elif len(self._head) > MAX_HEAD_BYTES:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 

@@ -12,6 +12,11 @@ VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.
 TLS_1_3: Final = frozenset({"TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"})
 """The suites of TLS 1.3; its library has them all on or the version off."""
 
+WITH_FORWARD_SECRECY: Final = (
+    "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:DHE+CHACHA20:ECDHE+AES:DHE+AES:!aNULL:!aDSS:!kPSK:!aPSK:!kSRP:!aSRP"
+)
+"""The suites of TLS 1.2 that are offered where nobody names any: what was recorded stays secret when the key is stolen later."""
+
 _STANDARD: Final = re.compile(r"TLS_(?:(ECDHE|DHE)_)?(RSA|ECDSA)_WITH_(.+)")
 _CIPHERS: Final = {
     "AES_128_GCM_SHA256": "AES128-GCM-SHA256",
@@ -30,8 +35,12 @@ def is_of_tls_1_3(name: str) -> bool:
 
 
 def choose(context: ssl.SSLContext, names: Collection[str]) -> set[str]:
-    """The context has the suites of TLS 1.2 that are among them; returns the versions that have any. Raises ValueError."""
+    """The context has the suites of TLS 1.2 that are among them, or those with forward secrecy where none is named.
+
+    Returns the versions that have any. Raises ValueError.
+    """
     if not names:
+        context.set_ciphers(WITH_FORWARD_SECRECY)
         return set(VERSIONS)
     older = [openssl_name(name) for name in names if not is_of_tls_1_3(name)]
     if older:

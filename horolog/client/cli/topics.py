@@ -10,7 +10,7 @@ from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.actions import Action, add_actions, add_yes, assignments, confirmed, run_action
-from horolog.client.cli.online.connecting import connected, partitions_of, unknown_topic
+from horolog.client.cli.online.connecting import connected, partitions_of, why_no_topic
 from horolog.client.cli.online.segments import access_of, add_http
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ async def _described(admin: "Admin", name: str, arguments: argparse.Namespace, c
 
     view = (await admin.client.metadata([name])).topics.get(name)
     if view is None or view.error_code:
-        raise unknown_topic(name, (await admin.client.metadata()).topics)
+        raise await why_no_topic(admin.client, name)
     facts = await measure(admin, await partitions_of(admin.client, name))
     http, at_most = access_of(arguments, console), arguments.days
     look_at = partial(days_of, now_ms=console.now_ms(), http=http, at_most=at_most)
@@ -348,7 +348,7 @@ async def _delete(arguments: argparse.Namespace, console: Console) -> ExitCode:
         known = (await client.metadata()).topics
         for name in arguments.topics:
             if name not in known:
-                raise unknown_topic(name, known)
+                raise await why_no_topic(client, name)
         if not await confirmed(arguments, console, f"deleting {', '.join(arguments.topics)} and all records"):
             return ExitCode.FAILED
         try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from horolog.client.admin import Admin
 from horolog.client.cli.common.errors import CommandError
-from horolog.client.cli.online.connecting import unknown_topic
+from horolog.client.cli.online.connecting import why_no_topic
 from horolog.client.errors import UnsupportedVersion
 from horolog.client.offsets import LARGEST_TIMESTAMP, ends, list_offsets
 from horolog.client.types import EARLIEST, LATEST, TopicPartition
@@ -64,7 +64,7 @@ async def check_places(source: "Client", target: "Client", topic: str) -> bool:
     """Whether B has the topic; raises if A has not, if both are one cluster, or if B has fewer partitions."""
     on_source, on_target = await partitions_on(source, topic), await partitions_on(target, topic)
     if on_source is None:
-        raise unknown_topic(topic, source.view.topics)
+        raise await why_no_topic(source, topic)
     if source.view.cluster_id is not None and source.view.cluster_id == target.view.cluster_id:
         raise MirrorRefused(
             f"both addresses are of the cluster {source.view.cluster_id}", "a topic cannot be mirrored to itself"

@@ -2,6 +2,8 @@
 
 import logging
 
+import pytest
+
 from horolog.broker.settings import load
 from horolog.broker.start_notes import notes
 
@@ -19,6 +21,22 @@ def test_warnings_of_reading_come_first_and_old_names_behind_them():
     assert texts[0] == "odd"
     assert "Kafka 0.10 is used" in texts[1]
     assert set(levels) == {logging.WARNING}
+
+
+@pytest.mark.parametrize(
+    ("given", "is_told"),
+    [
+        ({"horolog.http.listen": "0.0.0.0:9464"}, True),
+        ({"horolog.http.listen": ":9464"}, True),
+        ({"horolog.http.listen": "broker.example:9464"}, True),
+        ({"horolog.http.listen": "127.0.0.1:9464"}, False),
+        ({"horolog.http.listen": "0.0.0.0:9464", "horolog.http.token": "a secret"}, False),
+    ],
+)
+def test_metrics_that_everybody_may_read(given, is_told):
+    found = [text for _, text in said(given)]
+    assert [text for text in found if "horolog.http.token sets one" in text] == (found if is_told else [])
+    assert bool(found) == is_told
 
 
 def test_listeners_that_are_not_opened_and_those_that_are_open_to_others():

@@ -164,6 +164,16 @@ async def test_browsers_come_by_tls(tmp_path):
     trusting = ssl.create_default_context(cafile=str(authority.trusted))
     async with httpx.AsyncClient(verify=trusting) as browser:
         assert (await browser.get(address + "static/console.css")).status_code == 200
+    for suites, comes_in in (("AES128-GCM-SHA256:AES256-SHA", False), ("ECDHE-ECDSA-AES128-GCM-SHA256", True)):
+        older = ssl.create_default_context(cafile=str(authority.trusted))
+        older.maximum_version = ssl.TLSVersion.TLSv1_2
+        older.set_ciphers(suites)
+        async with httpx.AsyncClient(verify=older) as browser:
+            try:
+                assert (await browser.get(address + "static/console.css")).status_code == 200
+                assert comes_in
+            except httpx.ConnectError:
+                assert not comes_in
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

@@ -4,7 +4,7 @@ import pytest
 from starlette.requests import Request
 
 from horolog.client.cluster_view import TopicView
-from horolog.client.errors import ConnectionFailed, KafkaError
+from horolog.client.errors import ConnectionFailed, KafkaError, error_of
 from horolog.console.options import Options, clusters_of
 from horolog.console.visits import Desk, Refused, Visit, sentence_of, topic_of
 from horolog.protocol.errors import ErrorCode
@@ -135,6 +135,9 @@ class Client:
         self.view = self._told
         return self.view
 
+    async def withheld(self, name):
+        return None if name != "secret" else error_of(ErrorCode.TOPIC_AUTHORIZATION_FAILED, topic=name)
+
 
 def topic(name, error_code=0):
     return TopicView(name, b"", internal=False, partitions={}, error_code=error_code)
@@ -153,6 +156,8 @@ async def test_a_new_topic_is_found_and_one_alike_is_named():
     assert refused.value.status == 404
     with pytest.raises(Refused, match=r"no topic 'x'$"):
         await topic_of(Client({}, {"orders": there}), "x")
+    with pytest.raises(KafkaError, match="not authorized for topic 'secret'"):
+        await topic_of(Client({}, {"orders": there}), "secret")
     with pytest.raises(Refused, match="names none"):
         await topic_of(Client({}, {}), "")
 

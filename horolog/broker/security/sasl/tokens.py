@@ -15,7 +15,7 @@ ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES25
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a token has to say."""
+    """What a token has to say; without an audience, or an issuer, any will do."""
 
     audience: tuple[str, ...] = ()
     issuer: str | None = None
@@ -65,7 +65,12 @@ class TokenReader:
             audience=list(expected.audience) or None,
             issuer=expected.issuer,
             leeway=expected.skew_s,
-            options={"require": ["exp", "iat"], "verify_sub": False, "verify_jti": False},
+            options={
+                "require": ["exp", "iat"],
+                "verify_aud": bool(expected.audience),  # as Kafka: where none is expected any will do
+                "verify_sub": False,
+                "verify_jti": False,
+            },
         )
         return claims
 

@@ -1,7 +1,7 @@
 """Connects a command to its broker, and turns what the client library raises into one sentence and an exit code."""
 
 import argparse
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,7 +90,7 @@ async def partitions_of(client: "Client", topic: str, wanted: Sequence[int] | No
     view = await client.metadata()
     known = view.topics.get(topic)
     if known is None or known.error_code:
-        raise unknown_topic(topic, view.topics)
+        raise await why_no_topic(client, topic)
     missing = [index for index in wanted or () if index not in known.partitions]
     if missing:
         raise NotFoundError(
@@ -99,10 +99,15 @@ async def partitions_of(client: "Client", topic: str, wanted: Sequence[int] | No
     return [TopicPartition(topic, index) for index in (known.numbers if wanted is None else wanted)]
 
 
-def unknown_topic(topic: str, names: Iterable[str]) -> NotFoundError:
+async def why_no_topic(client: "Client", topic: str) -> CommandError:
+    """Why nothing can be done with a topic; a list of all topics leaves out those that this user may not see."""
     from difflib import get_close_matches
 
-    close = get_close_matches(topic, list(names), n=1)
+    names = list((await client.metadata()).topics)
+    refused = await client.withheld(topic)
+    if refused is not None:
+        return command_error(refused, ", ".join(f"{host}:{port}" for host, port in client.addresses))
+    close = get_close_matches(topic, names, n=1)
     return NotFoundError(
         f"there is no topic {topic!r}", f"do you mean {close[0]!r}?" if close else "`horolog topics list` names them"
     )

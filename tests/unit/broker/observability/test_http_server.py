@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import ssl
 from contextlib import asynccontextmanager
 
 import pytest
+from trustme import KeyType
 
 from horolog.broker.observability import http_server
 from tests.support.certificates import Certificates
@@ -211,6 +213,41 @@ async def test_without_the_token_every_path_says_the_same(path):
         assert (await exchange(port, f"POST {path} HTTP/1.1\r\n\r\n".encode()))[0] == 401
         status, _, _ = await exchange(port, f"GET {path} HTTP/1.1\r\nauthorization:  bearer  secret \r\n\r\n".encode())
         assert status == (404 if path == "/nothing" else 200)
+
+
+@pytest.mark.parametrize("end", ["\r\n\r\n", "\n\n", "\r\n\n", "\n\r\n"])
+async def test_a_token_behind_the_end_of_the_head_does_not_count(end):
+    """What comes there may be the words of somebody else, whom a proxy has put behind."""
+    async with running(horolog_http_token="secret") as broker:
+        behind = f"GET /metrics HTTP/1.1\r\nHost: x{end}Authorization: Bearer secret\r\n\r\n"
+        assert (await exchange(broker.metrics_server.port, behind.encode()))[0] == 401
+        inside = f"GET /health HTTP/1.1\r\nAuthorization: Bearer secret{end}Authorization: Bearer wrong\r\n\r\n"
+        assert (await exchange(broker.metrics_server.port, inside.encode()))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("named", "theirs", "comes_in"),
+    [
+        ("", "AES256-GCM-SHA384:AES128-GCM-SHA256:AES256-SHA256:AES128-SHA", False),
+        ("", "ECDHE-RSA-AES128-GCM-SHA256", True),
+        ("TLS_RSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "AES128-GCM-SHA256", True),
+    ],
+)
+async def test_tls_1_2_has_forward_secrecy_unless_suites_are_named(tmp_path, named, theirs, comes_in):
+    """Whatever speaks TLS takes the same context; this port can be asked without a client of Kafka's."""
+    certificates = Certificates(tmp_path, KeyType.RSA)
+    given = certificates.settings(listeners="PLAINTEXT://127.0.0.1:0", horolog_http_protocol="HTTPS")
+    given |= {"ssl.cipher.suites": named} if named else {}
+    client = certificates.client(newest=ssl.TLSVersion.TLSv1_2)
+    client.set_ciphers(theirs)
+    async with running(**{key.replace(".", "_"): value for key, value in given.items()}) as broker:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", broker.metrics_server.port, ssl=client)
+        except (ssl.SSLError, ConnectionError):
+            assert not comes_in
+        else:
+            writer.close()
+            assert comes_in
 
 
 async def test_https(tmp_path):

@@ -48,6 +48,15 @@ def test_those_of_tls_1_2_are_set():
     assert {one["name"] for one in context.get_ciphers() if one["protocol"] == "TLSv1.2"} == {PAIRS[0][1]}
 
 
+def test_where_none_is_named_all_have_forward_secrecy():
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    choose(context, [])
+    offered = {one["name"] for one in context.get_ciphers() if one["protocol"] != "TLSv1.3"}
+    assert {"ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-CHACHA20-POLY1305"} < offered
+    assert {name.partition("-")[0] for name in offered} == {"ECDHE", "DHE"}
+    assert not [name for name in offered if "PSK" in name or "SRP" in name or "NULL" in name]
+
+
 @pytest.mark.parametrize("names", [["TLS_AES_128_GCM_SHA256"], ["NONE-SUCH"], ["no such"]])
 def test_what_the_library_cannot_do_is_refused(names):
     with pytest.raises(ValueError, match=r"all suites are named or none|No cipher can be selected|is no cipher suite"):
