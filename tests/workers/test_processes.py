@@ -167,6 +167,36 @@ def test_one_that_is_told_to_stop_by_itself_is_replaced(brokers):
     assert broker.stop() == 0
 
 
+def test_one_that_ends_five_times_in_a_minute_is_told_and_tried_again(brokers):
+    watched = free_ports(1)
+    broker = start(brokers(2, horolog_http_listen=f"127.0.0.1:{watched}"))
+    for again in range(1, 6):
+        pid = until_served(broker, 2)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: broker.log().count("worker 2 was ended by SIGKILL") == again, what=broker.log())  # noqa: B023
+    assert "worker 2 is down since " in broker.log()
+    status, body = asked(watched, "/health")
+    assert (status, list(json.loads(body)["down"])) == (503, ["2"])
+    status, body = asked(watched, "/ready")
+    assert status == 503
+    assert "worker 2: it is down since " in json.loads(body)["reasons"][0]
+    until_served(broker, 2)
+    until(lambda: asked(watched, "/ready")[0] == 200)
+    assert asked(watched, "/health")[0] == 200
+    asyncio.run(produced(broker.address))
+    assert broker.stop() == 0
+
+
+def until_served(broker, number):
+    """Wait until a worker serves; its process id."""
+    serves = f"worker {number} serves again"
+    replaced = broker.log().count(f"worker {number} was ended by")
+    until(lambda: broker.log().count(serves) == replaced, what=broker.log())
+    pids = workers_of(broker)
+    broker.seen.update(pids.values())
+    return pids[number]
+
+
 @pytest.mark.slow
 def test_one_that_hangs_is_replaced(brokers):
     broker = start(brokers(2))

@@ -13,13 +13,13 @@ import os
 import platform
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from horolog.broker import interrupts
-from horolog.broker.clock import SystemClock
+from horolog.broker.clock import Clock, SystemClock
 from horolog.broker.listeners import HTTP_LISTEN, http_address, with_port
 from horolog.broker.log.storage import RealStorage, StorageFault
 from horolog.broker.observability.logs import LogSetup
@@ -94,15 +94,14 @@ class Supervisor:
         self,
         plan: Plan,
         loop: asyncio.AbstractEventLoop,
-        monotonic: Callable[[], float],
+        clock: Clock,
         *,
         command: Command = command_of,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self.phase = Phase.STARTING
         self.workers = [
-            WorkerProcess(number, node, plan.sockets, self, monotonic, command)
-            for number, node in enumerate(plan.nodes, 1)
+            WorkerProcess(number, node, plan.sockets, self, clock, command) for number, node in enumerate(plan.nodes, 1)
         ]
         self._plan = plan
         self._loop = loop
@@ -235,19 +234,22 @@ class Supervisor:
                 one.tether.live(live)
 
     def _replace(self, worker: WorkerProcess, ending: Ending) -> None:
+        """Have a successor, at once or after a pause. A new start of all may help where every worker says that it cannot start."""
         log.error("worker %s %s", worker.number, ending)
-        if worker.may_start_again(ending):
-            task = self._loop.create_task(self._start_again(worker))
-            self._starting.add(task)
-            task.add_done_callback(self._starting.discard)
-            return
-        log.error("worker %s: %s", worker.number, worker.why_not_ready)
-        if all(one.phase is None for one in self.workers):
-            log.error("no worker is left")
+        pause_s = worker.pause_after(ending)
+        if worker.down is not None:
+            log.error("worker %s %s", worker.number, worker.down)
+        if all(one.cannot_start for one in self.workers):
+            log.error("no worker can start")
             self._code = EXIT_CANNOT_START
             self._over.set_result(None)
+            return
+        task = self._loop.create_task(self._start_again(worker, pause_s))
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
 
-    async def _start_again(self, worker: WorkerProcess) -> None:
+    async def _start_again(self, worker: WorkerProcess, pause_s: float) -> None:
+        await asyncio.sleep(pause_s)
         if self.phase is not Phase.READY:
             return
         try:
@@ -344,4 +346,4 @@ def _run(settings: Settings, workers: int) -> int:
 
 
 async def _serve(plan: Plan) -> int:
-    return await Supervisor(plan, asyncio.get_running_loop(), SystemClock().monotonic).serve()
+    return await Supervisor(plan, asyncio.get_running_loop(), SystemClock()).serve()

@@ -22,6 +22,7 @@ from horolog.broker.observability.http_server import (
 )
 from horolog.broker.observability.phase import Phase
 from horolog.broker.workers import merged
+from horolog.broker.workers.worker_process import Down, shown
 from horolog.version import __version__
 
 log = logging.getLogger(__name__)
@@ -34,7 +35,13 @@ STARTS = Described("worker_starts_total", Kind.COUNTER, "How often each worker w
 ABSENCE = Described(
     "worker_last_absence_seconds", Kind.GAUGE, "How long a worker was away when it was last replaced.", WORKER
 )
-FAMILIES = (WORKER_INFO, STARTS, ABSENCE)
+DOWN_FOR = Described(
+    "worker_down_seconds",
+    Kind.GAUGE,
+    "For how long a worker that ends again and again has not served; 0 while it is not down.",
+    WORKER,
+)
+FAMILIES = (WORKER_INFO, STARTS, ABSENCE, DOWN_FOR)
 
 
 class WatchedWorker(Protocol):
@@ -43,6 +50,10 @@ class WatchedWorker(Protocol):
     number: int
     starts: int
     last_absence_s: float
+    down: Down | None
+
+    @property
+    def down_s(self) -> float: ...
 
     @property
     def state(self) -> str:
@@ -86,13 +97,24 @@ class WorkersServer(HttpServer):
         elif path.startswith(LOG_PREFIX):
             self._begin(self._ask_for_logs(f"{path}?{query}" if query else path, done))
         elif path == "/health":
-            states = {str(one.number): one.state for one in self._crew.workers}
-            alive = {"alive": True, "phase": self._crew.phase.value, "version": __version__, "workers": states}
-            done(json_answer(HTTPStatus.OK, alive))
+            done(self._health())
         elif path == "/":
             done(Answer(HTTPStatus.OK, TEXT_TYPE, [INDEX]))
         else:
             done(failure(HTTPStatus.NOT_FOUND))
+
+    def _health(self) -> Answer:
+        """Well as long as no worker is down; one that is just replaced is not."""
+        workers = self._crew.workers
+        down = {str(one.number): _told(one.down) for one in workers if one.down is not None}
+        alive = {
+            "alive": True,
+            "phase": self._crew.phase.value,
+            "version": __version__,
+            "workers": {str(one.number): one.state for one in workers},
+            "down": down,
+        }
+        return json_answer(HTTPStatus.SERVICE_UNAVAILABLE if down else HTTPStatus.OK, alive)
 
     def _begin(self, asking: Coroutine[None, None, None]) -> None:
         task = self._loop.create_task(asking)
@@ -128,6 +150,7 @@ class WorkersServer(HttpServer):
         yield WORKER_INFO, [((str(one.number), one.state), 1) for one in workers]
         yield STARTS, [((str(one.number),), one.starts) for one in workers]
         yield ABSENCE, [((str(one.number),), one.last_absence_s) for one in workers]
+        yield DOWN_FOR, [((str(one.number),), one.down_s) for one in workers]
 
     def _ready(self, answers: dict[int, bytes]) -> Answer:
         workers: dict[int, merged.Said] = {}
@@ -137,6 +160,15 @@ class WorkersServer(HttpServer):
             workers[one.number] = merged.said(answers[one.number]) if one.number in answers else unready
         found = merged.readiness(self._crew.phase.value, workers)
         return json_answer(HTTPStatus.OK if found["ready"] else HTTPStatus.SERVICE_UNAVAILABLE, found)
+
+
+def _told(down: Down) -> dict[str, str]:
+    """In JSON, for people and machines that wait."""
+    return {
+        "since": shown(down.since_ms),
+        "next_try": shown(down.next_try_ms),
+        "reason": f"it {down.ending}",
+    }
 
 
 async def ask(path_of_socket: str, path: str) -> bytes:

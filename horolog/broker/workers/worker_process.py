@@ -9,10 +9,12 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from horolog.broker.clock import Clock
 from horolog.broker.observability.phase import Phase
 from horolog.broker.workers.ends import MOST_ENDS, WITHIN_S, Ends
 from horolog.broker.workers.tether import ASK_EVERY_S, MOST_UNANSWERED, Tether
@@ -41,6 +43,25 @@ class Ending(NamedTuple):
         return f"was ended by {signal.Signals(-self.code).name}" if self.code < 0 else f"has ended with {self.code}"
 
 
+class Down(NamedTuple):
+    """A worker that ends again and again, until one serves."""
+
+    since_ms: int
+    """When it served last."""
+    next_try_ms: int
+    """When its successor is started; past while that starts."""
+    ending: Ending
+
+    def __str__(self) -> str:
+        """What follows its name in a sentence."""
+        told = f"is down since {shown(self.since_ms)}, for it has ended {MOST_ENDS} times in {WITHIN_S:.0f} s"
+        return f"{told}; it {self.ending}; next try at {shown(self.next_try_ms)}"
+
+
+def shown(wall_ms: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(wall_ms / 1000))
+
+
 class Crew(Protocol):
     """Who is told what becomes of a worker."""
 
@@ -63,25 +84,24 @@ def command_of(number: int, descriptor: int) -> list[str]:
 
 
 class WorkerProcess:
-    """From the first start to the last end; `phase` is None while it is down for good."""
+    """From the first start to the last end."""
 
-    def __init__(
-        self, number: int, node: int, sockets: str, crew: Crew, monotonic: Callable[[], float], command: Command
-    ) -> None:
+    def __init__(self, number: int, node: int, sockets: str, crew: Crew, clock: Clock, command: Command) -> None:
         self.number = number
         self.node = node
         self.starts = 0
         self.last_absence_s = 0.0
-        self.phase: Phase | None = Phase.STARTING
+        self.phase = Phase.STARTING
+        self.down: Down | None = None
         self.tether: Tether | None = None
         self.http_socket = http_socket(sockets, node)
         self._crew = crew
-        self._monotonic = monotonic
+        self._clock = clock
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
         self._ends = Ends()
+        self._ready_s: float | None = None
         self._left_s: float | None = None
-        self._last: Ending | None = None
         self._failure: str | None = None
 
     def __repr__(self) -> str:
@@ -93,16 +113,24 @@ class WorkerProcess:
 
     @property
     def state(self) -> str:
-        return DOWN if self.phase is None else self.phase.value
+        return self.phase.value if self.down is None else DOWN
+
+    @property
+    def down_s(self) -> float:
+        """For how long nobody has served under its number, if it ends again and again."""
+        return 0.0 if self.down is None or self._left_s is None else self._clock.monotonic() - self._left_s
+
+    @property
+    def cannot_start(self) -> bool:
+        """Whether it is down because it says itself that it cannot start."""
+        return self.down is not None and self.down.ending.message is not None
 
     @property
     def why_not_ready(self) -> str | None:
         """As far as it is known here: one that is ready may know of reasons itself."""
         if self.phase is Phase.READY:
             return None
-        if self.phase is None:
-            return f"it stays down, for it has ended {MOST_ENDS} times in {WITHIN_S:.0f} s; it {self._last}"
-        return f"it is {self.state}"
+        return f"it is {self.state}" if self.down is None else f"it {self.down}"
 
     # -- its life
 
@@ -123,7 +151,7 @@ class WorkerProcess:
             ours.close()
             raise
         self.starts += 1
-        self.phase, self._failure = Phase.STARTING, None
+        self.phase, self._failure, self._ready_s = Phase.STARTING, None, None
         ours.setblocking(False)
         self.tether = Tether(self)
         await self.tether.connect(ours, loop)
@@ -152,15 +180,18 @@ class WorkerProcess:
         if self._process is not None and self.tether is None and self._process.poll() is not None:
             ending = Ending(self._process.returncode, self._failure)
             self._process = None
-            self._left_s = self._left_s or self._monotonic()
+            self._left_s = self._left_s or self._clock.monotonic()
             self._crew.has_ended(self, ending)
 
-    def may_start_again(self, ending: Ending) -> bool:
-        """Count its end; one that has ended too often is down from now on."""
-        self._last = ending
-        if not self._ends.one_more(self._monotonic()):
-            self.phase = None
-        return self.phase is not None
+    def pause_after(self, ending: Ending) -> float:
+        """Count its end; for how long its successor waits. After too many ends it is down until one serves."""
+        now_s, now_ms = self._clock.monotonic(), self._clock.wall_ms()
+        left_s = self._left_s = self._left_s or now_s
+        pause_s = self._ends.one_more(now_s, 0.0 if self._ready_s is None else left_s - self._ready_s)
+        if pause_s:
+            since_ms = now_ms - round(1000 * (now_s - left_s))
+            self.down = Down(since_ms, now_ms + round(1000 * pause_s), ending)
+        return pause_s
 
     # -- what it says
 
@@ -168,9 +199,10 @@ class WorkerProcess:
         self._crew.settled()
 
     def ready(self) -> None:
-        self.phase = Phase.READY
+        self.phase, self.down = Phase.READY, None
+        self._ready_s = self._clock.monotonic()
         if self._left_s is not None:
-            self.last_absence_s = self._monotonic() - self._left_s
+            self.last_absence_s = self._ready_s - self._left_s
             self._left_s = None
         self._crew.is_ready(self)
 
@@ -198,5 +230,5 @@ class WorkerProcess:
 
     def _leave(self) -> None:
         if self.phase is Phase.READY:
-            self._left_s = self._monotonic()
+            self._left_s = self._clock.monotonic()
         self.phase = Phase.STOPPING

@@ -5,11 +5,11 @@ import json
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from horolog.broker.clock import SystemClock
 from horolog.broker.log.storage import FolderInUse, RealStorage, StorageFault
 from horolog.broker.observability.phase import Phase
 from horolog.broker.security.tls_listeners import TlsListeners
@@ -54,7 +54,7 @@ class Crew:
 
     def begin(self, environ=None):
         loop = asyncio.get_running_loop()
-        self.supervisor = Supervisor(self.plan, loop, time.monotonic, command=self.command, environ=environ or {})
+        self.supervisor = Supervisor(self.plan, loop, SystemClock(), command=self.command, environ=environ or {})
         self.running = asyncio.create_task(self.supervisor.serve())
 
     async def until(self, true, seconds=20.0):
@@ -200,28 +200,61 @@ class TestWhoEnds:
         two.begin()
         await two.until(lambda: two.worker(2).starts == 2 and two.worker(2).phase is Phase.READY)
 
-    async def test_one_that_ends_again_and_again_stays_down(self, crew, caplog):
-        two = crew(["good"], ["good", "dies"], horolog_http_listen="127.0.0.1:0")
+    async def test_one_that_ends_again_and_again_is_down_and_tried_again_after_pauses(self, crew, caplog, monkeypatch):
+        monkeypatch.setattr(ends, "FIRST_PAUSE_S", 0.5)
+        two = crew(["good"], ["good", *["dies"] * ends.MOST_ENDS, "good"], horolog_http_listen="127.0.0.1:0")
         two.begin()
         await two.ready()
         os.kill(two.pid(2), signal.SIGKILL)
-        await two.until(lambda: two.worker(2).phase is None)
+        await two.until(lambda: two.worker(2).down is not None)
         assert two.worker(2).starts == ends.MOST_ENDS
-        reason = f"it stays down, for it has ended {ends.MOST_ENDS} times in 60 s; it was ended by SIGKILL"
-        assert two.worker(2).why_not_ready == reason
-        assert f"worker 2: {reason}" in caplog.text
-        status, _, body = await get(two.supervisor._server.port, "/ready")
-        assert (status, f"worker 2: {reason}" in json.loads(body)["reasons"]) == (503, True)
-        two.supervisor.stop(signal.SIGTERM)
-        assert await two.ended() == 0, "who is down is not waited for"
+        assert two.worker(2).state == worker_process.DOWN
+        down = two.worker(2).down
+        assert down.next_try_ms > down.since_ms
+        reason = (
+            f"it is down since {worker_process.shown(down.since_ms)}, for it has ended {ends.MOST_ENDS} times in 60 s"
+        )
+        assert two.worker(2).why_not_ready.startswith(f"{reason}; it was ended by SIGKILL; next try at ")
+        assert "worker 2 is down since " in caplog.text
+        port = two.supervisor._server.port
+        status, _, body = await get(port, "/ready")
+        assert (status, f"worker 2: {two.worker(2).why_not_ready}" in json.loads(body)["reasons"]) == (503, True)
+        status, _, body = await get(port, "/health")
+        told = json.loads(body)["down"]["2"]
+        assert (status, told["since"], told["reason"]) == (
+            503,
+            worker_process.shown(down.since_ms),
+            "it was ended by SIGKILL",
+        )
+        await two.until(lambda: two.worker(2).phase is Phase.READY)
+        assert two.worker(2).starts == ends.MOST_ENDS + 2
+        assert (two.worker(2).down, two.worker(2).down_s) == (None, 0)
+        assert two.worker(2).last_absence_s > 0.5 + 1.0, "each pause is longer than the one before"
+        assert (await get(port, "/health"))[0] == 200
 
-    async def test_the_last_that_stays_down_ends_all(self, crew, caplog):
-        one = crew(["good", "dies"])
+    async def test_one_that_is_down_is_not_waited_for_at_the_end(self, crew):
+        two = crew(["good"], ["good", "dies"])
+        two.begin()
+        await two.ready()
+        os.kill(two.pid(2), signal.SIGKILL)
+        await two.until(lambda: two.worker(2).down is not None and two.worker(2).pid is None)
+        two.supervisor.stop(signal.SIGTERM)
+        assert await two.ended() == 0
+
+    async def test_all_may_be_down_and_are_tried_again(self, crew):
+        one = crew(["good", *["dies"] * ends.MOST_ENDS, "good"])
+        one.begin()
+        await one.ready()
+        os.kill(one.pid(1), signal.SIGKILL)
+        await one.until(lambda: one.worker(1).starts == ends.MOST_ENDS + 2 and one.worker(1).phase is Phase.READY)
+
+    async def test_where_all_say_that_they_cannot_start_a_new_start_of_all_is_left_to_others(self, crew, caplog):
+        one = crew(["good", "fails"])
         one.begin()
         await one.ready()
         os.kill(one.pid(1), signal.SIGKILL)
         assert await one.ended() == 1
-        assert "no worker is left" in caplog.text
+        assert "no worker can start" in caplog.text
 
     async def test_one_that_does_not_answer_is_killed_and_replaced(self, crew, monkeypatch, caplog):
         monkeypatch.setattr(supervisor, "ASK_EVERY_S", 0.05)
@@ -252,7 +285,7 @@ class TestWhoEnds:
 
         monkeypatch.setattr(worker_process.subprocess, "Popen", refuse)
         os.kill(two.pid(2), signal.SIGKILL)
-        await two.until(lambda: two.worker(2).phase is None)
+        await two.until(lambda: two.worker(2).down is not None)
         assert "no processes left" in two.worker(2).why_not_ready
 
 

@@ -10,6 +10,7 @@ from horolog.broker.observability.http_server import Answer, HttpServer, HTTPSta
 from horolog.broker.observability.phase import Phase
 from horolog.broker.workers import watching
 from horolog.broker.workers.watching import FAMILIES, WorkersServer, ask
+from horolog.broker.workers.worker_process import Down, Ending
 from tests.support.http_asking import eventually, get
 
 
@@ -21,6 +22,8 @@ class Worker(HttpServer):
         self.number = number
         self.starts = 1
         self.last_absence_s = 0.25
+        self.down = None
+        self.down_s = 0.0
         self.http_socket = f"{folder}/{number}.http"
         self.reasons = list(reasons)
         self.why_not_ready = why_not_ready
@@ -106,6 +109,22 @@ async def test_health_asks_nobody(crew):
     told = json.loads(body)
     assert (status, told["alive"], told["phase"]) == (200, True, "ready")
     assert told["workers"] == {"1": "ready", "2": "ready"}
+
+
+async def test_health_tells_who_is_down(crew):
+    crew.workers[1].down = Down(1_700_000_000_000, 1_700_000_004_000, Ending(-9))
+    crew.workers[1].down_s = 2.5
+    status, body = await asked(crew, "/health")
+    told = json.loads(body)
+    assert (status, told["alive"]) == (503, True)
+    assert told["down"] == {
+        "2": {
+            "since": "2023-11-14T22:13:20Z",
+            "next_try": "2023-11-14T22:13:24Z",
+            "reason": "it was ended by SIGKILL",
+        }
+    }
+    assert 'horolog_worker_down_seconds{worker="2"} 2.5' in (await asked(crew, "/metrics"))[1]
 
 
 async def test_index_and_strangers(crew):
