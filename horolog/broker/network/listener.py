@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from horolog.broker.network.dispatch import Dispatcher
     from horolog.broker.network.limits import ConnectionLimits
     from horolog.broker.security.tls_wire import TlsDoor
+    from horolog.broker.unix_sockets import UnixServer
 
 SWEEPS_PER_LIMIT = 10
 LEAST_SWEEP_S = 0.05
@@ -58,7 +59,7 @@ class Listener:
         self._limits = limits
         self._new_handshake = new_handshake
         self._door = door
-        self._server: asyncio.Server | None = None
+        self._server: asyncio.Server | UnixServer | None = None
         self._is_stopping = False
         self._connections: dict[SocketTransport, float] = {}  # when each was last seen active, in seconds
         self._sweep: asyncio.TimerHandle | None = None
@@ -82,7 +83,7 @@ class Listener:
         if bounds_ms:
             self._schedule_sweep(max(min(bounds_ms) / SWEEPS_PER_LIMIT / 1000, LEAST_SWEEP_S))
 
-    async def _bind(self) -> asyncio.Server:
+    async def _bind(self) -> asyncio.Server | UnixServer:
         loop = asyncio.get_running_loop()
         listen = partial(loop.create_server, self._connect, self.host or None, backlog=self._limits.backlog)
         server = await at_one_port(listen, self.port)

@@ -6,7 +6,6 @@ of a client may wait for a peer's answer, which in its turn may not wait until r
 
 from __future__ import annotations
 
-import asyncio
 import math
 import socket
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from horolog.broker.listeners import PEERS
 from horolog.broker.network.listener import Listener
 from horolog.broker.network.memory import PeerMemory
+from horolog.broker.unix_sockets import UnixServer
 
 if TYPE_CHECKING:
     from horolog.broker.clock import Clock
@@ -38,11 +38,10 @@ class PeerListener(Listener):
     def __init__(self, path: str, dispatcher: Dispatcher, clock: Clock, limits: ConnectionLimits) -> None:
         super().__init__(PEERS, path, 0, dispatcher, clock, limits_of_peers(limits))
 
-    async def _bind(self) -> asyncio.Server:
-        """What a broker of the same number has left of its socket is removed by asyncio."""
-        return await asyncio.get_running_loop().create_unix_server(
-            self._connect, self.host, backlog=self._limits.backlog
-        )
+    async def _bind(self) -> UnixServer:
+        server = UnixServer(self.host, self._connect, self._limits.backlog)
+        await server.start()
+        return server
 
     def _refusal(self, connection: SocketTransport) -> str | None:  # noqa: ARG002
         """Peers are few, and always let in."""

@@ -24,6 +24,7 @@ from typing import NamedTuple, cast
 
 from horolog.broker.one_port import at_one_port, port_of
 from horolog.broker.security.tls_wire import TlsDoor
+from horolog.broker.unix_sockets import UnixServer
 from horolog.version import __version__
 
 log = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ class HttpServer(ABC):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._server: asyncio.Server | None = None
+        self._server: asyncio.Server | UnixServer | None = None
         self.connections: dict[HttpConnection, None] = {}  # the oldest first
         self.port = 0
         self._token: bytes | None = None
@@ -100,13 +101,15 @@ class HttpServer(ABC):
             connection = HttpConnection(self, self._loop)
             return connection if self._door is None else self._door.wire(connection)
 
-        self._server = await at_one_port(partial(self._loop.create_server, connect, host or None), port)
-        self.port = port_of(self._server)
+        server = await at_one_port(partial(self._loop.create_server, connect, host or None), port)
+        self._server, self.port = server, port_of(server)
 
     async def start_unix(self, path: str) -> None:
-        """Listen on a Unix socket; what a process before has left of it is removed by asyncio. Its folder says who may ask."""
+        """Listen on a Unix socket. Its folder says who may ask."""
         self._token = None
-        self._server = await self._loop.create_unix_server(lambda: HttpConnection(self, self._loop), path)
+        server = UnixServer(path, lambda: HttpConnection(self, self._loop))
+        await server.start()
+        self._server = server
 
     def stop(self) -> None:
         if self._server is not None:

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from typing import Protocol, cast
 
+from horolog.broker.unix_sockets import reachable
 from horolog.broker.workers.questions import Done, Questions
 from horolog.protocol.errors import ProtocolError
 from horolog.protocol.wire import Message
@@ -101,7 +102,8 @@ class _Line(asyncio.Protocol):
 
     async def _open(self) -> None:
         try:
-            await self._loop.create_unix_connection(lambda: self, self._path)
+            with reachable(self._path) as at:
+                await self._loop.create_unix_connection(lambda: self, at)
         except OSError as error:
             log.info("the broker at %s cannot be asked: %s", self._path, error)
             self._lost()

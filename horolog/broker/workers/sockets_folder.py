@@ -1,33 +1,43 @@
-"""The folder of the Unix sockets at which workers are asked: only this user enters it, and paths of sockets have to be short.
+"""The folder of the Unix sockets at which workers are asked. It lies where nobody cleans, and only this user enters it.
 
-Its name follows from the data folder, which one supervisor holds at a time: what an earlier one left is found again and removed.
+That is systemd's `RuntimeDirectory=`, else the data folder, where it is `.sockets`. Where neither can hold sockets (some shared folders of
+virtual machines cannot) the user's folder of the session or that for temporary files serves. Its name there follows from the data folder,
+which one supervisor holds at a time: what an earlier one left is found again and removed.
 """
 
 # Paths are plain strings, as in the storage.
-# ruff: noqa: PTH101, PTH102, PTH106, PTH108, PTH208
+# ruff: noqa: PTH106, PTH108, PTH208
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
-import stat
+import socket
 import zlib
 from collections.abc import Iterator, Mapping
 
-LONGEST_PATH = 100
-"""Of a socket: systems allow 104 to 108 bytes."""
-LONGEST_NAME = len("/2147483647.http")
-PRIVATE = 0o700
+from horolog.broker.unix_sockets import fits, make_private, reachable
+
+log = logging.getLogger(__name__)
+
+IN_DATA_FOLDER = ".sockets"
+LONGEST_NAME = "/2147483647.http"
+PROBE = "probe"
+OTHERS = ("XDG_RUNTIME_DIR", "TMPDIR")
 
 
 def made(data_dir: str, environ: Mapping[str, str]) -> str:
     """An empty folder for the workers of this data folder. Raises OSError where none can be made."""
     fault = OSError(f"no folder for the sockets of workers can be made for {data_dir}: every path would be too long")
     for path in _candidates(data_dir, environ):
-        if len(os.fsencode(path)) + LONGEST_NAME > LONGEST_PATH:
+        if not fits(path + LONGEST_NAME):
             continue
         try:
-            _make(path)
+            make_private(path)
+            _empty(path)
+            _try(path)
         except OSError as error:
+            log.warning("%s cannot hold the sockets of workers: %s", path, error)
             fault = error
         else:
             return path
@@ -46,23 +56,19 @@ def _empty(path: str) -> None:
         os.unlink(f"{path}/{name}")
 
 
+def _try(path: str) -> None:
+    with socket.socket(socket.AF_UNIX) as probe, reachable(f"{path}/{PROBE}") as at:
+        probe.bind(at)
+        os.unlink(at)
+
+
 def _candidates(data_dir: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """The system's places for such things, the data folder where none of them can be written."""
-    places = [environ.get(name, "") for name in ("RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR", "TMPDIR")]
+    """The best first. systemd names several folders with colons between them."""
     name = f"horolog-{os.getuid()}-{zlib.crc32(os.fsencode(data_dir)):08x}"
-    for place in (*places, "/tmp"):  # noqa: S108 - nobody else can have made the folder in it: see `_make`
+    for place in environ.get("RUNTIME_DIRECTORY", "").split(":"):
         if place.startswith("/"):
             yield f"{place.rstrip('/')}/{name}"
-    yield f"{data_dir}/.sockets"
-
-
-def _make(path: str) -> None:
-    """One that is there is emptied if it is a folder of ours; anything else that has its name is left alone."""
-    try:
-        os.mkdir(path, PRIVATE)
-    except FileExistsError:
-        found = os.lstat(path)
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-            raise
-        _empty(path)
-        os.chmod(path, PRIVATE)
+    yield f"{data_dir}/{IN_DATA_FOLDER}"
+    for place in (*(environ.get(one, "") for one in OTHERS), "/tmp"):  # noqa: S108 - nobody else can have made the folder in it
+        if place.startswith("/"):
+            yield f"{place.rstrip('/')}/{name}"

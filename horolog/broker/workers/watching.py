@@ -21,6 +21,7 @@ from horolog.broker.observability.http_server import (
     json_answer,
 )
 from horolog.broker.observability.phase import Phase
+from horolog.broker.unix_sockets import reachable
 from horolog.broker.workers import merged
 from horolog.broker.workers.worker_process import Down, shown
 from horolog.version import __version__
@@ -180,7 +181,8 @@ async def ask_whole(path_of_socket: str, path: str) -> tuple[int, bytes]:
     """The status and the body of what a worker answers; 0 and nothing if it does not."""
     try:
         async with asyncio.timeout(ANSWERS_WITHIN_S):
-            reader, writer = await asyncio.open_unix_connection(path_of_socket)
+            with reachable(path_of_socket) as at:
+                reader, writer = await asyncio.open_unix_connection(at)
             try:
                 writer.write(f"GET {path} HTTP/1.0\r\n\r\n".encode("ascii"))
                 answer = await reader.read()
