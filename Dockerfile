@@ -34,7 +34,7 @@ COPY --from=build /opt/horolog /opt/horolog
 # The folders are those where Kafka's images keep their data: a new volume there belongs to the broker.
 RUN groupadd --gid 1000 horolog \
     && useradd --uid 1000 --gid 1000 --no-create-home --home-dir /var/lib/horolog --shell /usr/sbin/nologin horolog \
-    && install -d -o horolog -g horolog /var/lib/horolog /var/lib/kafka/data /bitnami/kafka \
+    && install -d -m 0750 -o horolog -g horolog /var/lib/horolog /var/lib/kafka/data /bitnami/kafka \
         /tmp/kraft-combined-logs /tmp/kafka-logs
 # Kafka's scripts, where its images have them, and the one use of nc that health checks make.
 RUN install -d /opt/kafka/bin /opt/bitnami/kafka \

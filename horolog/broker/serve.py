@@ -40,9 +40,11 @@ def serve(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     """Run the broker until it is told to stop; the exit code."""
     from horolog.broker import settings
     from horolog.broker.setting_types import SettingsError
+    from horolog.broker.start_notes import readable_secrets
 
     try:
         loaded, warnings = settings.load(arguments.config, environ, flags_of(arguments))
+        warnings += readable_secrets(arguments.config)
         if loaded.horolog_workers != 1 and (workers := _workers(loaded)) > 1:
             from horolog.broker.workers.supervisor import run as run_workers
 

@@ -2,7 +2,9 @@
 
 import logging
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
+from horolog.broker import listener_keys
 from horolog.broker.listeners import (
     HTTP_LISTEN,
     controller_listeners,
@@ -11,8 +13,33 @@ from horolog.broker.listeners import (
     listen_addresses,
     warnings_about_old_names,
 )
+from horolog.broker.log.storage import modes
 from horolog.broker.security.listener_protection import open_to_others
-from horolog.broker.settings import Settings
+from horolog.broker.setting_types import ConfigType
+from horolog.broker.settings import SPECS, Settings
+from horolog.broker.settings_sources import read_file
+
+
+def allowed_modes(settings: Settings) -> dict[str, int]:
+    """What data folders and files with secrets may have at most; keys may be for a group, as distributions have it."""
+    found: dict[str, int] = {}
+    for folder in settings.data_folders:
+        found |= modes.of_folder(str(folder.absolute()))
+    if settings.horolog_audit_file:
+        found[settings.horolog_audit_file] = modes.FILE
+    keys = [path for key, path in settings.layers.static.items() if key.endswith("ssl.keystore.location")]
+    return found | dict.fromkeys(keys, modes.FILE)
+
+
+def readable_secrets(file: Path | None) -> list[str]:
+    """The warning about a file of settings with passwords that everybody on this machine may read, if it is one."""
+    if file is None:
+        return []
+    specs = (listener_keys.find(key, SPECS) for key in read_file(file))
+    if not any(spec is not None and spec.type is ConfigType.PASSWORD for spec in specs):
+        return []
+    told = modes.told({str(file): modes.FILE})
+    return [] if told is None else [told]
 
 
 def tells_everybody(settings: Settings) -> bool:
@@ -27,6 +54,9 @@ def notes(settings: Settings, warnings: Iterable[str]) -> Iterator[tuple[int, st
         yield logging.WARNING, warning
     for listener in controller_listeners(settings):
         yield logging.INFO, f"listener {listener} is not opened: there is no controller here"
+    wide = modes.told(allowed_modes(settings))
+    if wide is not None:
+        yield logging.WARNING, wide
     if tells_everybody(settings):
         reached = f"others than this machine reach {HTTP_LISTEN}={settings.horolog_http_listen}"
         yield logging.WARNING, f"{reached}, and nobody is asked for a token: horolog.http.token sets one"

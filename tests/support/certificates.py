@@ -45,7 +45,9 @@ class Certificates:
     ) -> None:
         """A new certificate of the broker."""
         named = {"common_name": subject, "organization_unit_name": "Brokers"}  # else a unit is made up each time
-        _write(self.server, self.authority.issue_cert(*alternatives, not_after=expires, key_type=self.key_type, **named))
+        _write(
+            self.server, self.authority.issue_cert(*alternatives, not_after=expires, key_type=self.key_type, **named)
+        )
 
     def encrypt_key(self, password: str = PASSWORD) -> None:
         """Give the broker's key a password."""

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from horolog.broker.settings import load
-from horolog.broker.start_notes import notes
+from horolog.broker.start_notes import notes, readable_secrets
 
 
 def said(given, warnings=()):
@@ -37,6 +37,30 @@ def test_metrics_that_everybody_may_read(given, is_told):
     found = [text for _, text in said(given)]
     assert [text for text in found if "horolog.http.token sets one" in text] == (found if is_told else [])
     assert bool(found) == is_told
+
+
+def test_files_that_others_may_read(tmp_path):
+    data, key = tmp_path / "data", tmp_path / "key.pem"
+    data.mkdir()
+    data.chmod(0o755)
+    key.touch()
+    key.chmod(0o644)
+    given = {"log.dir": str(data), "ssl.keystore.location": str(key), "horolog.audit.file": str(tmp_path / "none")}
+    ((level, text),) = said(given)
+    assert level == logging.WARNING
+    assert text.endswith(f"; chmod 750 {data} && chmod 640 {key}")
+
+
+def test_a_file_of_settings_with_passwords_that_others_may_read(tmp_path):
+    file = tmp_path / "server.properties"
+    for text, is_told in (("node.id=1\n", False), ("horolog.http.token=a secret\n", True)):
+        file.write_text(text)
+        file.chmod(0o644)
+        assert readable_secrets(file) == (
+            [f"others on this machine may read {file} (0644); chmod 640 {file}"] if is_told else []
+        )
+    file.chmod(0o640)
+    assert readable_secrets(file) == readable_secrets(None) == []
 
 
 def test_listeners_that_are_not_opened_and_those_that_are_open_to_others():

@@ -4,7 +4,7 @@ This is the lowest room of the log. Each room shows its front here, in `__init__
 and import-linter keep so.
 """
 
-from horolog.broker.log.storage import aside_names
+from horolog.broker.log.storage import aside_names, modes
 from horolog.broker.log.storage.aside_names import DAMAGED, DAMAGED_SUFFIX, TORN, SetAside, parse_name
 from horolog.broker.log.storage.folder_lock import LOCK_FILE, lock_folder, make_folder
 from horolog.broker.log.storage.memory_storage import MemoryStorage
@@ -64,6 +64,7 @@ __all__ = [
     "fault",
     "lock_folder",
     "make_folder",
+    "modes",
     "parent_of",
     "parse_name",
 ]

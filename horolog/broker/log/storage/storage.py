@@ -35,7 +35,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from horolog.broker.log.storage import file_locks
+from horolog.broker.log.storage import file_locks, modes
 from horolog.protocol.primitives import Unread
 
 Buffer = bytes | bytearray | memoryview
@@ -466,7 +466,8 @@ class RealStorage(DiskLooks):
         """An empty file, which was not there or is emptied."""
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         try:
-            descriptor = self._with_room(lambda: os.open(path, flags, 0o644))
+            descriptor = self._with_room(lambda: os.open(path, flags, modes.of_file(path)))
+            modes.narrow(descriptor, path)
         except OSError as error:
             raise fault("create", path, error) from error
         file = RealFile(self, path)
@@ -588,7 +589,7 @@ class RealStorage(DiskLooks):
 
     def make_dir(self, path: str) -> None:
         try:
-            os.mkdir(path)
+            os.mkdir(path, modes.FOLDER)
         except OSError as error:
             raise fault("make", path, error) from error
 
@@ -606,8 +607,9 @@ class RealStorage(DiskLooks):
         """Write aside, sync, rename over the old file, sync the folder: old or new after a crash, never a mixture."""
         aside = path + ".tmp"
         try:
-            descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+            descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, modes.of_file(path))
             try:
+                modes.narrow(descriptor, path)
                 _write_all(descriptor, [data], 0)
                 os.fsync(descriptor)
             finally:
@@ -636,7 +638,7 @@ class RealStorage(DiskLooks):
         """
         flags, kind = (os.O_RDONLY, fcntl.LOCK_SH) if self.read_only else (os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX)
         try:
-            descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)
+            descriptor = os.open(path, flags | os.O_CLOEXEC, modes.of_file(path))
         except OSError as error:
             raise fault("lock", path, error) from error
         try:
