@@ -61,6 +61,15 @@ class BrokerLog:
 
         return self.run(wait())
 
+    def forget(self, task: "asyncio.Task[Any]") -> None:
+        """Wait for something no longer, whatever becomes of it."""
+
+        async def end() -> None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+        self.run(end())
+
     def partitions(self, selection: Selection) -> list[TopicPartition]:
         """The partitions that the options select, all of which there must be."""
         if not self._reached:

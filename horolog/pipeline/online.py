@@ -4,6 +4,7 @@ While one fetched chunk is decoded the next is already asked for. The connector'
 to end, whatever has been written since; a record gone from it is a loss of data.
 """
 
+import asyncio
 import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -146,20 +147,28 @@ class _Reading:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         position, end = self._wanted.start, self._wanted.end
-        coming = self._broker.start(self._fetch(position)) if position < end else None
-        while coming is not None:
-            try:
-                fetched = self._broker.finish(coming)
-            except KafkaError as error:
-                position = self._start_of_what_is_there(position, error)
-                coming = self._broker.start(self._fetch(position)) if position < end else None
-                continue
-            data = bytes(fetched.records)
-            following = self._following(data, position)
-            coming = self._broker.start(self._fetch(following)) if following < end else None
-            aborted = AbortedProducers(fetched.aborted) if self._options.isolation == "read_committed" else None
-            yield from decode(data, self._source, Bounds(position, end), aborted=aborted)
-            position = following
+        coming = self._start_from(position)
+        try:
+            while coming is not None:
+                try:
+                    fetched = self._broker.finish(coming)
+                except KafkaError as error:
+                    position = self._start_of_what_is_there(position, error)
+                    coming = self._start_from(position)
+                    continue
+                data = bytes(fetched.records)
+                following = self._following(data, position)
+                coming = self._start_from(following)
+                aborted = AbortedProducers(fetched.aborted) if self._options.isolation == "read_committed" else None
+                yield from decode(data, self._source, Bounds(position, end), aborted=aborted)
+                position = following
+        finally:
+            if coming is not None:  # a query that has enough rows reads no further
+                self._broker.forget(coming)
+
+    def _start_from(self, offset: int) -> "asyncio.Task[RawFetch] | None":
+        """Ask for what lies there, if the range goes that far."""
+        return self._broker.start(self._fetch(offset)) if offset < self._wanted.end else None
 
     async def _fetch(self, offset: int) -> RawFetch:
         return await self._broker.client.fetch_raw(

@@ -27,6 +27,7 @@ from horolog.pipeline.options import ReadOptions, Selection, parse_columns, pars
 from horolog.pipeline.positions import OptionError
 from horolog.pipeline.pushdown import EVERYTHING, wanted_of
 from horolog.pipeline.typed.options import TypedOptions
+from horolog.pipeline.worker_daemon import hush_this_process
 from horolog.pipeline.workers import begin_task
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ _COLUMNS = [
 _HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 SCHEMA = StructType(_COLUMNS)
 SCHEMA_WITH_HEADERS = StructType([*_COLUMNS, StructField("headers", ArrayType(_HEADER))])
+
+hush_this_process()
 
 _PUSHDOWN_WORKER = "data_source_pushdown_filters.py"
 _COMMITTING_WORKER = "python_streaming_sink_runner.py"

@@ -25,6 +25,7 @@ HIDDEN = (
     r"|key[.]pem|private key|://[^/@\s]*:[^/@\s]*@"
 )
 """Names and values that Spark shows as redacted: its own, and those of our options that they do not match."""
+WORKER_DAEMON = "horolog.pipeline.worker_daemon"
 DEFAULTS = {
     "spark.redaction.regex": HIDDEN,
     "spark.ui.enabled": "false",
@@ -86,7 +87,11 @@ def sockets_in(folder: str) -> dict[str, str]:
     """Have Spark and its workers on this machine talk by Unix sockets in a folder, which costs less than TCP, where their paths are short enough."""
     if os.name != "posix" or len(os.fsencode(folder)) > _LONGEST_SOCKET_FOLDER:
         return {}
-    return {"spark.python.unix.domain.socket.enabled": "true", "spark.python.unix.domain.socket.dir": folder}
+    return {
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": folder,
+        "spark.python.daemon.module": WORKER_DAEMON,
+    }
 
 
 @cache

@@ -228,7 +228,7 @@ def carry_out(kind, source, target, folder, plan, rng):
     origin = topic if kind == "mirror" else unique("origin")
     create(target, topic, PARTITIONS)
     create(source, origin, PARTITIONS)
-    options = ["--topic", topic, "--step", STEP, "--master", "local[2,4]"]
+    options = ["--topic", topic, "--step", STEP, "--quick", "--master", "local[2,4]"]
     rows = [{"id": n, "at": samples.BASE_MS + n * 1000, "value": f"v{n}"} for n in range(ROWS[kind])]
     if kind == "bootstrap":
         pq.write_table(pa.Table.from_pylist(rows), dump)

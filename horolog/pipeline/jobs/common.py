@@ -54,6 +54,11 @@ def add_spark(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark; again for more"
     )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="start in half the time and compute more slowly: for small jobs (Java without its second compiler)",
+    )
 
 
 def brokers_of(arguments: argparse.Namespace) -> Brokers:
@@ -136,7 +141,7 @@ def spark_of(arguments: argparse.Namespace) -> Iterator["SparkSession"]:
         return
     conf: dict[str, Any] = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={QUIET}"}
     conf |= {"spark.log.level": "ERROR", **assignments(arguments.conf)}
-    spark = session(arguments.master or _default_master(), "horolog pipeline", quick=True, **conf)
+    spark = session(arguments.master or _default_master(), "horolog pipeline", quick=arguments.quick, **conf)
     try:
         yield spark
     except PySparkException as error:

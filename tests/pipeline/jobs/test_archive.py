@@ -368,7 +368,17 @@ def test_two_jobs_at_once_whose_owner_is_killed_archive_everything_once(
     topic, folder = unique("at-once"), tmp_path / "table"
     produce(topic, list(days_of_records(1500, seed=4)), partitions=2)
     command = [sys.executable, "-m", "horolog", "pipeline", "archive", "--topic", topic, "--to", str(folder)]
-    command += ["--step", "150", "--bootstrap", session_broker.address, "--master", "local[1]", "--format", kind]
+    command += [
+        "--step",
+        "150",
+        "--bootstrap",
+        session_broker.address,
+        "--quick",
+        "--master",
+        "local[1]",
+        "--format",
+        kind,
+    ]
     rng = random.Random(int(os.environ.get("HOROLOG_SEED", "1")))
 
     def start(*more):
@@ -407,7 +417,7 @@ def test_a_job_that_is_killed_again_and_again_archives_everything_once(spark, ru
     topic, folder = unique("killed"), tmp_path / "table"
     produce(topic, list(days_of_records(3000, seed=3)), partitions=2)
     command = [sys.executable, "-m", "horolog", "pipeline", "archive", "--topic", topic, "--to", str(folder)]
-    command += ["--step", "150", "--bootstrap", session_broker.address, "--master", "local[2]"]
+    command += ["--step", "150", "--bootstrap", session_broker.address, "--quick", "--master", "local[2]"]
     rng = random.Random(int(os.environ.get("HOROLOG_SEED", "1")))
     kills = 0
     for _ in range(12):

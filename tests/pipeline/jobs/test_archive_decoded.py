@@ -236,7 +236,13 @@ def test_a_job_that_is_killed_at_any_moment_leaves_each_record_once_decoded(
 ):
     topic, folder = unique("killed"), tmp_path / "table"
     produce(topic, list(documents(60)), partitions=2)
-    words = [sys.executable, "-m", "horolog", "pipeline", *map(str, json_words(topic, folder, FIRST, "--step", "7"))]
+    words = [
+        sys.executable,
+        "-m",
+        "horolog",
+        "pipeline",
+        *map(str, json_words(topic, folder, FIRST, "--step", "7", "--quick")),
+    ]
     environment = {**os.environ, "HOROLOG_BOOTSTRAP": session_broker.address}
     began = time.monotonic()
     job = subprocess.Popen(words, cwd=PROJECT, env=environment, start_new_session=True, stderr=subprocess.DEVNULL)

@@ -247,7 +247,7 @@ def test_a_job_outlasts_its_broker_and_ends_cleanly_when_it_is_told_to(spark, pr
     produce(topic, list(days_of_records(300)), partitions=2)
     expire = ("expire", "--to", folder, "--older-than", "2025-11-18", "--wait", "1m", "-o", "json")
     command = [sys.executable, "-m", "horolog", "pipeline", "archive", "--topic", topic, "--to", str(folder)]
-    command += ["--follow", "--every", "300ms", "--step", "40", "--master", "local[1]", "-o", "json"]
+    command += ["--follow", "--every", "300ms", "--step", "40", "--quick", "--master", "local[1]", "-o", "json"]
     out, err = tmp_path / "out", tmp_path / "err"
     with out.open("wb") as lines, err.open("wb") as said:
         job = subprocess.Popen(command, cwd=PROJECT, stdout=lines, stderr=said, start_new_session=True)

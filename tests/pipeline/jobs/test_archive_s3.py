@@ -263,7 +263,7 @@ def test_two_jobs_at_once_one_of_which_is_killed_archive_everything_once(
     folder = s3.bucket / name
     produce(topic, list(days_of_records(1500, seed=4)), partitions=2)
     command = [sys.executable, "-m", "horolog", "pipeline", "archive", "--topic", topic, "--to", s3.url(name)]
-    command += ["--step", "150", "--bootstrap", session_broker.address, "--master", "local[1]"]
+    command += ["--step", "150", "--bootstrap", session_broker.address, "--quick", "--master", "local[1]"]
     rng = random.Random(int(os.environ.get("HOROLOG_SEED", "1")))
 
     def start(*more):

@@ -6,6 +6,7 @@ import io
 import pytest
 
 from horolog.client.cli.common.console import Console
+from horolog.pipeline import spark_session
 from horolog.pipeline.jobs import common
 
 
@@ -46,3 +47,34 @@ def test_the_line_has_the_share_and_the_rest():
     assert line == "250 of 1,000 records  25 %  5.0 MB  25/s  30 s left"
     assert common.progress_line(250, 0, None, "10:05", 10.0) == "250 records  0.0 MB  at 10:05  25/s"
     assert common.progress_line(0, 0, 0, "", 0.0) == "0 of 0 records  0.0 MB  0/s"
+
+
+class Session:
+    """What a job asked a session for, in place of one."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __call__(self, master, name, *, quick, **conf):
+        self.asked.append((master, quick, conf))
+        return self
+
+    def stop(self):
+        self.asked.append("stopped")
+
+
+@pytest.mark.parametrize("words", [(), ("--quick",)])
+def test_a_job_has_the_java_of_a_cluster_unless_it_is_to_be_quick(monkeypatch, words):
+    sql = pytest.importorskip("pyspark.sql")
+    session = Session()
+    monkeypatch.setattr(sql.SparkSession, "getActiveSession", staticmethod(lambda: None))
+    monkeypatch.setattr(spark_session, "session", session)
+    parser = argparse.ArgumentParser()
+    common.add_spark(parser)
+    with common.spark_of(parser.parse_args(["--master", "spark://host:7077", *words])):
+        pass
+    (master, quick, conf), end = session.asked
+    assert (master, quick, end) == ("spark://host:7077", bool(words), "stopped")
+    made = spark_session.settings(master, conf, quick=quick)
+    options = [value for name, value in made.items() if "JavaOptions" in name]
+    assert any("TieredStopAtLevel" in each or "SerialGC" in each for each in options) == bool(words)

@@ -344,7 +344,19 @@ def test_a_mirror_that_is_killed_again_and_again_has_everything_once(spark, mirr
     topic = made(session_broker, unique("killed"))
     feed(session_broker, topic, some_records(4000, 5))
     command = [sys.executable, "-m", "horolog", "pipeline", "mirror", "--from", session_broker.address]
-    command += ["--to", other.address, "--topic", topic, "--step", "100", "--master", "local[2]", "--timeout", "30s"]
+    command += [
+        "--to",
+        other.address,
+        "--topic",
+        topic,
+        "--step",
+        "100",
+        "--quick",
+        "--master",
+        "local[2]",
+        "--timeout",
+        "30s",
+    ]
     rng = random.Random(int(os.environ.get("HOROLOG_SEED", "1")))
     made(other, topic)
     group = f"horolog-mirror-{cluster_id(session_broker)}"
@@ -388,7 +400,7 @@ def test_a_mirror_that_follows_takes_records_and_groups_along_until_it_is_interr
     commit(session_broker, group, {place: 4})
     command = [sys.executable, "-m", "horolog", "pipeline", "mirror", "--from", session_broker.address]
     command += ["--to", other.address, "--topic", topic, "--group", group]
-    command += ["--follow", "--master", "local[1]", "-o", "json"]
+    command += ["--follow", "--quick", "--master", "local[1]", "-o", "json"]
     said = tmp_path / "said"
     with said.open("wb") as err:
         job = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=err, start_new_session=True)

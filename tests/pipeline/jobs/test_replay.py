@@ -176,7 +176,7 @@ def test_a_replay_that_is_killed_again_and_again_is_gone_on_with(
     produce(again, [], partitions=2)
     assert run("archive", "--topic", topic, "--to", folder).code == 0
     options = ["--from", str(folder), "--topic", again, "--step", "400", *(["--exactly-once"] if exactly_once else [])]
-    command = [sys.executable, "-m", "horolog", "pipeline", "replay", *options, "--master", "local[2]"]
+    command = [sys.executable, "-m", "horolog", "pipeline", "replay", *options, "--quick", "--master", "local[2]"]
     command += ["--bootstrap", session_broker.address]
     rng = random.Random(int(os.environ.get("HOROLOG_SEED", "1")))
     kills = 0
