@@ -28,6 +28,9 @@ Page = Callable[[Visit], Awaitable[Response]]
 Change = Callable[[Visit, dict[str, str]], Awaitable[Response]]
 
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
+AGAIN_SECONDS = 5
+PASSING = {502, 504}
+"""A broker that is away comes back: pages that have no answer for its absence ask again by themselves."""
 _log = logging.getLogger(__name__)
 
 
@@ -216,8 +219,12 @@ def error_page(visit: Visit, sentence: str, status: int) -> Response:
         visit.cluster = visit.desk.options.clusters[0]
     if "hx-request" in visit.request.headers:
         return visit.page("error_part.html", status, sentence=sentence)
+    again = AGAIN_SECONDS if status in PASSING and visit.request.method == "GET" else 0
     try:
-        return visit.page("error.html", status, sentence=sentence)
+        answer = visit.page("error.html", status, sentence=sentence, again=again)
     except Refused:  # the zone is what cannot be read
         visit.zone = visit.desk.options.zone
-        return visit.page("error.html", status, sentence=sentence)
+        answer = visit.page("error.html", status, sentence=sentence, again=again)
+    if again:
+        answer.headers["refresh"] = str(again)
+    return answer

@@ -39,24 +39,30 @@ class Difference(NamedTuple):
 
 
 async def page(visit: Visit) -> Response:
-    first = visit.text("a")
-    second = visit.text("b") or first
+    first, second = visit.text("a"), visit.text("b") or visit.text("a")
     one_cluster = visit.cluster_named(visit.text("at"))
     other_cluster = visit.cluster_named(visit.text("bt") or visit.text("at"))
-    given = {"a": first, "b": visit.text("b"), "at": one_cluster.name, "bt": other_cluster.name}
-    given |= {"since": visit.text("from"), "until": visit.text("until")}
+    given = {"a": visit.typed("a"), "b": visit.typed("b"), "at": one_cluster.name, "bt": other_cluster.name}
+    given |= {"since": visit.typed("from"), "until": visit.typed("until")}
     if not first:
-        names = sorted((await visit.client.metadata()).topics)
-        return visit.page("compare.html", given=given, one=None, names=names[:2000])
+        return await _asking(visit, given)
     if (one_cluster, first) == (other_cluster, second):
-        names = sorted((await visit.client_of(one_cluster).metadata()).topics)
-        return visit.page(
-            "compare.html", given=given, one=None, names=names[:2000], said="name another topic, or another cluster"
+        return await _asking(visit, given, "name another topic, or another cluster")
+    with visit.reading("a", "b", "from", "until"):
+        one, other = await asyncio.gather(
+            side(visit, one_cluster, first, "a"), side(visit, other_cluster, second, "b" if visit.text("b") else "a")
         )
-    one, other = await asyncio.gather(side(visit, one_cluster, first), side(visit, other_cluster, second))
-    timeline = framed(visit, [side.times for side in (one, other) if side.times])
-    if timeline is None:
-        raise Refused("neither side has a record with a time", 404)
+        timeline = framed(visit, [side.times for side in (one, other) if side.times])
+    return await (_asking(visit, given) if visit.wrong else _compared(visit, given, one, other, timeline))
+
+
+async def _asking(visit: Visit, given: dict[str, str], said: str = "") -> Response:
+    """The page with its form alone."""
+    names = sorted((await visit.client_of(visit.cluster_named(given["at"])).metadata()).topics)
+    return visit.page("compare.html", given=given, one=None, names=names[:2000], said=said)
+
+
+async def _compared(visit: Visit, given: dict[str, str], one: "Side", other: "Side", timeline: Timeline) -> Response:
     counts = await asyncio.gather(counted(visit, one, timeline), counted(visit, other, timeline))
     differences = differences_of(timeline, *counts)
     return visit.page(
@@ -71,30 +77,31 @@ async def page(visit: Visit) -> Response:
         left_out=max(0, len(differences) - DIFFERENCES_SHOWN),
         chart=chart_data(timeline, *counts),
         names=[],
+        said="",
     )
 
 
-async def side(visit: Visit, cluster: Cluster, name: str) -> Side:
+async def side(visit: Visit, cluster: Cluster, name: str, field: str) -> Side:
     client = visit.client_of(cluster)
-    topic = await topic_of(client, name)
+    topic = await topic_of(client, name, field)
     leaders = leaders_of(client.view)
     places = [place for index in topic.numbers if (place := TopicPartition(name, index)) in leaders]
     if len(places) > PARTITIONS_AT_MOST:
-        raise Refused(f"{name} has {len(places)} partitions; {PARTITIONS_AT_MOST} are compared at most")
+        raise Refused(f"{name} has {len(places)} partitions; {PARTITIONS_AT_MOST} are compared at most", field=field)
     return Side(cluster, name, places, await time_range(client, places) if places else None)
 
 
-def framed(visit: Visit, times: list[tuple[int, int]]) -> Timeline | None:
+def framed(visit: Visit, times: list[tuple[int, int]]) -> Timeline:
     """By the minute where that is possible: what both sides have, up to now, unless the address says otherwise."""
     since, until = visit.time("from"), visit.time("until")
     if not times and (since is None or until is None):
-        return None
+        raise Refused("neither side has a record with a time", 404, "a")
     low = since.ms if since else min(first for first, _ in times)
     high = until.ms if until else min(max(last for _, last in times), max(visit.now_ms, low)) + 1
     if high <= low:
-        raise Refused("the end of the range is not later than its start")
+        raise Refused("the end of the range is not later than its start", field="until")
     if not -LAST_OF_CALENDAR_MS <= low < high <= LAST_OF_CALENDAR_MS:
-        raise Refused("the range is beyond the calendar")
+        raise Refused("the range is beyond the calendar", field="until")
     length = bucket_length(high - low, BUCKETS - 1)
     return frame(low, high - 1, MINUTE if MINUTE // 4 <= length < MINUTE else length, visit.zone)
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response, StreamingResponse
 
-from horolog.console.moment import Row, Wish, places_of, row_of
+from horolog.console.moment import Row, Wish, places_of, row_of, which
 from horolog.console.options import FOLLOWERS_AT_ONCE
 from horolog.console.reading import Shown
-from horolog.console.rendering import Times
+from horolog.console.rendering import Times, written_out
 from horolog.console.visits import Refused, Visit
 
 if TYPE_CHECKING:
@@ -35,12 +35,15 @@ LONGEST_S = 3600.0
 async def page(visit: Visit) -> Response:
     name = visit.text("topic")
     if not name:
-        view = await visit.client.metadata()
-        names = sorted(one.name for one in view.topics.values() if not one.internal)
-        return visit.page("moment_topics.html", names=names[:2000], at="", target="/follow", title="Follow")
-    await places_of(visit, name)
-    wish = Wish(visit, visit.desk.decoder)
-    return visit.page("follow.html", topic=name, where=wish.text, key=wish.key, partition=visit.text("partition"))
+        return await which(visit, "/follow", "Follow")
+    with visit.reading("topic", "partition"):
+        await places_of(visit, name)
+    if "topic" in visit.wrong:
+        return await which(visit, "/follow", "Follow")
+    with visit.reading("where", "key"):
+        Wish(visit, visit.desk.decoder)
+    words = {word: visit.typed(word) for word in ("where", "key", "partition")}
+    return visit.page("follow.html", topic=name, **words)
 
 
 class Followers:
@@ -119,8 +122,8 @@ def as_json(row: Row, times: Times) -> dict[str, Any]:
         "at": record.timestamp_ms,
         "partition": record.partition,
         "offset": record.offset,
-        "key": row.key,
-        "value": row.value,
+        "key": None if row.key is None else written_out(row.key),
+        "value": None if row.value is None else written_out(row.value),
     }
 
 

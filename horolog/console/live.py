@@ -112,7 +112,11 @@ class Live:
     async def _stream(self, visit: Visit, part: Part) -> AsyncIterator[bytes]:
         sessions, clock = visit.desk.sessions, visit.desk.clock
         until = clock.monotonic() + LONGEST_S
-        key = (visit.client, part.template, *sorted((k, v) for k, v in visit.given.multi_items() if k != "tz"))
+        key = (
+            visit.client,
+            part.template,
+            *sorted((k, v) for k, v in visit.request.query_params.multi_items() if k != "tz"),
+        )
         shared = self._rounds.setdefault(key, Round(lambda: self._asked(visit, part)))
         self._streams += 1
         seen = shared.join()

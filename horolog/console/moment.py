@@ -1,8 +1,9 @@
 """The page of a moment: the records around a time, merged by time, decoded and filtered; one key before and after; downloads."""
 
 import shlex
-from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.responses import Response, StreamingResponse
 
@@ -13,9 +14,13 @@ from horolog.console.now import leaders_of
 from horolog.console.reading import LOOKED_AT_MOST, Reader, Shown
 from horolog.console.rendering import short
 from horolog.console.timelines import chart_of
+from horolog.console.trees import tree_of
 from horolog.console.visits import Refused, Visit
+from horolog.protocol.readable import exact_time
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from horolog.client.decoding import Decoded, Decoder
     from horolog.client.moment import Moment as Merged
     from horolog.client.where import Where
@@ -26,6 +31,10 @@ WITHIN = "1h"
 LONGEST_MS = 10 * 366 * 86_400_000
 VALUE_SHOWN = 240
 VALUE_AT_MOST = 16 << 10
+VALUE_PARTS = 1000
+PAGE_PARTS = 30_000
+"""Of values that are folded open: fields and items."""
+NAMES_AT_MOST = 2000
 DOWNLOADED_AT_MOST = 100_000
 
 
@@ -41,6 +50,8 @@ class Row(NamedTuple):
     problem: str
     late_ms: int
     is_after: bool
+    tree: "Markup | None" = None
+    """The value, to be folded open."""
 
 
 class Asked(NamedTuple):
@@ -88,7 +99,7 @@ class Wish:
             try:
                 self._where = compile_where(self.text, visit.now_ms, visit.zone)
             except WhereError as error:
-                raise Refused(f"where: {error}") from error
+                raise Refused(f"where: {error}", field="where") from error
 
     async def __call__(self, record: ConsumerRecord) -> "Decoded | None":
         if self.key and key_text(record.key) != self.key:
@@ -113,13 +124,19 @@ def key_text(key: bytes | None) -> str | None:
 async def page(visit: Visit) -> Response:
     name = visit.text("topic")
     if not name:
-        view = await visit.client.metadata()
-        names = sorted(one.name for one in view.topics.values() if not one.internal)
-        return visit.page("moment_topics.html", names=names[:2000], at=visit.text("at"))
-    places = await places_of(visit, name)
-    wish = Wish(visit, visit.desk.decoder)
-    asked = asked_of(visit)
+        return await which(visit, "/moment", "Moment")
+    places: list[TopicPartition] = []
+    with visit.reading("topic", "partition"):
+        places = await places_of(visit, name)
+    if "topic" in visit.wrong:
+        return await which(visit, "/moment", "Moment")
+    with visit.reading("where", "key"):
+        wish = Wish(visit, visit.desk.decoder)
+    with visit.reading("at", "within"):
+        asked = asked_of(visit)
     most = visit.number("rows", ROWS, 2, ROWS_AT_MOST)
+    if visit.wrong:
+        return visit.page("moment.html", **words_of(visit, name), asked=None, chart=None)
     reader = Reader(visit.client, places, wish, visit.desk.clock)
     earlier: list[Shown] = []
     from_ms = asked.at_ms
@@ -129,28 +146,47 @@ async def page(visit: Visit) -> Response:
     chart = await chart_of(visit.client, places, {}, chart_bounds(earlier, later, asked), visit.zone, visit.now_ms)
     if chart is not None:
         chart.marks["moment"] = asked.at_ms
+    parts = tree_parts(len(earlier) + len(later))
+    words = words_of(visit, name)
+    if not asked.is_range:
+        words["within"] = format_duration(asked.until_ms - asked.at_ms)
     return visit.page(
         "moment.html",
-        topic=name,
-        at=visit.text("at"),
+        **words,
+        here=partial(here, visit, words),
         asked=asked,
         at_ms=asked.at_ms,
-        within=visit.text("within") or WITHIN if asked.is_range else format_duration(asked.until_ms - asked.at_ms),
         within_ms=asked.until_ms - asked.at_ms,
-        rows=[*rows_of(earlier, is_after=False), *rows_of(later, is_after=True)],
-        earlier=len(earlier),
+        earlier=rows_of(earlier, parts, is_after=False),
+        later=rows_of(later, parts, is_after=True),
         from_ms=from_ms,
         until_ms=until_ms,
         is_cut=until_ms < asked.until_ms,
         looked_at=reader.looked_at,
         bound=LOOKED_AT_MOST if reader.is_spent else 0,
         notes=reader.notes,
-        where=wish.text,
-        key=wish.key,
-        partition=visit.text("partition"),
         chart=chart,
         command=command_of(visit, name, asked.since_ms, asked.until_ms, wish),
     )
+
+
+def words_of(visit: Visit, topic: str) -> dict[str, str]:
+    """The words of the form, as they were typed."""
+    words = {name: visit.typed(name) for name in ("at", "within", "where", "key", "partition")}
+    return {"topic": topic, **words, "within": words["within"] or WITHIN}
+
+
+def here(visit: Visit, words: Mapping[str, str], path: str = "/moment", **changes: Any) -> str:
+    """The same page with other words, or another of the same words."""
+    return visit.link(path, **{**words, **changes})
+
+
+async def which(visit: Visit, target: str, title: str) -> Response:
+    """The page that asks for a topic; its names are those that others write to."""
+    view = await visit.client.metadata()
+    names = sorted(one.name for one in view.topics.values() if not one.internal)
+    typed = {"topic": visit.typed("topic"), "at": visit.typed("at")}
+    return visit.page("moment_topics.html", names=names[:NAMES_AT_MOST], target=target, title=title, **typed)
 
 
 def chart_bounds(earlier: Sequence[Shown], later: Sequence[Shown], asked: Asked) -> tuple[int, int]:
@@ -174,7 +210,7 @@ async def places_of(visit: Visit, name: str) -> list[TopicPartition]:
     if wanted:
         numbers = [visit.number("partition", 0)]
         if numbers[0] not in topic.partitions:
-            raise Refused(f"topic {name} has no partition {numbers[0]}", 404)
+            raise Refused(f"topic {name} has no partition {numbers[0]}", 404, "partition")
     return [place for index in numbers if (place := TopicPartition(name, index)) in leaders]
 
 
@@ -183,17 +219,22 @@ def within_of(visit: Visit) -> int:
     try:
         found = parse_duration(text)
     except TimeTextError as error:
-        raise Refused(f"within: {error}") from error
+        raise Refused(f"within: {error}", field="within") from error
     if not 0 < found <= LONGEST_MS:
-        raise Refused("within: a duration of at most ten years is expected")
+        raise Refused("within: a duration of at most ten years is expected", field="within")
     return found
 
 
-def rows_of(found: Sequence[Shown], *, is_after: bool) -> list[Row]:
-    return [row_of(one, is_after=is_after) for one in found]
+def tree_parts(rows: int) -> int:
+    """So many parts of each value are folded open: a page has its bound, and a value has one."""
+    return min(VALUE_PARTS, PAGE_PARTS // max(rows, 1))
 
 
-def row_of(one: Shown, *, is_after: bool = True) -> Row:
+def rows_of(found: Sequence[Shown], parts: int, *, is_after: bool) -> list[Row]:
+    return [row_of(one, parts, is_after=is_after) for one in found]
+
+
+def row_of(one: Shown, parts: int = 0, *, is_after: bool = True) -> Row:
     record, decoded = one.record, one.decoded
     value = None if record.value is None else decoded.value_text
     whole = None
@@ -202,13 +243,14 @@ def row_of(one: Shown, *, is_after: bool = True) -> Row:
     problems = [problem for problem in (decoded.key_problem, decoded.value_problem) if problem]
     headers = tuple((key_text(name) or "", key_text(content) or "") for name, content in record.headers)
     key = None if record.key is None else decoded.key_text
-    return Row(record, key, value, whole, headers, "; ".join(problems), one.late_ms, is_after)
+    tree = tree_of(decoded.value, parts) if parts else None
+    return Row(record, key, value, whole, headers, "; ".join(problems), one.late_ms, is_after, tree)
 
 
 def command_of(visit: Visit, topic: str, since_ms: int, until_ms: int, wish: Wish) -> str:
     """The same as a command, for a script or a ticket."""
     words = ["horolog", "consume", topic, "-b", visit.cluster.bootstrap]
-    words += ["--since", f"@{max(0, since_ms)}ms", "--until", f"@{max(0, until_ms)}ms"]
+    words += ["--since", exact_time(max(0, since_ms), visit.zone), "--until", exact_time(max(0, until_ms), visit.zone)]
     if visit.text("partition"):
         words += ["--partition", visit.text("partition")]
     tests = [f"({wish.text})"] if wish.text and wish.key else [wish.text] if wish.text else []

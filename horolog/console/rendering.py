@@ -1,6 +1,7 @@
 """Turns data into the text of a page: templates that escape everything, and the forms that numbers and times have."""
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -22,6 +23,11 @@ FOLDER: Final = Path(__file__).parent
 UNKNOWN: Final = Markup('<span class="unknown">not known</span>')
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 LONGEST_SHOWN: Final = 120
+_UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""Controls, signs that turn others round or have no width, and halves of surrogate pairs; those that join letters stay."""
 
 
 class CompiledTemplates(BytecodeCache):
@@ -66,6 +72,7 @@ def environment() -> Environment:
         "rate": rate,
         "span": span,
         "short": short,
+        "visible": visible,
         "seconds": lambda value: UNKNOWN if value is None else span(round(value * 1000)),
     }
     return found
@@ -107,6 +114,31 @@ def span(value_ms: float | None) -> str:
 
 def short(value: str, longest: int = LONGEST_SHOWN) -> str:
     return value if len(value) <= longest else value[: longest - 1] + "…"
+
+
+def written_out(text: str) -> str:
+    r"""Text with each sign that would not be seen, or change how others look, as its escape: \x1b, \u202e. Lines end as they do."""
+    return text if text.isprintable() else _UNSEEN.sub(lambda found: _escaped(found[0]), text.replace("\r\n", "\n"))
+
+
+def visible(text: str) -> str:
+    """The same for a page, which sets the escapes apart from the text."""
+    if text.isprintable():
+        return text
+    pieces, end = [Markup()], 0
+    text = text.replace("\r\n", "\n")
+    for found in _UNSEEN.finditer(text):
+        pieces += [escape(text[end : found.start()]), _SIGN.format(_escaped(found[0]))]
+        end = found.end()
+    return Markup().join([*pieces, escape(text[end:])])
+
+
+_SIGN = Markup('<span class="sign">{}</span>')
+
+
+def _escaped(sign: str) -> str:
+    code = ord(sign)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 class Times:

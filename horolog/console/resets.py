@@ -19,6 +19,7 @@ from horolog.console.groups import DEAD
 from horolog.console.moment import places_of
 from horolog.console.timelines import chart_of
 from horolog.console.visits import Refused, Visit
+from horolog.protocol.readable import exact_time
 
 if TYPE_CHECKING:
     from horolog.client.admin_groups import GroupDescription
@@ -51,11 +52,18 @@ class Step(NamedTuple):
 
 
 async def page(visit: Visit) -> Response:
+    return await _page(visit)
+
+
+async def _page(visit: Visit, said: str = "", confirm: str = "") -> Response:
+    """`said`: why what was asked for was not done; `confirm`: the name that was typed."""
     name, topic = visit.text("name"), visit.text("topic")
     if not name:
         raise Refused("which group? The address names none")
     places = await places_of(visit, topic)
-    to = visit.time("to")
+    to = None
+    with visit.reading("to"):
+        to = visit.time("to")
     group, steps, times = await plan(visit, name, places, None if to is None else to.ms)
     chart = await chart_of(visit.client, places, {}, (None, None), visit.zone, visit.now_ms)
     if chart is not None:
@@ -63,13 +71,15 @@ async def page(visit: Visit) -> Response:
             chart.marks["position"] = min(times)
         if to is not None:
             chart.marks["target"] = to.ms
+    exactly = "" if to is None else exact_time(to.ms, visit.zone)
     return visit.page(
         "reset.html",
         group=group,
         name=name,
         topic=topic,
-        to=visit.text("to"),
+        to=visit.typed("to"),
         to_ms=None if to is None else to.ms,
+        exactly=exactly,
         understood=to.understood if to else "",
         steps=steps,
         again=sum(step.again for step in steps),
@@ -77,9 +87,9 @@ async def page(visit: Visit) -> Response:
         position=min(times, default=None),
         chart=chart,
         is_idle=group.state in IDLE,
-        command=""
-        if to is None
-        else shlex.join(["horolog", "groups", "reset", name, "--topic", topic, "--to", f"@{to.ms}ms"]),
+        command=shlex.join(["horolog", "groups", "reset", name, "--topic", topic, "--to", exactly]) if to else "",
+        said=said,
+        confirm=confirm,
     )
 
 
@@ -113,14 +123,25 @@ def _step(
 
 
 async def apply(visit: Visit, form: Mapping[str, str]) -> Response:
-    """Set the offsets that the page has shown, if nothing has moved since."""
-    from horolog.client.admin import Admin
-
+    """Set the offsets that the page has shown, if nothing has moved since; else the page again, as it is now, with the reason."""
     if not visit.desk.options.allow_changes:
         raise Refused("this console changes nothing; --allow-changes lets it", 403)
+    visit.given = {**visit.given, **{word: form.get(word, "") for word in ("name", "topic", "to")}}
+    try:
+        return await _applied(visit, form)
+    except Refused as refused:
+        visit.status = refused.status
+        if refused.field:
+            visit.wrong[refused.field] = str(refused)
+        return await _page(visit, "" if refused.field else str(refused), form.get("confirm", ""))
+
+
+async def _applied(visit: Visit, form: Mapping[str, str]) -> Response:
+    from horolog.client.admin import Admin
+
     name, topic = form.get("name", ""), form.get("topic", "")
     if form.get("confirm") != name:
-        raise Refused("the name of the group has to be typed to confirm the reset")
+        raise Refused("the name of the group has to be typed to confirm the reset", field="confirm")
     shown = {key: value for key, value in form.items() if key.startswith("p")}
     try:
         wanted = {int(key[1:]): tuple(map(int, value.split(":"))) for key, value in shown.items() if key[1:].isdigit()}
@@ -136,7 +157,7 @@ async def apply(visit: Visit, form: Mapping[str, str]) -> Response:
     for index, (before, _) in wanted.items():
         known = committed.get(TopicPartition(topic, index))
         if (known.offset if known else -1) != before:
-            raise Refused(f"partition {index} has moved since the page was shown; look again", 409)
+            raise Refused(f"partition {index} has moved since the page was shown; this is how it is now", 409)
     after = {TopicPartition(topic, index): target for index, (_, target) in wanted.items()}
     await admin.alter_group_offsets(name, after)
     user = visit.session.user or "-"

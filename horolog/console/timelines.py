@@ -131,9 +131,9 @@ def _framed(bounds: tuple[int | None, int | None], times: tuple[int, int], now_m
     since = min(first, LAST_OF_CALENDAR_MS - SHORTEST_MS) if bounds[0] is None else bounds[0]
     until = min(max(last, since) + 1, LAST_OF_CALENDAR_MS) if bounds[1] is None else bounds[1]
     if until <= since:
-        raise Refused("the end of the range is not later than its start")
+        raise Refused("the end of the range is not later than its start", field="until")
     if not -LAST_OF_CALENDAR_MS <= since < until <= LAST_OF_CALENDAR_MS:
-        raise Refused("the range is beyond the calendar")
+        raise Refused("the range is beyond the calendar", field="until")
     until = max(until, since + SHORTEST_MS)
     return frame(since, until - 1, bucket_length(until - since, BUCKETS - 1), zone)
 

@@ -11,11 +11,13 @@ from horolog.client.types import TopicPartition
 from horolog.console.facts import PartitionFacts, TopicFacts, facts_of, log_dirs_of, sizes_in
 from horolog.console.now import leaders_of
 from horolog.console.strips import strip_of
-from horolog.console.timelines import chart_of, steps
+from horolog.console.timelines import Chart, chart_of, steps
 from horolog.console.told import segments_of
 from horolog.console.visits import Refused, Visit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from horolog.client.admin_configs import Config
     from horolog.client.client import Client
     from horolog.client.cluster_view import TopicView
@@ -37,19 +39,9 @@ async def page(visit: Visit) -> Response:
         settings_of(visit.client, name), facts_of(visit.client, places[:PARTITIONS_SHOWN], sizes, visit.now_ms)
     )
     found = facts.get(name, TopicFacts(name, ()))
-    since, until = visit.time("from"), visit.time("until")
-    bounds = since.ms if since else None, until.ms if until else None
     picked = _picked(visit, topic)
     drawn = [one for one in places if picked is None or one.partition == picked]
-    chart = await chart_of(
-        visit.client,
-        drawn,
-        mean_bytes(found),
-        bounds,
-        visit.zone,
-        visit.now_ms,
-        ask=partial(segments_of, visit.client, visit.cluster, topic),
-    )
+    chart, understood = await _chart(visit, topic, drawn, mean_bytes(found))
     edge = retention_edge(settings, visit.now_ms)
     if chart is not None and edge is not None:
         chart.marks["retention"] = edge
@@ -64,9 +56,9 @@ async def page(visit: Visit) -> Response:
         facts=found,
         chart=chart,
         steps=None if chart is None else steps(chart),
-        since=visit.text("from"),
-        until=visit.text("until"),
-        understood=[one.understood for one in (since, until) if one],
+        since=visit.typed("from"),
+        until=visit.typed("until"),
+        understood=understood,
         edge=edge,
         settings=settings,
         sources=SOURCES,
@@ -74,6 +66,23 @@ async def page(visit: Visit) -> Response:
         not_shown=max(0, len(topic.partitions) - PARTITIONS_SHOWN),
         gaps=[] if chart is None else chart.gaps()[:GAPS_SHOWN],
     )
+
+
+async def _chart(
+    visit: Visit, topic: "TopicView", places: "Sequence[TopicPartition]", bytes_of: dict[TopicPartition, float]
+) -> tuple[Chart | None, list[str]]:
+    """The timeline of the times that were asked for, and how they were understood; of all there is where they cannot be read."""
+
+    async def drawn(bounds: tuple[int | None, int | None]) -> Chart | None:
+        ask = partial(segments_of, visit.client, visit.cluster, topic)
+        return await chart_of(visit.client, places, bytes_of, bounds, visit.zone, visit.now_ms, ask=ask)
+
+    chart, understood = None, []
+    with visit.reading("from", "until"):
+        since, until = visit.time("from"), visit.time("until")
+        understood = [one.understood for one in (since, until) if one]
+        chart = await drawn((since.ms if since else None, until.ms if until else None))
+    return await drawn((None, None)) if visit.wrong else chart, understood
 
 
 def _picked(visit: Visit, topic: "TopicView") -> int | None:

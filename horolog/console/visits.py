@@ -1,8 +1,12 @@
 """One request for a page: who asks, of which cluster, in which zone, and the words of the address, each read in one place."""
 
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import tzinfo
 from functools import cached_property
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -13,6 +17,7 @@ from horolog.client.times import Moment, TimeTextError, parse_time, parse_zone
 from horolog.console.options import ANSWER_SECONDS, Cluster, Options
 from horolog.console.rendering import Times, link, render
 from horolog.console.sessions import Session, Sessions
+from horolog.protocol.readable import exact_time
 
 if TYPE_CHECKING:
     from horolog.broker.clock import Clock
@@ -22,6 +27,8 @@ if TYPE_CHECKING:
     from horolog.client.time_ranges import TimeRange
 
 LONGEST_WORD = 500
+_NUMBERED_TIME = re.compile(r"@(-?[0-9]{1,18})ms|(?<![@0-9])-?[0-9]{6,18}(?![0-9])")
+_ONLY_NUMBERED = re.compile(r"(?:@-?[0-9]{1,18}ms|-?[0-9]{6,18})(?:\.\.@-?[0-9]{1,18}ms)?")
 FAULT = "the console has a fault here; its log says more"
 GONE = {"NETWORK_EXCEPTION", "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE", "LEADER_NOT_AVAILABLE"}
 NOT_THERE = {"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FOUND"}
@@ -30,11 +37,15 @@ PAGES = ("/", "/moment", "/follow", "/groups", "/group/reset", "/compare")
 
 
 class Refused(Exception):
-    """What was asked for makes no sense, or is not there: a sentence for people, and the status of the answer."""
+    """What was asked for makes no sense, or is not there: a sentence for people, and the status of the answer.
 
-    def __init__(self, sentence: str, status: int = 400) -> None:
+    `field` is the word of the address that is wrong: a page that has a field for it says so beside it.
+    """
+
+    def __init__(self, sentence: str, status: int = 400, field: str = "") -> None:
         super().__init__(sentence)
         self.status = status
+        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +66,21 @@ class Visit:
         self.desk = desk
         self.request = request
         self.now_ms = desk.now_ms()
-        self.given = request.query_params
+        self.given: Mapping[str, str] = request.query_params
+        self.wrong: dict[str, str] = {}
+        """Sentences about fields, by their names."""
+        self.status: int = HTTPStatus.OK
+
+    @contextmanager
+    def reading(self, *fields: str) -> Iterator[None]:
+        """Note refusals of these fields for the page that asks for them again; the first gives the status."""
+        try:
+            yield
+        except Refused as refused:
+            if refused.field not in fields:
+                raise
+            self.status = refused.status if self.status == HTTPStatus.OK else self.status
+            self.wrong.setdefault(refused.field, str(refused))
 
     # -- who, where
 
@@ -90,7 +115,7 @@ class Visit:
     def text(self, name: str, default: str = "") -> str:
         value: str = self.given.get(name, default).strip()
         if len(value) > LONGEST_WORD:
-            raise Refused(f"{name} is longer than {LONGEST_WORD} characters")
+            raise Refused(f"{name} is longer than {LONGEST_WORD} characters", field=name)
         return value
 
     def number(self, name: str, default: int, least: int = 0, most: int = 2**31) -> int:
@@ -98,7 +123,7 @@ class Visit:
         if not text:
             return default
         if not (text.isascii() and text.isdigit() and len(text) < 18 and least <= int(text) <= most):
-            raise Refused(f"{name}={text}: a whole number from {least} to {most} is expected")
+            raise Refused(f"{name}={text}: a whole number from {least} to {most} is expected", field=name)
         return int(text)
 
     @cached_property
@@ -109,7 +134,7 @@ class Visit:
         try:
             return parse_zone(name)
         except TimeTextError as error:
-            raise Refused(f"tz: {error}") from error
+            raise Refused(f"tz: {error}", field="tz") from error
 
     @property
     def zone_name(self) -> str:
@@ -125,7 +150,14 @@ class Visit:
                 text = f"@{text}ms"
             return parse_time(text, now_ms=self.now_ms, zone=self.zone)
         except TimeTextError as error:
-            raise Refused(f"{name}: {error}") from error
+            raise Refused(f"{name}: {error}", field=name) from error
+
+    def typed(self, name: str) -> str:
+        """The word as its field shows it again: times that links have as numbers are written as people write them."""
+        text = self.given.get(name, "").strip()
+        if not _ONLY_NUMBERED.fullmatch(text):
+            return text
+        return _NUMBERED_TIME.sub(lambda found: exact_time(int(found[1] or found[0]), self.zone), text)
 
     def range(self, name: str) -> "TimeRange | None":
         """The two times that a text has around `..`, as on the command line; None where it is one time, or none."""
@@ -137,19 +169,21 @@ class Visit:
                 return None
             found = parse_range(text, None, now_ms=self.now_ms, zone=self.zone)
         except TimeTextError as error:
-            raise Refused(f"{name}: {error}") from error
+            raise Refused(f"{name}: {error}", field=name) from error
         if found.until_ms is None:
-            raise Refused(f"{name}: {text!r} has no end in time; now is one")
+            raise Refused(f"{name}: {text!r} has no end in time; now is one", field=name)
         return found
 
     # -- the answer
 
     def link(self, path: str, **values: Any) -> str:
-        """A page of the same cluster in the same zone, unless `values` say otherwise."""
+        """A page of the same cluster in the same zone, unless `values` say otherwise; that of a moment opens where the moment is."""
         kept = {"cluster": self.cluster.name if len(self.desk.options.clusters) > 1 else None, "tz": self.text("tz")}
-        return link(path, **{**kept, **values})
+        address = link(path, **{**kept, **values})
+        return f"{address}#moment" if path == "/moment" and "topic" in values else address
 
     def page(self, template: str, status: int = 200, /, **data: Any) -> HTMLResponse:
+        status = self.status if status == HTTPStatus.OK else status
         return HTMLResponse(render(template, {**self.frame(), "status": status, **data}), status)
 
     def frame(self) -> dict[str, Any]:
@@ -171,6 +205,7 @@ class Visit:
             "now_ms": self.now_ms,
             "path": self.request.url.path,
             "shown_pages": PAGES,
+            "wrong": self.wrong,
         }
 
 
@@ -187,10 +222,10 @@ def sentence_of(visit: Visit, error: Exception) -> tuple[str, int]:
     return f"{error.message} ({error.code.name})", status
 
 
-async def topic_of(client: "Client", name: str) -> "TopicView":
+async def topic_of(client: "Client", name: str, field: str = "topic") -> "TopicView":
     """A topic that is there; Refused names one that is spelled alike."""
     if not name:
-        raise Refused("which topic? The address names none")
+        raise Refused("which topic? The address names none", field=field)
     known = client.view.topics.get(name)
     if known is None or known.error_code:
         known = (await client.metadata()).topics.get(name)
@@ -202,5 +237,5 @@ async def topic_of(client: "Client", name: str) -> "TopicView":
         if refused is not None:
             raise refused
         close = get_close_matches(name, names, n=1)
-        raise Refused(f"there is no topic {name!r}" + (f"; do you mean {close[0]!r}?" if close else ""), 404)
+        raise Refused(f"there is no topic {name!r}" + (f"; do you mean {close[0]!r}?" if close else ""), 404, field)
     return known

@@ -17,6 +17,14 @@ def format_time(timestamp_ms: int, zone: tzinfo = UTC) -> str:
         return f"@{timestamp_ms}"
 
 
+def exact_time(timestamp_ms: int, zone: tzinfo = UTC) -> str:
+    """The same without digits that say nothing, as the command line reads it again: `2023-11-14T22:13:20Z`; `@...ms` beyond the calendar."""
+    text = format_time(timestamp_ms, zone)
+    if text.startswith("@"):
+        return f"{text}ms"
+    return text.replace(".000", "", 1).removesuffix("+00:00") + ("Z" if text.endswith("+00:00") else "")
+
+
 def format_duration(duration_ms: int) -> str:
     """A duration of its two largest units, as the command line would read it again; smaller units are left out."""
     if duration_ms < 0:

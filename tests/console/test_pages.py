@@ -26,6 +26,7 @@ PAGES = {
     "reset": "/group/reset?name=billing&topic=orders&to=30h",
     "compare": "/compare?a=orders&b=payments",
     "error": "/topic?name=order",
+    "wrong": "/moment?topic=orders&at=soonish&where=value.",
 }
 
 
@@ -110,6 +111,8 @@ def test_the_timeline_zooms_by_drag_and_by_keys_and_leads_to_the_moment(console,
     page.wait_for_url("**from=*")
     narrow, said = records_said(page), page.locator("#timeline + .note").inner_text()
     assert 60 < narrow < 240
+    for name in ("from", "until"):
+        assert re.fullmatch(r"20\d\d-\d\d-\d\dT[\d:.]+Z", page.locator(f"input[name={name}]").input_value())
     page.locator(".u-over").wait_for()
     page.keyboard.press("-")
     expect(page.locator("#timeline + .note")).not_to_have_text(said)
@@ -168,6 +171,58 @@ def test_a_moment_is_filtered_and_a_key_followed_through_time(console, page):
     lines = loading.value.path().read_text("utf-8").splitlines()
     assert {json.loads(line)["key"] for line in lines} == keys
     assert page.locator("#command").inner_text().startswith("horolog consume orders")
+
+
+@pytest.mark.parametrize("size", [(390, 844), (820, 1180), (1440, 900)], ids=["phone", "tablet", "desktop"])
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+@pytest.mark.parametrize("fragment", ["", "#moment"], ids=["typed", "linked"])
+def test_the_moment_is_in_view_when_its_page_opens(console, chromium, size, scripts, fragment):
+    """With records before and after it, whichever way somebody came."""
+    context = chromium.new_context(viewport={"width": size[0], "height": size[1]}, java_script_enabled=scripts)
+    page = context.new_page()
+    page.goto(f"{console.address}/moment?topic=orders&at=20h&within=9h{fragment}")
+    moment = page.get_by_role("rowheader", name="the moment")
+    expect(moment).to_be_in_viewport(ratio=1)
+    expect(page.locator("#before tr").last).to_be_in_viewport()
+    expect(page.locator("#after tr").first).to_be_in_viewport()
+    context.close()
+
+
+@pytest.mark.parametrize("path", ["/moment?topic=hostile&at=1h", "/moment?topic=orders&at=20h&within=2h"])
+def test_values_are_read_on_a_phone(console, page, path):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(console.address + path)
+    contents = page.locator("td.content")
+    assert contents.count()
+    for number in range(min(contents.count(), 5)):
+        box = contents.nth(number).bounding_box()
+        assert box["x"] >= 0
+        assert box["width"] >= 300
+        assert box["x"] + box["width"] <= 390
+
+
+def test_a_value_is_folded_open(console, page):
+    page.goto(console.address + PAGES["moment"])
+    row = page.locator("tr[data-row]").first
+    assert not row.locator(".tree").is_visible()
+    row.get_by_text("unfold").click()
+    assert row.locator(".tree .field").all_inner_texts() == ["id", "state"]
+
+
+def test_a_typo_is_corrected_in_its_field(console, page):
+    page.goto(console.address + PAGES["moment"])
+    page.get_by_label("Time").fill("20 ours")
+    page.get_by_label("Where").fill("value.state = 'paid'")
+    page.get_by_role("button", name="Show").click()
+    wrong = page.get_by_role("alert")
+    assert wrong.inner_text().startswith("at: '20 ours'")
+    assert page.get_by_label("Where").input_value() == "value.state = 'paid'"
+    time = page.get_by_label("Time")
+    assert time.evaluate("(box) => box.getAttribute('aria-describedby')") == wrong.get_attribute("id")
+    time.fill("20h")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**at=20h**")
+    expect(page.get_by_role("rowheader", name="the moment")).to_be_in_viewport()
 
 
 def test_records_appear_as_they_are_written_and_pausing_ends_the_fetches(console, page, filled):

@@ -1,9 +1,10 @@
 """The values that keys and values decode to, and how they are written: dict, list, str, int, float, bool, None, bytes, Decimal and Instant.
 
-In text and JSON a time is ISO 8601 in UTC, a decimal keeps its digits, and bytes are text if they are UTF-8 that can be shown, else
-hexadecimal digits. JSON has neither of them: there they are strings, as are numbers that are not finite.
+In text and JSON a time is ISO 8601 in UTC, a decimal keeps its digits, and bytes are text or hexadecimal digits (`readable_bytes`).
+JSON has neither of them: there they are strings, as are numbers that are not finite.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -14,7 +15,8 @@ from typing import Any
 DEEPEST = 200
 """How deep values may nest: more is refused by all formats, long before Python's own limit."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_CONTROLS = str.maketrans("", "", "\t\n\r")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""Tabs and the ends of lines belong to text."""
 
 
 class DecodingError(ValueError):
@@ -64,12 +66,17 @@ def clock(ns: int) -> str | int:
 
 
 def readable_bytes(data: bytes) -> str:
-    """Text if it is some, else hexadecimal digits."""
+    """Text if it is UTF-8 and less than half of it are control characters, else hexadecimal digits.
+
+    A coloured log line, or a text with a NUL inside, is text: what shows it writes such a character out.
+    """
     try:
         text = data.decode()
     except UnicodeDecodeError:
         return data.hex()
-    return text if text.translate(_CONTROLS).isprintable() else data.hex()
+    if text.isprintable():
+        return text
+    return text if 2 * len(_CONTROLS.findall(text)) < len(text) else data.hex()
 
 
 def deeper_than(value: Any, limit: int) -> bool:

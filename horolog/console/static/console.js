@@ -20,6 +20,15 @@
     const seconds = `${day} ${clock}:${pad(at.getUTCSeconds())}`;
     return step >= 1000 ? seconds : `${seconds}.${pad(at.getUTCMilliseconds(), 3)}`;
   };
+  // A time with its zone, as the command line and every field read it; beyond the calendar a number.
+  const exact = (ms) => {
+    ms = Math.round(ms);
+    if (Math.abs(ms) > 253402300799999 || ms < -62135596800000) return `@${ms}ms`;
+    const shift = offsetOfPage() / 60000;
+    const zone = shift ? `${shift < 0 ? "-" : "+"}${pad(Math.floor(Math.abs(shift) / 60))}:${pad(Math.abs(shift) % 60)}` : "Z";
+    return spoken(ms, ms % 1000 ? 1 : 1000).replace(" ", "T") + zone;
+  };
+  const selected = (plot) => [plot.select.left, plot.select.left + plot.select.width].map((at) => exact(plot.posToVal(at, "x")));
   const shortTick = (ms, step, previous) => {
     const whole = spoken(ms, step);
     return previous && whole.slice(0, 10) === previous.slice(0, 10) && step < 86400000 ? whole.slice(11) : whole;
@@ -34,7 +43,7 @@
   const address = (base, values) => {
     const url = new URL(base, location.href);
     for (const [key, value] of Object.entries(values)) url.searchParams.set(key, value);
-    return url.pathname + url.search;
+    return url.pathname + url.search + url.hash;
   };
 
   // -- pictures
@@ -53,7 +62,7 @@
   };
 
   const axes = (step) => [
-    { stroke: colour("--quiet"), grid: { show: false }, ticks: { stroke: colour("--line"), size: 4 }, splits: roundTimes,
+    { stroke: colour("--quiet"), grid: { show: false }, ticks: { stroke: colour("--line"), size: 4 }, size: 32, splits: roundTimes,
       values: (_, ticks) => ticks.map((at, n) => shortTick(at, ticks.length > 1 ? ticks[1] - ticks[0] : step, n ? spoken(ticks[n - 1], 1) : "")) },
     { stroke: colour("--quiet"), grid: { stroke: colour("--soft"), width: 1 }, ticks: { show: false }, size: 62,
       values: (_, ticks) => ticks.map((one) => (Number.isInteger(one) ? one.toLocaleString("en") : "")) },
@@ -107,8 +116,7 @@
         setSelect: [(it) => {
           if (it.select.width < 4) return;
           dragged = true;
-          const from = Math.round(it.posToVal(it.select.left, "x"));
-          const until = Math.round(it.posToVal(it.select.left + it.select.width, "x"));
+          const [from, until] = selected(it);
           if (box.closest("#pick")) return open(plot.posToVal(plot.cursor.left, "x"));
           if (box.dataset.range) location.assign(address(box.dataset.range, { from, until }));
         }],
@@ -116,7 +124,7 @@
     }, [middles, come, ahead, ...(data.bytes ? [data.bytes] : [])], box);
     const open = (at) => {
       const name = box.closest("#pick") ? "to" : "at";
-      if (box.dataset.moment) location.assign(address(box.dataset.moment, { [name]: Math.round(at) }));
+      if (box.dataset.moment) location.assign(address(box.dataset.moment, { [name]: exact(at) }));
     };
     plot.over.addEventListener("mousedown", () => { dragged = false; });
     plot.over.addEventListener("click", () => {
@@ -160,9 +168,18 @@
       series: [{ label: "From", value: (_, value) => (value == null ? "–" : spoken(value - data.bucket / 2, data.bucket)) }, line(box.dataset.one, "--bar"), line(box.dataset.other, "--bar-late", [6, 4])],
       hooks: { setSelect: [(it) => {
         if (it.select.width < 4) return;
-        location.assign(address(box.dataset.range, { from: Math.round(it.posToVal(it.select.left, "x")), until: Math.round(it.posToVal(it.select.left + it.select.width, "x")) }));
+        const [from, until] = selected(it);
+        location.assign(address(box.dataset.range, { from, until }));
       }] },
     }, [middles, data.one, data.other], box);
+  };
+
+  // -- the moment: in view when its page is opened, wherever the address came from; who comes back is where they were
+
+  const goToMoment = () => {
+    const way = performance.getEntriesByType("navigation")[0];
+    const there = document.getElementById("moment");
+    if (there && !location.hash && way && way.type === "navigate") there.scrollIntoView({ block: "start" });
   };
 
   const drawn = new Map();
@@ -236,8 +253,10 @@
   // -- parts that the server sends anew: not while nobody sees them, and what is wrong is said above them
 
   const SILENT = "The console does not answer; what is shown is old.";
+  // What is shown is old while something bad is said: what held then is not said to hold now.
   const notice = (text, kind) => {
     let said = document.getElementById("gone");
+    document.getElementById("content").classList.toggle("old", Boolean(text) && kind !== "good");
     if (!text) { if (said) said.remove(); return; }
     if (!said) {
       said = document.createElement("p");
@@ -294,13 +313,13 @@
       const row = body.insertRow(0);
       row.dataset.row = "";
       const link = document.createElement("a");
-      link.href = address(table.dataset.moment, record.at >= 0 ? { at: record.at } : {});
+      link.href = address(table.dataset.moment, record.at >= 0 ? { at: exact(record.at) } : {});
       link.textContent = record.time;
-      row.insertCell().append(link);
-      cell(row, record.partition, "num");
-      cell(row, record.offset, "num");
-      cell(row, record.key === null ? "none" : record.key, "mono");
-      cell(row, record.value === null ? "none (deleted)" : record.value, "mono");
+      cell(row, "", "at").append(link);
+      cell(row, record.partition, "num").dataset.name = "partition";
+      cell(row, record.offset, "num").dataset.name = "offset";
+      cell(row, record.key === null ? "none" : record.key, "mono key").dataset.name = "key";
+      cell(row, record.value === null ? "none (deleted)" : record.value, "mono content");
       while (body.rows.length > ROWS_KEPT) body.deleteRow(-1);
     };
     const start = () => {
@@ -334,6 +353,7 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     draw();
+    goToMoment();
     live();
     const table = document.getElementById("follow");
     if (table) follow(table);

@@ -80,6 +80,11 @@ async def test_a_broker_that_does_not_answer_is_a_sentence():
         answer = await page.get("/")
         assert answer.status_code == 502
         assert f"no answer from {NOBODY}" in answer.text
+        assert answer.headers["refresh"] == "5"
+        assert "asks again every 5 s" in answer.text
+        changed = await page.post("/group/reset", data={"csrf": "x"}, headers=ORIGIN)
+        assert "refresh" not in changed.headers
+        assert "refresh" not in (await page.get("/?cluster=x")).headers
         part = await page.get("/", headers={"hx-request": "true"})
         assert part.text.startswith('<p class="alert"')
 

@@ -1,5 +1,7 @@
 """Two topics, or one of two clusters, are counted in the same buckets, and differences are told."""
 
+import pytest
+
 from horolog import Client
 from horolog.client.charting.buckets import Timeline
 from horolog.console import compare
@@ -59,3 +61,20 @@ async def test_what_cannot_be_compared(monkeypatch):
 def test_differences():
     timeline = Timeline(1000, 10, [0.0] * 3)
     assert differences_of(timeline, [1, 2, 3], [1, 5, 3]) == [Difference(1010, 2, 5)]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "field"),
+    [("a=one&b=twoo", 404, "b"), ("a=ones&b=two", 404, "a"), ("a=one&b=two&from=soonish", 400, "from")],
+)
+async def test_what_was_typed_stays_and_the_reason_stands_beside_it(query, status, field):
+    async with shown() as (page, client, broker):
+        for name in ("one", "two"):
+            await topic_with(client, name, [(broker.clock.wall_ms(), b"x")])
+        answer = await page.get(f"/compare?{query}")
+        assert answer.status_code == status
+        assert f'<p class="wrong" id="{field}-wrong" role="alert">' in answer.text
+        assert answer.text.count('class="wrong"') == 1
+        for pair in query.split("&"):
+            name, _, value = pair.partition("=")
+            assert f'name="{name}" value="{value}"' in answer.text

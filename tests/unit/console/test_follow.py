@@ -2,14 +2,20 @@
 
 import asyncio
 import json
+from datetime import UTC
 
 import pytest
 from starlette.requests import Request
 
 from horolog import Producer
+from horolog.client.decoding import Decoder
 from horolog.client.errors import KafkaError
+from horolog.client.types import ConsumerRecord
 from horolog.console import follow
-from horolog.console.follow import Followers, event
+from horolog.console.follow import Followers, as_json, event
+from horolog.console.moment import row_of
+from horolog.console.reading import Shown
+from horolog.console.rendering import Times
 from horolog.console.visits import Refused, Visit
 from horolog.protocol.errors import ErrorCode
 from tests.support.console_browser import shown, topic_with
@@ -107,3 +113,24 @@ async def test_the_page():
 
 def test_an_event_is_one_line_of_data():
     assert event("x", {"why": "a\nb"}) == b'event: x\ndata: {"why": "a\\nb"}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "field"),
+    [("topic=t&where=value.", 400, "where"), ("topic=t&partition=9", 404, "partition"), ("topic=tt", 404, "topic")],
+)
+async def test_what_was_typed_stays_and_the_reason_stands_beside_it(query, status, field):
+    async with shown() as (page, client, broker):
+        await topic_with(client, "t", [(broker.clock.wall_ms(), b"x")])
+        answer = await page.get(f"/follow?{query}")
+        assert answer.status_code == status
+        assert f'<p class="wrong" id="{field}-wrong" role="alert">' in answer.text
+        assert f'value="{query.rpartition("=")[2]}"' in answer.text
+        assert "data-events" not in answer.text
+
+
+def test_unseen_signs_are_escapes():
+    record = ConsumerRecord("t", 0, 7, 0, 0, b"k\x1b[0m", b"a \x00 b", ())
+    decoded = asyncio.run(Decoder().decode(record))
+    found = as_json(row_of(Shown(record, decoded, 0)), Times(UTC, 0))
+    assert (found["key"], found["value"]) == (r"k\x1b[0m", r"a \x00 b")

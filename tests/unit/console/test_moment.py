@@ -73,8 +73,8 @@ async def test_records_of_a_range():
         rest = re.findall(r'href="([^"]+)" data-key="\]"', few)[0]
         assert f"%40{now - 3 * MINUTE}ms..%40{now - MINUTE}ms" in rest
         assert shlex.split(unescape(few.partition('<code id="command">')[2].partition("</code>")[0]))[5:9] == [
-            *("--since", f"@{now - 4 * MINUTE}ms"),
-            *("--until", f"@{now - MINUTE}ms"),
+            *("--since", f"{begin:%Y-%m-%dT%H:%M:%S}Z"),
+            *("--until", f"{end:%Y-%m-%dT%H:%M:%S}Z"),
         ]
         everything = (await page.get("/moment?topic=t&at=earliest..now")).text
         assert everything.count("<tr data-row>") == 8
@@ -123,6 +123,72 @@ async def test_without_a_topic_it_asks_which():
     async with shown() as (page, client, broker):
         await with_records(client, broker)
         assert '<option value="t">' in (await page.get("/moment")).text
+
+
+async def test_what_was_typed_stays_and_the_reason_stands_beside_it():
+    async with shown() as (page, client, broker):
+        await with_records(client, broker)
+        answer = await page.get("/moment?topic=t&at=soonish&within=2h&where=value.&key=k-7&tz=UTC")
+        assert answer.status_code == 400
+        text = answer.text
+        for name, value in (("at", "soonish"), ("where", "value.")):
+            assert f'name="{name}" value="{value}" aria-invalid="true" aria-describedby="{name}-wrong"' in text
+            assert f'<p class="wrong" id="{name}-wrong" role="alert">{name}: ' in text
+        assert 'name="within" value="2h"' in text
+        assert 'name="key" value="k-7"' in text
+        assert text.count('class="wrong"') == 2
+        assert "<nav" in text
+        unknown = await page.get("/moment?topic=tt&at=3h")
+        assert (unknown.status_code, unknown.text.count('class="wrong"')) == (404, 1)
+        assert 'name="topic" value="tt" aria-invalid' in unknown.text
+        assert 'name="at" value="3h"' in unknown.text
+
+
+async def test_fields_and_commands_have_times_and_no_numbers():
+    async with shown() as (page, client, broker):
+        now = await with_records(client, broker)
+        at = datetime.fromtimestamp(now / 1000, UTC)
+        for query in (f"at={now}", f"at=%40{now}ms"):
+            text = (await page.get(f"/moment?topic=t&{query}&tz=UTC")).text
+            assert f'name="at" value="{at:%Y-%m-%dT%H:%M:%S}Z"' in text
+        berlin = (await page.get(f"/moment?topic=t&at=%40{now}ms..%40{now + 5}ms&tz=Europe/Berlin")).text
+        shown_range = re.search(r'name="at" value="([^"]*)"', berlin)[1]
+        assert re.fullmatch(r"\S+:00\+0[12]:00\.\.\S+:00\.005\+0[12]:00", unescape(shown_range))
+        command = unescape(berlin.partition('<code id="command">')[2].partition("</code>")[0])
+        assert str(now) not in command
+        assert (await page.get("/moment", params={"topic": "t", "at": unescape(shown_range)})).status_code == 200
+
+
+async def test_every_link_to_a_moment_leads_to_where_it_is():
+    async with shown() as (page, client, broker):
+        now = await with_records(client, broker)
+        text = (await page.get(f"/moment?topic=t&at={now}&within=10m")).text
+        assert text.count('id="moment"') == 1
+        assert text.index('id="before"') < text.index('id="moment"') < text.index('id="after"')
+        links = [one for one in re.findall(r'href="([^"]+)"', text) if "/moment?" in one]
+        assert len(links) > 10
+        assert all(one.endswith("#moment") for one in links)
+        assert 'action="/moment#moment"' in text
+        assert 'id="moment"' in (await page.get("/moment?topic=t&at=2h..now")).text
+
+
+async def test_json_is_folded_open_and_unseen_signs_are_escapes():
+    async with shown() as (page, client, broker):
+        now = broker.clock.wall_ms()
+        coloured = "\x1b[31mERROR\x1b[0m \u202etxt.exe nul\x00here".encode()
+        half = rb'{"half": "\ud800", "deep": {"a": [1, 2]}}'
+        await topic_with(client, "t", [(now, coloured), (now, half), (now, b'{"n":[' + b"1," * 5000 + b"1]}")])
+        answer = await page.get(f"/moment?topic=t&at={now}")
+        text = answer.text
+        sign = '<span class="sign">{}</span>'.format
+        assert f"{sign(chr(92) + 'x1b')}[31mERROR" in text
+        assert f"{sign(chr(92) + 'u202e')}txt.exe nul{sign(chr(92) + 'x00')}here" in text
+        assert coloured.hex() not in text
+        assert text.count("<summary>unfold</summary>") == 2
+        assert '<span class="field">deep</span> <span class="quiet">{1}</span>' in text
+        assert "more are not shown" in text
+        found = (await page.get(f"/moment?topic=t&at={now}&where=value%20~%20'ERROR'")).text
+        assert found.count("<tr data-row>") == 1
 
 
 async def test_hostile_values_are_text():

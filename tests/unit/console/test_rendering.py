@@ -9,7 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horolog.console import rendering
-from horolog.console.rendering import Times, count, environment, link, rate, render, short, size, span
+from horolog.console.rendering import (
+    Times,
+    count,
+    environment,
+    link,
+    rate,
+    render,
+    short,
+    size,
+    span,
+    visible,
+    written_out,
+)
 
 AT = 1_700_000_000_000
 
@@ -126,3 +138,28 @@ def test_nothing_is_kept_where_python_keeps_nothing_or_nobody_may_write(template
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     assert rendered() == ("1,234", True)
     assert not (templates / "__pycache__").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
+        ("a\u202ecod.exe", r"a\u202ecod.exe"),
+        ("a\x00b", r"a\x00b"),
+        ("\u200f\u2066\ufeff\xad", r"\u200f\u2066\ufeff\xad"),
+        ("half \ud83d", r"half \ud83d"),
+        ("tag \U000e0041", r"tag \U000e0041"),
+        ("back\rspace", r"back\x0dspace"),
+        ("two\r\nlines\tand a tab", "two\nlines\tand a tab"),
+        ("Zoë 日本 👩\u200d👩 ab\u200ccd a\u00a0b", "Zoë 日本 👩\u200d👩 ab\u200ccd a\u00a0b"),
+    ],
+)
+def test_signs_that_would_not_be_seen_are_written_out_and_the_rest_stays(text, shown):
+    assert written_out(text) == shown
+    found = render("error_part.html", {"status": 0, "sentence": visible(text)})
+    assert found.replace('<span class="sign">', "").replace("</span>", "").endswith(f"</b> {shown}</p>")
+    found.encode()
+
+
+def test_text_beside_escapes_is_no_markup():
+    assert visible("<b>\x1b</b>") == '&lt;b&gt;<span class="sign">\\x1b</span>&lt;/b&gt;'

@@ -81,12 +81,28 @@ async def test_a_reset_that_is_confirmed_is_done_and_logged(caplog):
         assert fields["p0"] == "2:0"
         unsure = await page.post("/group/reset", data={**fields, "confirm": "x"}, headers=ORIGIN)
         assert (unsure.status_code, await committed(client)) == (400, 2)
+        assert 'name="confirm" value="x" aria-invalid="true"' in unsure.text
+        assert '<p class="wrong" id="confirm-wrong" role="alert">the name of the group' in unsure.text
+        assert fields_of(unsure.text) == fields
         answer = await page.post("/group/reset", data={**fields, "confirm": "g"}, headers=ORIGIN)
         assert (answer.status_code, answer.headers["location"]) == (303, "/group?name=g")
         assert await committed(client) == 0
         assert "reset group 'g'" in caplog.text
         again = await page.post("/group/reset", data={**fields, "confirm": "g"}, headers=ORIGIN)
         assert (again.status_code, "has moved" in again.text) == (409, True)
+
+
+async def test_a_time_that_cannot_be_read_stays_in_its_field():
+    async with shown(allow_changes=True) as (page, client, broker):
+        now = await behind(client, broker)
+        answer = await page.get("/group/reset?name=g&topic=t&to=soonish")
+        assert answer.status_code == 400
+        assert 'value="soonish"' in answer.text
+        assert '<p class="wrong" id="to-wrong" role="alert">to: ' in answer.text
+        assert "Dry run" not in answer.text
+        assert str(now) not in (await page.get(f"/group/reset?name=g&topic=t&to={now}")).text.partition("<main")[
+            2
+        ].replace(f"&#34;target&#34;: {now}", "")
 
 
 @pytest.mark.parametrize("given", [{"csrf": "wrong"}, {"p0": "x:y"}, {"p0": "1"}, {"p0": None}])

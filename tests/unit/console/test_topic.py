@@ -1,8 +1,14 @@
 """The page of a topic says when its records are, what was set and by whom, and what a hostile value says is text."""
 
+import re
+from datetime import UTC
+
+import pytest
+
 from horolog import Client
 from horolog.client.admin_configs import Config
 from horolog.client.errors import KafkaError
+from horolog.client.times import parse_time
 from horolog.client.types import TopicPartition
 from horolog.console import topic
 from horolog.console.facts import PartitionFacts, TopicFacts
@@ -108,3 +114,27 @@ async def test_why_there_are_no_segments_is_said():
         text = (await page.get("/topic?name=t")).text
         assert "segments are not shown: the broker has no HTTP port" in text
         assert "bytes by time are estimated" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "typed"), [("from=soonish&until=1h", "from", "soonish"), ("from=1h&until=2h", "until", "2h")]
+)
+async def test_a_range_that_makes_no_sense_is_said_beside_its_field(query, field, typed):
+    async with shown() as (page, client, broker):
+        now = broker.clock.wall_ms()
+        await topic_with(client, "t", [(now - HOUR, b"x"), (now, b"y")])
+        answer = await page.get(f"/topic?name=t&{query}")
+        assert answer.status_code == 400
+        assert f'<p class="wrong" id="{field}-wrong" role="alert">' in answer.text
+        assert f'name="{field}" value="{typed}"' in answer.text
+        assert "2 records" in answer.text, "the timeline of all there is"
+
+
+async def test_fields_have_times_after_a_zoom():
+    async with shown() as (page, client, broker):
+        now = broker.clock.wall_ms() // 1000 * 1000
+        await topic_with(client, "t", [(now, b"x")])
+        text = (await page.get(f"/topic?name=t&from={now - HOUR}&until={now + HOUR}&tz=UTC")).text
+        shown_times = re.findall(r'name="(?:from|until)" value="([^"]*)"', text)
+        assert [parse_time(one, now_ms=0, zone=UTC).ms for one in shown_times] == [now - HOUR, now + HOUR]
+        assert all(re.fullmatch(r"[-\dT:]+Z", one) for one in shown_times)

@@ -36,10 +36,17 @@ def test_days_and_times_of_day():
     assert clock(86_400_000_000_000) == 86_400_000_000_000
 
 
+@pytest.mark.parametrize("sign", ["\x1b[31m", "\u202e", "\x00", "\x9b", "\u200b", "\ue000", "\u2028"])
+def test_one_sign_that_cannot_be_shown_leaves_a_text_a_text(sign):
+    text = f"failed: {sign} after 3 s"
+    assert readable_bytes(text.encode()) == text
+
+
 def test_bytes_are_text_or_digits():
     assert readable_bytes(b"a b\n") == "a b\n"
     assert readable_bytes("ä".encode()) == "ä"
     assert readable_bytes(b"a\x00") == "6100"
+    assert readable_bytes(b"\x00\x00\x00\x07") == "00000007"
     assert readable_bytes(b"\xff") == "ff"
 
 
