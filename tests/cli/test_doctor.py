@@ -191,6 +191,24 @@ def test_a_time_index_without_entries_is_found_although_nothing_in_it_is_wrong(d
     assert "not the one that was written with this log" in document["partitions"][0]["findings"][0]["problem"]
 
 
+@pytest.mark.parametrize("lost", ["*.log", "*[0-9].*"], ids=["the logs", "all segments"])
+def test_a_partition_without_its_log_is_told_beside_the_others(data, horolog, golden_root, lost):
+    golden.Case("v1-gzip-ct", golden_root).copy("clean", data.parent / "other")
+    shutil.copytree(data.parent / "other" / "topic-0", data / "sound-0")
+    for path in partition(data).glob(lost):
+        path.unlink()
+    ended, document = examine(horolog, data)
+    states = {one["name"]: one["state"] for one in document["partitions"]}
+    assert states["sound-0"] == "ok"
+    if lost == "*.log":
+        assert (ended.code, states["topic-0"]) == (3, "damaged")
+        problems = [found["problem"] for each in document["partitions"] for found in each["findings"]]
+        assert problems == ["is missing, although its index is here: its records are gone"] * 5
+    ended, _ = examine(horolog, data, "--repair")
+    assert ended.code == 0
+    assert examine(horolog, data)[0].code == 0
+
+
 def test_a_checkpoint_that_cannot_be_read_is_a_finding_of_the_folder(data, horolog):
     (data / "replication-offset-checkpoint").write_bytes(b"0\nmany\n")
     ended, document = examine(horolog, data)

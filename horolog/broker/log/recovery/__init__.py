@@ -1,7 +1,7 @@
 """Partitions are opened and recovered, and while they run looked after: rescanned, scrubbed, tried again."""
 
 from horolog.broker.log.recovery.findings import Circumstances, Place
-from horolog.broker.log.recovery.leftovers import is_segment_file
+from horolog.broker.log.recovery.leftovers import COMPANION_SUFFIXES, is_segment_file
 from horolog.broker.log.recovery.opening import open_readable, open_writable, storage_below
 from horolog.broker.log.recovery.presence import Presence
 from horolog.broker.log.recovery.recovery import (
@@ -15,6 +15,7 @@ from horolog.broker.log.recovery.retry import Retries
 from horolog.broker.log.recovery.scrub import Scrub
 
 __all__ = [
+    "COMPANION_SUFFIXES",
     "Circumstances",
     "Place",
     "Presence",

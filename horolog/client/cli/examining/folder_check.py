@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET
 from horolog.broker.log.integrity import Seal, SealsDamaged, seals, set_aside
 from horolog.broker.log.manager import partition_of
-from horolog.broker.log.recovery import is_segment_file
+from horolog.broker.log.recovery import COMPANION_SUFFIXES, is_segment_file
 from horolog.broker.log.storage import (
     DAMAGED_SUFFIX,
     LOCK_FILE,
@@ -105,7 +105,8 @@ def check_partition(
         base for name in names if is_segment_file(name, ".log") and (base := base_offset_of(name)) is not None
     )
     has_times = any(is_segment_file(name, ".timeindex") for name in names)
-    for base_offset, following in zip(bases, [*bases[1:], None], strict=True):
+    report.findings.extend(_missing_logs(directory, names, bases, sealed))
+    for base_offset, following in zip(bases, [*bases[1:], None][: len(bases)], strict=True):
         end_offset = base_offset + LARGEST_RELATIVE_OFFSET + 1 if following is None else following
         is_last, seal = following is None, sealed.get(base_offset)
         place = SegmentPlace(directory, base_offset, end_offset, is_last, seal, tuple(kept), has_times)
@@ -118,6 +119,24 @@ def check_partition(
     for segment in report.segments:
         report.findings.extend(segment.findings)
     return report
+
+
+def _missing_logs(directory: str, names: list[str], bases: list[int], sealed: dict[int, Seal]) -> list[Item]:
+    """Logs that other files tell of: those with an index and, where there is no log at all, those with a seal."""
+    indexed = {
+        base
+        for name in names
+        if any(is_segment_file(name, one) for one in COMPANION_SUFFIXES) and (base := base_offset_of(name)) is not None
+    }
+    known = indexed if bases else indexed | {base for base, seal in sealed.items() if seal.contents.size_bytes}
+    return [
+        {
+            "kind": FILE,
+            "file": f"{directory}/{base:020}.log",
+            "problem": f"is missing, although its {'index is' if base in indexed else 'seal is'} here: its records are gone",
+        }
+        for base in sorted(known.difference(bases))
+    ]
 
 
 def _seals(storage: Storage, directory: str) -> dict[int, Seal]:
