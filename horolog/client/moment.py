@@ -40,6 +40,8 @@ class Open(NamedTuple):
     offset: int
     end_offset: int
     ended: Ended
+    had_late: bool
+    """Whether times were out of order in what was read of it."""
 
 
 @dataclass(slots=True)
@@ -70,9 +72,9 @@ class Report:
         return [*self.notes(), *self.warnings()]
 
     def notes(self) -> list[str]:
-        """Where reading ended as it should, and what a range of times leaves out."""
+        """Where reading ended as it should, though late records give reason to read on, and what a range of times leaves out."""
         found = []
-        quiet = [one for one in self.open if one.ended == Ended.QUIET]
+        quiet = [one for one in self.open if one.ended == Ended.QUIET and one.had_late]
         if quiet:
             late = format_duration(self.look_ahead.late_ms or 0)
             found.append(
@@ -210,9 +212,9 @@ class Moment:
         self.report.without_time += strand.without_time
         self.report.lost += strand.lost
         if strand.passed_over is not None:
-            self.report.open.append(Open(strand.partition, *strand.passed_over, Ended.PASSED_OVER))
+            self.report.open.append(Open(strand.partition, *strand.passed_over, Ended.PASSED_OVER, strand.saw_late))
         if strand.ended in {Ended.QUIET, Ended.BYTES}:
-            self.report.open.append(Open(strand.partition, strand.position, strand.end, strand.ended))
+            self.report.open.append(Open(strand.partition, strand.position, strand.end, strand.ended, strand.saw_late))
 
     # Where to begin and where to end
 

@@ -29,7 +29,7 @@ LARGEST_RECORD_BYTES = 128 << 20
 
 
 class Strand:
-    """`reached_ms` is the time of the last record that was read, -1 before the first."""
+    """`reached_ms` is the time of the last record that was read, -1 before the first; `saw_late`: not all were in the order of time."""
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class Strand:
         self.end = end
         self.ended: Ended | None = None
         self.reached_ms = -1
+        self.saw_late = False
         self.without_time = 0
         self.lost = 0
         self.passed_over: tuple[int, int] | None = None
@@ -102,6 +103,8 @@ class Strand:
             late_ms = self._largest_ms - time_ms
             if late_ms < 0:
                 self._largest_ms, late_ms = time_ms, 0
+            elif late_ms:
+                self.saw_late = True
             if self._since_ms <= time_ms < self._until_ms:
                 found.append(Placed(record, late_ms))
         return found

@@ -378,7 +378,7 @@ def test_disorder_and_the_future_are_warned_of(run, topic, tmp_path):
 
 def test_topics_are_created_described_altered_trimmed_and_deleted(run, hourly):
     assert hourly in {each["topic"] for each in run("topics", "list", "-o", "json").json}
-    assert run("topics", "alter", hourly, "--config", "retention.ms=86400000", "--partitions", "3").code == 0
+    assert run("topics", "alter", hourly, "--config", "retention.ms=1d", "--partitions", "3").code == 0
     (described,) = run("topics", "describe", hourly, "-o", "json").json
     assert described["configs"]["retention.ms"] == "86400000"
     first = described["partitions"][0]
@@ -405,7 +405,8 @@ def test_topics_refuse_what_cannot_be(run, topic):
     again = run("topics", "create", topic, unique("new"), "-o", "json")
     assert (again.code, [each["done"] for each in again.json]) == (1, [False, True])
     assert run("topics", "create", topic, "--if-not-exists").code == 0
-    assert run("topics", "create", unique("bad"), "--config", "retention.ms=soon").code == 1
+    assert run("topics", "create", unique("bad"), "--config", "retention.ms=soon").code == 2
+    assert run("topics", "create", unique("bad"), "--config", "cleanup.policy=soon").code == 1
     assert run("topics", "create", unique("bad"), "--config", "retention.ms").code == 2
     assert run("topics", "alter", topic).code == 2
     assert run("topics", "trim", topic).code == 2
@@ -446,7 +447,9 @@ def test_settings_are_shown_with_where_they_come_from_and_changed(run, topic):
     explained = run("configs", "list", "topic", topic, "retention.ms", "--explain").out
     assert "WHAT IT IS" in explained
     assert run("configs", "list", "topic", topic, "no.such.key").code == 4
-    assert run("configs", "set", "topic", topic, "retention.ms=soon").code == 1
+    assert run("configs", "set", "topic", topic, "retention.ms=7d", "-o", "json").json[0]["to"] == "604800000"
+    assert run("configs", "set", "topic", topic, "retention.ms=soon").code == 2
+    assert run("configs", "set", "topic", topic, "cleanup.policy=soon").code == 1
     assert run("configs", "list", "broker", "somewhere").code == 2
 
 

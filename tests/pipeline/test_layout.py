@@ -225,7 +225,7 @@ def test_a_zone_that_java_does_not_know_is_refused(spark):
     [
         (("--zone", "Europe/Berlinn"), "do you mean Europe/Berlin?"),
         (("--zone", "+02:00"), "is no zone's name"),
-        (("--partition-by", "week"), "invalid choice"),
+        (("--partition-by", "week"), "is expected"),
     ],
 )
 def test_folders_that_cannot_be_are_refused(words, said, capsys):

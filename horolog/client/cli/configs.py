@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import NotFoundError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.actions import Action, add_actions, assignments, run_action
+from horolog.client.cli.online.actions import Action, add_actions, run_action
 from horolog.client.cli.online.connecting import connected, partitions_of
+from horolog.client.cli.online.setting_values import settings_of
 
 if TYPE_CHECKING:
     from horolog.client.admin import Admin
@@ -132,7 +133,7 @@ def _set_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _set(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    changes: dict[str, str | None] = {**assignments(arguments.settings)}
+    changes: dict[str, str | None] = {**settings_of(arguments.settings)}
     return await _change(arguments, changes, console)
 
 
@@ -185,7 +186,7 @@ ACTIONS = (
         _set_arguments,
         _set,
         (
-            "horolog configs set topic logs retention.ms=604800000",
+            "horolog configs set topic logs retention.ms=7d",
             "horolog configs set broker all log.retention.hours=48",
         ),
     ),

@@ -90,12 +90,32 @@ def _no_command(words: list[str]) -> NoReturn:
     """Help, the version, or the fault of the first word."""
     parser = build_parser()
     if words and not words[0].startswith("-"):
-        from difflib import get_close_matches
+        advice = _advice_about(words[0])
+        parser.error(f"there is no command {words[0]!r}" + (f"; do you mean {advice}?" if advice else ""))
+    first = next((place for place, word in enumerate(words) if word in BY_NAME), 0)
+    if first and words[0] not in {"-h", "--help", "--version"}:
+        from shlex import join
 
-        close = get_close_matches(words[0], BY_NAME, n=1)
-        parser.error(f"there is no command {words[0]!r}" + (f"; do you mean {close[0]!r}?" if close else ""))
+        parser.error(f"options come after the command: horolog {join(words[first:] + words[:first])}")
     parser.parse_args(words)
     parser.error("a command is needed; horolog --help lists them")
+
+
+def _advice_about(word: str) -> str:
+    """The command that is meant, or the commands that have an action of this name."""
+    from horolog.client.cli.common.suggestions import command_elsewhere, known_elsewhere, nearest
+
+    command = command_elsewhere(word, BY_NAME)
+    if command is not None:
+        return repr(command)
+    found = []
+    for command in ("topics", "groups", "configs", "acls", "users"):
+        names = [action.name for action in import_module(BY_NAME[command].module).ACTIONS]
+        action = known_elsewhere(word, names)
+        if action is not None:
+            found.append(f"'{command} {action}'")
+    close = nearest(word, BY_NAME) if not found else None
+    return " or ".join(found[:2]) if close is None else repr(close)
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from horolog.client.retention import Left, Next, PartitionFacts
     from horolog.client.retention_look import TopicFacts
 
-_SIZES = {"kib": 10, "kb": 10, "mib": 20, "mb": 20, "gib": 30, "gb": 30, "tib": 40, "tb": 40}
 CHANGEABLE = ("cleanup.policy", "retention.ms", "retention.bytes", "segment.ms", "segment.bytes")
 
 
@@ -55,31 +54,13 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode | Coroutine
 
 def changes_of(texts: list[str] | None) -> dict[str, str]:
     """`retention.ms=7d` as Kafka writes it. Raises UsageError."""
-    from horolog.client.cli.online.actions import assignments
+    from horolog.client.cli.online.setting_values import settings_of
 
-    found = {}
-    for key, text in assignments(texts).items():
+    found = settings_of(texts)
+    for key in found:
         if key not in CHANGEABLE:
             raise UsageError(f"--with {key}: no setting about retention", f"one of {', '.join(CHANGEABLE)} is expected")
-        found[key] = text if key == "cleanup.policy" else str(_number(key, text))
     return found
-
-
-def _number(key: str, text: str) -> int:
-    from horolog.client.times import TimeTextError, parse_duration
-
-    if text.removeprefix("-").isdecimal():
-        return int(text)
-    if key.endswith(".ms"):
-        try:
-            return parse_duration(text)
-        except TimeTextError as error:
-            raise UsageError(f"--with {key}: {error}") from error
-    digits = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
-    shift = _SIZES.get(text[len(digits) :].strip().lower())
-    if not digits.isdecimal() or shift is None:
-        raise UsageError(f"--with {key}: {text!r} is no size", "10GiB, 500MiB, 1073741824 are examples")
-    return int(digits) << shift
 
 
 async def _ask(arguments: argparse.Namespace, changes: dict[str, str], console: Console) -> ExitCode:

@@ -9,9 +9,10 @@ from horolog.client.cli.common.arguments import add_zone, partitions, positive_n
 from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.actions import Action, add_actions, add_yes, assignments, confirmed, run_action
+from horolog.client.cli.online.actions import Action, add_actions, add_yes, confirmed, run_action
 from horolog.client.cli.online.connecting import connected, partitions_of, why_no_topic
 from horolog.client.cli.online.segments import access_of, add_http
+from horolog.client.cli.online.setting_values import settings_of
 
 if TYPE_CHECKING:
     from horolog.client.admin import Admin
@@ -84,7 +85,9 @@ def _create_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topics", metavar="TOPIC", nargs="+")
     parser.add_argument("-p", "--partitions", type=positive_number, metavar="N", help="(as the broker is set)")
     parser.add_argument("-r", "--replicas", type=positive_number, metavar="N", help="(as the broker is set)")
-    parser.add_argument("-c", "--config", metavar="KEY=VALUE", action="append", help="a setting; again for more")
+    parser.add_argument(
+        "-c", "--config", metavar="KEY=VALUE", action="append", help="a setting (retention.ms=7d); again for more"
+    )
     parser.add_argument("--if-not-exists", action="store_true", help="a topic that is there is fine")
     parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it could be done")
 
@@ -95,7 +98,7 @@ async def _create(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.client.errors import KafkaError, PartialFailure
     from horolog.protocol.errors import ErrorCode
 
-    configs = assignments(arguments.config)
+    configs = settings_of(arguments.config)
     new = [
         NewTopic(name, arguments.partitions or -1, arguments.replicas or -1, dict(configs)) for name in arguments.topics
     ]
@@ -311,14 +314,16 @@ def _day(time_ms: int, console: Console) -> str:
 def _alter_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("-p", "--partitions", type=positive_number, metavar="N", help="have so many; never fewer")
-    parser.add_argument("-c", "--config", metavar="KEY=VALUE", action="append", help="set; again for more")
+    parser.add_argument(
+        "-c", "--config", metavar="KEY=VALUE", action="append", help="set (retention.ms=7d); again for more"
+    )
     parser.add_argument("-d", "--delete-config", metavar="KEY", action="append", help="as the broker is set, again")
 
 
 async def _alter(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.client.admin import Admin
 
-    changes: dict[str, str | None] = {**assignments(arguments.config)}
+    changes: dict[str, str | None] = {**settings_of(arguments.config)}
     changes.update(dict.fromkeys(arguments.delete_config or ()))
     if not changes and arguments.partitions is None:
         raise UsageError("nothing to alter", "give --partitions, --config or --delete-config")

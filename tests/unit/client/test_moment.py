@@ -186,6 +186,17 @@ async def write(client, *times, partition=0):
             await producer.send("t", b"v" * 100, timestamp_ms=time_ms, partition=partition)
 
 
+async def test_what_was_not_read_is_said_only_where_records_come_late():
+    async with running() as (broker, client):
+        broker.create_topic("t", 1)
+        await write(client, NOW_MS, NOW_MS + 100, *range(NOW_MS + 700_000, NOW_MS + 703_000))
+        moment = merge(client, PARTITIONS[:1], NOW_MS, NOW_MS + 50)
+        assert [record.offset for record, _ in await collect(moment)] == [0]
+        assert [one.ended for one in moment.report.open] == [Ended.QUIET]
+        assert not moment.report.complete
+        assert moment.report.sentences() == []
+
+
 async def test_a_partition_that_goes_on_in_order_is_not_read_to_its_end_and_that_is_said():
     async with running() as (broker, client):
         broker.create_topic("t", 1)
@@ -308,7 +319,7 @@ def test_a_range_that_ends_before_it_begins_is_refused():
 
 def test_the_report_says_each_thing_that_was_left_out():
     report = Report(LookAhead(60_000, 1 << 20), Hold(), without_time=2, lost=3)
-    report.open = [Open(TopicPartition("t", index), 5, 10, Ended.BYTES) for index in range(4)]
+    report.open = [Open(TopicPartition("t", index), 5, 10, Ended.BYTES, had_late=True) for index in range(4)]
     assert report.sentences() == [
         "2 records have no time and were left out",
         (

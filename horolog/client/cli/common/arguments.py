@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+from typing import Any
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 BOOTSTRAP_VARIABLE = "HOROLOG_BOOTSTRAP"
@@ -30,6 +31,17 @@ class Parser(argparse.ArgumentParser):
         settings.setdefault("allow_abbrev", False)
         super().__init__(**settings)  # type: ignore[arg-type]
         self._negative_number_matcher = _NOT_AN_OPTION
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Words that are not among an argument's get the one that is meant."""
+        if action.choices is None or value in action.choices:
+            return
+        from horolog.client.cli.common.suggestions import action_like
+
+        names = [str(one) for one in action.choices]
+        like = action_like(str(value), names)
+        advice = f"do you mean {like!r}?" if like is not None else f"one of {', '.join(names)} is expected"
+        raise argparse.ArgumentError(action, f"there is no {value!r}; {advice}")
 
 
 def describe(parser: argparse.ArgumentParser, description: str, *examples: str) -> None:

@@ -70,6 +70,35 @@ def test_a_word_that_is_nearly_a_command_is_answered_with_the_command(capsys):
     assert "do you mean 'version'?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        ("list", "do you mean 'topics list' or 'groups list'?"),
+        ("ls", "do you mean 'topics list' or 'groups list'?"),
+        ("lag", "do you mean 'groups lag'?"),
+        ("tail orders", "do you mean 'consume'?"),
+        ("topic list", "do you mean 'topics'?"),
+        ("topics ls", "there is no 'ls'; do you mean 'list'?"),
+        ("groups rm x", "there is no 'rm'; do you mean 'delete'?"),
+        ("topics frobnicate", "there is no 'frobnicate'; one of list, create, "),
+        ("topics list -o jsn", "there is no 'jsn'; do you mean 'json'?"),
+        ("-P dev topics list", "options come after the command: horolog topics list -P dev"),
+        ("--bootstrap a:1 at orders 10:05", "options come after the command: horolog at orders 10:05 --bootstrap a:1"),
+    ],
+)
+def test_names_of_other_tools_and_words_out_of_order_get_the_right_form(words, advice, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main.main(words.split())
+    assert ended.value.code == 2
+    assert advice in capsys.readouterr().err
+
+
+def test_a_word_that_is_like_nothing_gets_no_advice(capsys):
+    with pytest.raises(SystemExit):
+        main.main(["xyzzy"])
+    assert "there is no command 'xyzzy'\n" in capsys.readouterr().err
+
+
 def test_help_lists_every_command_and_imports_none():
     output = " ".join(horolog("--help").stdout.split())
     assert all(f"{command.name} {command.sentence}" in output for command in COMMANDS)

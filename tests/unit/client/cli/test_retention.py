@@ -127,8 +127,8 @@ def test_what_keeps_records(setup):
         (["nothing"], 4, "nothing"),
         (["days", "--with", "retention.ms"], 2, "KEY=VALUE is expected"),
         (["days", "--with", "compression.type=zstd"], 2, "no setting about retention"),
-        (["days", "--with", "retention.ms=soon"], 2, "--with retention.ms: 'soon'"),
-        (["days", "--with", "retention.bytes=much"], 2, "is no size"),
+        (["days", "--with", "retention.ms=soon"], 2, "retention.ms='soon'"),
+        (["days", "--with", "retention.bytes=much"], 2, "is not a size"),
     ],
 )
 def test_what_makes_no_sense_is_refused(setup, words, code, said):

@@ -1,0 +1,54 @@
+"""What a mistyped command or action was probably meant to be: a name of other tools, or one that is spelled nearly so."""
+
+from collections.abc import Collection
+
+_NAMES_ELSEWHERE = {
+    **dict.fromkeys(("ls", "show", "all"), "list"),
+    **dict.fromkeys(("rm", "del", "remove", "drop"), "delete"),
+    **dict.fromkeys(("add", "new", "make"), "create"),
+    **dict.fromkeys(("desc", "describe", "info", "get", "inspect"), "describe"),
+    **dict.fromkeys(("update", "change", "set", "edit"), "alter"),
+    **dict.fromkeys(("seek", "rewind"), "reset"),
+}
+_COMMANDS_ELSEWHERE = {
+    **dict.fromkeys(("start", "server", "run", "up", "broker"), "serve"),
+    **dict.fromkeys(("cat", "tail", "read", "get", "sub", "subscribe"), "consume"),
+    **dict.fromkeys(("write", "send", "pub", "publish", "put"), "produce"),
+    **dict.fromkeys(("ui", "web"), "console"),
+    **dict.fromkeys(("check", "repair", "fsck"), "doctor"),
+    **dict.fromkeys(("ping", "status"), "health"),
+    **dict.fromkeys(("lookup", "when", "time"), "offsets"),
+    **dict.fromkeys(("config", "settings"), "configs"),
+    **dict.fromkeys(("acl", "security"), "acls"),
+    **dict.fromkeys(("user", "scram"), "users"),
+    **dict.fromkeys(("profile",), "profiles"),
+}
+
+
+def action_like(word: str, names: Collection[str]) -> str | None:
+    """The one of a command's actions, or of an option's words, that is meant."""
+    return known_elsewhere(word, names) or nearest(word, names)
+
+
+def known_elsewhere(word: str, names: Collection[str]) -> str | None:
+    """The action that has this name, or has it in other tools."""
+    return _among(word, names, _NAMES_ELSEWHERE)
+
+
+def command_elsewhere(word: str, names: Collection[str]) -> str | None:
+    """The command that has this name in other tools."""
+    return _among(word, names, _COMMANDS_ELSEWHERE)
+
+
+def nearest(word: str, names: Collection[str]) -> str | None:
+    """The name that is spelled nearly so."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word.lower(), names, n=1)
+    return close[0] if close else None
+
+
+def _among(word: str, names: Collection[str], elsewhere: dict[str, str]) -> str | None:
+    lowered = word.lower()
+    found = lowered if lowered in names else elsewhere.get(lowered)
+    return found if found in names else None
