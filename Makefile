@@ -19,6 +19,10 @@ ELSEWHERE := kafka_jars or java or node or go or spark or slow or faults or brow
 MARKS ?= not ($(ELSEWHERE))
 WORKERS ?= 2
 
+# Says what takes long, and how long it took.
+PROGRESS := sh tools/progress.sh
+INSTALL := install --quiet --disable-pip-version-check --no-deps --require-hashes
+
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock" --quiet
 
@@ -35,7 +39,8 @@ compiled: $(VENV)/runtime.stamp
 
 compile: $(VENV)/compile.stamp
 	@mkdir -p build
-	@$(BIN)/python -m tools.compiled >build/compiled.log 2>&1 && echo "the hot path is compiled" \
+	@$(PROGRESS) build/compiled.log "compiling the hot path, which takes a minute or two" $(BIN)/python -m tools.compiled \
+		&& echo "the hot path is compiled" \
 		|| { $(BIN)/python -m tools.compiled --remove; echo "the hot path runs as plain Python: see build/compiled.log"; }
 
 plain: $(VENV)/bin/python
@@ -71,7 +76,7 @@ docs: $(VENV)/runtime.stamp
 # The tag of that one names this system's C library; where auditwheel is there, it becomes that of all that the wheel runs on.
 dist: $(VENV)-lock/uv.stamp
 	rm -rf dist
-	$(VENV)-lock/bin/uv build --quiet
+	HOROLOG_COMPILED=0 $(VENV)-lock/bin/uv build --quiet
 	@if command -v $${CC:-cc} >/dev/null 2>&1; then \
 		HOROLOG_COMPILED=1 $(VENV)-lock/bin/uv build --quiet --wheel --python $(VENV)-lock/bin/python; \
 	else echo "no C compiler here: there is no compiled wheel"; fi
@@ -94,23 +99,23 @@ $(VENV)/bin/python:
 		echo "$(PYTHON) cannot make environments; Debian and Ubuntu have that in the package python3-venv" >&2; exit 1; }
 
 $(VENV)/runtime.stamp: requirements/runtime.lock | $(VENV)/bin/python
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/runtime.lock
+	@$(PROGRESS) $(VENV)/runtime.log "installing what horolog needs" $(BIN)/python -m pip $(INSTALL) -r requirements/runtime.lock
 	@touch $@
 
 $(VENV)/dev.stamp: requirements/dev.lock | $(VENV)/bin/python
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.lock
+	@$(PROGRESS) $(VENV)/dev.log "installing what the tests need" $(BIN)/python -m pip $(INSTALL) -r requirements/dev.lock
 	@touch $@ $(VENV)/runtime.stamp
 
 $(VENV)/pipeline.stamp: requirements/pipeline.lock $(VENV)/dev.stamp
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/pipeline.lock
+	@$(PROGRESS) $(VENV)/pipeline.log "installing what the pipeline needs, half a gigabyte" $(BIN)/python -m pip $(INSTALL) -r requirements/pipeline.lock
 	@touch $@
 
 $(VENV)/fuzz.stamp: requirements/fuzz.lock $(VENV)/dev.stamp
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/fuzz.lock
+	@$(PROGRESS) $(VENV)/fuzz.log "installing what fuzzing needs" $(BIN)/python -m pip $(INSTALL) -r requirements/fuzz.lock
 	@touch $@
 
 $(VENV)/compile.stamp: requirements/compile.lock $(VENV)/runtime.stamp
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/compile.lock
+	@$(PROGRESS) $(VENV)/compile.log "installing what compiling needs" $(BIN)/python -m pip $(INSTALL) -r requirements/compile.lock
 	@touch $@
 
 $(VENV)-lock/uv.stamp:

@@ -11,6 +11,7 @@ Needs mypy, setuptools and a C compiler (`make compiled` brings the first two).
 
 import os
 import shutil
+import subprocess
 import sys
 import sysconfig
 import tempfile
@@ -71,7 +72,9 @@ SUFFIX: str = sysconfig.get_config_var("EXT_SUFFIX")
 def is_possible() -> bool:
     """Whether there is a C compiler, and the headers of this Python, which distributions have in a package of their own."""
     compiler = os.environ.get("CC", "cc").split()[0]
-    return shutil.which(compiler) is not None and (Path(sysconfig.get_path("include")) / "Python.h").is_file()
+    if shutil.which(compiler) is None or not (Path(sysconfig.get_path("include")) / "Python.h").is_file():
+        return False
+    return subprocess.run([compiler, "--version"], capture_output=True, check=False).returncode == 0  # noqa: S603 - as CC names it
 
 
 def build(target: Path) -> None:

@@ -49,13 +49,12 @@ from horolog.broker.security.listener_protection import refuse_what_closes_nothi
 from horolog.broker.security.quotas import ClientQuotas
 from horolog.broker.security.tls_listeners import HTTP, TlsListeners
 from horolog.broker.settings import Settings
-from horolog.broker.start_notes import notes
+from horolog.broker.start_notes import HOT_PATH, notes
 from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.transactions.coordinator import TransactionCoordinator
 from horolog.broker.upkeep import Upkeep
 from horolog.broker.waiting import Waiting
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.records.walk import IS_COMPILED
 from horolog.version import __version__
 
 if TYPE_CHECKING:
@@ -377,8 +376,7 @@ def _of_workers(storage: Storage) -> Storage:
 def run(settings: Settings, warnings: Iterable[str]) -> int:
     """Run a broker until SIGTERM or SIGINT; the exit code. While it starts these end it at once, as a kill would: see `interrupts`."""
     logs = LogSetup(settings, sys.stderr)
-    form = "compiled" if IS_COMPILED else "plain Python"
-    log.info("horolog %s on Python %s, the hot path is %s", __version__, platform.python_version(), form)
+    log.info("horolog %s on Python %s, the hot path is %s", __version__, platform.python_version(), HOT_PATH)
     for level, text in notes(settings, warnings):
         log.log(level, "%s", text)
     raise_limit()

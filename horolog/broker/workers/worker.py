@@ -6,6 +6,7 @@ The number is for people who look at processes; the descriptor is the link's, an
 import sys
 
 from horolog.broker import interrupts
+from horolog.broker.start_notes import HOT_PATH
 from horolog.broker.workers import orphans
 
 if __name__ == "__main__":  # also while the rest is imported
@@ -30,7 +31,6 @@ from horolog.broker.settings import Layers, Settings, from_layers
 from horolog.broker.workers.link import WorkerLink, receive_orders
 from horolog.broker.workers.worker_context import WorkerContext
 from horolog.broker.workers.worker_role import WorkerRole
-from horolog.protocol.records.walk import IS_COMPILED
 
 log = logging.getLogger("horolog.broker.workers.worker")  # also where this runs as a program
 
@@ -65,7 +65,7 @@ def run(orders: Orders, connected: socket.socket) -> int:
     """Run the broker until the supervisor wants it to end; the exit code."""
     logs = LogSetup(orders.settings, sys.stderr, worker=orders.context.number)
     if orders.context.is_first:
-        log.info("the hot path is %s", "compiled" if IS_COMPILED else "plain Python")
+        log.info("the hot path is %s", HOT_PATH)
     raise_limit()
     loop = app.new_event_loop()
     try:

@@ -88,4 +88,4 @@ def test_the_first_line_of_the_log_tells_what_runs(tmp_path):
     ended = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
     form = "compiled" if IS_COMPILED else "plain Python"
     wanted = f"horolog {__version__} on Python {platform.python_version()}, the hot path is {form}"
-    assert (ended.returncode, ended.stderr.splitlines()[0].endswith(wanted)) == (1, True), ended.stderr
+    assert (ended.returncode, wanted in ended.stderr.splitlines()[0]) == (1, True), ended.stderr
