@@ -128,9 +128,11 @@ def test_nothing_is_compiled_where_nothing_is_due(monkeypatch):
 
 def test_compiling_takes_a_compiler_and_the_headers(monkeypatch, tmp_path):
     monkeypatch.setattr(compiled.sysconfig, "get_path", lambda _: str(tmp_path))
-    monkeypatch.setenv("CC", f"{shutil.which('sh')} -flag")
+    monkeypatch.setenv("CC", f"{shutil.which('true')} -flag")
     assert not compiled.is_possible(), "no headers"
     (tmp_path / "Python.h").touch()
     assert compiled.is_possible()
+    monkeypatch.setenv("CC", "false")
+    assert not compiled.is_possible(), "a compiler that does not run"
     monkeypatch.setenv("CC", "no-such-compiler")
     assert not compiled.is_possible()
