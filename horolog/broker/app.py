@@ -29,6 +29,7 @@ from horolog.broker.expiry_clock import ExpiryClock
 from horolog.broker.first_topics import parse as parse_first_topics
 from horolog.broker.groups.coordinator import GroupCoordinator
 from horolog.broker.handlers.fetch_sessions import FetchSessions
+from horolog.broker.hot_path import HOT_PATH
 from horolog.broker.listeners import Address, advertised_addresses, http_address, listen_addresses
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.manager import LogManager
@@ -49,7 +50,7 @@ from horolog.broker.security.listener_protection import refuse_what_closes_nothi
 from horolog.broker.security.quotas import ClientQuotas
 from horolog.broker.security.tls_listeners import HTTP, TlsListeners
 from horolog.broker.settings import Settings
-from horolog.broker.start_notes import HOT_PATH, notes
+from horolog.broker.start_notes import notes
 from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.transactions.coordinator import TransactionCoordinator
 from horolog.broker.upkeep import Upkeep

@@ -18,15 +18,6 @@ from horolog.broker.security.listener_protection import open_to_others
 from horolog.broker.setting_types import ConfigType
 from horolog.broker.settings import SPECS, Settings
 from horolog.broker.settings_sources import read_file
-from horolog.protocol.records.walk import IS_COMPILED
-
-HOT_PATH = (
-    "compiled"
-    if IS_COMPILED
-    else "plain Python, with a quarter of the speed on batches of varied records: where a C compiler and Python's headers are,"
-    " `pip install --force-reinstall --no-deps` of horolog or, in a checkout, `make compiled` compiles it"
-)
-"""Whether the hot path is compiled, and what it costs where it is not."""
 
 
 def allowed_modes(settings: Settings) -> dict[str, int]:

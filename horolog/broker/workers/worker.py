@@ -6,7 +6,7 @@ The number is for people who look at processes; the descriptor is the link's, an
 import sys
 
 from horolog.broker import interrupts
-from horolog.broker.start_notes import HOT_PATH
+from horolog.broker.hot_path import HOT_PATH
 from horolog.broker.workers import orphans
 
 if __name__ == "__main__":  # also while the rest is imported
