@@ -430,6 +430,13 @@ class Settings(SecuritySettings):
         "HOST:PORT for /metrics, /health, /ready and /log/TOPIC over HTTP; no host means all interfaces, none at all: no HTTP.",
         nullable=True,
     )
+    horolog_disk_room_warning_percent: int = integer(
+        5,
+        "Below this much free room on the disk of a data folder the log and /ready warn, in percent of its size; 0: they do not.",
+        low=0,
+        high=100,
+        dynamic=True,
+    )
     horolog_metrics_series_max: int = integer(
         1000,
         "Partitions, topics, groups and partitions of groups that the metrics show one by one; others are counted.",

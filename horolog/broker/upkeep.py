@@ -21,6 +21,7 @@ from horolog.broker.log.integrity import Seal
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.recovery import Presence, Rescanner, Scrub, Task
 from horolog.broker.log.storage import Storage
+from horolog.broker.observability.disk_room import LOOKS_EVERY_MS, RoomWatch
 from horolog.broker.periodic import Periodic
 from horolog.broker.security.tls_listeners import TlsListeners
 from horolog.broker.settings import Settings
@@ -98,6 +99,7 @@ class Upkeep:
             Periodic(loop, self._retry_stopped, REVIVAL_MS),
             Periodic(loop, self._look_after, HOUSEKEEPING_MS),
             Periodic(loop, self._look_for_files, HOUSEKEEPING_MS),
+            Periodic(loop, RoomWatch(self._broker).look, LOOKS_EVERY_MS, HOUSEKEEPING_MS),
             Periodic(loop, self._write_checkpoints, settings.log_flush_offset_checkpoint_interval_ms),
             Periodic(loop, self._broker.groups.expire_offsets, settings.offsets_retention_check_interval_ms),
             Periodic(loop, self._broker.transactions.finish_prepared, HOUSEKEEPING_MS),

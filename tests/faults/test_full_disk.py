@@ -1,15 +1,22 @@
 """A small disk in memory that fills up and is enlarged."""
 
+import json
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource
 
 from tests.faults.test_injected_errors import ALONE, all_is_there, resumes
 from tests.support.broker_process import BrokerProcess
 from tests.support.disks import Disk, MemoryDisk
 from tests.support.witness import Witness, create, numbers_in
+from tests.support.worker_processes import until
 
 SMALL, LARGER = 16 << 20, 64 << 20
 
@@ -40,6 +47,61 @@ def test_refused_at_once_read_as_before_and_taken_again(
     assert broker.stop() == 0
     broker.start()
     witness.check(numbers_in(broker.address, "t", 2))
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_room_is_told_before_it_has_run_out_and_then(
+    disk_of: Callable[..., MemoryDisk], brokers: Callable[..., BrokerProcess], tmp_path: Path, workers: str
+) -> None:
+    disk = disk_of("tmpfs", SMALL)
+    settings = {"horolog.workers": workers, "horolog.http.listen": "127.0.0.1:0"}
+    broker = brokers(beside(disk, tmp_path), **settings).start()
+    port = http_port(broker)
+    assert answer(port, "/ready") == (200, {"ready": True, "phase": "ready", "reasons": [], "warnings": []})
+    with (disk.root / "filler").open("wb") as file:
+        file.write(bytes(SMALL - (512 << 10)))
+    until(lambda: "the disk is nearly full" in broker.log())
+    status, told = answer(port, "/ready")
+    assert (status, ["nearly full" in line for line in told["warnings"]]) == (200, [True])
+    fill(disk)
+    until(lambda: "the disk is full" in broker.log())
+    status, told = answer(port, "/ready")
+    assert status == 503
+    assert all("the disk is full, 0 bytes of 16.0 MiB are left" in line for line in told["reasons"])
+    rows = [line for line in metrics(port) if line.startswith("horolog_data_folder_room_bytes{")]
+    assert [row.rpartition(" ")[2] for row in rows] == ["0"] * int(workers)
+    disk.resize(LARGER)
+    until(lambda: "there is room again" in broker.log())
+    assert answer(port, "/ready")[0] == 200
+
+
+def beside(disk: Disk, folder: Path) -> Path:
+    """A data folder on the disk under a path beside it: what the broker says is not written to the full disk."""
+    (disk.root / "data").mkdir()
+    (folder / "data").symlink_to(disk.root / "data")
+    return folder / "data"
+
+
+def http_port(broker: BrokerProcess) -> int:
+    """Which free port the broker has taken for HTTP, as it tells clients."""
+    admin = AdminClient({"bootstrap.servers": broker.address})
+    (node,) = list(admin.list_topics(timeout=10).brokers)[:1]
+    asked = admin.describe_configs([ConfigResource(ConfigResource.Type.BROKER, str(node))])
+    (found,) = (one.result(timeout=10) for one in asked.values())
+    return int(found["horolog.http.listen"].value.rpartition(":")[2])
+
+
+def answer(port: int, path: str) -> tuple[int, Any]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=20) as said:
+            return said.status, json.loads(said.read())
+    except urllib.error.HTTPError as refused:
+        return refused.code, json.loads(refused.read())
+
+
+def metrics(port: int) -> list[str]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as said:
+        return said.read().decode().splitlines()
 
 
 def fill(disk: Disk) -> None:

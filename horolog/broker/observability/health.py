@@ -1,8 +1,10 @@
 """Decides whether the broker is fit to take clients, and says why not."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from horolog.broker.adoption.report import UNKNOWN_MEANS
+from horolog.broker.observability.disk_room import Room, rooms
 from horolog.broker.observability.phase import Phase
 from horolog.broker.observability.watched import Watched
 from horolog.broker.security.listener_protection import open_to_others
@@ -21,7 +23,7 @@ class Readiness:
 
 
 def readiness(broker: Watched) -> Readiness:
-    """Ready: started, not stopping, groups read, and every internal partition works."""
+    """Ready: started, not stopping, groups read, every internal partition works, and something can be appended."""
     if broker.phase is not Phase.READY:
         return Readiness(False, broker.phase.value, [f"the broker is {broker.phase.value}"])
     reasons: list[str] = []
@@ -30,6 +32,9 @@ def readiness(broker: Watched) -> Readiness:
     if openness is not None:
         warnings.append(openness)
     warnings += broker.tls.warnings(broker.clock.wall_ms() / 1000)
+    room = [] if broker.settings.horolog_read_only else rooms(broker)
+    is_full = bool(room) and all(one.is_full for one in room)
+    (reasons if is_full else warnings).extend(_scarce(broker, room))
     loading = len(broker.groups.registry.loading)
     if loading:
         reasons.append(f"{loading} partitions of committed offsets are still being read")
@@ -40,6 +45,11 @@ def readiness(broker: Watched) -> Readiness:
         if topic.settings_unknown:
             warnings.append(f"topic {topic.name}: {UNKNOWN_MEANS}")
     return Readiness(not reasons, broker.phase.value, _some(reasons), _some(warnings))
+
+
+def _scarce(broker: Watched, room: list[Room]) -> Iterator[str]:
+    percent = broker.settings.horolog_disk_room_warning_percent
+    return (str(one) for one in room if one.is_full or one.is_scarce(percent))
 
 
 def _some(lines: list[str]) -> list[str]:

@@ -32,6 +32,7 @@ async def test_every_job_comes_as_often_as_its_setting_says():
         "sync_and_remove": 1,
         "_look_after": 1,
         "_look_for_files": 1,
+        "look": 10,
         "finish_prepared": 1,
         "_retry_stopped": 0.25,
     }

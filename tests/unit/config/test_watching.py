@@ -19,6 +19,7 @@ RULES = (CONFIG / "prometheus-rules.yml").read_text()
 OF_PROMETHEUS = {"up", "job", "instance", "worker"}
 WORDS = {
     *("sum", "min", "max", "topk", "rate", "increase", "histogram_quantile", "by", "le", "label_values"),
+    *("or", "and", "time", "predict_linear"),
     "__rate_interval",
 }
 

@@ -45,6 +45,24 @@ async def test_a_fault_of_an_internal_topic_keeps_clients_away_and_another_is_a_
         assert (found.ready, found.reasons, found.warnings) == ((False, told, []) if internal else (True, [], told))
 
 
+@pytest.mark.parametrize(("free_percent", "says"), [(50, None), (4, "nearly full"), (0, "full")])
+async def test_little_room_is_a_warning_and_none_keeps_clients_away(free_percent, says):
+    async with MemoryBroker() as memory:
+        memory.storage.disk_space = lambda _: (1 << 30, free_percent * (1 << 30) // 100)
+        found = readiness(memory.broker)
+        assert found.ready is (says != "full")
+        told = [*found.reasons, *found.warnings]
+        assert [f"the disk is {says}, " in line for line in told] == [True] * (says is not None)
+
+
+async def test_a_full_disk_beside_one_with_room_is_a_warning(monkeypatch):
+    async with MemoryBroker() as memory:
+        full, empty = health.Room("/a", 1 << 30, 0), health.Room("/b", 1 << 30, 1 << 29)
+        monkeypatch.setattr(health, "rooms", lambda _: [full, empty])
+        found = readiness(memory.broker)
+        assert (found.ready, found.reasons, found.warnings) == (True, [], [str(full)])
+
+
 async def test_a_broker_that_only_reads_says_so():
     storage = MemoryStorage()
     async with MemoryBroker(storage):
