@@ -2,6 +2,9 @@
 
 Where no quota asks for it an api's function stays the handler itself, and costs nothing more. Else each request has a `Throttle`, as part of
 its route: it is charged for bytes of Produce when the request comes, for the time of a thread and bytes of Fetch when it is answered.
+
+Who was told to wait waits on every connection, also on those that are opened meanwhile: a request that the quota counts is held before it
+is decoded. What a client sends without a wait, and what a quota refuses by itself (changes of topics), is never held.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from horolog.broker.handlers import HandlerFunction
-    from horolog.broker.handlers.context import BrokerView, RequestContext, Route
+    from horolog.broker.handlers.context import BrokerView, Peer, RequestContext, Route
     from horolog.broker.security.quotas import ClientQuotas
     from horolog.protocol.primitives import Part
 
@@ -30,6 +33,9 @@ MUTATING: Final = {*FIRST_STRICT, ApiKey.METADATA}
 _BYTES: Final = {ApiKey.PRODUCE: PRODUCE, ApiKey.FETCH: FETCH}
 _EXEMPT: Final = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.WRITE_TXN_MARKERS}
 """Part of a login, and what brokers ask: nobody is slowed there."""
+
+_NEVER_HELD: Final = {*_EXEMPT, ApiKey.API_VERSIONS}
+"""What connections begin with."""
 
 THROTTLE_TIME: Final = "throttle_time_ms"
 PER_CENT: Final = 100.0
@@ -60,6 +66,29 @@ def within_quotas(broker: BrokerView, key: ApiKey, handle: HandlerFunction, *, f
         return answer
 
     return charged
+
+
+def held_by_quotas(broker: BrokerView, key: ApiKey, version: int) -> Callable[[Peer, str | None], float] | None:
+    """A function that tells for how many seconds a request of a client is held; none where no quota asks for it."""
+    quotas = broker.quotas
+    kinds = [
+        kind
+        for kind, counts in (
+            (_BYTES.get(key, ""), key in _BYTES),
+            (REQUEST, key not in _NEVER_HELD),
+            (MUTATION, version < FIRST_STRICT.get(key, 0)),
+        )
+        if counts and quotas.has(kind)
+    ]
+    if not kinds:
+        return None
+
+    def wait_s(connection: Peer, client_id: str | None) -> float:
+        if connection.listener == PEERS:
+            return 0.0
+        return max(quotas.held_s(kind, connection.principal.name, client_id or "") for kind in kinds)
+
+    return wait_s
 
 
 def may_change(context: RequestContext, count: int) -> bool:
@@ -163,6 +192,8 @@ class Throttle:
 
     def _wait(self, kind: str, wait_s: float) -> None:
         """The longest wait is for all quotas; none that an answer could not tell."""
+        if wait_s > LEAST_WAIT_S:
+            self._quotas.hold(kind, self._user, self._client_id, wait_s)
         if wait_s > max(self._wait_s, LEAST_WAIT_S):
             self._wait_s, self._kind = wait_s, kind
 

@@ -80,6 +80,14 @@ HandshakeFactory = Callable[[], Handshake]
 """Makes the handshake of a new connection; a listener without one asks nobody who he is."""
 
 
+class TooSoon(Exception):
+    """A request has to wait, whichever connection it came on; nothing was done for it yet."""
+
+    def __init__(self, wait_s: float) -> None:
+        super().__init__(f"in {wait_s:g} s")
+        self.wait_s = wait_s
+
+
 class HandshakeRefused(ProtocolError):
     """The peer may not come in; `answer` tells it why before the connection ends."""
 
@@ -149,6 +157,7 @@ class Conversation:
         "_monotonic",
         "_output",
         "_paused_at",
+        "_put_back_bytes",
         "_reader",
         "_requests",
         "_serve_frame",
@@ -188,6 +197,7 @@ class Conversation:
         self._backlog: deque[memoryview] | None = None
         self._output: list[Part] = []
         self._paused_at = 0.0
+        self._put_back_bytes = 0  # of a request that has to wait, counted as one that is not whole
         self._write_blocked = False
         self._is_left = False  # output that was not taken at once, and is counted
         self.carrier: Carrier = NOBODY
@@ -298,12 +308,25 @@ class Conversation:
                 self._pause()
                 break
         if frames and not self.closing:
-            self._backlog = frames
+            if self._backlog is None:
+                self._backlog = frames
+            else:
+                self._backlog.extend(frames)
+
+    def _put_back(self, frame: memoryview, wait_s: float) -> None:
+        """Serve it and all that follows later."""
+        self._backlog = deque((frame,))
+        self._put_back_bytes = len(frame)
+        self._memory.unfinished.changed(self, self.unfinished_bytes + len(frame))
+        self.mute(wait_s)
 
     def _handle(self, frame: memoryview) -> bool:
         """Serve one request; whether the next one may be served at once."""
         try:
             context = self._serve_frame(frame, self)
+        except TooSoon as too_soon:
+            self._put_back(frame, too_soon.wait_s)
+            return False
         except HandshakeRefused as refused:
             self._output += refused.answer
             self.carrier.output_ready()
@@ -397,7 +420,7 @@ class Conversation:
         self._backlog = None
         self._output.clear()
         self.carrier = NOBODY
-        if self.unfinished_bytes:
+        if self.unfinished_bytes or self._put_back_bytes:
             self._memory.unfinished.changed(self, 0)
         self._memory.answers.changed(self, 0)
         self._requests.held_bytes -= self.unanswered.abandon()
@@ -413,7 +436,7 @@ class Conversation:
         if is_new:
             self.unfinished_sweeps = 0
         self.unfinished_bytes = pending_bytes
-        self._memory.unfinished.changed(self, pending_bytes)
+        self._memory.unfinished.changed(self, pending_bytes + self._put_back_bytes)
 
     def untaken_bytes(self) -> int:
         """Answers that the peer has not taken, as far as it is slow to."""
@@ -465,6 +488,9 @@ class Conversation:
         self.wants_to_read = True
         self._limits.pauses.observe(self._monotonic() - self._paused_at)
         frames, self._backlog = self._backlog, None
+        if self._put_back_bytes:
+            self._put_back_bytes = 0
+            self._memory.unfinished.changed(self, self.unfinished_bytes)
         if frames:
             self._serve(frames)
         if self.wants_to_read:

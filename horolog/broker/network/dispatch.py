@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from horolog.broker.handlers import HANDLERS, Handler
 from horolog.broker.handlers.context import BrokerView, Peer, RequestContext
 from horolog.broker.handlers.gate import gate_of
-from horolog.broker.handlers.throttling import within_quotas
+from horolog.broker.handlers.throttling import held_by_quotas, within_quotas
+from horolog.broker.network.conversation import TooSoon
 from horolog.broker.network.meters import REQUESTS, SIZE_BYTES, ApiMeter
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.compile import decoder, encoder, flat_decoder, flat_encoder
@@ -42,6 +43,7 @@ class Route:
         "response_header_version",
         "throttle",
         "version",
+        "wait_s",
     )
 
     def __init__(
@@ -66,6 +68,7 @@ class Route:
         self.response_header_version = api.response_header_version(version)
         self.holds_frame = key is ApiKey.PRODUCE  # its records are written from there
         self.throttle: Throttle | None = None
+        self.wait_s: Callable[[Peer, str | None], float] | None = None
         self.requests = requests
         self.meter = meter
         self.received = meter.received
@@ -100,6 +103,8 @@ class Dispatcher:
         route = self._routes.get(api_key << 16 | version)
         if route is None:
             route = self._find_route(api_key, version)
+        if route.wait_s is not None and (wait_s := route.wait_s(connection, client_id)) > 0:
+            raise TooSoon(wait_s)
         size_bytes = len(frame)
         context = RequestContext(connection, route, correlation_id, client_id, size_bytes, self._monotonic())
         route.requests.value += 1
@@ -126,6 +131,7 @@ class Dispatcher:
         counter = self._broker.metrics.counter(REQUESTS, API[key].name, str(version))
         function = within_quotas(self._broker, key, self._gate(key, handler.function), flat=handler.flat)
         route = Route(key, version, function, counter, self._meter(key), flat=handler.flat)
+        route.wait_s = held_by_quotas(self._broker, key, version)
         self._routes[api_key << 16 | version] = route
         return route
 

@@ -43,6 +43,11 @@ Sharer = tuple[str | None, str | None]
 """User and client id of those who share one rate; None where any have it."""
 
 
+BETWEEN_HELD_S: Final = 0.0005
+"""Requests that are held are looked at one after the other, however many there are."""
+EARLY_S: Final = 0.001
+"""By so much a timer may be early."""
+
 M = TypeVar("M", Rate, TokenBucket)
 
 
@@ -132,11 +137,30 @@ class _Meters(Generic[M]):
         return meter
 
 
+class _Hold:
+    """Until when those who share a quota wait, and when the last of their requests that are held is looked at again."""
+
+    __slots__ = ("last_s", "until_s")
+
+    def __init__(self) -> None:
+        self.until_s = self.last_s = 0.0
+
+    def __repr__(self) -> str:
+        return f"<_Hold until {self.until_s:g}>"
+
+    def wait_s(self, now_s: float) -> float:
+        if now_s >= self.until_s - EARLY_S:
+            return 0.0
+        self.last_s = max(self.until_s, self.last_s + BETWEEN_HELD_S)
+        return self.last_s - now_s
+
+
 class ClientQuotas:
     """What clients have used of their quotas; `take` is a watcher of the cluster's rules, `watchers` are called when they differ."""
 
     __slots__ = (
         "_defaults",
+        "_holds",
         "_meters",
         "_metrics",
         "_monotonic",
@@ -159,6 +183,7 @@ class ClientQuotas:
         self._meters = {kind: _Meters(Rate, self._windows) for kind in (PRODUCE, FETCH, REQUEST, CONNECTION)}
         self._mutations = _Meters(TokenBucket, mutations)
         self._table = QuotaTable({}, self._defaults, parts)
+        self._holds: dict[tuple[str, Sharer], _Hold] = {}
         self.watchers: list[Callable[[], None]] = []
 
     def __repr__(self) -> str:
@@ -170,6 +195,7 @@ class ClientQuotas:
         table = QuotaTable(dict(stored_quotas(rules)), self._defaults, self._parts)
         if table != self._table:  # users and access lists change, too
             self._table = table
+            self._holds.clear()
             for changed in self.watchers:
                 changed()
 
@@ -186,6 +212,26 @@ class ClientQuotas:
         meter.record(amount, now_s)
         wait_s = meter.wait_s(limit.value, now_s)
         return min(wait_s, self._windows.length_s) if kind == REQUEST else wait_s
+
+    def hold(self, kind: str, user: str, client_id: str, wait_s: float) -> None:
+        """All who share this client's quota wait so long, on every connection."""
+        limit = self._table.of_client(kind, user, client_id)
+        if limit is None:
+            return
+        now_s = self._monotonic()
+        found = self._holds.get((kind, limit.sharer))
+        if found is None:
+            self._holds = {key: one for key, one in self._holds.items() if one.until_s > now_s}
+            found = self._holds[kind, limit.sharer] = _Hold()
+        found.until_s = max(found.until_s, now_s + wait_s)
+
+    def held_s(self, kind: str, user: str, client_id: str) -> float:
+        """For how long a request of a client is held now; each that is held is told another time."""
+        if not self._holds:
+            return 0.0
+        limit = self._table.of_client(kind, user, client_id)
+        found = None if limit is None else self._holds.get((kind, limit.sharer))
+        return 0.0 if found is None else found.wait_s(self._monotonic())
 
     def give_back(self, kind: str, user: str, client_id: str, amount: float) -> None:
         """Count what was charged as not used."""
