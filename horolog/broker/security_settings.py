@@ -151,6 +151,11 @@ class SecuritySettings:
     connection_failed_authentication_delay_ms: int = integer(
         100, "Time after which a client is told that it was not let in, and its connection closed.", low=0
     )
+    horolog_failed_authentication_delay_max_ms: int = integer(
+        5000,
+        "The longest that this becomes for an address from which logins keep failing: it doubles with each failure.",
+        low=0,
+    )
     sasl_server_callback_handler_class: str | None = string(
         None,
         "Kafka's class that checks tokens: it is checked here as that does, and no other may be given.",

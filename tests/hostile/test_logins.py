@@ -151,3 +151,18 @@ def test_the_log_has_addresses_and_names_and_no_password(entrance) -> None:
     assert r"127.0.0.1 on SASL_PLAINTEXT was not let in as 'mallory\n2026 INFO forged' by PLAIN" in log
     assert "hunter2" not in log
     assert PASSWORD not in log
+
+
+def test_answers_come_later_the_more_logins_of_an_address_fail(tmp_path: Path) -> None:
+    with horolog(tmp_path / "data", **{"horolog.failed.authentication.delay.max.ms": "2000"}) as (door, _):
+        took = []
+        for number in range(15):
+            with connect(door) as peer:
+                peer.sendall(choose() + prove(plain_token("alice", f"guess {number}")))
+                assert answer(peer) is not None
+                began = time.monotonic()
+                assert answer(peer) is not None
+                took.append(time.monotonic() - began)
+        assert took[-1] > 1.5
+        assert min(took[:10]) < 1.0
+        assert is_served(door)

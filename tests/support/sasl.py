@@ -108,7 +108,7 @@ def door(
         made,
         max_reauth_ms or {},
         max_receive_bytes,
-        lambda: 100,
+        lambda _: 0.1,
         clock or ManualClock(NOW_MS),
         Metrics(),
         (glass or Hourglass()).later,

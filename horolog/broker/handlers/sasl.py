@@ -75,4 +75,4 @@ def _refuse_late(
             context.reply(response)
         context.connection.close("")
 
-    context.on_abandoned = login.door.later(login.door.delay_ms() / 1000, tell).cancel
+    context.on_abandoned = login.door.later(login.door.delay_s(login.peer_host), tell).cancel

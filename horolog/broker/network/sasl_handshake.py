@@ -75,7 +75,9 @@ class SaslHandshake:
         context = RequestContext(conversation, _TOKENS, 0, None, len(frame), 0.0)
         outcome = login.prove(bytes(frame))
         if isinstance(outcome, Refused):
-            context.on_abandoned = login.door.later(login.door.delay_ms() / 1000, lambda: _end(conversation)).cancel
+            context.on_abandoned = login.door.later(
+                login.door.delay_s(login.peer_host), lambda: _end(conversation)
+            ).cancel
         else:
             context.parts = [len(outcome.token).to_bytes(SIZE_BYTES, "big") + outcome.token]
         return context

@@ -43,8 +43,8 @@ class SaslDoor:
     mechanisms: Mapping[str, Callable[[], Mechanism]]
     max_reauth_ms: Mapping[str, int]
     max_receive_bytes: int
-    delay_ms: Callable[[], int]
-    """How long a peer that failed waits for its answer."""
+    delay_s: Callable[[str], float]
+    """How long a peer at an address, which failed just now, waits for its answer."""
     clock: Clock
     metrics: Metrics
     later: Later

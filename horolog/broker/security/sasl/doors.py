@@ -20,6 +20,7 @@ from horolog.broker.security.sasl.door import Later, SaslDoor
 from horolog.broker.security.sasl.jwks import SCHEMES, InThread, Jwks, JwksFault, fetch
 from horolog.broker.security.sasl.oauthbearer import OAuthBearer
 from horolog.broker.security.sasl.outcome import Mechanism
+from horolog.broker.security.sasl.pace import LoginPace
 from horolog.broker.security.sasl.plain import Plain
 from horolog.broker.security.sasl.scram_keys import KINDS
 from horolog.broker.security.sasl.tokens import Expected, TokenReader
@@ -56,12 +57,17 @@ class SaslDoors:
         """Raises SettingsError."""
         self.users = ScramUsers()
         self._around = around
+        self._pace = LoginPace(
+            around.clock.monotonic,
+            lambda: settings.connection_failed_authentication_delay_ms,
+            lambda: settings.horolog_failed_authentication_delay_max_ms,
+        )
         self._jwks: list[Jwks] = []
         self._doors: dict[str, SaslDoor] = {}
         for address in listen_addresses(settings):
             told = listener_protection.of(settings, address).sasl
             if told is not None:
-                self._doors[address.name] = self._door(settings, address.name, told)
+                self._doors[address.name] = self._door(address.name, told)
 
     def __repr__(self) -> str:
         return f"<SaslDoors of {', '.join(self._doors) or 'no listener'}>"
@@ -78,7 +84,7 @@ class SaslDoors:
         for one in self._jwks:
             one.stop()
 
-    def _door(self, settings: Settings, listener: str, told: SaslSettings) -> SaslDoor:
+    def _door(self, listener: str, told: SaslSettings) -> SaslDoor:
         if not told.enabled_mechanisms:
             raise SettingsError(names(listener, ENABLED)[0], "", f"{listener} needs one of {', '.join(SERVED)}")
         around = self._around
@@ -87,7 +93,7 @@ class SaslDoors:
             {name: self._maker(listener, name, told.mechanisms[name]) for name in told.enabled_mechanisms},
             {name: one.max_reauth_ms for name, one in told.mechanisms.items()},
             told.max_receive_bytes,
-            lambda: settings.connection_failed_authentication_delay_ms,
+            self._pace.failed,
             around.clock,
             around.metrics,
             around.later,

@@ -66,7 +66,7 @@ def test_plain_has_the_users_of_its_jaas_text():
     assert isinstance(one.mechanisms["PLAIN"](), Plain)
     assert isinstance(one.mechanisms["PLAIN"]().step(plain_token("alice", "secret")), Done)
     assert one.max_receive_bytes == 524_288
-    assert one.delay_ms() == 100
+    assert one.delay_s("192.0.2.1") == 0.1
     assert one.max_reauth_ms == {"PLAIN": 0}
 
 
@@ -86,7 +86,7 @@ def test_a_listener_and_a_mechanism_have_settings_of_their_own():
     assert isinstance(one.mechanisms["SCRAM-SHA-256"](), Scram)
     assert one.max_reauth_ms == {"SCRAM-SHA-512": 5000, "SCRAM-SHA-256": 7000}
     assert one.max_receive_bytes == 1000
-    assert one.delay_ms() == 7
+    assert one.delay_s("192.0.2.1") == 0.007
 
 
 def test_scram_goes_by_the_rules_of_the_cluster():
