@@ -468,6 +468,21 @@ class WorkersWorld(World):
             return f"is of no help: {failure}"
 
 
+class SimulatedServer:
+    """A socket of the simulated machine, whose folder nobody removes."""
+
+    def __init__(self, path: str, connect: Callable[[], asyncio.Protocol], _: int) -> None:
+        self._path = path
+        self._connect = connect
+        self._server: Any = None
+
+    async def start(self) -> None:
+        self._server = await asyncio.get_running_loop().create_unix_server(self._connect, self._path)
+
+    def close(self) -> None:
+        self._server.close()
+
+
 @contextlib.contextmanager
 def in_workers_simulation(world: WorkersWorld) -> Iterator[None]:
     """Besides: brokers open no ports, their worker threads are their process's, and journals are shortened after a few entries."""
@@ -475,6 +490,7 @@ def in_workers_simulation(world: WorkersWorld) -> Iterator[None]:
         in_simulation(world),
         patch("horolog.broker.app.ThreadPoolExecutor", lambda *_, **__: asyncio._get_running_loop()),
         patch("horolog.broker.app.listen_addresses", lambda _: ()),
+        patch("horolog.broker.network.peer_listener.UnixServer", SimulatedServer),
         patch("horolog.broker.workers.file_journal.GROWTH_BYTES", GROWTH_BYTES),
     ):
         yield
