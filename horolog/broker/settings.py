@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from horolog.broker import listener_keys
+from horolog.broker import listener_keys, unused_keys
 from horolog.broker.first_topics import wrong_with_topics
 from horolog.broker.security_settings import SecuritySettings
 from horolog.broker.setting_types import (
@@ -517,7 +517,11 @@ class Settings(SecuritySettings):
     def describe(self, keys: Iterable[str] | None = None) -> list[ConfigEntry]:
         """The keys asked for, or all; a key nobody knows is left out, as Kafka does."""
         every = (*SPECS, *self.listener_keys())
-        return [self.entry(key) for key in (every if keys is None else keys) if listener_keys.find(key, SPECS)]
+        return [self.entry(key) for key in (every if keys is None else keys) if self._is_shown(key)]
+
+    def _is_shown(self, key: str) -> bool:
+        """A key of Kafka's that is not used is shown once somebody has set it."""
+        return listener_keys.find(key, SPECS) is not None or (unused_keys.row(key) is not None and self.is_set(key))
 
     def explain(self, key: str) -> str:
         """A few lines for people: what the key is for, what it may be, what it is and why."""
@@ -587,7 +591,7 @@ SPECS: dict[str, Spec] = _table()
 
 def spec_of(key: str) -> Spec:
     """The row of a key; raises SettingsError with the nearest known name."""
-    spec = listener_keys.find(key, SPECS)
+    spec = listener_keys.find(key, SPECS) or unused_keys.row(key)
     if spec is None:
         near = nearest(key, SPECS)
         raise SettingsError(key, None, "is not a known setting" + (f"; did you mean {near}?" if near else ""))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping
+from functools import cache
 from pathlib import Path
 
 from horolog.broker import listener_keys, properties_file, protection
@@ -16,6 +17,8 @@ _OTHER_NAMES = {"KAFKA_CREATE_TOPICS": "horolog.create.topics"}
 _PLATFORM_PORT = re.compile(r"(tcp|udp|sctp)://.*")
 """KAFKA_PORT as container platforms set it for a service named kafka; a port of Kafka 0.10 is a number."""
 _FAMILIES = ("listener.name.", "rsm.config.", "rlmm.config.")  # Kafka hands on whatever begins so
+_FOR_DURABILITY = frozenset({"flush.messages", "flush.ms", "min.insync.replicas"})
+"""Of a topic: given to a broker they would be lost without a word, and acknowledged records with them."""
 _CLOSE = 0.87  # an environment variable as like a known name as this is taken for a misspelling of it
 
 
@@ -41,6 +44,11 @@ def gather(
                 found[key] = value
             elif is_kafka_key(key):
                 unused[key] = None
+            elif is_topic_key(key):
+                near = nearest(key, specs)
+                warnings.append(
+                    f"{key} is a setting of topics and not used here" + (f"; the broker's is {near}" if near else "")
+                )
             else:
                 _refuse(key, value, specs)
     useless = protection.without_authorizer(found)
@@ -73,7 +81,7 @@ def from_environment(environ: Mapping[str, str], specs: Mapping[str, Spec]) -> t
         key = key_of_variable(name)
         if key == "port" and _PLATFORM_PORT.fullmatch(value):
             continue
-        if key in specs or is_kafka_key(key) or protection.asked_by(key, value) is not None:
+        if key in specs or is_kafka_key(key) or is_topic_key(key) or protection.asked_by(key, value) is not None:
             given[key] = value
         elif _NOT_SETTINGS.fullmatch(name):
             continue
@@ -97,13 +105,19 @@ def key_of_variable(name: str) -> str:
 
 def kafka_keys() -> Collection[str]:
     """Every broker setting of Kafka 0.10.2, 3.9 and 4.3."""
-    if not _kafka_keys:
-        text = Path(__file__).with_name("kafka_keys.txt").read_text("ascii")
-        _kafka_keys.update(line for line in text.splitlines() if line and not line.startswith("#"))
-    return _kafka_keys
+    return _names_in("kafka_keys.txt")
 
 
-_kafka_keys: set[str] = set()
+@cache
+def _names_in(file: str) -> frozenset[str]:
+    text = Path(__file__).with_name(file).read_text("ascii")
+    return frozenset(line for line in text.splitlines() if line and not line.startswith("#"))
+
+
+def is_topic_key(key: str) -> bool:
+    """Whether Kafka knows the key for topics, be it written as the broker's (`log.` before it): Kafka's brokers warn of such a key."""
+    plain = key.removeprefix("log.")
+    return plain not in _FOR_DURABILITY and plain in _names_in("kafka_topic_keys.txt")
 
 
 def is_kafka_key(key: str) -> bool:

@@ -177,7 +177,7 @@ def believes_the_page_cache_of_the_last_process() -> contextlib.AbstractContextM
 def shows_what_the_page_cache_has_lost() -> Iterator[None]:
     with (
         patch("horolog.broker.log.partition.rewrite.sound", lambda data, _: data),
-        patch("horolog.broker.log.partition.partition.convert_whole", lambda data: data),
+        patch("horolog.broker.log.partition.partition.convert_whole", lambda data, epoch_of: data),
     ):
         yield
 

@@ -1,13 +1,14 @@
 """Converts v0 and v1 up to v2 batches, for readers that know nothing older.
 
 Plain messages that follow each other become batches of about `BATCH_BYTES`, each wrapper a batch with its codec, and batches of v2
-already stays as it is, byte for byte. Offsets are kept with their gaps. A record of v0 is one of CreateTime without a time; under
-LogAppendTime a batch holds records of one time. What v0 and v1 do not say is told as unknown: leader epoch, producer, sequence.
+stay as they are, byte for byte. Offsets are kept with their gaps. A record of v0 is one of CreateTime without a time; under
+LogAppendTime a batch holds records of one time. What v0 and v1 do not say is told as unknown: producer and sequence, and the leader
+epoch unless the log knows it.
 
 Checksums are held against the bytes first: a batch gets one of its own, behind which no damage would be seen.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from horolog.protocol.errors import DecodeError
@@ -24,6 +25,13 @@ BATCH_BYTES = 16 * 1024
 """The size of a batch of plain messages: as producers send by default."""
 
 _NEWEST_MAGIC = 2
+
+EpochOf = Callable[[int], int]
+"""The leader epoch in which an offset was written."""
+
+
+def unknown_epoch(offset: int) -> int:  # noqa: ARG001 - an EpochOf
+    return head.NO_EPOCH
 
 
 class WrongChecksumError(DecodeError):
@@ -43,7 +51,11 @@ class UpBatch(NamedTuple):
 
 
 def iter_up(
-    data: bytes, *, batch_bytes: int = BATCH_BYTES, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES
+    data: bytes,
+    *,
+    batch_bytes: int = BATCH_BYTES,
+    limit_bytes: int = DECOMPRESSED_LIMIT_BYTES,
+    epoch_of: EpochOf = unknown_epoch,
 ) -> Iterator[UpBatch]:
     """A slice of a log as v2 batches, one at a time, so that nobody pays for more than is taken.
 
@@ -60,14 +72,15 @@ def iter_up(
             raise WrongChecksumError(f"the checksum of the message at {start} does not match")
         message = read_message(data, start)
         if message.is_wrapper:
-            yield _of_wrapper(message, limit_bytes)
+            yield _of_wrapper(message, limit_bytes, epoch_of)
         else:
             held = as_records(data, start, message.magic, batch_bytes - head.HEADER_BYTES)
             position, last_offset = held.end, held.last_offset
-            yield UpBatch(_batch(held, Codec.NONE, 0, last_offset), position, last_offset + 1, position - start)
+            batch = _batch(held, Codec.NONE, 0, last_offset, epoch_of)
+            yield UpBatch(batch, position, last_offset + 1, position - start)
 
 
-def _of_wrapper(wrapper: Message, limit_bytes: int) -> UpBatch:
+def _of_wrapper(wrapper: Message, limit_bytes: int, epoch_of: EpochOf) -> UpBatch:
     """One batch, compressed together; several only where one cannot say it, which no client has ever written.
 
     The last one ends where the wrapper does, or who has read it would be given it again.
@@ -86,12 +99,12 @@ def _of_wrapper(wrapper: Message, limit_bytes: int) -> UpBatch:
     distance = wrapper.offset - held[-1].last_offset if wrapper.magic else 0
     last_offset = max(held[-1].last_offset + distance, wrapper.offset)
     ends = [*[one.last_offset + distance for one in held[:-1]], last_offset]
-    parts = [_batch(one, wrapper.codec, distance, end) for one, end in zip(held, ends, strict=True)]
+    parts = [_batch(one, wrapper.codec, distance, end, epoch_of) for one, end in zip(held, ends, strict=True)]
     end = wrapper.position + wrapper.size_bytes
     return UpBatch(b"".join(parts), end, last_offset + 1, len(content))
 
 
-def _batch(held: AsRecords, codec: Codec, distance: int, last_offset: int) -> bytearray:
+def _batch(held: AsRecords, codec: Codec, distance: int, last_offset: int, epoch_of: EpochOf) -> bytearray:
     """The batch of records that reaches to `last_offset`; their own offsets are `distance` too small."""
     base_offset = held.first_offset + distance
     if last_offset - base_offset > LARGEST_DELTA:
@@ -99,7 +112,7 @@ def _batch(held: AsRecords, codec: Codec, distance: int, last_offset: int) -> by
     header = BatchHeader(
         base_offset=base_offset,
         length=0,
-        leader_epoch=head.NO_EPOCH,
+        leader_epoch=epoch_of(base_offset),
         magic=_NEWEST_MAGIC,
         crc=0,
         attributes=codec | TIMESTAMP_TYPE_BIT if held.is_appended else codec,

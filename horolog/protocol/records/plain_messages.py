@@ -60,7 +60,8 @@ def as_records(  # noqa: C901, PLR0912, PLR0915 - calls would cost half the time
     """The messages from `position` on that one batch can hold: of one format, timestamp type and append time.
 
     Their offsets ascend, no distance is too large for a batch, and they take no more than `most_bytes`, unless the first
-    alone does. Inside a wrapper no checksum is looked at, and the wrapper tells the type and the append time of all.
+    alone does. Inside a wrapper no checksum is looked at, and the wrapper tells the type and the append time of all: the largest time
+    of the batch, whose records keep the times that their producer gave them, as Kafka's do.
     """
     view, crc32 = memoryview(data), crc32_of_messages()
     parts: list[bytes] = []
@@ -98,14 +99,12 @@ def as_records(  # noqa: C901, PLR0912, PLR0915 - calls would cost half the time
             break
         content_bytes: i64 = key_end - at + value_end - value_at
         most_bytes -= _RECORD_HEAD_BYTES + content_bytes
-        if append_time is not None:
-            timestamp = append_time
         if not count:
             known_bits, first_offset, last_offset = attributes, offset, offset + LARGEST_DELTA
             base = highest = last_time = earliest = latest = timestamp
             if not wrapped and magic:
                 is_appended = bool(attributes & TIMESTAMP_TYPE_BIT)
-            if not is_appended:
+            if not is_appended or append_time is not None:
                 earliest, latest, highest = timestamp + MIN_INT64, timestamp + MAX_INT64, max(timestamp, NO_TIMESTAMP)
         elif most_bytes < 0 or not next_offset <= offset <= last_offset or not earliest <= timestamp <= latest:
             break
@@ -122,5 +121,7 @@ def as_records(  # noqa: C901, PLR0912, PLR0915 - calls would cost half the time
         head = _HEADS[size] if size < _FEW else _NO_HEADERS + encode_varint(size) + _NO_ATTRIBUTES
         parts += (head, time, delta, key_head, data[at:key_end], value_head, data[value_at:value_end])
         count, next_offset, position = count + 1, offset + 1, stop
+    if append_time is not None:
+        highest = append_time
     records = b"".join(parts)[len(_NO_HEADERS) :] + _NO_HEADERS
     return AsRecords(records, position, count, first_offset, next_offset - 1, base, highest, is_appended)

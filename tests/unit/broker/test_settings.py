@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from horolog.broker import settings as settings_module
+from horolog.broker import unused_keys
 from horolog.broker.setting_types import ConfigSource, ConfigType, SettingsError, render
 from horolog.broker.settings import SPECS, Layers, Settings, load, magic_of_release
 from horolog.broker.settings_sources import kafka_keys, key_of_variable
@@ -85,6 +86,48 @@ def test_what_kafka_knows_and_we_do_not_use_is_one_warning(tmp_path):
     assert len(warnings) == 1
     for key in ("zookeeper.connect", "listener.name.inside.num.network.threads", "process.roles", "num.io.threads"):
         assert key in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("key", "near"),
+    [
+        ("file.delete.delay.ms", "log.segment.delete.delay.ms"),
+        ("log.unclean.leader.election.enable", None),
+        ("retention.ms", "log.retention.ms"),
+    ],
+)
+def test_a_setting_of_topics_is_a_warning(key, near):
+    settings, warnings = load(None, {}, {key: "60000"})
+    assert not settings.is_set(key)
+    assert len(warnings) == 1
+    assert f"{key} is a setting of topics and not used here" in warnings[0]
+    assert near is None or near in warnings[0]
+
+
+@pytest.mark.parametrize("key", ["flush.messages", "log.flush.messages", "flush.ms"])
+def test_a_setting_of_topics_that_asks_for_durability_ends_the_start(key):
+    with pytest.raises(SettingsError, match=f"{key}.*is not a known setting"):
+        load(None, {}, {key: "1"})
+
+
+def test_settings_that_only_kafka_uses_may_change_while_running_and_are_shown():
+    key = "sasl.kerberos.min.time.before.relogin"
+    settings = Settings()
+    assert settings.describe([key]) == []
+    changed = settings.with_dynamic({"num.io.threads": "9"}, {key: "60001"})
+    assert [(one.name, one.value, one.source) for one in changed.describe([key, "num.io.threads"])] == [
+        (key, "60001", ConfigSource.DYNAMIC_BROKER),
+        ("num.io.threads", "9", ConfigSource.DYNAMIC_DEFAULT_BROKER),
+    ]
+    assert key in [one.name for one in changed.describe()]
+    for refused in ("principal.builder.class", "ssl.engine.factory.class", "process.roles", "no.such.key"):
+        with pytest.raises(SettingsError):
+            settings.with_dynamic({}, {refused: "x"})
+
+
+def test_no_unused_key_is_in_the_table():
+    assert not unused_keys.NAMES & SPECS.keys()
+    assert set(kafka_keys()) >= unused_keys.NAMES
 
 
 def test_variables_of_scripts_and_platforms_are_not_settings():

@@ -357,6 +357,8 @@ class Partition:
                 return b""
             raise OffsetOutOfRange(f"{offset} is not in {self.log_start_offset} to {self.log_end_offset}")
         up = upconvert if believed else None
+        if upconvert is not None:
+            upconvert.epoch_of = self.epochs.epoch_of
         data = self.reader.read(
             offset, end_offset, written, max_bytes, at_least_one=at_least_one, cuts_first=cuts_first, upconvert=up
         )
@@ -365,7 +367,7 @@ class Partition:
         whole = rewrite.sound(data, end_offset)
         if at_least_one and data and not whole:
             raise self.condition.error(self.directory)
-        return whole if upconvert is None else convert_whole(whole)
+        return whole if upconvert is None else convert_whole(whole, self.epochs.epoch_of)
 
     def unread(self, offset: int, max_bytes: int, upto: int) -> Unread | None:
         """What `read` would give, if it may go to the reader without having been read here; else None, and `read` tells."""

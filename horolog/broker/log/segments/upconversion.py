@@ -14,7 +14,14 @@ from horolog.broker.log.segments.segment import Segment
 from horolog.broker.log.segments.verification import verify
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.records.convert_up import BATCH_BYTES, UpBatch, WrongChecksumError, iter_up
+from horolog.protocol.records.convert_up import (
+    BATCH_BYTES,
+    EpochOf,
+    UpBatch,
+    WrongChecksumError,
+    iter_up,
+    unknown_epoch,
+)
 
 CHUNK_BYTES = 64 * 1024
 AT_ONCE_BYTES = 1024 * 1024
@@ -24,12 +31,16 @@ OLD_FORMATS = 0b011
 
 
 class Allowance:
-    """How much a request may still have converted, in bytes of uncompressed messages; it is answered with what that gives."""
+    """How much a request may still have converted, in bytes of uncompressed messages; it is answered with what that gives.
 
-    __slots__ = ("left_bytes",)
+    `epoch_of` is that of the partition that is read.
+    """
 
-    def __init__(self, left_bytes: int = AT_ONCE_BYTES) -> None:
+    __slots__ = ("epoch_of", "left_bytes")
+
+    def __init__(self, left_bytes: int = AT_ONCE_BYTES, epoch_of: EpochOf = unknown_epoch) -> None:
         self.left_bytes = left_bytes
+        self.epoch_of = epoch_of
 
 
 class ConvertedSlice(NamedTuple):
@@ -112,7 +123,7 @@ def _convert(
             verify(segment, position, position + size)
         begin = position
         try:
-            for one in iter_up(segment.log.pread(size, begin), batch_bytes=batch_bytes):
+            for one in iter_up(segment.log.pread(size, begin), batch_bytes=batch_bytes, epoch_of=allowance.epoch_of):
                 position = begin + one.end
                 allowance.left_bytes -= one.work_bytes
                 given_bytes += len(one.data)
@@ -129,11 +140,11 @@ def _convert(
             raise reader.misfit(segment, position)
 
 
-def convert_whole(data: bytes) -> bytes:
+def convert_whole(data: bytes, epoch_of: EpochOf) -> bytes:
     """Batches made of the whole entries of a slice. Raises DecodeError if the first cannot be read."""
     parts: list[bytes | bytearray] = []
     try:
-        parts.extend(one.data for one in iter_up(data))
+        parts.extend(one.data for one in iter_up(data, epoch_of=epoch_of))
     except DecodeError:
         if not parts:
             raise

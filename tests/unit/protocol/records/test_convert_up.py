@@ -37,6 +37,12 @@ def test_messages_of_one_format_share_a_batch_with_their_gaps():
     assert (one.end, one.next_offset, one.work_bytes) == (len(data), 9, len(data))
 
 
+def test_a_batch_says_the_epoch_of_its_first_offset():
+    data = raw.message(b"a", offset=7) + raw.wrapper(raw.message(b"b", offset=0), offset=30)
+    headers = [read_header(one.data) for one in iter_up(data, epoch_of=lambda offset: offset // 10)]
+    assert [one.leader_epoch for one in headers] == [0, 3]
+
+
 def test_append_times_that_differ_need_batches_of_their_own():
     times = (5, 5, 6)
     data = b"".join(raw.message(offset=n, attributes=8, timestamp=time) for n, time in enumerate(times))
@@ -61,7 +67,7 @@ def test_the_append_time_of_a_wrapper_is_that_of_all_in_it():
     inner = raw.message(b"a", offset=0, timestamp=5) + raw.message(b"b", offset=1, timestamp=900)
     (one,) = iter_up(raw.wrapper(inner, offset=11, timestamp=77, attributes=8))
     header = read_header(one.data)
-    assert (header.base_timestamp, header.max_timestamp) == (77, 77)
+    assert (header.base_timestamp, header.max_timestamp) == (5, 77), "the records keep their distances, as Kafka's do"
     assert [(one.offset, one.timestamp) for one in iter_records(one.data)] == [(10, 77), (11, 77)]
 
 

@@ -6,6 +6,7 @@ from horolog.broker.log.partition import closing, log_start
 from horolog.broker.log.segments import Allowance, upconversion
 from horolog.broker.log.segments.upconversion import AT_ONCE_BYTES, CHUNK_BYTES
 from horolog.protocol.errors import DecodeError
+from horolog.protocol.records.batch import read_header
 from horolog.protocol.records.convert_up import iter_up
 from horolog.protocol.records.entries import iter_records
 from horolog.protocol.records.head import heads_in
@@ -55,6 +56,15 @@ def read_all(model, max_bytes, start=0):
         sizes.append(len(data))
         offset = entries[-1].last_offset + 1
     return rows, sizes
+
+
+def test_batches_have_the_leader_epoch_in_which_they_were_written():
+    model = large()
+    fill(model, 50)
+    model.partition.lead(4)
+    fill(model, 50, codec=1)
+    found = [read_header(model.partition.read(at, 1 << 20, upconvert=Allowance())).leader_epoch for at in (0, 50)]
+    assert found == [0, 4]
 
 
 @pytest.mark.parametrize("codec", [0, 1])
