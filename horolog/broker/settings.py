@@ -38,6 +38,10 @@ TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
+def _without_classic(text: str) -> str | None:
+    return None if "classic" in map(str.strip, text.split(",")) else "the protocol 'classic' cannot be switched off"
+
+
 def _wrong_log_level(text: str) -> str | None:
     """The fault of a list of NAME:LEVEL, if it has one."""
     for word in text.split(",") if text else ():
@@ -343,6 +347,12 @@ class Settings(SecuritySettings):
         3_000, "Time for which an empty group waits for more members.", low=0
     )
     group_max_size: int = integer(INT32_MAX, "Members of one group.", low=1)
+    group_coordinator_rebalance_protocols: tuple[str, ...] = words(
+        ("classic", "consumer"),
+        "Protocols of groups that are served, as far as this release has them; the classic one always is.",
+        choices=("classic", "consumer", "share", "streams"),
+        check=_without_classic,
+    )
     group_consumer_session_timeout_ms: int = integer(
         45_000, "Silence after which a member of a group whose assignments the broker makes is out.", low=1
     )
@@ -378,6 +388,9 @@ class Settings(SecuritySettings):
     # Producers and transactions
     producer_id_expiration_ms: int = integer(
         86_400_000, "A producer that is silent for so long is forgotten.", low=1, dynamic=True
+    )
+    producer_id_expiration_check_interval_ms: int = integer(
+        600_000, "Time between two looks for producers to forget; each round of retention looks, too.", low=1
     )
     transactional_id_expiration_ms: int = integer(
         604_800_000, "A transactional id that is idle for so long is forgotten.", low=1

@@ -90,6 +90,16 @@ _list = partial(Spec, type=ConfigType.LIST, default=())
 _DIFFERENCE = "message.timestamp.difference.max.ms"
 _FIRST_DIFFERENCE = "max.message.time.difference.ms"
 _BROKER_DIFFERENCES = (("log.message.timestamp.difference.max.ms", 1), (_FIRST_DIFFERENCE, 1))
+NOT_IN_KAFKA_4 = frozenset(
+    {
+        _FIRST_DIFFERENCE,
+        _DIFFERENCE,
+        "message.format.version",
+        "message.downconversion.enable",
+        "horolog.settings.unknown",
+    }
+)
+"""Left out where a topic that was just made is shown with its settings, unless it was given them."""
 SETTINGS_UNKNOWN = "horolog.settings.unknown"
 """True among a topic's own settings: it was found without them, and nothing of it may go until its owner has given them."""
 

@@ -102,6 +102,7 @@ class Upkeep:
             Periodic(loop, RoomWatch(self._broker).look, LOOKS_EVERY_MS, HOUSEKEEPING_MS),
             Periodic(loop, self._write_checkpoints, settings.log_flush_offset_checkpoint_interval_ms),
             Periodic(loop, self._broker.groups.expire_offsets, settings.offsets_retention_check_interval_ms),
+            Periodic(loop, self._expire_producers, settings.producer_id_expiration_check_interval_ms),
             Periodic(loop, self._broker.transactions.finish_prepared, HOUSEKEEPING_MS),
             Periodic(
                 loop,
@@ -161,6 +162,9 @@ class Upkeep:
 
     def apply_retention(self) -> None:
         self._broker.waiting.changed(self._broker.logs.apply_retention(self._expiry_clock.wall_ms()))
+
+    def _expire_producers(self) -> None:
+        self._broker.logs.expire_producers(self._expiry_clock.wall_ms())
 
     def sync_and_remove(self) -> None:
         """What `flush.ms` asks for, what rolls have left to be sealed, and what has been out of use for long enough."""

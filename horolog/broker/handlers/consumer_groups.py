@@ -2,6 +2,7 @@
 
 - v0: a member that joins may leave its id to the broker; v1+: it brings its own, and may subscribe by regular expression.
 - Describe of a group of the other protocol, or of none: GROUP_ID_NOT_FOUND. Topics that are gone are left out.
+- Where `group.coordinator.rebalance.protocols` leaves this protocol out both are UNSUPPORTED_VERSION, as with Kafka.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from horolog.protocol.messages.consumer_groups import (
     ConsumerGroupDescribeResponseAssignment,
     ConsumerGroupDescribeResponseTopicPartitions,
     ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     DescribedGroup,
     Member,
 )
@@ -27,10 +29,15 @@ from horolog.protocol.uuids import show_uuid
 
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 LAST_WITHOUT_OWN_ID = 0
+PROTOCOL = "consumer"
 
 
-def heartbeat(broker: BrokerView, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> None:
+def heartbeat(
+    broker: BrokerView, request: ConsumerGroupHeartbeatRequest, context: RequestContext
+) -> ConsumerGroupHeartbeatResponse | None:
     """Not done: assignment by rack, where the broker assigns."""
+    if not _is_served(broker):
+        return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     if context.version <= LAST_WITHOUT_OWN_ID and request.member_epoch == 0 and not request.member_id:
         request.member_id = show_uuid(uuid.uuid4().bytes)
     rights = None
@@ -38,6 +45,11 @@ def heartbeat(broker: BrokerView, request: ConsumerGroupHeartbeatRequest, contex
         rights = broker.authorizer.rights(context.principal, context.connection.peer_host)
     may_describe = None if rights is None else rights.may_describe
     broker.groups.consumer_heartbeat(request, context.version, client_of(context), context.reply, may_describe)
+    return None
+
+
+def _is_served(broker: BrokerView) -> bool:
+    return PROTOCOL in broker.settings.group_coordinator_rebalance_protocols
 
 
 def describe(
@@ -48,6 +60,11 @@ def describe(
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
     return ConsumerGroupDescribeResponse(
         groups=[_describe(broker, group_id, operations) for group_id in request.group_ids]
+        if _is_served(broker)
+        else [
+            DescribedGroup(error_code=ErrorCode.UNSUPPORTED_VERSION, group_id=group_id)
+            for group_id in request.group_ids
+        ]
     )
 
 

@@ -117,6 +117,7 @@ def _created(cluster: Cluster, topic: StoredTopic, version: int, *, validated_on
                 is_sensitive=entry.sensitive,
             )
             for entry in (topic_settings.describe(topic.overrides, cluster.settings) if described else ())
+            if entry.name in topic.overrides or entry.name not in topic_settings.NOT_IN_KAFKA_4
         ],
     )
 

@@ -19,6 +19,7 @@ async def test_every_job_comes_as_often_as_its_setting_says():
         "transaction_abort_timed_out_transaction_cleanup_interval_ms": 10_000,
         "transaction_remove_expired_transaction_cleanup_interval_ms": 11_000,
         "log_cleaner_backoff_ms": 12_000,
+        "producer_id_expiration_check_interval_ms": 13_000,
     }
     async with MemoryBroker(**settings) as machine:
         found = jobs(machine.broker.upkeep)
@@ -29,6 +30,7 @@ async def test_every_job_comes_as_often_as_its_setting_says():
         "abort_timed_out": 10,
         "forget_expired": 11,
         "compact": 12,
+        "_expire_producers": 13,
         "sync_and_remove": 1,
         "_look_after": 1,
         "_look_for_files": 1,

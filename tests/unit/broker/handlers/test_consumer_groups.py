@@ -41,6 +41,15 @@ async def test_in_v0_the_broker_names_a_member_that_joins_without_a_name():
         assert joined.member_id == member.member_id != ""
 
 
+async def test_a_protocol_that_is_switched_off_is_not_served():
+    async with MemoryBroker(**SETTINGS, group_coordinator_rebalance_protocols="classic") as broker:
+        broker.topic()
+        client = broker.connect()
+        joined = await client.ask(joining(), 1)
+        (group,) = await described(client, "g")
+        assert {joined.error_code, group.error_code} == {ErrorCode.UNSUPPORTED_VERSION}
+
+
 async def test_a_member_is_told_with_what_it_has_and_what_it_should_have():
     async with MemoryBroker(**SETTINGS) as broker:
         broker.topic(partitions=2)
