@@ -216,6 +216,7 @@ class Broker:
         self._group_timers.close()
         await self._part_from_peers()
         self.workers.shutdown(wait=True)
+        self.cluster.check_record()
         if isinstance(self.logs.resources.storage, RealStorage):
             with ThreadPoolExecutor(CLOSING_WORKERS, thread_name_prefix="close") as pool:
                 self.logs.close(pool.map)

@@ -96,6 +96,11 @@ class Changes:
             self._is_busy = False
             self._go_on()
 
+    def check_record(self) -> None:
+        """Have on the disk what was written, where something else lies there now."""
+        if not self._is_busy:
+            self._journal.check(self.state)
+
     def _queue(self, change: _Change) -> None:
         self._waiting.append(change)
         self._go_on()

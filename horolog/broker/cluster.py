@@ -131,6 +131,10 @@ class Cluster(ServedTopics):
         """Apply what other brokers have changed."""
         self.changes.catch_up()
 
+    def check_record(self) -> None:
+        """Have the record on the disk as it was written."""
+        self.changes.check_record()
+
     def create_topic(
         self, name: str, partition_count: int = UNSET, overrides: Mapping[str, str | None] | None = None
     ) -> Topic:

@@ -16,6 +16,10 @@ A user, an access list or a quota has a line of its own behind those (`stored_ru
 The head then has version 2, which older releases do not open, for they would serve without the rules; `"rules": <number of these lines>`,
 and `"lost_rules": <number>` of those that could not be read and that nobody has accepted as lost (`horolog.lost.rules.accept`).
 
+It has version 3 where the file is not the whole record: `"journal": true` while several workers serve the folder, for `horolog-journal` has
+what they have changed since (a release that does not know journals would take topics for unknown and delete their records), and
+`"rules_in_doubt": true` where rules may have been lost, and nobody can tell. A clean stop writes version 1 or 2 again.
+
 Where workers lead partitions that were moved, the head has `"leads": {"<topic id>": {"<partition>": [<node>, <leader epoch>]}}`, too. A
 broker alone leads everything: it does not write it again. `number` also says which `horolog-journal` goes on from here.
 
@@ -35,6 +39,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from horolog.broker.checked_lines import encode_line, read_lines
 from horolog.broker.log.storage import DAMAGED_SUFFIX, DataFolderError, FileMissing, Storage, StorageFault
@@ -46,7 +51,8 @@ log = logging.getLogger(__name__)
 FILE_NAME = "horolog-cluster"
 JOURNAL = "horolog-journal"
 """What several workers have changed since the file was written: see `workers.file_journal`."""
-VERSION = 2
+VERSION = 3
+VERSION_WITH_RULES = 2
 VERSION_WITHOUT_RULES = 1
 TOPIC_ID_SIZE_BYTES = 16
 MAX_REPORTED_DAMAGES = 10
@@ -106,8 +112,28 @@ class StoredCluster:
     rules: dict[RuleId, StoredRule] = field(default_factory=dict)
     lost_rules: int = 0
     """How many at least were there and cannot be read."""
+    rules_in_doubt: bool = False
+    """Whether there may have been others of which nothing is left."""
+    has_journal: bool = False
+    """Whether a journal goes on from here."""
     epochs: Mapping[Place, int] = field(default_factory=dict)
     """Leader epochs that were told: the state that workers keep in their journal has them, the file has none."""
+
+
+class Standing(NamedTuple):
+    """What a file says of itself as a record."""
+
+    rules_in_doubt: bool = False
+    """Whether there may have been rules of which nothing is left."""
+    has_journal: bool = False
+    """Whether a journal goes on from here."""
+
+    @property
+    def is_whole(self) -> bool:
+        return not any(self)
+
+
+WHOLE = Standing()
 
 
 class ClusterFile:
@@ -118,6 +144,8 @@ class ClusterFile:
         self._path = f"{data_dir}/{FILE_NAME}"
         self._usable = usable or (lambda: [data_dir])
         self._number = 0
+        self._sum: int | None = None
+        """The checksum of what was read or written last."""
 
     def __repr__(self) -> str:
         return f"ClusterFile({self._path!r})"
@@ -129,8 +157,11 @@ class ClusterFile:
 
     def load(self) -> StoredCluster:
         """The newest of the files; an undamaged one where two are as new."""
-        found = [one for data_dir in self._usable() if (one := self._load(f"{data_dir}/{FILE_NAME}")) is not None]
-        newest = max(found, key=lambda one: (one.number, not one.damages), default=StoredCluster())
+        read = [one for data_dir in self._usable() if (one := self._load(f"{data_dir}/{FILE_NAME}")) is not None]
+        found = [one for one, _ in read]
+        newest, self._sum = max(
+            read, key=lambda one: (one[0].number, not one[0].damages), default=(StoredCluster(), None)
+        )
         if any(one.number < newest.number for one in found):
             log.warning(
                 "%s of %s files %s are older than the newest, which counts", len(found) - 1, len(found), FILE_NAME
@@ -138,7 +169,20 @@ class ClusterFile:
         self._number = newest.number
         return newest
 
-    def _load(self, path: str) -> StoredCluster | None:
+    def is_hurt(self) -> bool:
+        """Whether something else lies there than was read or written last; not where the disk does not say."""
+        try:
+            return any(self._sum_of(f"{one}/{FILE_NAME}") != self._sum for one in self._usable())
+        except StorageFault:
+            return False
+
+    def _sum_of(self, path: str) -> int | None:
+        try:
+            return crc32(self._storage.read_all(path))
+        except FileMissing:
+            return None
+
+    def _load(self, path: str) -> tuple[StoredCluster, int] | None:
         try:
             data = self._storage.read_all(path)
         except FileMissing:
@@ -146,7 +190,7 @@ class ClusterFile:
         stored = parse(bytes(data))
         if stored.damages:
             self._keep(path, bytes(data))
-        return stored
+        return stored, crc32(data)
 
     def _keep(self, path: str, data: bytes) -> None:
         """Where there is no room for a copy there is none for a new file either: then the damaged one stays as it is."""
@@ -165,6 +209,7 @@ class ClusterFile:
         *,
         rules: Iterable[StoredRule] = (),
         lost_rules: int = 0,
+        standing: Standing = WHOLE,
     ) -> None:
         """Durable when it returns, in one folder at least; raises StorageFault if it is in none."""
         self._number += 1
@@ -177,6 +222,7 @@ class ClusterFile:
             leads=leads,
             rules=rules,
             lost_rules=lost_rules,
+            standing=standing,
         )
         data_dirs = self._usable()
         faults: list[StorageFault] = []
@@ -187,6 +233,7 @@ class ClusterFile:
                 faults.append(fault)
         if len(faults) == len(data_dirs):
             raise faults[0]
+        self._sum = crc32(data)
         for one in faults:
             log.error("%s is not written in every data folder: %s", FILE_NAME, one)
 
@@ -202,13 +249,14 @@ def encode(
     epochs: Mapping[Place, int] | None = None,
     rules: Iterable[StoredRule] = (),
     lost_rules: int = 0,
+    standing: Standing = WHOLE,
 ) -> bytes:
     """The whole content of a file."""
     lines = [topic.line for topic in topics]
     rule_lines = [rule.line for rule in rules]
     has_rules = bool(rule_lines or lost_rules)
     head = {
-        "version": VERSION if has_rules else VERSION_WITHOUT_RULES,
+        "version": _version(has_rules=has_rules, is_part=not standing.is_whole),
         "number": number,
         "topics": len(lines),
         "next_producer_id": next_producer_id,
@@ -221,7 +269,18 @@ def encode(
         head["epochs"] = show_places(epochs)
     if has_rules:
         head |= {"rules": len(rule_lines), "lost_rules": lost_rules}
+    if standing.rules_in_doubt:
+        head["rules_in_doubt"] = True
+    if standing.has_journal:
+        head["journal"] = True
     return "".join([encode_line(head), *lines, *rule_lines]).encode("ascii")
+
+
+def _version(*, has_rules: bool, is_part: bool) -> int:
+    """The lowest whose readers do no harm with the file."""
+    if is_part:
+        return VERSION
+    return VERSION_WITH_RULES if has_rules else VERSION_WITHOUT_RULES
 
 
 def parse(data: bytes) -> StoredCluster:
@@ -244,6 +303,7 @@ def parse(data: bytes) -> StoredCluster:
     stored.damages += [f"line {one.number}: {one.reason}" for one in read_lines(data, take_head, take_other)]
     if expected is None:
         stored.damages.append("the head is missing")
+        stored.rules_in_doubt = True
         stored.lost_rules = int(bool(stored.rules))  # nobody knows of more
     else:
         if len(stored.topics) != expected.topics:
@@ -264,7 +324,10 @@ class _Counts(NamedTuple):
 
 def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> _Counts:
     if int(content["version"]) > VERSION:
-        advice = "start the release that wrote it, or a newer one"
+        advice = (
+            "start the release that wrote it, or a newer one;"
+            " before an older one that release has to stop cleanly, or to start once with horolog.workers=1"
+        )
         raise NewerClusterFile(
             f"{FILE_NAME} has version {content['version']}, this release knows versions up to {VERSION}; {advice}"
         )
@@ -276,6 +339,8 @@ def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> _Counts:
     stored.epochs = {place: int(epoch) for place, epoch in parse_places(content.get("epochs", {})).items()}
     stored.next_producer_id = int(content["next_producer_id"])
     stored.lost_rules = int(content.get("lost_rules", 0))
+    stored.rules_in_doubt = bool(content.get("rules_in_doubt", False))
+    stored.has_journal = bool(content.get("journal", False))
     stored.head_found = True
     return _Counts(int(content["topics"]), int(content.get("rules", 0)))
 

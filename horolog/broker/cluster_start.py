@@ -35,13 +35,15 @@ BEYOND_COUNTERS = 1 << 41
 
 
 def next_producer_id_of(stored: StoredCluster, new_id: Callable[[], bytes], *, has_topics: bool) -> int:
-    """Without the file nobody knows which ids were given out: with data here, go on where no counter has been.
-
-    By chance and not by the clock, which may show the same time when the file is lost again.
-    """
+    """Without the file nobody knows which ids were given out: with data here, go on where no counter has been."""
     if stored.next_producer_id is not None:
         return stored.next_producer_id
-    return BEYOND_COUNTERS + (int.from_bytes(new_id()[:8]) >> 2) if has_topics else 0
+    return beyond_counters(new_id) if has_topics else 0
+
+
+def beyond_counters(new_id: Callable[[], bytes]) -> int:
+    """By chance and not by the clock, which may show the same time when the record is lost again."""
+    return BEYOND_COUNTERS + (int.from_bytes(new_id()[:8]) >> 2)
 
 
 def _is_deleted(partition: Partition, stored: StoredCluster, taken: Takeover) -> bool:
@@ -84,16 +86,31 @@ def identify(logs: LogManager, partitions: Iterable[Partition], topic_id: bytes)
             log.error("%r: the topic's id could not be written into its folder: %s", partition, fault)
 
 
-def refuse_lost_rules(lost_rules: int, settings: Settings) -> None:
-    """Without a rule that forbids, somebody may do what he should not. Raises DataFolderError."""
-    if not lost_rules:
-        return
-    lost = f"{FILE_NAME}: {lost_rules} or more rules (users, access lists, quotas) cannot be read"
+def refuse_lost_rules(state: ClusterState | StoredCluster, settings: Settings) -> bool:
+    """Without a rule that forbids, somebody may do what he should not. Whether they are still in doubt; raises DataFolderError.
+
+    Where nobody goes by an access list, rules of which nothing is left do no harm: the doubt stays until somebody does.
+    """
+    if state.lost_rules:
+        lost = f"{FILE_NAME}: {state.lost_rules} or more rules (users, access lists, quotas) cannot be read"
+    elif state.rules_in_doubt and settings.authorizer_class_name:
+        lost = f"{FILE_NAME}: rules (users, access lists, quotas) may be lost, for what recorded them is missing or damaged"
+    else:
+        return state.rules_in_doubt
     if not settings.horolog_lost_rules_accept:
         raise DataFolderError(
             f"{lost}: put back a copy of the file, or start with horolog.lost.rules.accept=true and go by the others"
         )
     log.warning("%s: the others count (horolog.lost.rules.accept)", lost)
+    return False
+
+
+def with_doubts(stored: StoredCluster, taken: Takeover, settings: Settings) -> StoredCluster:
+    """Without the file, topics that are there had rules that nobody knows, unless a Kafka's metadata has just told them."""
+    is_told = taken.kraft is not None and taken.kraft.is_whole and taken.is_news
+    is_missed = taken.is_record_lost or (bool(settings.authorizer_class_name) and not is_told)
+    is_missing = not stored.found and bool(taken.topics) and is_missed
+    return replace(stored, rules_in_doubt=stored.rules_in_doubt or is_missing)
 
 
 class Start:
@@ -123,7 +140,6 @@ class Start:
     def run(self, now_ms: int, settings_changed: Callable[[Settings], None]) -> ClusterState:
         """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
         stored = self._file.load()
-        refuse_lost_rules(stored.lost_rules, self._configs.settings)
         taken = takeover.plan(
             self._logs.resources.storage,
             [one.path for one in self._logs.folders.usable()],
@@ -131,6 +147,8 @@ class Start:
             self._configs.settings,
             self._new_topic_id,
         )
+        stored = with_doubts(stored, taken, self._configs.settings)
+        rules_in_doubt = refuse_lost_rules(stored, self._configs.settings)
         self._rename_folders(taken.renamings)
         self.broker_configs = self._configs.take_usable(taken.broker_configs)
         if self.broker_configs:
@@ -148,9 +166,10 @@ class Start:
             deleting={name: frozenset(ids) for name, ids in stored.deleting.items()} if away else {},
             unidentified=frozenset(self.unidentified),
             rules=taken.rules,
+            rules_in_doubt=rules_in_doubt,
         )
         self._report(stored, taken, now_ms)
-        has_lost = bool(stored.damages or stored.lost_rules)
+        has_lost = bool(stored.damages or stored.lost_rules or stored.rules_in_doubt)
         self.is_news = changed or has_lost or self.broker_configs != stored.broker_configs
         self._taken = taken
         return state

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, Self, TypeVar
 
 from horolog.broker import spread
-from horolog.broker.cluster_file import ClusterFile, Place, StoredTopic
+from horolog.broker.cluster_file import ClusterFile, Place, Standing, StoredTopic
 from horolog.broker.stored_rules import RuleId, Rules, StoredRule
 from horolog.broker.topic_names import collision_key
 
@@ -54,6 +54,8 @@ class ClusterState:
     rules: Rules = field(default_factory=dict)
     lost_rules: int = 0
     """Rules that were there and cannot be read: until somebody accepts that, no start serves without them."""
+    rules_in_doubt: bool = False
+    """Whether there may have been rules of which nothing is left: nobody serves without them who goes by rules."""
     collision_keys: Mapping[str, str] = field(default_factory=dict)
     partition_count: int = 0
 
@@ -66,7 +68,9 @@ class ClusterState:
         """The state after an entry. What an entry names and is not there is left out."""
         return replace(entry.applied(self), number=self.number + 1)
 
-    def save(self, file: ClusterFile, leads: Mapping[Place, tuple[int, int]] | None = None) -> None:
+    def save(
+        self, file: ClusterFile, leads: Mapping[Place, tuple[int, int]] | None = None, *, has_journal: bool = False
+    ) -> None:
         """Durable when it returns; raises StorageFault. Topics whose id is for now only are not on record."""
         known = [topic for name, topic in self.topics.items() if name not in self.unidentified]
         file.save(
@@ -77,6 +81,7 @@ class ClusterState:
             leads,
             rules=self.rules.values(),
             lost_rules=self.lost_rules,
+            standing=Standing(self.rules_in_doubt, has_journal),
         )
 
     def leads_here(self, topic: StoredTopic, index: int, me: int) -> bool:
@@ -139,12 +144,16 @@ class Entry(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TopicsCreated:
-    """Topics that are new, and the leaders that were asked for."""
+    """Topics that are new, and the leaders that were asked for. Of a name that is there the topic before was deleted, which is lost."""
 
     topics: tuple[StoredTopic, ...]
     leads: Leads = ()
 
     def applied(self, state: ClusterState) -> ClusterState:
+        known = {topic.name: state.topics[topic.name].id for topic in self.topics if topic.name in state.topics}
+        gone = tuple(topic.name for topic in self.topics if known.get(topic.name, topic.id) != topic.id)
+        if gone:
+            state = TopicsDeleted(gone).applied(state)
         new = [topic for topic in self.topics if topic.name not in state.topics]
         return _with_leads(state.with_topics(new), self.leads, new)
 

@@ -45,6 +45,10 @@ class Journal(Protocol):
         """The entries of others behind this number."""
         ...
 
+    def check(self, state: ClusterState) -> None:
+        """Have on the disk what was written: from this state, where the disk has hurt it."""
+        ...
+
 
 class WholeFile:
     """The cluster file as a journal."""
@@ -62,6 +66,11 @@ class WholeFile:
     def tail(self, after: int) -> Sequence[Entry]:  # noqa: ARG002
         """Nobody else writes."""
         return ()
+
+    def check(self, state: ClusterState) -> None:
+        if self._file.is_hurt():
+            log.error("%r is not what was written: it is written anew, from all that is known here", self._file)
+            self.keep(state)
 
     def keep(self, state: ClusterState) -> bool:
         """Have the whole state on the disk; False if the disk does not take it."""

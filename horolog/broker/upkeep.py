@@ -36,6 +36,7 @@ REVIVAL_MS = 250
 LEAST_BACKOFF_MS = 100
 EXPIRY_WARNING_MS = 24 * 3_600_000
 CATCH_UP_MS = 500
+CHECK_RECORD_MS = 5000
 """Where workers share a journal: they also tell each other."""
 
 
@@ -117,6 +118,7 @@ class Upkeep:
         ]
         if self._broker.logs.share is not None:
             self._jobs.append(Periodic(loop, self._broker.cluster.catch_up, CATCH_UP_MS))
+            self._jobs.append(Periodic(loop, self._broker.cluster.check_record, CHECK_RECORD_MS))
         if settings.log_cleaner_enable:
             self._compaction_job = Periodic(loop, self.compact, _compaction_interval_ms(settings))
             self._jobs.append(self._compaction_job)

@@ -78,7 +78,8 @@ class Crew:
 
     def set(self, **settings: object) -> None:
         """Settings of whoever starts from now on."""
-        self._static |= {key.replace("_", "."): str(value).lower() for key, value in settings.items()}
+        texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in settings.items()}
+        self._static |= {key.replace("_", "."): text for key, text in texts.items()}
 
     def new_id(self) -> bytes:
         self._ids += 1

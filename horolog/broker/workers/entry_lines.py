@@ -1,8 +1,9 @@
 """Entries of `horolog-journal` as lines with a checksum each (`checked_lines`), in the forms that `horolog-cluster` has.
 
-The first line is the head, which says behind which version of `horolog-cluster` the journal goes on, and whose it is:
+The first line is the head, which says behind which version of `horolog-cluster` the journal goes on, and whose it is. The second line
+is the same again, for without a head nobody could tell what the entries belong to (version 1 had it once):
 
-    {"version": 1, "base": <number of horolog-cluster>, "nodes": [<node>, ...]}
+    {"version": 2, "base": <number of horolog-cluster>, "nodes": [<node>, ...]}
 
 and every further line is an entry, numbered from 1, with its kind and what that kind says:
 
@@ -13,17 +14,21 @@ so many bytes behind the head are the state after that entry, in the form of `ho
 lines behind begin with the entry that follows `after`, which is no later.
 
 Topics that are made or grow have `leads`, in the form of `LeadsChanged`, where leaders were asked for.
+
+A line that was written whole and cannot be read stands for an entry all the same, `Illegible`, which knows what follows from that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from horolog.broker.checked_lines import decode_line, encode_line
 from horolog.broker.cluster_file import StoredTopic, parse_places, read_topic, show_places
 from horolog.broker.cluster_state import (
+    PRODUCER_ID_BLOCK_SIZE,
     BrokerConfigsChanged,
     ClusterState,
     Entry,
@@ -43,9 +48,14 @@ from horolog.broker.cluster_state import (
 )
 from horolog.broker.log.storage import DataFolderError
 from horolog.broker.stored_rules import read_rule
+from horolog.broker.topic_settings import as_unknown
 from horolog.protocol.uuids import parse_uuid, show_uuid
 
-VERSION = 1
+VERSION = 2
+VERSION_WITH_ONE_HEAD = 1
+
+DAMAGE: Final = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What reading a damaged line raises."""
 
 Content = Mapping[str, Any]
 
@@ -71,36 +81,91 @@ class Head(NamedTuple):
     """Which version of `horolog-cluster` it goes on from."""
     nodes: tuple[int, ...]
     whole: Whole | None = None
+    version: int = VERSION
+
+
+_KIND = re.compile(rb'"kind": "(\w+)"')
+_OF_RULES = frozenset({"RulesChanged"})
+_OF_SETTINGS = frozenset({"TopicConfigsChanged", "BrokerConfigsChanged"})
+_OF_PRODUCER_IDS = frozenset({"ProducerIdsReserved"})
 
 
 @dataclass(frozen=True, slots=True)
 class Illegible:
-    """An entry that was damaged at rest: it has its number, and changes no topics."""
+    """An entry that was damaged at rest; its `kind`, where that can be read.
+
+    What it may have said does no harm: rules that are lost keep a start from serving, of settings that are unknown nothing is deleted, and
+    the producer ids that it may have reserved are left out. Topics that it may have made are found by their folders.
+    """
+
+    kind: str | None = None
 
     def applied(self, state: ClusterState) -> ClusterState:
-        """It may have been about rules."""
-        return replace(state, lost_rules=state.lost_rules + 1) if state.rules else state
+        if self.kind in _OF_RULES:
+            state = replace(state, lost_rules=state.lost_rules + 1)
+        if self.kind is None:
+            state = with_rules_in_doubt(state)
+        if self.kind is None or self.kind in _OF_SETTINGS:
+            state = without_settings(state)
+        if self.kind is None or self.kind in _OF_PRODUCER_IDS:
+            state = replace(state, next_producer_id=state.next_producer_id + PRODUCER_ID_BLOCK_SIZE)
+        return state
+
+
+def with_rules_in_doubt(state: ClusterState) -> ClusterState:
+    """Where there are rules, one at least counts as lost."""
+    return replace(state, rules_in_doubt=True, lost_rules=state.lost_rules + bool(state.rules))
+
+
+def without_settings(state: ClusterState) -> ClusterState:
+    """Nobody knows any more how long a topic's records are to be kept: nothing of it is deleted until somebody says so."""
+    return state.with_topics(
+        replace(topic, overrides=as_unknown(topic.overrides), line="") for topic in state.topics.values()
+    )
+
+
+def illegible(line: bytes) -> Sequence[Illegible]:
+    """The entries that a line which cannot be read stands for: two where the newline between them was hit."""
+    kinds = [kind.decode() for kind in _KIND.findall(line)]
+    if kinds and all(kind in _FORMS for kind in kinds):
+        return [Illegible(kind) for kind in kinds]
+    return [Illegible()] * max(1, len(kinds))
 
 
 def encode_head(head: Head) -> bytes:
-    content: dict[str, Any] = {"version": VERSION, "base": head.base, "nodes": list(head.nodes)}
+    """The lines that a journal begins with."""
+    content: dict[str, Any] = {"version": head.version, "base": head.base, "nodes": list(head.nodes)}
     if head.whole is not None:
         number, after, size_bytes = head.whole
         content["whole"] = {"number": number, "after": after, "bytes": size_bytes}
-    return encode_line(content).encode("ascii")
+    line = encode_line(content).encode("ascii")
+    return line if head.version == VERSION_WITH_ONE_HEAD else line * 2
+
+
+def find_head(data: bytes) -> Head | None:
+    """The head that a journal begins with, from either of its two lines; None where neither can be read. Raises NewerJournal."""
+    first, _, behind = data.partition(b"\n")
+    joined = first[len(first) // 2 + 1 :]  # the second line, where the newline before it was hit
+    for line in (first, behind.partition(b"\n")[0], joined):
+        try:
+            return decode_head(line)
+        except DAMAGE:
+            continue
+    return None
 
 
 def decode_head(line: bytes) -> Head:
     """Raises ValueError, KeyError and TypeError for damage, and NewerJournal."""
     content = decode_line(line)
-    if int(content["version"]) > VERSION:
+    version = int(content["version"])
+    if version > VERSION:
         raise NewerJournal(
-            f"the journal of the workers has version {content['version']}, this release knows versions up to {VERSION}:"
+            f"the journal of the workers has version {version}, this release knows versions up to {VERSION}:"
             " start the release that wrote it, or a newer one"
         )
     told = content.get("whole")
     whole = None if told is None else Whole(int(told["number"]), int(told["after"]), int(told["bytes"]))
-    return Head(int(content["base"]), tuple(int(node) for node in content["nodes"]), whole)
+    return Head(int(content["base"]), tuple(int(node) for node in content["nodes"]), whole, version)
 
 
 def encode_entry(number: int, entry: Entry) -> bytes:

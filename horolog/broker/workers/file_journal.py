@@ -8,35 +8,53 @@ again: then nothing has happened.
 A journal that has grown is *shortened* by whoever appends: another file takes its name, with the whole state in the place of its lines,
 and those lines again that not every worker has applied yet. It has other bytes for a head, by which the others notice. Until the folder
 is synced the old file may come back with a power cut, so whoever appends to a file that has the name since it looked last syncs first.
+
+Torn is only what no newline ends. A whole line that cannot be read is *damage*. While workers run they know everything that was in the
+file: the one that finds other bytes there than were written puts a whole state in their place (`check`), and nobody appends to what cannot
+be read, or begins with it. When none runs, `Found.damages` tells of it, and `settling` makes the best of it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
+from zlib import crc32
 
 from horolog.broker import cluster_file
-from horolog.broker.cluster_file import JOURNAL, StoredCluster
+from horolog.broker.cluster_file import JOURNAL, Standing, StoredCluster
 from horolog.broker.cluster_state import ClusterState, Entry
 from horolog.broker.journal import Appended
-from horolog.broker.log.storage import DataFolderError, File, FileMissing, Storage, StorageFault, parent_of
+from horolog.broker.log.storage import (
+    DAMAGED_SUFFIX,
+    DataFolderError,
+    File,
+    FileMissing,
+    Storage,
+    StorageFault,
+    parent_of,
+)
 from horolog.broker.workers.entry_lines import (
+    DAMAGE,
     Head,
     Illegible,
     Whole,
     decode_entry,
-    decode_head,
     encode_entry,
     encode_head,
+    find_head,
+    illegible,
 )
 
 log = logging.getLogger(__name__)
 
-DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
-
 GROWTH_BYTES = 1 << 20
 """A journal is shortened when its lines take more than this, and more than the state that it began with."""
+
+
+MOST_RECENT = 200
+"""Whoever is further behind than that ends where the journal has to be written anew."""
 
 
 class FellBehind(Exception):
@@ -52,14 +70,19 @@ class Read(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A whole journal."""
+    """A journal as it lies on the disk."""
 
     path: str
     head: Head
-    head_line: bytes
+    head_lines: bytes
     whole: StoredCluster | None
     """The state that its entries go on from; without one they go on from `horolog-cluster`."""
     read: Read
+    damages: list[str]
+    is_lost: bool = False
+    """Whether there was one of which nothing is left that could be placed."""
+    sum: int = 0
+    """The checksum of all that was read."""
 
     @property
     def number(self) -> int:
@@ -67,70 +90,127 @@ class Found(NamedTuple):
         return number_of(self.head) + len(self.read.entries)
 
 
+UNKNOWN_BASE = sys.maxsize
+"""Of a journal without a head: it is taken for one that goes on from whatever there is."""
+
+
+def lost(path: str, damage: str) -> Found:
+    """A journal that is known to have been there."""
+    return Found(path, Head(UNKNOWN_BASE, ()), b"", None, Read([], 0, []), [damage], is_lost=True)
+
+
 def number_of(head: Head) -> int:
     """Of the last entry that a journal began with."""
     return 0 if head.whole is None else head.whole.number
 
 
-def start_of(head: Head, line: bytes) -> int:
+def start_of(head: Head) -> int:
     """Where the lines of entries begin."""
-    return len(line) + (0 if head.whole is None else head.whole.size_bytes)
+    return len(encode_head(head)) + (0 if head.whole is None else head.whole.size_bytes)
+
+
+def whole_lines(data: bytes) -> Iterator[tuple[bytes, int]]:
+    """Lines that a newline ends, each with where the next one begins. Empty ones stand where a line was taken back."""
+    position = 0
+    while (line_end := data.find(b"\n", position)) >= 0:
+        if line_end > position:
+            yield data[position:line_end], line_end + 1
+        position = line_end + 1
 
 
 def read_entries(data: bytes, after: int) -> Read:
-    """What lines say behind the entry `after`. One that cannot be read counts as damaged if others follow, else as torn."""
+    """What lines say behind the entry `after`, when nobody writes any more: those that cannot be read are entries as well."""
     read = Read([], 0, [])
-    end, position, number, suspects = 0, 0, after, list[str]()
-    while (line_end := data.find(b"\n", position)) >= 0:
-        line, position = data[position:line_end], line_end + 1
+    end, number, suspects = 0, after, list[Illegible]()
+    tail = list(_line_with_a_hurt_end(data))
+    for line, line_end in (*whole_lines(data), *tail):
+        end = line_end
         try:
             found, entry = decode_entry(line)
         except DAMAGE as damage:
-            suspects.append(f"behind entry {number}: {damage}")
+            read.damages.append(f"behind entry {number}: {damage}")
+            suspects += illegible(line)
             continue
-        read.damages.extend(suspects)
-        suspects.clear()
         if found > number:
-            read.entries.extend([Illegible()] * (found - number - 1))
+            missing = found - number - 1
+            read.entries.extend(suspects if len(suspects) == missing else [Illegible()] * missing)
+            if missing and not suspects:
+                read.damages.append(f"behind entry {number}: entry {found} follows")
             read.entries.append(entry)
             number = found
-        end = position
+        suspects.clear()
+    read.entries.extend(suspects)
+    if tail:
+        read.damages.append(f"behind entry {number}: no newline")
     return read._replace(end=end)
 
 
-def parse_head(data: bytes) -> tuple[Head, bytes] | None:
-    """The head of a journal and its line; None where it cannot be read."""
-    line, newline, _ = data.partition(b"\n")
+def _line_with_a_hurt_end(data: bytes) -> Iterator[tuple[bytes, int]]:
+    """A last line of which nothing but its newline was hit."""
+    tail = data[data.rfind(b"\n") + 1 :]
     try:
-        return decode_head(line), line + newline
+        decode_entry(tail[:-1])
     except DAMAGE:
-        return None
+        return
+    yield tail[:-1], len(data)
 
 
-def parse(path: str, data: bytes) -> Found | None:
-    """A whole journal; None where not even its head can be read: it was never begun. Raises NewerJournal."""
-    begun = parse_head(data)
-    if begun is None:
-        return None
-    head, line = begun
-    start = start_of(head, line)
-    whole = None if head.whole is None else cluster_file.parse(data[len(line) : start])
-    read = read_entries(data[start:], number_of(head))
-    return Found(path, head, line, whole, read._replace(end=start + read.end))
-
-
-def lines_behind(lines: bytes, number: int) -> bytes:
-    """Those of the entries that follow one."""
-    start = len(lines)
-    while start > 0:
-        before = lines.rfind(b"\n", 0, start - 1) + 1
+def read_on(data: bytes, after: int) -> Read:
+    """The same while workers run: up to what cannot be read, which whoever has written it writes anew."""
+    entries, end, number = list[Entry](), 0, after
+    for line, line_end in whole_lines(data):
         try:
-            if decode_entry(lines[before : start - 1])[0] <= number:
-                break
+            found, entry = decode_entry(line)
+        except DAMAGE as damage:
+            return Read(entries, end, [f"behind entry {number}: {damage}"])
+        if found > number + 1:
+            return Read(entries, end, [f"behind entry {number}: entry {found} follows"])
+        if found > number:
+            entries.append(entry)
+            number = found
+        end = line_end
+    return Read(entries, end, [])
+
+
+def parse(path: str, data: bytes) -> Found:
+    """A journal, whatever is left of it. Raises NewerJournal."""
+    head = find_head(data)
+    if head is None:
+        return lost(path, "its head cannot be read")
+    head_lines, start = encode_head(head), start_of(head)
+    damages = [] if data.startswith(head_lines) else ["in one of its heads; the other counts"]
+    whole = None if head.whole is None else cluster_file.parse(data[len(head_lines) : start])
+    if whole is not None:
+        damages += whole.damages
+    read = read_entries(data[start:], number_of(head))
+    damages += read.damages
+    end = start + read.end
+    return Found(path, head, head_lines, whole, read._replace(end=end), damages, sum=crc32(data[:end]))
+
+
+def _numbered(data: bytes) -> dict[int, bytes]:
+    """The lines of entries that can be read, wherever they lie, by their numbers."""
+    lines: dict[int, bytes] = {}
+    for line, _ in whole_lines(data):
+        try:
+            lines[decode_entry(line)[0]] = line + b"\n"
         except DAMAGE:
-            pass  # a damaged line stays where it is
-        start = before
-    return lines[start:]
+            continue
+    return lines
+
+
+def newest_in(data: bytes) -> int:
+    """The highest number of an entry that anything in a journal speaks of."""
+    head = find_head(data)
+    return max(_numbered(data), default=0 if head is None else number_of(head))
+
+
+def lines_behind(data: bytes, after: int, number: int) -> tuple[int, bytes]:
+    """The lines of the entries behind `after` up to `number`, and behind which entry they begin: later where one cannot be read."""
+    lines, first = _numbered(data), number
+    while first > after and first in lines:
+        first -= 1
+    return first, b"".join(lines[each] for each in range(first + 1, number + 1))
 
 
 def encode_whole(state: ClusterState) -> bytes:
@@ -144,6 +224,7 @@ def encode_whole(state: ClusterState) -> bytes:
         epochs=state.epochs,
         rules=state.rules.values(),
         lost_rules=state.lost_rules,
+        standing=Standing(state.rules_in_doubt),
     )
 
 
@@ -156,13 +237,16 @@ def find(storage: Storage, data_dirs: Iterable[str]) -> Found | None:
             found = parse(path, storage.read_all(path))
         except FileMissing:
             continue
-        if found is not None and (newest is None or found.head.base > newest.head.base):
+        if newest is None or found.head.base > newest.head.base:
             newest = found
     return newest
 
 
 def take_up(storage: Storage, data_dirs: Iterable[str]) -> Found | None:
-    """The same for a worker that goes on from there: whoever appends is through, and what was read stays. Raises as `find` does."""
+    """The same for a worker that goes on from there: whoever appends is through, and what was read stays. Raises as `find` does.
+
+    Nothing is taken up that cannot be read whole: it may say who leads which partition, and those who know write it anew.
+    """
     found = find(storage, data_dirs)
     if found is None:
         return None
@@ -171,19 +255,40 @@ def take_up(storage: Storage, data_dirs: Iterable[str]) -> Found | None:
         file = storage.open_apart(found.path)
         try:
             data = file.pread(file.size(), 0)
-            taken = parse(found.path, data)
-            if taken is not None:
-                _make_sure(file, data[: taken.read.end], 0)
+            found = parse(found.path, data)
+            if not found.damages:
+                _make_sure(file, data[: found.read.end], 0)
         finally:
             file.close()
-        found = taken
     finally:
         lock.release()
-    if found is not None and found.whole is not None and not found.whole.head_found:
+    if found.damages:
         raise DataFolderError(
-            f"{found.path}: it cannot be read who leads which partition; stop all workers and start again"
+            f"{found.path} is damaged {found.damages[0]}, and no other worker has written it anew:"
+            " it cannot be read who leads which partition; stop all workers and start again"
         )
     return found
+
+
+def content(storage: Storage, path: str) -> bytes:
+    """Raises StorageFault."""
+    try:
+        file = storage.open_apart(path)
+    except FileMissing:
+        return b""
+    try:
+        return file.pread(file.size(), 0)
+    finally:
+        file.close()
+
+
+def _keep(storage: Storage, path: str, data: bytes) -> None:
+    """Beside the journal, where there is room: it is written anew in any case."""
+    log.error("%s is not what was written: it is damaged, and kept beside it", path)
+    try:
+        storage.write_atomically(path + DAMAGED_SUFFIX, data)
+    except StorageFault as fault:
+        log.error("%s cannot be kept: %s", path, fault)
 
 
 def _make_sure(file: File, data: bytes, position: int) -> None:
@@ -201,10 +306,14 @@ def begin(storage: Storage, data_dir: str, head: Head) -> None:
     storage.write_atomically(f"{data_dir}/{JOURNAL}", encode_head(head))
 
 
-def remove(storage: Storage, data_dir: str) -> None:
-    """Raises StorageFault."""
+def remove(storage: Storage, data_dir: str, *, is_damaged: bool = False) -> None:
+    """It counts no more; one that is damaged stays under another name. Raises StorageFault."""
+    path = f"{data_dir}/{JOURNAL}"
     try:
-        storage.remove(f"{data_dir}/{JOURNAL}")
+        if is_damaged:
+            storage.rename(path, path + DAMAGED_SUFFIX)
+        else:
+            storage.remove(path)
     except FileMissing:
         return
     storage.sync_dir(data_dir)
@@ -213,18 +322,40 @@ def remove(storage: Storage, data_dir: str) -> None:
 class FileJournal:
     """The journal as one worker reads and writes it, from where it has been read to."""
 
-    def __init__(self, storage: Storage, found: Found, applied_by_all: Callable[[], int] = lambda: 0) -> None:
-        """`applied_by_all` tells up to which entry every worker has surely applied the journal."""
+    def __init__(
+        self,
+        storage: Storage,
+        found: Found,
+        applied_by_all: Callable[[], int] = lambda: 0,
+        *,
+        told_of: Callable[[], int] = lambda: 0,
+        base_is_hurt: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`applied_by_all` tells up to which entry every worker has surely applied the journal, `told_of` how far others have written it.
+
+        `base_is_hurt` tells whether the record that it goes on from is not what it was.
+        """
         self._storage = storage
         self._path = found.path
         self._applied_by_all = applied_by_all
-        self._begin_with(found.head, found.head_line)
+        self._told_of = told_of
+        self._base_is_hurt = base_is_hurt
+        self._begin_with(found.head)
         self._is_named = found.head.whole is None
         """Whether it is sure that this file keeps its name; the first one is begun before there are workers."""
         self._end = found.read.end
+        self._sum = found.sum
+        """The checksum of everything up to there, as it was written."""
+        self._is_hurt = False
+        """Whether what lies there was seen not to be that."""
+        self._unread: str | None = None
+        """Why lines behind there cannot be read."""
+        self._was_unread = False
         self._number = found.number
         self._unseen: list[Entry] = []
         """Entries up to `_number` that nobody has asked for."""
+        self._recent: dict[int, bytes] = {}
+        """Lines of the last entries, as long as others may still have to read them."""
         self.written_count = 0
 
     def __repr__(self) -> str:
@@ -246,13 +377,32 @@ class FileJournal:
             if self._number >= number:
                 return Appended.TAKEN
             assert number == self._number + 1, f"{number} does not follow {self._number}"
-            self._write(encode_entry(number, entry))
+            line = encode_entry(number, entry)
+            self._remember(number, line)
+            self._write_or_mend(line, becomes)
             self._number = number
             self.written_count += 1
             self._shorten_if_long(becomes)
         finally:
             lock.release()
         return Appended.WRITTEN
+
+    def _remember(self, number: int, line: bytes) -> None:
+        self._recent[number] = line
+        if len(self._recent) > MOST_RECENT:
+            del self._recent[next(iter(self._recent))]
+
+    def _write_or_mend(self, line: bytes, becomes: ClusterState) -> None:
+        if self._unread is not None:
+            raise StorageFault(f"it is damaged {self._unread}", path=self._path)
+        if not self._is_hurt:
+            self._write(line)
+            return
+        data = content(self._storage, self._path)
+        if self._others_know_more(data):
+            raise StorageFault("it is damaged, and is to be written anew by another worker", path=self._path)
+        _keep(self._storage, self._path, data)
+        self._write_anew(becomes)
 
     def _write(self, line: bytes) -> None:
         if not self._is_named:
@@ -274,6 +424,7 @@ class FileJournal:
         finally:
             file.close()
         self._end += len(line)
+        self._sum = crc32(line, self._sum)
 
     def _take_back(self, file: File, size_bytes: int) -> None:
         """A line that may not outlive the page cache is read by nobody."""
@@ -308,41 +459,106 @@ class FileJournal:
         return file.pread(min(len(self._head_line), file.size()), 0) == self._head_line
 
     def _catch_up(self) -> None:
-        """Read what others have appended; the file is held."""
+        """Read what others have appended, as far as it can be read; the file is held."""
         file = self._storage.open_apart(self._path)
         try:
-            if not self._has_known_head(file):
-                self._follow_into(file)
+            self._is_hurt = not self._has_known_head(file) and not self._follow_into(file)
             size = file.size()
-            if size <= self._end:
-                return
-            data = file.pread(size - self._end, self._end)
-            read = read_entries(data, self._number)
+            self._is_hurt |= size < self._end
+            data = file.pread(size - self._end, self._end) if size > self._end else b""
+            read = read_on(data, self._number)
             _make_sure(file, data[: read.end], self._end)
         finally:
             file.close()
-        for damage in read.damages:
-            log.error("%r is damaged %s", self, damage)
+        self._unread = next(iter(read.damages), None)
         self._unseen += read.entries
-        self._number += len(read.entries)
+        for entry in read.entries:
+            self._number += 1
+            self._remember(self._number, encode_entry(self._number, entry))
         self._end += read.end
+        self._sum = crc32(data[: read.end], self._sum)
 
-    def _follow_into(self, file: File) -> None:
-        """Another worker has shortened the journal: its lines begin elsewhere."""
-        found = parse_head(file.pread(file.size(), 0))
-        if found is None:
-            raise StorageFault(f"{self._path}: its head cannot be read", path=self._path)
-        head, line = found
+    def _follow_into(self, file: File) -> bool:
+        """Another worker has shortened the journal: its lines begin elsewhere. False where it is the old one, and hurt."""
+        data = file.pread(file.size(), 0)
+        head = find_head(data)
+        if head is None or head == self._head or newest_in(data) < self._number:
+            return False
         if head.whole is not None and head.whole.after > self._number:
             raise FellBehind(f"{self!r}: its lines begin behind entry {head.whole.after}")
-        self._begin_with(head, line)
+        self._begin_with(head)
+        self._sum = crc32(data[: self._start])
         self._is_named = False
+        return True
 
-    def _begin_with(self, head: Head, line: bytes) -> None:
+    def _begin_with(self, head: Head) -> None:
         """Go on from the begin of a file."""
-        self._head, self._head_line = head, line
-        self._start = self._end = start_of(head, line)
+        self._head, self._head_line = head, encode_head(head)
+        self._start = self._end = start_of(head)
         self._most_bytes = max(GROWTH_BYTES, self._start)
+
+    # -- damage while workers run
+
+    def check(self, state: ClusterState) -> None:
+        """Compare what lies there with what was written, and write it anew from this state where the disk has hurt it.
+
+        Where it has hurt what the journal goes on from, the journal has the whole state from now on.
+        """
+        try:
+            needs_state = self._head.whole is None and self._base_is_hurt()
+            if self._is_as_written() and not needs_state:
+                return
+            if not self._storage.exists(self._path):
+                self._storage.create(self._path).close()
+            lock = self._storage.lock_in_turn(self._path)
+            try:
+                self._mend(state, needs_state=needs_state)
+            finally:
+                lock.release()
+        except StorageFault as fault:
+            log.error("%r: could not be compared with what was written: %s", self, fault)
+
+    def _is_as_written(self) -> bool:
+        return self._unread is None and crc32(content(self._storage, self._path)[: self._end]) == self._sum
+
+    def _mend(self, state: ClusterState, *, needs_state: bool) -> None:
+        """Whoever knows of all entries does it. What cannot be read behind those may be news of somebody who is about to say so."""
+        self._catch_up()
+        was_unread, self._was_unread = self._was_unread, self._unread is not None
+        data = content(self._storage, self._path)
+        is_whole = self._unread is None and crc32(data[: self._end]) == self._sum
+        if is_whole and not (needs_state and self._head.whole is None):
+            return
+        if self._number != state.number or self._others_know_more(data):
+            return
+        if self._unread is not None and not was_unread:
+            return
+        if not is_whole:
+            _keep(self._storage, self._path, data)
+        self._write_anew(state)
+
+    def _others_know_more(self, data: bytes) -> bool:
+        return max(newest_in(data), self._told_of()) > self._number
+
+    def _write_anew(self, state: ClusterState) -> None:
+        """The whole state, with the lines that others may not have applied yet."""
+        known = b"".join((content(self._storage, self._path), b"\n", *self._recent.values()))
+        after, lines = lines_behind(known, self._applied_by_all(), state.number)
+        self._put(state, after, lines)
+        log.warning("%r is written anew, from all that is known here", self)
+
+    def _put(self, state: ClusterState, after: int, lines: bytes) -> int:
+        """Have a state and lines there; the size of the state."""
+        whole = encode_whole(state)
+        head = self._head._replace(whole=Whole(state.number, after, len(whole)))
+        written = encode_head(head) + whole + lines
+        self._storage.write_atomically(self._path, written)
+        self._begin_with(head)
+        self._end = len(written)
+        self._sum = crc32(written)
+        self._is_named = True
+        self._is_hurt, self._unread = False, None
+        return len(whole)
 
     # -- shortening
 
@@ -360,22 +576,13 @@ class FileJournal:
 
     def _shorten(self, state: ClusterState) -> bool:
         """Put the whole state in the place of entries that all workers have applied; False where these are less than half."""
-        after, old_bytes = min(self._applied_by_all(), state.number), self._end - self._start
-        file = self._storage.open_apart(self._path)
-        try:
-            lines = lines_behind(file.pread(old_bytes, self._start), after)
-        finally:
-            file.close()
+        old_bytes = self._end - self._start
+        old = content(self._storage, self._path)[self._start : self._end]
+        after, lines = lines_behind(old, min(self._applied_by_all(), state.number), state.number)
         if len(lines) > old_bytes // 2:
             return False
-        whole = encode_whole(state)
-        head = self._head._replace(whole=Whole(state.number, after, len(whole)))
-        line = encode_head(head)
-        self._storage.write_atomically(self._path, line + whole + lines)
-        self._begin_with(head, line)
-        self._end += len(lines)
-        self._is_named = True
-        log.info("%r: %s bytes of entries became a state of %s", self, old_bytes - len(lines), len(whole))
+        size_bytes = self._put(state, after, lines)
+        log.info("%r: %s bytes of entries became a state of %s", self, old_bytes - len(lines), size_bytes)
         return True
 
     def keep(self, state: ClusterState) -> bool:  # noqa: ARG002

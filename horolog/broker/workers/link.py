@@ -6,7 +6,7 @@ A line is a list, a word with what belongs to it:
     begin ORDERS            first of all                  settled                 the folder is settled (the first worker)
     go                      the folder is settled         ready                   it serves clients
     live [NODE ...]         who is ready                  failed MESSAGE CODE     it cannot start
-    journal NUMBER          somebody has written so far   journal NUMBER          it has written so far
+    journal NUMBER          somebody has written so far   journal NUMBER          it has written so far; 0: it cannot be read
     applied NODE NUMBER     a worker has applied so far   applied NUMBER          it has applied so far
     ping                    an answer is waited for       pong
                                                           stopping                it takes no more requests
@@ -24,6 +24,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol, cast
 
 log = logging.getLogger(__name__)
+
+LOOK_AT_THE_RECORD = 0
+"""A number that everybody has: who says it cannot read the record, and asks those who know it to look at it."""
 
 APPLIED_WITHIN_S = 0.5
 """So long whoever changed something waits for the other workers to have applied it."""
@@ -165,6 +168,9 @@ class WorkerLink(asyncio.Protocol):
             return
         awaited.timer = self._loop.call_later(APPLIED_WITHIN_S, self._give_up, awaited)
         self._awaited.append(awaited)
+
+    def look_at_the_record(self) -> None:
+        self._say("journal", LOOK_AT_THE_RECORD)
 
     def applied(self, number: int) -> None:
         self._say("applied", number)

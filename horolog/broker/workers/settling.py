@@ -21,16 +21,16 @@ from typing import NamedTuple, cast
 
 from horolog.broker.clock import Clock
 from horolog.broker.cluster_configs import ClusterConfigs
-from horolog.broker.cluster_file import ClusterFile, StoredCluster, StoredTopic
-from horolog.broker.cluster_start import Start, next_producer_id_of
+from horolog.broker.cluster_file import JOURNAL, ClusterFile, StoredCluster, StoredTopic
+from horolog.broker.cluster_start import Start, beyond_counters, next_producer_id_of
 from horolog.broker.cluster_state import ClusterState, Lead
 from horolog.broker.log.files import CheckpointError, checkpoints, log_starts
 from horolog.broker.log.manager import DataFolders, LogManager, doom, partition_of
-from horolog.broker.log.storage import Storage, StorageFault
+from horolog.broker.log.storage import DataFolderError, Storage, StorageFault
 from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import TopicConfig, as_unknown
 from horolog.broker.workers import file_journal, worker_checkpoints
-from horolog.broker.workers.entry_lines import Head
+from horolog.broker.workers.entry_lines import Head, Illegible, with_rules_in_doubt, without_settings
 from horolog.broker.workers.file_journal import Found
 from horolog.broker.workers.worker_checkpoints import UNKNOWN
 from horolog.broker.workers.worker_folder_checkpoints import share_of
@@ -47,7 +47,7 @@ def random_id() -> bytes:
 # -- the journal
 
 
-def state_of(stored: StoredCluster, nodes: tuple[int, ...] = ()) -> ClusterState:
+def state_of(stored: StoredCluster, nodes: tuple[int, ...] = (), *, has_topics: bool = False) -> ClusterState:
     """The cluster as `horolog-cluster` has it. Without its head the settings that topics share are gone: nothing of them may be deleted."""
     topics: Iterable[StoredTopic] = stored.topics.values()
     if stored.found and not stored.head_found:
@@ -56,11 +56,12 @@ def state_of(stored: StoredCluster, nodes: tuple[int, ...] = ()) -> ClusterState
         topics,
         nodes=nodes,
         broker_configs=stored.broker_configs,
-        next_producer_id=next_producer_id_of(stored, random_id, has_topics=bool(stored.topics)),
+        next_producer_id=next_producer_id_of(stored, random_id, has_topics=has_topics or bool(stored.topics)),
         deleting={name: frozenset(ids) for name, ids in stored.deleting.items()},
         leads={place: Lead(*lead) for place, lead in stored.leads.items()},
         rules=stored.rules,
         lost_rules=stored.lost_rules,
+        rules_in_doubt=stored.rules_in_doubt,
         epochs=stored.epochs,
     )
 
@@ -68,6 +69,22 @@ def state_of(stored: StoredCluster, nodes: tuple[int, ...] = ()) -> ClusterState
 def goes_on(found: Found | None, stored: StoredCluster) -> bool:
     """Whether a journal's changes are missing in `horolog-cluster`, which may also be an older copy or gone."""
     return found is not None and found.head.base >= stored.number
+
+
+def is_older(stored: StoredCluster, found: Found) -> bool:
+    """Whether a journal goes on from a later record than this one. The one just before says the same: see `settle`."""
+    is_right = stored.found and stored.number in (found.head.base, found.head.base - 1)
+    return found.whole is None and not is_right
+
+
+def refuse_what_others_know(stored: StoredCluster, found: Found) -> None:
+    """A worker begins with what all of them know, and with nothing less. Raises DataFolderError."""
+    if found.whole is None and (stored.damages or is_older(stored, found)):
+        damage = stored.damages[0] if stored.damages else "it is an older one"
+        raise DataFolderError(
+            f"horolog-cluster is damaged ({damage}), and no other worker has written what it said into {found.path}:"
+            " stop all workers and start again"
+        )
 
 
 def replayed(state: ClusterState, found: Found | None, stored: StoredCluster) -> ClusterState:
@@ -84,6 +101,11 @@ def beginning(state: ClusterState, found: Found) -> ClusterState:
     if found.whole is None:
         return state
     return replace(state_of(found.whole, state.nodes), number=file_journal.number_of(found.head))
+
+
+def after_a_loss(state: ClusterState) -> ClusterState:
+    """Changes were made of which nothing is left: whatever they may have said does no harm."""
+    return without_settings(replace(with_rules_in_doubt(state), next_producer_id=beyond_counters(random_id)))
 
 
 # -- merging
@@ -103,32 +125,68 @@ def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     found = file_journal.find(storage, data_dirs)
     file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
     stored = file.load()
-    state = replayed(state_of(stored), found, stored)
-    _report(found, stored)
-    folders = [_look(storage, path, found, is_current=goes_on(found, stored)) for path in data_dirs]
+    if found is None and stored.has_journal:
+        found = file_journal.lost(f"{data_dirs[0]}/{JOURNAL}", "it is missing")
+    folders = [
+        _look(storage, path, found, is_current=found is not None and goes_on(found, stored)) for path in data_dirs
+    ]
+    damages = [] if found is None else _damages(found, stored, folders)
+    state = _made_of(found, stored, folders)
+    _report(found, stored, damages)
     for folder in folders:
         _merge_checkpoints(storage, folder, state, stored)
-    if found is not None and goes_on(found, stored) and found.number:
+    if found is not None and goes_on(found, stored) and (stored.found or found.number or damages):
         state.save(file, plain_leads(state))
     for folder in folders:
         if folder.was_clean and not storage.exists(f"{folder.path}/{checkpoints.CLEAN_SHUTDOWN}"):
             checkpoints.mark_clean_shutdown(storage, folder.path)
         _remove_files_of_workers(storage, folder.path)
     for path in data_dirs:
-        file_journal.remove(storage, path)
+        file_journal.remove(storage, path, is_damaged=bool(damages))
     return all(folder.was_clean for folder in folders)
+
+
+def _made_of(found: Found | None, stored: StoredCluster, folders: Sequence[_Folder]) -> ClusterState:
+    """The cluster as its record and a journal have it, and what was lost of either."""
+    has_topics = bool(stored.topics) or any(folder.keys for folder in folders)
+    state = state_of(stored, has_topics=has_topics)
+    if found is None or not goes_on(found, stored):
+        return state
+    if found.is_lost or (has_topics and is_older(stored, found)):
+        state = after_a_loss(state)
+    state = replayed(state, found, stored)
+    for _ in range(_missing(found, folders)):
+        state = state.apply(Illegible())
+    return state
+
+
+def _missing(found: Found, folders: Sequence[_Folder]) -> int:
+    """How many of the last entries are not there that a worker has applied: the journal was cut, or is an older copy."""
+    if found.is_lost:
+        return 0
+    places = [one.at for folder in folders for one in folder.loaded.found.values()]
+    applied = max((one.number for one in places if one.base == found.head.base), default=0)
+    return max(0, applied - found.number)
+
+
+def _damages(found: Found, stored: StoredCluster, folders: Sequence[_Folder]) -> list[str]:
+    """The damages of a journal that goes on from the record."""
+    if not goes_on(found, stored):
+        return []
+    missing = _missing(found, folders)
+    return [*found.damages, *([f"behind entry {found.number}: {missing} entries are missing"] if missing else [])]
 
 
 def plain_leads(state: ClusterState) -> dict[tuple[bytes, int], tuple[int, int]]:
     return {place: (lead.node, lead.epoch) for place, lead in state.leads.items()}
 
 
-def _report(found: Found | None, stored: StoredCluster) -> None:
+def _report(found: Found | None, stored: StoredCluster, damages: Sequence[str]) -> None:
     if found is None:
         return
-    for damage in (*found.read.damages, *(found.whole.damages if found.whole is not None else ())):
-        log.error("%s is damaged %s", found.path, damage)
-    if found.head.base > stored.number:
+    for damage in damages:
+        log.error("%s is damaged %s; it is kept beside it", found.path, damage)
+    if goes_on(found, stored) and not found.is_lost and is_older(stored, found):
         log.error("horolog-cluster is older than %s, which goes on from a later one", found.path)
     elif found.number and goes_on(found, stored):
         log.info("%s changes of workers are taken up from %s", found.number, found.path)
@@ -254,7 +312,9 @@ def settle(
         if checkpoints.take_clean_shutdown(storage, path):
             for node in nodes:
                 storage.create(f"{path}/{checkpoints.CLEAN_SHUTDOWN}.{node}").close()
-    file_journal.begin(storage, paths[0], Head(file.number, nodes))
+    # The journal comes first, for the record says that there is one.
+    file_journal.begin(storage, paths[0], Head(file.number + 1, nodes))
+    replace(state, unidentified=frozenset()).save(file, leads, has_journal=True)
 
 
 @dataclass(slots=True)

@@ -28,6 +28,7 @@ from horolog.broker.observability.logs import LogSetup
 from horolog.broker.serve import EXIT_BAD_SETTINGS
 from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import Layers, Settings, from_layers
+from horolog.broker.workers.legible_record import until_legible
 from horolog.broker.workers.link import WorkerLink, receive_orders
 from horolog.broker.workers.worker_context import WorkerContext
 from horolog.broker.workers.worker_role import WorkerRole
@@ -104,6 +105,7 @@ async def _serve(orders: Orders, link: WorkerLink, logs: LogSetup) -> None:
         settling.settle(storage, orders.data_dirs, clock, orders.settings, context.nodes)
         link.settled()
     await link.go()
+    await until_legible(storage, orders.data_dirs, link)
     loop = asyncio.get_running_loop()
     role = WorkerRole(context, link, loop)
     broker = app.Broker(orders.settings, clock, storage, orders.data_dirs, loop, role)

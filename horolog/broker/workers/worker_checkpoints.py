@@ -4,9 +4,11 @@ Kafka's checkpoints have one writer each. While several processes serve a folder
 have stopped, or at the next start, these are merged under Kafka's names (`united`). Text, lines ended by a newline, fields
 parted by a space; the number of the recovery point is -1 where it is not known:
 
-    horolog-checkpoint 1 <stopped | running>
+    horolog-checkpoint 2 <stopped | running> <base of the journal> <number of its last entry that was applied>
     <topic> <partition> <topic id> <recovery point> <high watermark> <log start>
     checksum <crc32c of everything before this line, 8 hex digits>
+
+The last two numbers tell that a journal which ends before was cut, or is an older copy; version 1 had none of them.
 
 **Which line counts.** A topic may have been deleted and made anew under its name: a line counts for the topic whose id it has. Of several
 (a partition was handed over) the highest start of the log and high watermark count, and the lowest recovery point.
@@ -29,7 +31,8 @@ NO_ID = bytes(16)
 
 TopicPartition = tuple[str, int]
 
-_HEAD = "horolog-checkpoint 1"
+_HEAD = "horolog-checkpoint 2"
+_HEAD_BEFORE = "horolog-checkpoint 1"
 _STOPPED, _RUNNING = "stopped", "running"
 _CHECKSUM = "checksum "
 _FILE = re.compile(rf"{NAME}\.(\d+)")
@@ -44,11 +47,22 @@ class Row(NamedTuple):
     log_start: int
 
 
+class JournalPlace(NamedTuple):
+    """How far a worker had applied the journal, which goes on from that version of `horolog-cluster`."""
+
+    base: int
+    number: int
+
+
+NOWHERE = JournalPlace(-1, 0)
+
+
 class WorkerCheckpoint(NamedTuple):
     """One worker's file. `has_stopped`: every partition of this folder was closed cleanly, and nothing has been written since."""
 
     rows: Mapping[TopicPartition, Row]
     has_stopped: bool
+    at: JournalPlace = NOWHERE
 
 
 def name_of(node: int) -> str:
@@ -56,7 +70,8 @@ def name_of(node: int) -> str:
 
 
 def encode(found: WorkerCheckpoint) -> bytes:
-    lines = [f"{_HEAD} {_STOPPED if found.has_stopped else _RUNNING}"]
+    state = _STOPPED if found.has_stopped else _RUNNING
+    lines = [f"{_HEAD} {state} {found.at.base} {found.at.number}"]
     for (topic, index), row in found.rows.items():
         assert checkpoints.is_possible(topic, index, row.log_start), f"{topic}-{index} from {row.log_start}"
         lines.append(
@@ -72,13 +87,20 @@ def decode(data: bytes) -> WorkerCheckpoint:
     if data[end:] != f"{_CHECKSUM}{crc32c(data[:end]):08x}\n".encode():
         raise CheckpointError("the checksum does not match")
     head, *lines = data[:end].decode().split("\n")[:-1] or [""]
-    if head not in (f"{_HEAD} {_STOPPED}", f"{_HEAD} {_RUNNING}"):
-        raise CheckpointError(f"{head!r} is not {_HEAD!r}")
+    state, at = _read_head(head)
     rows: dict[TopicPartition, Row] = {}
     for line in lines:
         topic, index, topic_id, *numbers = line.split(" ")
         rows[topic, int(index)] = Row(parse_uuid(topic_id), *map(int, numbers))
-    return WorkerCheckpoint(rows, head.endswith(_STOPPED))
+    return WorkerCheckpoint(rows, state == _STOPPED, at)
+
+
+def _read_head(head: str) -> tuple[str, JournalPlace]:
+    for version, count in ((_HEAD, 2), (_HEAD_BEFORE, 0)):
+        state, *numbers = head.removeprefix(f"{version} ").split(" ")
+        if head.startswith(f"{version} ") and state in (_STOPPED, _RUNNING) and len(numbers) == count:
+            return state, JournalPlace(*map(int, numbers)) if numbers else NOWHERE
+    raise CheckpointError(f"{head!r} is not {_HEAD!r}")
 
 
 def load(storage: Storage, path: str) -> WorkerCheckpoint | None:

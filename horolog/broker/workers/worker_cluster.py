@@ -19,8 +19,9 @@ from horolog.broker.log.storage import DataFolderError, Storage, StorageFault
 from horolog.broker.new_topics import Planner
 from horolog.broker.settings import Settings
 from horolog.broker.topic import Topic
-from horolog.broker.workers import file_journal
+from horolog.broker.workers import file_journal, settling
 from horolog.broker.workers.file_journal import FileJournal
+from horolog.broker.workers.link import LOOK_AT_THE_RECORD
 from horolog.broker.workers.settling import replayed, state_of
 from horolog.protocol.errors import ErrorCode
 
@@ -52,28 +53,38 @@ class WorkerCluster(Cluster):
         found = file_journal.take_up(logs.resources.storage, paths)
         if found is None:
             raise DataFolderError(f"{', '.join(paths)}: no worker has settled what lies there")
-        journal = FileJournal(logs.resources.storage, found, self._applied_by_all)
+        journal = FileJournal(
+            logs.resources.storage,
+            found,
+            self._applied_by_all,
+            told_of=lambda: self._told_of,
+            base_is_hurt=file.is_hurt,
+        )
         super().__init__(cluster_id, settings, logs, file, new_topic_id, journal=journal, company=self)
         self.nodes = context.nodes
         self._me = context.node
         self._found = found
         self._link = link
         self._told_applied = -1
+        self._told_of = 0
+        """How far the others have said that the journal is written."""
         self._settled: dict[str, tuple[bytes, int]] = {}
         """Topics that Kafka's checkpoints may speak of: id and number of partitions."""
         logs.share.find = self._mine
+        logs.share.journal_at = lambda: (found.head.base, self.state.number)
 
     # -- the start
 
     def open(self, now_ms: int) -> None:  # noqa: ARG002 - whoever has settled the folder has told what it took over
         """Go on from what was settled, and what the journal has since: open the partitions that this worker leads."""
         stored = self._file.load()
+        settling.refuse_what_others_know(stored, self._found)
         self._settled = {name: (topic.id, topic.partition_count) for name, topic in stored.topics.items()}
         state = replayed(state_of(stored, self.nodes), self._found, stored)
         state = replace(state, broker_configs=self._configs.take_usable(state.broker_configs))
         if state.broker_configs:
             self._take_settings(self._configs.settings)
-        refuse_lost_rules(state.lost_rules, self.settings)
+        refuse_lost_rules(state, self.settings)
         self.changes.begin(state, is_news=False)
         self._tell_rules(state.rules)
         self._look_at_folders(state)
@@ -83,7 +94,7 @@ class WorkerCluster(Cluster):
             self._serve(record, overrides[name])
         self.led.clear()
         self._tell_epochs(self._logs.partitions.values())
-        self._link.on_journal = lambda _: self.catch_up()
+        self._link.on_journal = self.catch_up
         self.catch_up()
 
     def _mine(self, name: str, index: int) -> Mine | None:
@@ -140,10 +151,16 @@ class WorkerCluster(Cluster):
 
     # -- changes of all workers
 
-    def catch_up(self) -> None:
-        """Apply what others have changed: when they say so, and now and then."""
+    def catch_up(self, written: int = -1) -> None:
+        """Apply what others have changed: now and then, and when they say how far they have written.
+
+        A worker that cannot read the record says so with a number that everybody has.
+        """
+        self._told_of = max(self._told_of, written)
         self.changes.catch_up()
         self._tell_applied()
+        if written == LOOK_AT_THE_RECORD:
+            self.check_record()
 
     def _tell_applied(self) -> None:
         """Whoever waits for this worker is told, also where it has caught up on the way to a change of its own."""
@@ -155,7 +172,8 @@ class WorkerCluster(Cluster):
         """Nothing while one of them is away, whose successor goes on from where it has read to at its start."""
         if not self._link.live.issuperset(self.nodes):
             return 0
-        return min(self._link.applied_by(node) for node in self.nodes if node != self._me)
+        others = (self._link.applied_by(node) for node in self.nodes if node != self._me)
+        return min(others, default=self.state.number)
 
     def journal_is_at(self, number: int, done: Callable[[], None]) -> None:
         self._link.journal_is_at(number, done)

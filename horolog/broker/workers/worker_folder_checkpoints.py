@@ -11,7 +11,7 @@ from horolog.broker.log.manager import FolderCheckpoints, Share
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import Storage, StorageFault
 from horolog.broker.workers import worker_checkpoints
-from horolog.broker.workers.worker_checkpoints import NO_ID, UNKNOWN, Row, WorkerCheckpoint, united_rows
+from horolog.broker.workers.worker_checkpoints import NO_ID, UNKNOWN, JournalPlace, Row, WorkerCheckpoint, united_rows
 
 log = logging.getLogger(__name__)
 
@@ -119,7 +119,9 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
         for key, row in self._handed_over.items():
             # One that is led here again, and whose start could not be read, has told less than is known.
             rows[key] = united_rows(row, rows[key]) if key in rows else row
-        data = worker_checkpoints.encode(WorkerCheckpoint(rows, self._has_stopped))
+        data = worker_checkpoints.encode(
+            WorkerCheckpoint(rows, self._has_stopped, JournalPlace(*self._share.journal_at()))
+        )
         return self._number, {self._name: data}
 
     def mark_clean_shutdown(self) -> None:

@@ -23,6 +23,7 @@ from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.principal import ANONYMOUS, Principal
 from horolog.broker.settings import load
 from horolog.broker.workers import settling
+from horolog.broker.workers.legible_record import until_legible
 from horolog.broker.workers.link import WorkerLink
 from horolog.broker.workers.worker_context import WorkerContext
 from horolog.broker.workers.worker_role import WorkerRole
@@ -232,6 +233,8 @@ class WorkersWorld(World):
         if settles:
             link.settled()
         await link.go()
+        if self.count > 1:
+            await until_legible(storage, [DATA], link)
         loop: Any = process.loop
         if self.count > 1:
             ports = {"PLAINTEXT": {one: FIRST_PORT + one for one in self.nodes}}

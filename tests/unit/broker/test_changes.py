@@ -28,6 +28,7 @@ class SharedJournal:
         self.entries = []
         self.asked = []
         self.kept = []
+        self.checked = []
         self.fails = False
 
     def append(self, entry, becomes, done):
@@ -39,6 +40,9 @@ class SharedJournal:
     def keep(self, state):
         self.kept.append(state)
         return not self.fails
+
+    def check(self, state):
+        self.checked.append(state)
 
     def answer(self):
         entry, number, done = self.asked.pop(0)
@@ -242,6 +246,13 @@ class TestInCompany:
         bench.changes.note(TopicsCreated((T,)))
         bench.journal.answer()
         assert (bench.changes.state.topics, company.told) == ({}, [])
+
+
+def test_the_record_is_compared_with_what_is_known(bench):
+    bench.changes.check_record()
+    assert bench.journal.checked == [bench.changes.state]
+    bench.changes.make(lambda _: bench.changes.check_record(), lambda _: None)
+    assert len(bench.journal.checked) == 1, "not amid a change"
 
 
 def test_a_broker_alone_may_look_for_changes(bench):

@@ -1,5 +1,6 @@
 """The cluster file: everything written comes back, and damage costs what it hit and nothing else."""
 
+import json
 import zlib
 
 import pytest
@@ -10,6 +11,7 @@ from horolog.broker.cluster_file import (
     MAX_REPORTED_DAMAGES,
     ClusterFile,
     NewerClusterFile,
+    Standing,
     StoredTopic,
     parse,
 )
@@ -90,6 +92,16 @@ def test_a_rule_that_cannot_be_read_is_counted_until_somebody_accepts_that(stora
     assert file.load().lost_rules == 1
 
 
+@pytest.mark.parametrize("flag", ["has_journal", "rules_in_doubt"])
+def test_what_is_not_the_whole_record_has_a_version_that_older_releases_refuse(storage, file, flag):
+    file.save([], {}, 0, {}, standing=Standing(**{flag: True}))
+    assert json.loads(storage.read_all(PATH)[9:])["version"] == 3
+    assert getattr(file.load(), flag)
+    file.save([], {}, 0, {})
+    assert json.loads(storage.read_all(PATH)[9:])["version"] == 1
+    assert not getattr(file.load(), flag)
+
+
 @pytest.mark.parametrize("kept", [RULES, []])
 def test_without_the_head_nobody_knows_of_lost_rules_unless_there_are_others(storage, file, kept):
     file.save(TOPICS, {}, 0, {}, rules=kept)
@@ -165,9 +177,9 @@ def test_a_line_with_a_right_checksum_and_wrong_content_is_damage_too(storage, f
 
 
 def test_the_file_of_a_later_release_is_not_touched(storage, file):
-    line = encode_line({"version": 3, "topics": 0, "next_producer_id": 0, "broker_configs": {}, "deleting": {}})
+    line = encode_line({"version": 4, "topics": 0, "next_producer_id": 0, "broker_configs": {}, "deleting": {}})
     storage.write_atomically(PATH, line.encode())
-    with pytest.raises(NewerClusterFile, match="version 3"):
+    with pytest.raises(NewerClusterFile, match="version 4"):
         file.load()
 
 

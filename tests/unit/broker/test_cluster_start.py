@@ -16,6 +16,7 @@ from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.settings import Settings
 from horolog.broker.stored_rules import StoredRule
 from horolog.broker.topic_settings import SETTINGS_UNKNOWN
+from tests.support.guarded_broker import STANDARD_AUTHORIZER
 from tests.support.kraft import FOLDER, log, topic
 from tests.support.log_model import NOW_MS, encode
 
@@ -240,6 +241,31 @@ class TestRulesOnRecord:
         with pytest.raises(DataFolderError, match=r"1 or more rules .* cannot be read: .*horolog\.lost\.rules\.accept"):
             machine.start()
         assert machine.names() == ["t-0"]
+
+    @pytest.mark.parametrize("left", [None, b""])
+    def test_that_may_be_lost_end_the_start_of_who_goes_by_them(self, machine, left):
+        machine.record(StoredTopic("t", ID, 1, {}), rules=[BOB])
+        machine.folder("t-0", ID)
+        machine.start()
+        machine.logs.close()
+        if left is None:
+            machine.storage.remove(RECORD)
+        else:
+            machine.storage.write_atomically(RECORD, left)
+        guarded = {"authorizer_class_name": STANDARD_AUTHORIZER}
+        with pytest.raises(DataFolderError, match=r"rules .* may be lost.*horolog\.lost\.rules\.accept=true"):
+            machine.start(**guarded)
+        _, state = machine.start()
+        assert state.rules_in_doubt
+        state.save(ClusterFile(machine.storage, "/data"))
+        with pytest.raises(DataFolderError, match=r"horolog\.lost\.rules\.accept=true"):
+            machine.start(**guarded)
+        _, state = machine.start(**guarded, horolog_lost_rules_accept=True)
+        assert not state.rules_in_doubt
+
+    def test_an_empty_folder_has_lost_none(self, machine):
+        _, state = machine.start(authorizer_class_name=STANDARD_AUTHORIZER)
+        assert not state.rules_in_doubt
 
     def test_that_are_lost_are_told_and_forgotten_where_that_is_accepted(self, machine, caplog):
         machine.record(rules=[BOB, LIST])

@@ -36,6 +36,26 @@ def test_a_topic_whose_id_is_not_known_is_not_on_record(storage):
     assert set(ClusterFile(storage, "/data").load().topics) == {"t"}
 
 
+@pytest.mark.parametrize("left", [b"", b"nonsense", None])
+def test_what_is_not_what_was_written_is_written_anew(storage, left, caplog):
+    journal, state = WholeFile(ClusterFile(storage, "/data")), ClusterState.of([T])
+    journal.check(state)
+    assert not storage.exists("/data/horolog-cluster"), "nothing was written yet"
+    journal.keep(state)
+    written = storage.read_all("/data/horolog-cluster")
+    journal.check(state)
+    assert storage.read_all("/data/horolog-cluster") == written
+    if left is None:
+        storage.remove("/data/horolog-cluster")
+    else:
+        storage.write_atomically("/data/horolog-cluster", left)
+    journal.check(state)
+    assert "it is written anew" in caplog.text
+    assert ClusterFile(storage, "/data").load().topics == {"t": T}
+    storage.fail("read", "horolog-cluster")
+    journal.check(state)
+
+
 def test_a_disk_that_takes_nothing_is_told(storage):
     journal, outcomes = WholeFile(ClusterFile(storage, "/nowhere")), []
     state = ClusterState().apply(TopicsCreated((T,)))

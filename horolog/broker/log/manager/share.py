@@ -33,6 +33,8 @@ class Share:
     checkpoints: "Callable[[str, Storage, Mapping[TopicPartition, Partition], Share], FolderCheckpoints]"
     """What reads and writes the checkpoints of one folder."""
     find: Callable[[str, int], Mine | None] = nothing
+    journal_at: Callable[[], tuple[int, int]] = lambda: (-1, 0)
+    """Which record the workers' journal goes on from, and the last of its entries that was applied here."""
 
     def named(self, name: str) -> str:
         return f"{name}.{self.node}"

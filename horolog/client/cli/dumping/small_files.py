@@ -119,17 +119,18 @@ def _journal(data: bytes, _: int) -> Iterator[Item]:
     except NewerJournal as newer:
         yield {"type": "problem", "problem": str(newer)}
         return
-    if found is None:
-        yield {"type": "problem", "problem": "the head cannot be read"}
+    if found.is_lost:
+        yield {"type": "problem", "problem": found.damages[0]}
         return
-    for line in data[: found.read.end].split(b"\n")[:-1]:
+    has_two_heads = len(found.head_lines) > found.head_lines.find(b"\n") + 1
+    for line in data[: found.read.end].split(b"\n")[has_two_heads:-1]:
         try:
             content = decode_line(line)
         except ValueError:
             continue  # told below
         if "rule" not in content:  # it may be a secret
             yield {"type": "entry", **content}
-    for damage in (*found.read.damages, *(found.whole.damages if found.whole is not None else ())):
+    for damage in found.damages:
         yield {"type": "problem", "problem": damage}
 
 

@@ -13,8 +13,8 @@ from horolog.broker.adoption.forecast import Expiring, expiring
 from horolog.broker.adoption.given import Given
 from horolog.broker.adoption.takeover import Takeover
 from horolog.broker.cluster import random_topic_id
-from horolog.broker.cluster_file import ClusterFile, StoredCluster
-from horolog.broker.cluster_start import next_producer_id_of
+from horolog.broker.cluster_file import ClusterFile, Standing, StoredCluster
+from horolog.broker.cluster_start import next_producer_id_of, with_doubts
 from horolog.broker.left_folders import as_left, merge_what_workers_left
 from horolog.broker.log.files import CheckpointError, meta_properties
 from horolog.broker.log.partition import Partition, Resources, closing
@@ -133,6 +133,7 @@ def carry_out(data_dirs: Sequence[str], given: Mapping[str, Given], settings: Se
             stored.leads,
             rules=taken.rules.values(),
             lost_rules=stored.lost_rules,
+            standing=Standing(with_doubts(stored, taken, settings).rules_in_doubt),
         )
         if taken.is_news and taken.kraft is not None:
             for data_dir in data_dirs:

@@ -1,6 +1,7 @@
 """Entries of the journal as lines: each kind is read as it was written, and damage is seen."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -29,9 +30,10 @@ from horolog.broker.workers.entry_lines import (
     NewerJournal,
     Whole,
     decode_entry,
-    decode_head,
     encode_entry,
     encode_head,
+    find_head,
+    illegible,
 )
 
 ID = bytes(range(16))
@@ -83,30 +85,90 @@ def test_an_entry_of_an_unknown_kind_is_none():
         decode_entry(encode_line({"number": 1, "kind": "Guessed"}).encode()[:-1])
 
 
-def test_a_damaged_entry_may_have_been_about_rules():
-    rules = {rule.id: rule for rule in (StoredRule("acl", "a", {}),)}
-    assert ClusterState(rules=rules).apply(Illegible()).lost_rules == 1
-    assert ClusterState().apply(Illegible()).lost_rules == 0
+class TestIllegible:
+    """What an entry may have said that cannot be read does no harm."""
+
+    RULE = StoredRule("acl", "a", {})
+    STATE = replace(ClusterState.of([T]), next_producer_id=5000)
+
+    def applied(self, kind, **others):
+        return replace(self.STATE, **others).apply(Illegible(kind))
+
+    def test_it_has_its_number(self):
+        assert self.applied("TopicsDeleted") == replace(self.STATE, number=1)
+
+    def test_one_of_rules_is_a_rule_that_is_lost(self):
+        assert self.applied("RulesChanged").lost_rules == 1
+
+    @pytest.mark.parametrize("rules", [{}, {RULE.id: RULE}])
+    def test_one_of_an_unknown_kind_may_have_been_about_rules(self, rules):
+        state = self.applied(None, rules=rules)
+        assert (state.rules_in_doubt, state.lost_rules) == (True, len(rules))
+
+    @pytest.mark.parametrize("kind", [None, "TopicConfigsChanged", "BrokerConfigsChanged"])
+    def test_settings_that_it_may_have_changed_are_unknown(self, kind):
+        (topic,) = self.applied(kind).topics.values()
+        assert topic.overrides == {"retention.ms": "5", "horolog.settings.unknown": "true"}
+
+    @pytest.mark.parametrize("kind", [None, "ProducerIdsReserved"])
+    def test_producer_ids_that_it_may_have_reserved_are_left_out(self, kind):
+        assert self.applied(kind).next_producer_id == 6000
+
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            "TopicsCreated", "PartitionsAdded", "TopicsFound", "TopicsDeleted", "TopicsWithdrawn", "FoldersRemoved",
+            "LeadsChanged", "EpochsTold",
+        ],
+    )  # fmt: skip
+    def test_what_folders_tell_needs_no_care(self, kind):
+        assert self.applied(kind) == replace(self.STATE, number=1)
 
 
-def test_the_head_says_where_the_journal_goes_on_from_and_whose_it_is():
-    head = Head(41, (1, 2, 3))
-    assert decode_head(encode_head(head)[:-1]) == head
-    assert json.loads(encode_head(head)[9:]) == {"version": 1, "base": 41, "nodes": [1, 2, 3]}
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda one: type(one).__name__)
+def test_the_kind_of_a_damaged_line_is_read_where_it_can_be(entry):
+    line = encode_entry(7, entry)[:-1]
+    kind = type(entry).__name__
+    assert illegible(b"x" + line[1:]) == [Illegible(kind)]
+    assert illegible(line.replace(kind.encode(), kind.encode()[:-1] + b"x")) == [Illegible()]
+    assert illegible(line[:10]) == [Illegible()]
 
 
-def test_the_head_tells_of_a_whole_state():
-    head = Head(41, (1, 2, 3), Whole(70, 68, 1234))
-    assert decode_head(encode_head(head)[:-1]) == head
-    assert json.loads(encode_head(head)[9:])["whole"] == {"number": 70, "after": 68, "bytes": 1234}
+def test_a_line_may_stand_for_two_entries():
+    joined = encode_entry(1, ENTRIES[0])[:-1] + b"x" + encode_entry(2, ProducerIdsReserved(0))
+    assert illegible(joined) == [Illegible("TopicsCreated"), Illegible("ProducerIdsReserved")]
 
 
-def test_the_journal_of_a_later_release_is_not_guessed_at():
-    with pytest.raises(NewerJournal, match="version 2"):
-        decode_head(encode_line({"version": 2, "base": 1, "nodes": []}).encode()[:-1])
+class TestHeads:
+    HEAD = Head(41, (1, 2, 3))
 
+    def test_it_says_where_the_journal_goes_on_from_and_whose_it_is(self):
+        first, second, rest = encode_head(self.HEAD).split(b"\n")
+        assert json.loads(first[9:]) == {"version": 2, "base": 41, "nodes": [1, 2, 3]}
+        assert (second, rest) == (first, b"")
+        assert find_head(encode_head(self.HEAD)) == self.HEAD
 
-def test_what_cannot_be_read_changes_nothing():
-    state = ClusterState.of([T])
-    assert state.apply(Illegible()).topics == state.topics
-    assert state.apply(Illegible()).number == 1
+    def test_it_tells_of_a_whole_state(self):
+        head = self.HEAD._replace(whole=Whole(70, 68, 1234))
+        assert json.loads(encode_head(head).split(b"\n")[0][9:])["whole"] == {"number": 70, "after": 68, "bytes": 1234}
+        assert find_head(encode_head(head) + encode_entry(71, ENTRIES[0])) == head
+
+    def test_no_bit_makes_it_unknown(self):
+        data = encode_head(self.HEAD) + encode_entry(1, ENTRIES[0])
+        for place in range(len(encode_head(self.HEAD))):
+            for bit in range(8):
+                hurt = data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1 :]
+                assert find_head(hurt) == self.HEAD, (place, bit)
+
+    def test_where_both_are_lost_there_is_none(self):
+        assert find_head(encode_head(self.HEAD).replace(b"base", b"bose")) is None
+        assert find_head(b"") is None
+
+    def test_an_older_release_has_written_it_once(self):
+        head = self.HEAD._replace(version=1)
+        assert encode_head(head).count(b"\n") == 1
+        assert find_head(encode_head(head) + encode_entry(1, ENTRIES[0])) == head
+
+    def test_that_of_a_later_release_is_not_guessed_at(self):
+        with pytest.raises(NewerJournal, match="version 3"):
+            find_head(encode_line({"version": 3, "base": 1, "nodes": []}).encode())

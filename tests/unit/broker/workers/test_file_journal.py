@@ -1,17 +1,14 @@
 """The journal that workers share: whoever is first has the number, and the others read what he has written."""
 
+from dataclasses import replace
+
 import pytest
 
-from horolog.broker.cluster_file import StoredTopic
+from horolog.broker import cluster_file
 from horolog.broker.cluster_state import (
-    BrokerConfigsChanged,
     ClusterState,
-    EpochsTold,
-    Lead,
-    LeadsChanged,
     ProducerIdsReserved,
     RulesChanged,
-    TopicsCreated,
     TopicsDeleted,
 )
 from horolog.broker.journal import Appended
@@ -27,10 +24,11 @@ from horolog.broker.workers.file_journal import (
     lines_behind,
     parse,
     read_entries,
+    read_on,
     take_up,
 )
+from tests.support.journal_writers import EVERYTHING, HEAD, Writer, append, begun_in_memory
 
-HEAD = Head(3, (1, 2))
 ONE, TWO, THREE = ProducerIdsReserved(0), TopicsDeleted(("t",)), ProducerIdsReserved(2000)
 
 
@@ -49,13 +47,6 @@ def place(request, tmp_path):
 def opened(place):
     storage, folder = place
     return FileJournal(storage, find(storage, [folder]))
-
-
-def append(journal, entry, number):
-    told = []
-    journal.append(entry, ClusterState(number=number), told.append)
-    (outcome,) = told
-    return outcome
 
 
 def path(place):
@@ -133,15 +124,64 @@ def test_an_entry_that_was_read_is_on_the_disk_though_its_writer_could_not_sync_
     assert find(storage, ["/data"]).read.entries == [ONE]
 
 
-def test_a_line_that_is_damaged_between_others_is_told_and_passed_over():
-    lines = [encode_entry(1, ONE), encode_entry(2, TWO), encode_entry(3, THREE)]
-    damaged = lines[1].replace(b"names", b"nemas")
-    read = read_entries(lines[0] + damaged + lines[2], 0)
-    assert read.entries == [ONE, Illegible(), THREE]
-    assert read.damages == ["behind entry 1: wrong checksum"]
-    assert read.end == sum(map(len, lines))
-    torn = read_entries(lines[0] + damaged, 0)
-    assert (torn.entries, torn.damages, torn.end) == ([ONE], [], len(lines[0]))
+LINES = [encode_entry(1, ONE), encode_entry(2, TWO), encode_entry(3, THREE)]
+
+
+class TestDamagedLines:
+    DAMAGED = LINES[1].replace(b"names", b"nemas")
+    DELETED, RESERVED = Illegible("TopicsDeleted"), Illegible("ProducerIdsReserved")
+
+    def test_one_between_others_is_told_and_stands_for_an_entry(self):
+        read = read_entries(LINES[0] + self.DAMAGED + LINES[2], 0)
+        assert read.entries == [ONE, self.DELETED, THREE]
+        assert read.damages == ["behind entry 1: wrong checksum"]
+        assert read.end == sum(map(len, LINES))
+
+    def test_the_last_one_does_as_well(self):
+        """It was written whole, and so was acknowledged."""
+        read = read_entries(LINES[0] + self.DAMAGED, 0)
+        assert read.entries == [ONE, self.DELETED]
+        assert (len(read.damages), read.end) == (1, len(LINES[0] + self.DAMAGED))
+
+    def test_what_no_newline_ends_is_torn(self):
+        for size in range(len(LINES[1]) - 1):
+            read = read_entries(LINES[0] + LINES[1][:size], 0)
+            assert (read.entries, read.damages, read.end) == ([ONE], [], len(LINES[0]))
+
+    def test_unless_nothing_but_the_newline_was_hit(self):
+        read = read_entries(LINES[0] + LINES[1][:-1] + b"\x0b", 0)
+        assert (read.entries, read.damages) == ([ONE, TWO], ["behind entry 2: no newline"])
+
+    def test_a_newline_between_two(self):
+        read = read_entries(LINES[0] + LINES[1][:-1] + b"\x0b" + LINES[2], 0)
+        assert (read.entries, len(read.damages)) == ([ONE, self.DELETED, self.RESERVED], 1)
+        read = read_entries(LINES[0][:-1] + b"\x0b" + LINES[1] + LINES[2], 0)
+        assert (read.entries, len(read.damages)) == ([self.RESERVED, self.DELETED, THREE], 1)
+
+    def test_lines_that_are_gone(self):
+        read = read_entries(LINES[0] + LINES[2], 0)
+        assert (read.entries, read.damages) == ([ONE, Illegible(), THREE], ["behind entry 1: entry 3 follows"])
+
+    def test_lines_that_were_taken_back_are_none(self):
+        read = read_entries(LINES[0] + b"\n" * 40 + LINES[1], 0)
+        assert (read.entries, read.damages) == ([ONE, TWO], [])
+
+    def test_whoever_runs_reads_up_to_it(self):
+        read = read_on(LINES[0] + self.DAMAGED + LINES[2], 0)
+        assert (read.entries, read.end) == ([ONE], len(LINES[0]))
+        assert read.damages == ["behind entry 1: wrong checksum"]
+        read = read_on(LINES[0] + LINES[0] + LINES[2], 0)
+        assert (read.entries, read.damages) == ([ONE], ["behind entry 1: entry 3 follows"])
+
+    def test_every_bit_of_every_line(self):
+        """No entry is read other than it was written, and none is left out in silence."""
+        data = b"".join(LINES)
+        for place in range(len(data)):
+            hurt = data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :]
+            read = read_entries(hurt, 0)
+            assert len(read.entries) == 3, place
+            assert read.damages or read.entries == [ONE, TWO, THREE], place
+            assert all(one in (ONE, TWO, THREE) or isinstance(one, Illegible) for one in read.entries), place
 
 
 def test_a_line_that_stands_there_twice_counts_once():
@@ -149,20 +189,49 @@ def test_a_line_that_stands_there_twice_counts_once():
     assert read_entries(line + line + encode_entry(2, TWO), 0).entries == [ONE, TWO]
 
 
-def test_damage_at_rest_is_logged_by_who_reads_on(place, caplog):
+def test_nobody_goes_on_from_what_cannot_be_read(place):
     storage, _ = place
     one, other = opened(place), opened(place)
     for number, entry in enumerate((ONE, TWO, THREE), 1):
         append(one, entry, number)
     size = len(encode_head(HEAD) + encode_entry(1, ONE))
     storage.open(path(place)).pwritev([b"00000000"], size)
-    assert list(other.tail(0)) == [ONE, Illegible(), THREE]
-    assert "is damaged behind entry 1" in caplog.text
+    assert list(other.tail(0)) == [ONE]
+    assert append(other, ONE, 2) is Appended.FAILED
+    with pytest.raises(DataFolderError, match=r"behind entry 1: wrong checksum.*stop all workers"):
+        take_up(storage, [place[1]])
 
 
-@pytest.mark.parametrize("data", [b"", b"nonsense", b"\n\n", encode_head(HEAD)[3:]])
-def test_a_journal_without_a_head_was_never_begun(data):
-    assert parse("/data/horolog-journal", data) is None
+@pytest.mark.parametrize("data", [b"", b"nonsense", b"\n\n", encode_head(HEAD).replace(b"base", b"bose")])
+def test_a_journal_without_a_head_is_lost(data):
+    found = parse("/data/horolog-journal", data)
+    assert found.is_lost
+    assert found.damages == ["its head cannot be read"]
+
+
+def test_one_head_is_enough(place):
+    storage, folder = place
+    append(opened(place), ONE, 1)
+    storage.open(path(place)).pwritev([b"00000000"], 0)
+    found = find(storage, [folder])
+    assert (found.head, found.read.entries) == (HEAD, [ONE])
+    assert found.damages == ["in one of its heads; the other counts"]
+
+
+def test_the_journal_of_the_release_before_is_read(place):
+    storage, folder = place
+    head = HEAD._replace(version=1)
+    storage.write_atomically(path(place), encode_head(head) + LINES[0] + LINES[1])
+    found = find(storage, [folder])
+    assert (found.head, found.read.entries, found.damages) == (head, [ONE, TWO], [])
+
+
+def test_a_damaged_journal_stays_under_another_name(place):
+    storage, folder = place
+    data = storage.read_all(path(place))
+    file_journal.remove(storage, folder, is_damaged=True)
+    assert find(storage, [folder]) is None
+    assert storage.read_all(path(place) + ".damaged") == data
 
 
 def test_of_several_folders_the_newest_counts():
@@ -182,11 +251,7 @@ def test_of_several_folders_the_newest_counts():
 class TestFaults:
     @pytest.fixture
     def storage(self):
-        storage = MemoryStorage()
-        storage.make_dir("/data")
-        storage.sync_dir("/")
-        file_journal.begin(storage, "/data", HEAD)
-        return storage
+        return begun_in_memory()
 
     def test_what_can_neither_be_synced_nor_cut_is_no_entry(self, storage):
         """It is in the page cache, and may not outlive it: whoever went on from it would be lost with it."""
@@ -291,48 +356,6 @@ def test_a_lock_in_turn_is_waited_for_and_given_up(place, monkeypatch):
         storage.lock_in_turn(path(place) + "-that-is-not-there")
 
 
-EVERYTHING = (
-    TopicsCreated((StoredTopic("t", b"t" * 16, 3, {"retention.ms": "1"}), StoredTopic("gone", b"g" * 16, 1, {}))),
-    TopicsDeleted(("gone",)),
-    LeadsChanged((((b"t" * 16, 1), Lead(2, 1)),)),
-    EpochsTold((((b"t" * 16, 2), 4),)),
-    BrokerConfigsChanged("", {"log.retention.ms": "5"}),
-    RulesChanged((StoredRule("user", "u", {"x": 1}),)),
-)
-
-
-class Writer:
-    """A worker that appends; `applied` is how far it says that all are."""
-
-    def __init__(self, storage, folder="/data"):
-        found = take_up(storage, [folder])
-        self.state = settling.beginning(ClusterState(), found)
-        self.applied = 0
-        self.journal = FileJournal(storage, found, lambda: self.applied)
-        self.follow(found.read.entries)
-
-    def follow(self, entries):
-        for entry in entries:
-            self.state = self.state.apply(entry)
-
-    def append(self, *entries):
-        for entry in entries:
-            becomes, told = self.state.apply(entry), []
-            self.journal.append(entry, becomes, told.append)
-            assert told == [Appended.WRITTEN]
-            self.state = becomes
-        return self
-
-    def read_on(self):
-        self.follow(self.journal.tail(self.state.number))
-        return self
-
-    def reserve(self, count=1):
-        for _ in range(count):
-            self.append(ProducerIdsReserved(self.state.next_producer_id))
-        return self
-
-
 class TestShortening:
     @pytest.fixture(autouse=True)
     def bound(self, monkeypatch):
@@ -398,21 +421,13 @@ class TestShortening:
         other.journal._end = storage.stat(found.path)[0]
         assert other.read_on().state == one.state
 
-    def test_a_head_that_cannot_be_read_stops_changes(self, writers, caplog):
-        storage, folder, (one, other) = writers
-        one.reserve(3)
-        storage.open(path((storage, folder))).pwritev([b"00000000"], 0)
-        assert append(one.journal, ONE, 4) is Appended.FAILED
-        assert list(other.journal.tail(0)) == []
-        assert "its head cannot be read" in caplog.text
-
-    def test_lines_behind_an_entry_are_found_past_damaged_ones(self):
+    def test_lines_behind_an_entry_begin_later_where_one_cannot_be_read(self):
         lines = [encode_entry(number, ONE) for number in range(1, 6)]
-        assert lines_behind(b"".join(lines), 3) == b"".join(lines[3:])
-        assert lines_behind(b"".join(lines), 0) == b"".join(lines)
-        assert lines_behind(b"".join(lines), 5) == b""
-        lines[3] = b"x" + lines[3][1:]
-        assert lines_behind(b"".join(lines), 3) == b"".join(lines[3:])
+        assert lines_behind(b"".join(lines), 3, 5) == (3, b"".join(lines[3:]))
+        assert lines_behind(b"".join(lines), 0, 5) == (0, b"".join(lines))
+        assert lines_behind(b"".join(lines), 5, 5) == (5, b"")
+        lines[2] = b"x" + lines[2][1:]
+        assert lines_behind(b"".join(lines), 1, 5) == (3, b"".join(lines[3:]))
 
     def test_rules_outlive_the_lines_that_they_came_with(self, writers):
         storage, folder, (one, other) = writers
@@ -447,13 +462,12 @@ class TestShortening:
         start = len(storage.read_all(path((storage, folder))))
         one.append(RulesChanged((StoredRule("acl", "lost", {}),))).reserve()
         storage.open(path((storage, folder))).pwritev([b"00000000"], start)
-        successor = Writer(storage, folder)
-        assert (list(successor.state.rules), successor.state.lost_rules) == ([kept.id], 1)
-        successor.applied = successor.state.number
-        successor.reserve(60)
-        found = find(storage, [folder])
-        assert (found.head.whole.after, found.whole.lost_rules) == (successor.applied, 1)
-        assert Writer(storage, folder).state == successor.state
+        state = ClusterState()
+        for entry in find(storage, [folder]).read.entries:
+            state = state.apply(entry)
+        assert (list(state.rules), state.lost_rules) == ([kept.id], 1)
+        whole = cluster_file.parse(file_journal.encode_whole(replace(state, rules_in_doubt=True)))
+        assert (whole.lost_rules, whole.rules_in_doubt) == (1, True)
 
     def test_without_the_head_of_the_state_no_worker_takes_it_up(self, writers):
         """Who leads which partition may have been in it; the next settling goes on without."""
@@ -462,12 +476,12 @@ class TestShortening:
         one.applied = one.state.number
         one.reserve(20)
         found = find(storage, [folder])
-        storage.open(found.path).pwritev([b"00000000"], len(found.head_line))
+        storage.open(found.path).pwritev([b"00000000"], len(found.head_lines))
         with pytest.raises(DataFolderError, match="who leads which partition"):
             take_up(storage, [folder])
         left = find(storage, [folder])
         assert list(left.whole.topics) == ["t"]
-        assert left.whole.damages
+        assert left.damages == left.whole.damages != []
         assert settling.beginning(ClusterState(), left).number == found.head.whole.number
 
 
@@ -478,11 +492,7 @@ class TestShorteningAndFaults:
 
     @staticmethod
     def made():
-        storage = MemoryStorage()
-        storage.make_dir("/data")
-        storage.sync_dir("/")
-        file_journal.begin(storage, "/data", HEAD)
-        return storage
+        return begun_in_memory()
 
     @pytest.mark.parametrize("operation", ["create", "write", "sync", "rename", "sync_dir"])
     def test_what_the_disk_does_not_take_stays_as_it_was(self, operation, caplog):

@@ -4,11 +4,9 @@ import random
 
 import pytest
 
-from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.cluster_state import Lead, LeadsChanged, RulesChanged
 from horolog.broker.log.files import checkpoints, log_starts
-from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import DataFolderError, MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import PowerCut
@@ -18,31 +16,8 @@ from horolog.broker.workers import file_journal, settling, worker_checkpoints
 from horolog.broker.workers.entry_lines import Head, encode_entry
 from tests.support.at_once import at_once, delete_topic
 from tests.support.crew import Crew
-from tests.support.log_model import NEW, NOW_MS, encode, read_all
-
-
-def append(partition, *values):
-    for value in values:
-        partition.append(encode(2, 0, [NOW_MS], [value]), NOW_MS, produce_version=NEW)
-    partition.flush()
-    partition.sync()
-
-
-def values(partition):
-    return [value for _, _, value in read_all(partition)]
-
-
-class Alone:
-    """A broker alone on the folders of a crew."""
-
-    def __init__(self, crew):
-        self.logs = LogManager(crew.folders, crew.storage, crew.clock, crew.settings_of(crew.nodes[0]))
-        file = ClusterFile(crew.storage, crew.folders[0], lambda: [one.path for one in self.logs.folders.usable()])
-        self.cluster = Cluster(self.logs.cluster_id, crew.settings_of(crew.nodes[0]), self.logs, file, crew.new_id)
-        self.cluster.open(NOW_MS)
-
-    def close(self):
-        self.logs.close()
+from tests.support.crew_records import Alone, append, filled, values
+from tests.support.log_model import NOW_MS
 
 
 @pytest.fixture
@@ -59,16 +34,6 @@ OF_WORKERS = ("horolog-checkpoint.", "horolog-journal", ".kafka_cleanshutdown.",
 
 def left_by_workers(crew, folder="/data"):
     return [name for name in names_in(crew, folder) if name.startswith(OF_WORKERS)]
-
-
-def filled(crew):
-    crew.start()
-    one = crew.clusters[1]
-    at_once(one.create_topics, [NewTopic("a", 3), NewTopic("b", 1)])
-    at_once(one.alter_topic_configs, {"a": {"retention.ms": "77"}})
-    for name, index in (("a", 0), ("a", 1), ("a", 2), ("b", 0)):
-        append(crew.partition(name, index), f"{name}{index}".encode())
-    return crew
 
 
 class TestFromOneToSeveralAndBack:
@@ -313,9 +278,11 @@ class TestJournals:
         filled(crew)
         crew.kill()
         data = crew.storage.read_all("/data/horolog-journal")
-        crew.storage.corrupt("/data/horolog-journal", data.index(b"\n") + 12, 1)
+        crew.storage.corrupt("/data/horolog-journal", data.index(b"TopicsCreated"), 1)
+        hurt = crew.storage.read_all("/data/horolog-journal")
         crew.start()
         assert "is damaged behind entry" in caplog.text
+        assert crew.storage.read_all("/data/horolog-journal.damaged") == hurt
 
     def test_a_checkpoint_that_is_damaged_is_left_out(self, crew, caplog):
         filled(crew)

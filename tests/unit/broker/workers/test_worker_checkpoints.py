@@ -6,7 +6,17 @@ from crc32c import crc32c
 from horolog.broker.log.files import CheckpointError
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.workers import worker_checkpoints
-from horolog.broker.workers.worker_checkpoints import NO_ID, UNKNOWN, Row, WorkerCheckpoint, decode, encode, united
+from horolog.broker.workers.worker_checkpoints import (
+    NO_ID,
+    NOWHERE,
+    UNKNOWN,
+    JournalPlace,
+    Row,
+    WorkerCheckpoint,
+    decode,
+    encode,
+    united,
+)
 
 OLD, NEW = b"o" * 16, b"n" * 16
 ROWS = {("t", 0): Row(NEW, 5, 9, 2), ("with-dash", 11): Row(OLD, UNKNOWN, 0, 0)}
@@ -14,8 +24,15 @@ ROWS = {("t", 0): Row(NEW, 5, 9, 2), ("with-dash", 11): Row(OLD, UNKNOWN, 0, 0)}
 
 @pytest.mark.parametrize("has_stopped", [False, True])
 def test_what_is_written_is_read(has_stopped):
-    checkpoint = WorkerCheckpoint(ROWS, has_stopped)
+    checkpoint = WorkerCheckpoint(ROWS, has_stopped, JournalPlace(7, 41))
     assert decode(encode(checkpoint)) == checkpoint
+
+
+@pytest.mark.parametrize("state", ["running", "stopped"])
+def test_what_the_release_before_has_written_is_read(state):
+    body = f"horolog-checkpoint 1 {state}\n".encode()
+    found = decode(body + f"checksum {crc32c(body):08x}\n".encode())
+    assert found == WorkerCheckpoint({}, state == "stopped", NOWHERE)
 
 
 def test_every_damage_is_seen():

@@ -20,7 +20,7 @@ ENTRIES = [encode_entry(1, ProducerIdsReserved(0)), encode_entry(2, TopicsDelete
 def test_a_journal_is_shown_from_its_head_to_its_last_whole_line():
     data = encode_head(Head(3, (1, 2))) + b"".join(ENTRIES) + ENTRIES[0][:10]
     head, one, two, summary = dump_small("journal", data, None)
-    assert head == {"type": "entry", "version": 1, "base": 3, "nodes": [1, 2]}
+    assert head == {"type": "entry", "version": 2, "base": 3, "nodes": [1, 2]}
     assert one == {"type": "entry", "number": 1, "kind": "ProducerIdsReserved", "first": 0}
     assert two["names"] == ["t"]
     assert summary == {"type": "summary", "entries": 3}
@@ -49,8 +49,8 @@ def test_damage_of_a_journal_is_a_problem():
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b"nonsense", "the head cannot be read"),
-        (encode_line({"version": 2, "base": 0, "nodes": []}).encode(), "version 2"),
+        (b"nonsense", "its head cannot be read"),
+        (encode_line({"version": 3, "base": 0, "nodes": []}).encode(), "version 3"),
     ],
 )
 def test_a_journal_without_a_head_is_a_problem(data, problem):

@@ -1,0 +1,47 @@
+"""A worker that begins while others serve waits until the record of the cluster can be read: those who know it write it anew."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+from horolog.broker.cluster_file import ClusterFile
+from horolog.broker.log.storage import DataFolderError, Storage, StorageFault
+from horolog.broker.workers import file_journal, settling
+
+LOOK_EVERY_S = 0.25
+MOST_LOOKS = 40
+"""After ten seconds whoever does not answer hangs, and is replaced."""
+
+
+class Asks(Protocol):
+    """The link, as far as it is needed here."""
+
+    def look_at_the_record(self) -> None: ...
+
+
+async def until_legible(storage: Storage, data_dirs: Sequence[str], link: Asks) -> None:
+    """Wait for it, and not for ever: whoever opens the record then names the damage."""
+    for _ in range(MOST_LOOKS):
+        if is_legible(storage, data_dirs):
+            return
+        link.look_at_the_record()
+        await asyncio.sleep(LOOK_EVERY_S)
+
+
+def is_legible(storage: Storage, data_dirs: Sequence[str]) -> bool:
+    """Whether a worker can begin with what lies there; a disk that does not work is told by whoever opens the folder."""
+    there = [one for one in data_dirs if storage.is_dir(one)]
+    try:
+        found = file_journal.find(storage, there)
+        if found is None:
+            return True
+        if found.damages:
+            return False
+        settling.refuse_what_others_know(ClusterFile(storage, there[0], lambda: there).load(), found)
+    except StorageFault:
+        return True
+    except DataFolderError:
+        return False
+    return True

@@ -1,0 +1,86 @@
+"""Writers of one journal, each as a worker has it: what they append, and what they take the cluster for."""
+
+from horolog.broker.cluster_file import StoredTopic
+from horolog.broker.cluster_state import (
+    BrokerConfigsChanged,
+    ClusterState,
+    EpochsTold,
+    Lead,
+    LeadsChanged,
+    ProducerIdsReserved,
+    RulesChanged,
+    TopicsCreated,
+    TopicsDeleted,
+)
+from horolog.broker.journal import Appended
+from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.stored_rules import StoredRule
+from horolog.broker.workers import file_journal, settling
+from horolog.broker.workers.entry_lines import Head
+from horolog.broker.workers.file_journal import FileJournal, take_up
+
+HEAD = Head(3, (1, 2))
+
+EVERYTHING = (
+    TopicsCreated((StoredTopic("t", b"t" * 16, 3, {"retention.ms": "1"}), StoredTopic("gone", b"g" * 16, 1, {}))),
+    TopicsDeleted(("gone",)),
+    LeadsChanged((((b"t" * 16, 1), Lead(2, 1)),)),
+    EpochsTold((((b"t" * 16, 2), 4),)),
+    BrokerConfigsChanged("", {"log.retention.ms": "5"}),
+    RulesChanged((StoredRule("user", "u", {"x": 1}),)),
+)
+
+
+class Writer:
+    """A worker that appends; `applied` is how far it says that all are."""
+
+    def __init__(self, storage, folder="/data"):
+        found = take_up(storage, [folder])
+        self.state = settling.beginning(ClusterState(), found)
+        self.applied = 0
+        self.told = 0
+        self.base_is_hurt = False
+        self.journal = FileJournal(
+            storage, found, lambda: self.applied, told_of=lambda: self.told, base_is_hurt=lambda: self.base_is_hurt
+        )
+        self.follow(found.read.entries)
+
+    def follow(self, entries):
+        for entry in entries:
+            self.state = self.state.apply(entry)
+
+    def append(self, *entries):
+        for entry in entries:
+            becomes, told = self.state.apply(entry), []
+            self.journal.append(entry, becomes, told.append)
+            assert told == [Appended.WRITTEN]
+            self.state = becomes
+        return self
+
+    def check(self):
+        self.journal.check(self.state)
+
+    def read_on(self):
+        self.follow(self.journal.tail(self.state.number))
+        return self
+
+    def reserve(self, count=1):
+        for _ in range(count):
+            self.append(ProducerIdsReserved(self.state.next_producer_id))
+        return self
+
+
+def append(journal, entry, number):
+    """The outcome."""
+    told = []
+    journal.append(entry, ClusterState(number=number), told.append)
+    (outcome,) = told
+    return outcome
+
+
+def begun_in_memory():
+    storage = MemoryStorage()
+    storage.make_dir("/data")
+    storage.sync_dir("/")
+    file_journal.begin(storage, "/data", HEAD)
+    return storage
