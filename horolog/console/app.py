@@ -31,6 +31,8 @@ TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", 
 AGAIN_SECONDS = 5
 PASSING = {502, 504}
 """A broker that is away comes back: pages that have no answer for its absence ask again by themselves."""
+WRONG_TOKEN = "that is not the token"  # noqa: S105 - the answer to a wrong one
+WRONG_PASSWORD = "the broker does not know this user by this password"  # noqa: S105
 _log = logging.getLogger(__name__)
 
 
@@ -134,21 +136,29 @@ class Application:
             return visit.page("login.html", to=safe_target(visit.text("to")), said="", user="")
         form = await read_form(request)
         to, user = safe_target(form.get("to", "")), form.get("user", "")[:255]
-        if not self.sessions.may_try():
-            return visit.page("login.html", 429, to=to, user=user, said="too many logins failed; wait a minute")
-        session, said = await self._try(way, user, form.get("secret", ""))
+        session, said, status = await self._admitted(request, way, user, form.get("secret", ""))
         if session is None:
-            self.sessions.note_failure()
-            return visit.page("login.html", 403, to=to, user=user, said=said)
+            return visit.page("login.html", status, to=to, user=user, said=said)
         response = RedirectResponse(to, 303)
         set_cookie(response, session, self.desk.options)
         return response
 
+    async def _admitted(self, request: Request, way: Login, user: str, secret: str) -> tuple[Session | None, str, int]:
+        """The session, or the answer with its status. The right token comes in whatever others have tried."""
+        if way is Login.TOKEN and self.sessions.is_token(secret):
+            return await self.sessions.begin(""), "", 200
+        address = request.client.host if request.client is not None else ""
+        with self.sessions.trying(address, user) as attempt:
+            if attempt is None:
+                return None, "too many logins failed; wait a minute", 429
+            session, said = await self._try(way, user, secret)
+            attempt.counts = said in {WRONG_TOKEN, WRONG_PASSWORD}  # else nothing was found out
+            return session, said, 403
+
     async def _try(self, way: Login, user: str, secret: str) -> tuple[Session | None, str]:
         """The session of somebody who may come in, or the reason why not."""
         if way is Login.TOKEN:
-            right = self.sessions.is_token(secret)
-            return (await self.sessions.begin("") if right else None), "that is not the token"
+            return None, WRONG_TOKEN
         try:
             async with (
                 asyncio.timeout(ANSWER_SECONDS),
@@ -156,7 +166,7 @@ class Application:
             ):
                 await client.metadata([])
         except AuthenticationFailed:
-            return None, "the broker does not know this user by this password"
+            return None, WRONG_PASSWORD
         except (KafkaError, TimeoutError, ValueError) as error:
             _log.warning("a login could not be tried: %s", type(error).__name__)
             return None, "the broker could not be asked; is it running?"

@@ -57,6 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tls-cert", metavar="FILE", help="a certificate chain, PEM: browsers come by https")
     parser.add_argument("--tls-key", metavar="FILE", help="its key, PEM")
     parser.add_argument(
+        "--without-tls", action="store_true", help="log in over http from other machines: a proxy before it speaks TLS"
+    )
+    parser.add_argument(
         "--registry", metavar="URL", help="of schemas, to decode keys and values; a profile may have it (`registry`)"
     )
     parser.add_argument(
@@ -160,6 +163,11 @@ def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "O
     login = Login(arguments.login or ("none" if is_loopback(host) else "token"))
     if login is Login.NONE and not is_loopback(host):
         raise UsageError(f"--login none: others than this machine reach {host}", "leave it out, or take --login sasl")
+    if login is not Login.NONE and arguments.tls_cert is None and not (is_loopback(host) or arguments.without_tls):
+        raise UsageError(
+            f"--login {login.value} without TLS: whoever reads the network on the way to {host} reads what people log in with",
+            "give --tls-cert and --tls-key, or --without-tls where a proxy before it speaks TLS",
+        )
     if login is Login.NONE and "*" in arguments.host:
         raise UsageError("--host '*' needs a login: pages of others could lead a browser here by a name of theirs")
     if arguments.token_file is not None and login is not Login.TOKEN:

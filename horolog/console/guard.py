@@ -5,6 +5,7 @@ Host header has to be one of ours. It may send forms here: a change needs a toke
 Values of records are hostile: no script, style, picture or connection that is not from here is allowed, whatever a value says.
 """
 
+import asyncio
 import logging
 import secrets
 from typing import TYPE_CHECKING, Final
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 COOKIE: Final = "horolog-console"
 CSRF_FIELD: Final = "csrf"
 LARGEST_FORM: Final = 64 << 10
+FORM_SECONDS: Final = 10.0
 FIELDS_AT_MOST: Final = 2000
 LONGEST_ADDRESS: Final = 8 << 10
 OPEN_PATHS: Final = ("/login", "/static/")
@@ -132,12 +134,16 @@ def is_token_of(session: Session | None, given: object) -> bool:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """The fields of a form; nothing of one that is longer than ours are."""
+    """The fields of a form; nothing of one that is longer than ours are, or does not come."""
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > LARGEST_FORM:
-            return {}
+    try:
+        async with asyncio.timeout(FORM_SECONDS):
+            async for part in request.stream():
+                body += part
+                if len(body) > LARGEST_FORM:
+                    return {}
+    except TimeoutError:
+        return {}
     try:
         return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=FIELDS_AT_MOST))
     except ValueError:

@@ -14,7 +14,9 @@ SESSIONS_AT_MOST = 64
 SESSION_IDLE_S = 3600.0
 SESSION_LONGEST_S = 12 * 3600.0
 LOGINS_A_MINUTE = 10
-"""Failed ones, of all callers together: guessing is slow however many addresses it comes from."""
+"""Failed ones of one user from one address, those that are being tried among them."""
+LOGINS_OF_AN_ADDRESS = 30
+"""The same for all users together."""
 PAGES_AT_ONCE = 8
 FOLLOWERS_AT_ONCE = 16
 ANSWER_SECONDS = 8.0

@@ -8,9 +8,11 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
+from typing import Any
 
 from horolog.broker.security.cipher_suites import WITH_FORWARD_SECRECY
 from horolog.console.app import Application
+from horolog.console.entrance import FIRST_REQUEST_S, Entrance, Greeting, address_of
 
 
 @contextlib.contextmanager
@@ -32,21 +34,87 @@ with _bare("uvicorn") as package:
 
     package.Config = Config  # type: ignore[attr-defined]  # which a part of it asks the package for
     import uvicorn.lifespan.off  # noqa: F401 - uvicorn finds it by its name
-    from uvicorn.protocols.http.h11_impl import H11Protocol
+    from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
     from uvicorn.server import Server as UvicornServer
 
 
-CONNECTIONS_AT_ONCE = 200
 KEEP_ALIVE_S = 30
 LAST_WORDS_S = 1
 
 
+class Browser(H11Protocol):
+    """uvicorn's connection as one of the `Entrance`'s visitors."""
+
+    def __init__(self, entrance: Entrance, **given: Any) -> None:
+        super().__init__(**given)
+        self._entrance = entrance
+        self._deadline: asyncio.TimerHandle | None = None
+        self.address = ""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request of it is being answered."""
+        cycle: RequestResponseCycle | None = self.cycle  # none before the first request, whatever uvicorn declares
+        return cycle is None or cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.address = address_of(transport)
+        self._await_request()
+        self._entrance.enter(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        self._entrance.leave(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.is_idle and self._deadline is None:
+            self._await_request()
+        super().data_received(data)
+        if not self.is_idle:
+            self._stop_waiting()
+
+    def _await_request(self) -> None:
+        self._deadline = self.loop.call_later(FIRST_REQUEST_S, self.end)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def end(self) -> None:
+        self.transport.abort()
+
+
 class Server(UvicornServer):
-    """Signals are the command's to take."""
+    """Signals are the command's to take, and connections the entrance's."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.entrance = Entrance()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn does, but that TLS begins within our bounds."""
+        await self.lifespan.startup()
+        loop, context = asyncio.get_running_loop(), self.config.ssl
+
+        def browser() -> asyncio.Protocol:
+            return Browser(
+                self.entrance, config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+
+        def greeting() -> asyncio.Protocol:
+            assert context is not None, "only where there is TLS"
+            return Greeting(self.entrance, context, browser)
+
+        made = browser if context is None else greeting
+        self.servers = [await loop.create_server(made, sock=one, backlog=self.config.backlog) for one in sockets or ()]
+        self.started = True
 
 
 async def serve(
@@ -70,7 +138,6 @@ async def serve(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=CONNECTIONS_AT_ONCE,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=LAST_WORDS_S,
         h11_max_incomplete_event_size=64 << 10,

@@ -6,11 +6,14 @@ Credentials are in the clients' memory and nowhere else. A session ends by itsel
 import asyncio
 import secrets
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from horolog.console.options import (
     LOGINS_A_MINUTE,
+    LOGINS_OF_AN_ADDRESS,
     SESSION_IDLE_S,
     SESSION_LONGEST_S,
     SESSIONS_AT_MOST,
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 CLIENT_ID = "horolog-console"
 TOKEN_BYTES = 24
 MINUTE_S = 60.0
+ANY_USER = "\0"
+"""No name has it: forms bring none."""
 
 
 @dataclass(slots=True)
@@ -47,12 +52,41 @@ class Session:
         await asyncio.gather(*(client.close() for client in clients), return_exceptions=True)
 
 
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """A login that is tried; it counts as failed until somebody says that it did not."""
+
+    began: float
+    counts: bool = True
+
+
+class Guesses:
+    """The logins of one kind that failed within a minute, or are being tried."""
+
+    __slots__ = ("attempts",)
+
+    def __init__(self) -> None:
+        self.attempts: deque[Attempt] = deque()
+
+    def __repr__(self) -> str:
+        return f"<Guesses: {len(self.attempts)}>"
+
+    def count(self, now: float) -> int:
+        while self.attempts and now - self.attempts[0].began > MINUTE_S:
+            self.attempts.popleft()
+        return len(self.attempts)
+
+    def forget(self, attempt: Attempt) -> None:
+        if attempt in self.attempts:  # else it is too old to count
+            self.attempts.remove(attempt)
+
+
 class Sessions:
     def __init__(self, options: Options, clock: "Clock") -> None:
         self.options = options
         self._clock = clock
         self._sessions: dict[str, Session] = {}
-        self._failed: deque[float] = deque(maxlen=LOGINS_A_MINUTE)
+        self._guesses: dict[tuple[str, str], Guesses] = {}
         self.everybody = self._new("")
         """With a token, too, all share the console's own connections."""
 
@@ -100,14 +134,29 @@ class Sessions:
 
     # -- logins
 
-    def may_try(self) -> bool:
-        """Whether another login may be tried now."""
-        while self._failed and self._clock.monotonic() - self._failed[0] > MINUTE_S:
-            self._failed.popleft()
-        return len(self._failed) < LOGINS_A_MINUTE
-
-    def note_failure(self) -> None:
-        self._failed.append(self._clock.monotonic())
+    @contextmanager
+    def trying(self, address: str, user: str) -> Iterator["Attempt | None"]:
+        """One login, counted before it is tried as if it failed; None where there were too many of this user, or of all from there."""
+        now = self._clock.monotonic()
+        for key in [one for one, guesses in self._guesses.items() if not guesses.count(now)]:
+            del self._guesses[key]
+        bounds = {(address, user): LOGINS_A_MINUTE, (address, ANY_USER): LOGINS_OF_AN_ADDRESS}
+        counted = [self._guesses.setdefault(key, Guesses()) for key in bounds]
+        if any(one.count(now) >= most for one, most in zip(counted, bounds.values(), strict=True)):
+            yield None
+            return
+        attempt = Attempt(now)
+        for one in counted:
+            one.attempts.append(attempt)
+        try:
+            yield attempt
+        except BaseException:
+            attempt.counts = False
+            raise
+        finally:
+            if not attempt.counts:
+                for one in counted:
+                    one.forget(attempt)
 
     def is_token(self, given: str) -> bool:
         wanted = self.options.token

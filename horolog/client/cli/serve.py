@@ -40,7 +40,14 @@ def _pages(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Iterato
     import subprocess
     import sys
 
+    from horolog.broker.listeners import is_loopback
+
     address = bootstrap(arguments, environ)
+    if not is_loopback(arguments.console.rpartition(":")[0].strip("[]")):
+        raise UsageError(
+            f"--console {arguments.console}: others than this machine reach it, and it would speak without TLS",
+            "`horolog console --tls-cert FILE --tls-key FILE` is for that",
+        )
     words = [sys.executable, "-m", "horolog", "console", "-b", address, "--listen", arguments.console, "--with-parent"]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL)  # noqa: S603 - our own command
     try:

@@ -1,5 +1,7 @@
 """Logins, files, and a sentence for whatever goes wrong."""
 
+import asyncio
+
 import pytest
 from starlette.responses import PlainTextResponse
 
@@ -48,8 +50,11 @@ async def test_guessing_ends_soon():
     async with browser(NOBODY, login=Login.TOKEN, token=TOKEN) as page:
         for _ in range(LOGINS_A_MINUTE):
             assert (await page.post("/login", data={"secret": "guess"}, headers=ORIGIN)).status_code == 403
-        late = await page.post("/login", data={"secret": TOKEN}, headers=ORIGIN)
+        late = await page.post("/login", data={"secret": "guess"}, headers=ORIGIN)
         assert (late.status_code, "wait a minute" in late.text) == (429, True)
+        # Wrong ones, whose ever they are, do not keep out who has the right one.
+        right = await page.post("/login", data={"secret": TOKEN}, headers=ORIGIN)
+        assert right.status_code == 303
 
 
 async def test_there_is_no_login_where_nobody_is_asked():
@@ -144,6 +149,18 @@ async def test_a_login_by_a_users_own_password(monkeypatch):
 
     async with browser(NOBODY, login=Login.SASL) as page:
         sessions = page.application.sessions
+        tried = []
+
+        class Slow(Client):
+            async def metadata(self, topics):
+                tried.append(1)
+                await asyncio.sleep(0.1)
+                raise AuthenticationFailed("no")
+
+        monkeypatch.setattr(sessions, "new_client", lambda cluster, credentials: Slow(right=False))
+        guesses = (page.post("/login", data={"user": "bob", "secret": str(n)}, headers=ORIGIN) for n in range(60))
+        codes = [one.status_code for one in await asyncio.gather(*guesses)]
+        assert (len(tried), codes.count(403), codes.count(429)) == (LOGINS_A_MINUTE, LOGINS_A_MINUTE, 50)
         monkeypatch.setattr(sessions, "new_client", lambda cluster, credentials: Client(credentials == ("alice", "p")))
         wrong = await page.post("/login", data={"user": "alice", "secret": "x"}, headers=ORIGIN)
         assert "does not know this user" in wrong.text

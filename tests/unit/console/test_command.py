@@ -77,10 +77,13 @@ def test_http_ports_that_make_no_sense(words, said):
         options(*words)
 
 
+TLS = ("--tls-cert", "cert.pem", "--tls-key", "key.pem")
+
+
 def test_elsewhere_a_token_is_made():
-    found = options(host="0.0.0.0")
+    found = options("--without-tls", host="0.0.0.0")
     assert (found.login, len(found.token) >= 32, "0.0.0.0" in found.hosts) == (Login.TOKEN, True, True)
-    assert options("--login", "sasl", "--host", "Console.Example", host="0.0.0.0").hosts >= {"console.example"}
+    assert options(*TLS, "--login", "sasl", "--host", "Console.Example", host="0.0.0.0").hosts >= {"console.example"}
     assert options("--login", "sasl", "--host", "*").any_host
 
 
@@ -88,6 +91,8 @@ def test_elsewhere_a_token_is_made():
     ("words", "host", "said"),
     [
         (["--login", "none"], "0.0.0.0", "others than this machine"),
+        (["--login", "sasl"], "0.0.0.0", "--login sasl without TLS.*--without-tls"),
+        ([], "192.0.2.1", "--login token without TLS"),
         (["--host", "*"], "127.0.0.1", "needs a login"),
         (["--tls-cert", "x"], "127.0.0.1", "come together"),
         (["--token-file", "x"], "127.0.0.1", "is for --login token"),

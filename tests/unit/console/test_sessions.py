@@ -1,8 +1,13 @@
 """Sessions end by themselves, make room for others, and keep clients apart."""
 
+from contextlib import ExitStack
+
+import pytest
+
 from horolog.client.security import Security
 from horolog.console.options import (
     LOGINS_A_MINUTE,
+    LOGINS_OF_AN_ADDRESS,
     SESSION_IDLE_S,
     SESSION_LONGEST_S,
     SESSIONS_AT_MOST,
@@ -87,14 +92,44 @@ async def test_everybody_is_one_session_where_nobody_is_asked():
     assert await ours.find("") is await ours.find("x") is ours.everybody
 
 
-async def test_guessing_is_bounded():
+def test_guessing_is_bounded():
     ours = sessions(Login.TOKEN, token="the right token of all")
     assert ours.is_token("the right token of all")
     assert not ours.is_token("the wrong one")
     assert not sessions().is_token("")
-    for _ in range(LOGINS_A_MINUTE):
-        assert ours.may_try()
-        ours.note_failure()
-    assert not ours.may_try()
+    for number in range(LOGINS_OF_AN_ADDRESS):
+        with ours.trying("192.0.2.1", f"user {number // LOGINS_A_MINUTE}") as attempt:
+            assert attempt is not None
+    for user in ("user 0", "another"):
+        with ours.trying("192.0.2.1", user) as attempt:
+            assert attempt is None
+    with ours.trying("192.0.2.2", "user 0") as attempt:
+        assert attempt is not None
     ours._clock.now += 61
-    assert ours.may_try()
+    with ours.trying("192.0.2.1", "user 0") as attempt:
+        assert attempt is not None
+    assert len(ours._guesses) == 2
+
+
+def test_a_guess_counts_before_it_is_tried_and_a_right_one_never():
+    ours = sessions(Login.SASL)
+    with ExitStack() as trying:
+        under_way = [trying.enter_context(ours.trying("a", "alice")) for _ in range(60)]
+        assert sum(one is not None for one in under_way) == LOGINS_A_MINUTE
+        for one in under_way[:LOGINS_A_MINUTE]:
+            one.counts = False
+    with pytest.raises(OSError, match="gone"), ours.trying("a", "alice"):
+        raise OSError("gone")
+    for _ in range(LOGINS_A_MINUTE):
+        with ours.trying("a", "alice") as attempt:
+            assert attempt is not None
+    assert "10" in repr(ours._guesses["a", "alice"])
+
+
+def test_a_guess_that_is_older_than_a_minute_when_it_ends():
+    ours = sessions(Login.SASL)
+    with ours.trying("a", "alice") as attempt:
+        ours._clock.now += 100
+        with ours.trying("a", "bob"):
+            pass
+        attempt.counts = False
