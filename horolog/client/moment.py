@@ -11,7 +11,7 @@ than fits into memory, and such a record is handed out and counted. How far a st
 `look_ahead`; the report tells where that left something open.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -42,6 +42,13 @@ class Open(NamedTuple):
     ended: Ended
     had_late: bool
     """Whether times were out of order in what was read of it."""
+
+
+class Offsets(NamedTuple):
+    """Of one partition: from one on, and before another; None: to the end."""
+
+    start: int
+    end: int | None = None
 
 
 @dataclass(slots=True)
@@ -133,6 +140,7 @@ class Moment:
         in_order: bool,
         fetched_bytes: int,
         report: Report,
+        between: Mapping[TopicPartition, Offsets] | None = None,
     ) -> None:
         if since_ms is not None and until_ms is not None and until_ms < since_ms:
             raise ValueError(f"until {until_ms} is before since {since_ms}")
@@ -144,6 +152,7 @@ class Moment:
         self._isolation = isolation
         self._in_order = in_order
         self._fetched_bytes = fetched_bytes
+        self._between = between
         self._strands: list[Strand] = []
         self.report = report
 
@@ -221,8 +230,7 @@ class Moment:
     async def _find_strands(self) -> list[Strand]:
         if self._until_ms is not None and self._until_ms <= self._since_ms:
             return []
-        last = await self._look_up(LATEST)
-        first = await self._look_up(EARLIEST if self._from_start else self._since_ms)
+        first, last = await self._bounds()
         wanted = [
             each for each in self._partitions if (first[each] or 0) < (last[each] or 0) and first[each] is not None
         ]
@@ -259,6 +267,17 @@ class Moment:
                 )
             )
         return found
+
+    async def _bounds(self) -> tuple[dict[TopicPartition, int | None], dict[TopicPartition, int | None]]:
+        """The offsets to begin at, and those of the ends."""
+        last = await self._look_up(LATEST)
+        if self._between is None:
+            return await self._look_up(EARLIEST if self._from_start else self._since_ms), last
+        first: dict[TopicPartition, int | None] = {each: self._between[each].start for each in self._partitions}
+        for each, end in last.items():
+            bound = self._between[each].end
+            last[each] = end if bound is None or end is None else min(end, bound)
+        return first, last
 
     async def _look_up(
         self, time_ms: int, partitions: Sequence[TopicPartition] | None = None
@@ -304,12 +323,13 @@ def merge(
     look_ahead: LookAhead = DEFAULT,
     hold: Hold | None = None,
     fetched_bytes: int = FETCHED_BYTES,
+    between: Mapping[TopicPartition, Offsets] | None = None,
 ) -> Moment:
     """The records of these partitions with a time from `since_ms` on and before `until_ms`; None: from the beginning, to the end.
 
     They come in the order of time, partition and offset, or with `in_order=False` partition by partition as they lie. One fetch of
     all partitions brings about `fetched_bytes`: few of them where few records are wanted. Partitions are a broker's, or of a
-    `moment_source.Source`.
+    `moment_source.Source`. `between` says which offsets of each are read, in place of those that the times lead to.
     """
     from horolog.client.client import Client
     from horolog.client.moment_source import BrokerSource
@@ -325,6 +345,7 @@ def merge(
         in_order=in_order,
         fetched_bytes=fetched_bytes,
         report=report,
+        between=between,
     )
 
 

@@ -43,6 +43,7 @@ class Application:
         self.sessions = Sessions(options, clock)
         self.desk = Desk(options, self.sessions, clock, Decoder(Decoding(registry=options.registry)))
         self._followers: Followers | None = None
+        self._searchers: Followers | None = None
         self._live: Live | None = None
         self._busy = asyncio.Semaphore(PAGES_AT_ONCE)
         pages: dict[str, Page] = {
@@ -51,6 +52,7 @@ class Application:
             "/topic": _page("topic"),
             "/moment": _page("moment"),
             "/moment/download": _page("moment", "download"),
+            "/moment/search": self._search,
             "/follow": _page("follow"),
             "/follow/events": self._events,
             "/groups": _page("groups", "page_of_all"),
@@ -83,6 +85,13 @@ class Application:
         if self._followers is None:
             self._followers = follow.Followers()
         return await follow.events(visit, self._followers)
+
+    async def _search(self, visit: Visit) -> Response:
+        from horolog.console import follow, searching
+
+        if self._searchers is None:
+            self._searchers = follow.Followers(searching.SEARCHES_AT_ONCE, "searches are under way; stop one")
+        return await searching.events(visit, self._searchers)
 
     def _get(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:

@@ -49,12 +49,13 @@ async def page(visit: Visit) -> Response:
 class Followers:
     """How many there are at once."""
 
-    def __init__(self, most: int = FOLLOWERS_AT_ONCE) -> None:
-        self._left = most
+    def __init__(self, most: int = FOLLOWERS_AT_ONCE, said: str = "pages follow topics already; close one") -> None:
+        self._most = self._left = most
+        self._said = said
 
     def enter(self) -> None:
         if not self._left:
-            raise Refused(f"{FOLLOWERS_AT_ONCE} pages follow topics already; close one", 429)
+            raise Refused(f"{self._most} {self._said}", 429)
         self._left -= 1
 
     def leave(self) -> None:

@@ -11,7 +11,7 @@ from horolog.client.charting.lookups import offsets_at
 from horolog.client.times import TimeTextError, format_duration, parse_duration
 from horolog.client.types import ConsumerRecord, TopicPartition
 from horolog.console.now import leaders_of
-from horolog.console.reading import LOOKED_AT_MOST, Reader, Shown
+from horolog.console.reading import Reader, Shown
 from horolog.console.rendering import short
 from horolog.console.timelines import chart_of
 from horolog.console.trees import tree_of
@@ -138,11 +138,7 @@ async def page(visit: Visit) -> Response:
     if visit.wrong:
         return visit.page("moment.html", **words_of(visit, name), asked=None, chart=None)
     reader = Reader(visit.client, places, wish, visit.desk.clock)
-    earlier: list[Shown] = []
-    from_ms = asked.at_ms
-    if not asked.is_range:
-        earlier, from_ms = await reader.before(asked.since_ms, asked.at_ms, most // 2)
-    later, until_ms = await reader.after(asked.at_ms, asked.until_ms, most - len(earlier))
+    earlier, from_ms, later, until_ms = await reader.around(asked.since_ms, asked.at_ms, asked.until_ms, most)
     chart = await chart_of(visit.client, places, {}, chart_bounds(earlier, later, asked), visit.zone, visit.now_ms)
     if chart is not None:
         chart.marks["moment"] = asked.at_ms
@@ -163,11 +159,18 @@ async def page(visit: Visit) -> Response:
         until_ms=until_ms,
         is_cut=until_ms < asked.until_ms,
         looked_at=reader.looked_at,
-        bound=LOOKED_AT_MOST if reader.is_spent else 0,
+        most=most,
+        is_search_on=is_search_on(asked, (from_ms, until_ms), (len(earlier), len(later)), most),
         notes=reader.notes,
         chart=chart,
         command=command_of(visit, name, asked.since_ms, asked.until_ms, wish),
     )
+
+
+def is_search_on(asked: Asked, edges: tuple[int, int], found: tuple[int, int], most: int) -> bool:
+    """Whether there is more to look at for a page of so many rows: it goes on by itself."""
+    wants_earlier = not asked.is_range and edges[0] > asked.since_ms and found[0] < most // 2
+    return wants_earlier or (edges[1] < asked.until_ms and sum(found) < most)
 
 
 def words_of(visit: Visit, topic: str) -> dict[str, str]:

@@ -1,13 +1,14 @@
-"""Reads the records around a time within bounds: forward from it, and backward in stretches that look-ups keep small.
+"""Reads the records around a time: forward from it, and backward in stretches of offsets, each record once.
 
-A stretch that reaches back from a time is halved until no more than `STRETCH_RECORDS` lie in it, so that the records right before a
-time are found without reading all of an hour. Every reading ends at a number of rows, of records looked at, or of seconds, and
-says so.
+Before a time lie, in each partition, all records at offsets before its look-up, and those behind it that came late. The late ones are
+looked for first, as far as `LATE_MS` and `LATE_BYTES` say; then stretches follow, one before the other: a look-up makes each small
+enough, and the next is longer where nothing was found. Both ways are iterators of `Piece`s, so that a page ends when it has
+enough, and a search goes on for as long as somebody looks.
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,18 +16,27 @@ from horolog.client.offsets import list_offsets
 from horolog.client.types import LATEST, ConsumerRecord, TopicPartition
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from horolog.broker.clock import Clock
     from horolog.client.client import Client
     from horolog.client.decoding import Decoded
-    from horolog.client.moment import Moment
+    from horolog.client.moment import Moment, Offsets
+
+    Between = Mapping[TopicPartition, Offsets]
 
 STRETCH_RECORDS = 2000
+LONGEST_STRETCH_RECORDS = 16_000
+PIECE_RECORDS = 1000
+PIECE_ROWS = 20
 LOOKED_AT_MOST = 50_000
-SECONDS_AT_MOST = 4.0
+SECONDS_AT_MOST = 2.0
 HELD_RECORDS = 4000
 HELD_BYTES = 8 << 20
 FETCHED_BYTES = 256 << 10
 """At once, of all partitions: some hundred records are wanted."""
+RECORD_BYTES = 128
+"""So much is fetched at once for each record of a stretch."""
 LATE_MS = 600_000
 LATE_BYTES = 4 << 20
 
@@ -37,6 +47,13 @@ class Shown(NamedTuple):
     record: ConsumerRecord
     decoded: "Decoded"
     late_ms: int
+
+
+class Piece(NamedTuple):
+    """What one step of a search has found, in the order of time, and the time up to which all was looked at."""
+
+    rows: list[Shown]
+    edge_ms: int
 
 
 Wanted = Callable[[ConsumerRecord], "Awaitable[Decoded | None]"]
@@ -52,45 +69,146 @@ class Reader:
     wanted: Wanted
     clock: "Clock"
     looked_at: int = 0
+    records_at_most: float = field(default_factory=lambda: LOOKED_AT_MOST)
     until: float = 0.0
-    notes: list[str] = field(default_factory=list)
+    _notes: dict[str, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.until = self.clock.monotonic() + SECONDS_AT_MOST
+        self.until = self.until or self.clock.monotonic() + SECONDS_AT_MOST
 
     @property
     def is_spent(self) -> bool:
-        return self.looked_at >= LOOKED_AT_MOST or self.clock.monotonic() > self.until
+        return self.looked_at >= self.records_at_most or self.clock.monotonic() > self.until
+
+    @property
+    def notes(self) -> list[str]:
+        """One sentence for each thing that may be missing, however many steps have met it."""
+        return list(self._notes)
+
+    async def around(
+        self, since_ms: int, at_ms: int, until_ms: int, most: int
+    ) -> tuple[list[Shown], int, list[Shown], int]:
+        """Both sides of a time, and how far each was looked at; the first takes at most half of the bounds."""
+        bounds = self.records_at_most, self.until
+        now = self.clock.monotonic()
+        self.records_at_most, self.until = bounds[0] / 2, now + (bounds[1] - now) / 2
+        earlier, low = await self.before(since_ms, at_ms, most // 2) if since_ms < at_ms else ([], at_ms)
+        self.records_at_most, self.until = bounds
+        later, high = await self.after(at_ms, until_ms, most - len(earlier))
+        return earlier, low, later, high
+
+    # -- a page: until there is enough, or the bounds are reached
 
     async def after(self, since_ms: int, until_ms: int, most: int) -> tuple[list[Shown], int]:
         """The first records from a time on, and the time up to which all were looked at."""
-        found, reached = await self._read(since_ms, until_ms, most)
-        return found, reached
+        found: list[Shown] = []
+        edge = since_ms
+        async with aclosing(self.forward(since_ms, until_ms)) as pieces:
+            async for piece in pieces:
+                found += piece.rows
+                edge = piece.edge_ms
+                if len(found) >= most or self.is_spent:
+                    break
+        if len(found) >= most:
+            return found[:most], found[most - 1].record.timestamp_ms
+        return [one for one in found if one.record.timestamp_ms < edge], edge  # the others are found again from there
 
     async def before(self, since_ms: int, until_ms: int, most: int) -> tuple[list[Shown], int]:
         """The last records before a time, and the time from which on all were looked at."""
-        found: deque[Shown] = deque()
+        found: list[Shown] = []
         edge = until_ms
-        while edge > since_ms and len(found) < most and not self.is_spent:
-            low = await self._near(since_ms, edge)
-            part, reached = await self._read(low, edge, LOOKED_AT_MOST)
-            found.extendleft(reversed(part))
-            if reached < edge:  # given up in the middle: what lies before it is not looked at
-                break
-            edge = low
-        rows = list(found)[-most:]
-        return rows, (max(edge, rows[0].record.timestamp_ms) if len(found) > most and rows else edge)
+        async with aclosing(self.backward(since_ms, until_ms)) as pieces:
+            async for piece in pieces:
+                found = piece.rows + found
+                edge = piece.edge_ms
+                if len(found) >= most or self.is_spent:
+                    break
+        if len(found) <= most:
+            return found, edge
+        rows = found[-most:]
+        return rows, max(edge, rows[0].record.timestamp_ms)
 
-    async def _near(self, since_ms: int, until_ms: int) -> int:
-        """A time before `until_ms`, so that few enough records lie between them."""
-        end = await self._offsets(until_ms)
-        span = until_ms - since_ms
-        while span > 1:
-            start = await self._offsets(until_ms - span)
-            if sum(max(0, end[place] - start[place]) for place in self.places) <= STRETCH_RECORDS:
-                break
-            span = max(1, span // 4)
-        return until_ms - span
+    # -- a search: for as long as somebody asks for the next piece
+
+    async def forward(self, since_ms: int, until_ms: int) -> AsyncGenerator[Piece, None]:
+        """From a time on. Where the bounds end it, the edge of the last piece says how far it came."""
+        rows: list[Shown] = []
+        seen = 0
+        async with self._merged(since_ms, until_ms, FETCHED_BYTES) as moment:
+            async for placed in moment:
+                decoded = await self._look(placed.record)
+                seen += 1
+                if decoded is not None:
+                    rows.append(Shown(placed.record, decoded, placed.late_ms))
+                if seen % PIECE_RECORDS == 0 or len(rows) >= PIECE_ROWS or self.looked_at >= self.records_at_most:
+                    yield Piece(rows, placed.record.timestamp_ms)
+                    rows = []
+            self._note(moment)
+        yield Piece(rows, until_ms)
+
+    async def backward(self, since_ms: int, until_ms: int) -> AsyncGenerator[Piece, None]:
+        """Back from a time: the rows of each piece lie before those of the piece before."""
+        ends = await self._offsets(until_ms)
+        late = await self._late(since_ms, until_ms, ends)
+        edge, length, span = until_ms, STRETCH_RECORDS, until_ms - since_ms
+        while edge > since_ms and not self.is_spent:
+            low, starts, count = await self._stretch(since_ms, edge, ends, length, span)
+            found = late + await self._between(starts, ends, length)
+            rows = sorted((one for one in found if one.record.timestamp_ms >= low), key=_order)
+            late = [one for one in found if one.record.timestamp_ms < low]
+            span = 2 * (edge - low) * length // max(count, 1)
+            edge, ends = low, starts
+            yield Piece(rows, edge)
+            length = min(2 * length, LONGEST_STRETCH_RECORDS)
+
+    async def _look(self, record: ConsumerRecord) -> "Decoded | None":
+        self.looked_at += 1
+        return await self.wanted(record)
+
+    async def _late(self, since_ms: int, until_ms: int, starts: dict[TopicPartition, int]) -> list[Shown]:
+        """Records before `until_ms` that lie behind its look-up."""
+        from horolog.client.moment import Offsets
+
+        found: list[Shown] = []
+        between = {place: Offsets(start) for place, start in starts.items()}
+        async with self._merged(since_ms, until_ms, FETCHED_BYTES, between) as moment:
+            async for placed in moment:
+                decoded = await self._look(placed.record)
+                if decoded is not None:
+                    found.append(Shown(placed.record, decoded, placed.late_ms))
+            self._note(moment)
+        return found
+
+    async def _between(
+        self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int], length: int
+    ) -> list[Shown]:
+        """All records between offsets, as they lie."""
+        from horolog.client.moment import Offsets, merge
+
+        found: list[Shown] = []
+        between = {place: Offsets(starts[place], ends[place]) for place in self.places}
+        size = max(FETCHED_BYTES, length * RECORD_BYTES)
+        async with merge(
+            self.client, self.places, None, None, in_order=False, fetched_bytes=size, between=between
+        ) as moment:
+            async for placed in moment:
+                decoded = await self._look(placed.record)
+                if decoded is not None:
+                    found.append(Shown(placed.record, decoded, placed.late_ms))
+            self._note(moment)
+        return found
+
+    async def _stretch(
+        self, since_ms: int, until_ms: int, ends: dict[TopicPartition, int], length: int, span: int
+    ) -> tuple[int, dict[TopicPartition, int], int]:
+        """A time before `until_ms` so that few enough records lie between them, the offsets there, and how many they are."""
+        span = max(1, min(span, until_ms - since_ms))
+        while True:
+            starts = await self._offsets(until_ms - span)
+            count = sum(max(0, ends[place] - starts[place]) for place in self.places)
+            if count <= length or span == 1:
+                return until_ms - span, starts, count
+            span = max(1, min(span // 2, span * length // count))
 
     async def _offsets(self, time_ms: int) -> dict[TopicPartition, int]:
         found, ends = await asyncio.gather(
@@ -104,33 +222,41 @@ class Reader:
             for place in self.places
         }
 
-    async def _read(self, since_ms: int, until_ms: int, most: int) -> tuple[list[Shown], int]:
+    def _merged(self, since_ms: int, until_ms: int, fetched_bytes: int, between: "Between | None" = None) -> "Moment":
         from horolog.client.look_ahead import LookAhead
         from horolog.client.moment import merge
         from horolog.client.sorting import Hold
 
-        rows: list[Shown] = []
-        reached = until_ms
-        async with merge(
+        return merge(
             self.client,
             self.places,
             max(0, since_ms),
             max(0, until_ms),
             look_ahead=LookAhead(LATE_MS, LATE_BYTES),
             hold=Hold(HELD_RECORDS, HELD_BYTES),
-            fetched_bytes=FETCHED_BYTES,
-        ) as moment:
-            async for placed in moment:
-                self.looked_at += 1
-                decoded = await self.wanted(placed.record)
-                if decoded is not None:
-                    rows.append(Shown(placed.record, decoded, placed.late_ms))
-                if len(rows) >= most or self.is_spent:
-                    reached = placed.record.timestamp_ms
-                    break
-            else:
-                self._note(moment)
-        return rows, reached
+            fetched_bytes=fetched_bytes,
+            between=between,
+        )
 
     def _note(self, moment: "Moment") -> None:
-        self.notes += [one for one in moment.report.sentences() if one not in self.notes]
+        """The same of many steps is one sentence."""
+        from horolog.client.look_ahead import Ended
+        from horolog.client.times import format_duration
+
+        report = moment.report
+        ended = {one.ended for one in report.open}
+        said = {
+            f"records that came more than {format_duration(LATE_MS)} late may be missing": Ended.QUIET in ended,
+            f"late records may be missing: {LATE_BYTES >> 20} MiB are read for them": Ended.BYTES in ended,
+            "a record with a later time hides others from look-ups: some of them were passed over": (
+                Ended.PASSED_OVER in ended
+            ),
+            "records have no time and are left out": report.without_time > 0,
+            "records came too late to be put in their place": report.out_of_place > 0,
+            "records were deleted while they were read": report.lost > 0,
+        }
+        self._notes |= dict.fromkeys(sentence for sentence, holds in said.items() if holds)
+
+
+def _order(one: Shown) -> tuple[int, int, int]:
+    return one.record.timestamp_ms, one.record.partition, one.record.offset

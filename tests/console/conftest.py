@@ -24,6 +24,8 @@ WORDS = [
 ]
 HOSTILE = '"><img src=x onerror="document.title=\'broken\'"><script>document.title="broken"</script>'
 HOUR = 3_600_000
+MANY, RARE = 120_000, 30_000
+"""Records of an hour, and one of so many is looked for."""
 
 
 def pytest_collection_modifyitems(items):
@@ -127,6 +129,7 @@ async def fill(bootstrap, now):
             ("hostile", 1, {}),
             ("ahead", 1, {"message.timestamp.after.max.ms": str(2**62)}),
             ("late", 1, {}),
+            ("many", 3, {}),
         ):
             await admin.create_topic(name, partitions, configs=configs)
         async with Producer(client) as producer:
@@ -136,6 +139,9 @@ async def fill(bootstrap, now):
                 await producer.send("orders", value, key=f"c-{number % 20}".encode(), timestamp_ms=at)
                 if number % 10:
                     await producer.send("payments", value, key=b"k", timestamp_ms=at)
+            for number in range(MANY):
+                value = b'{"id":%d,"rare":%s}' % (number, b"true" if number % RARE == 0 else b"false")
+                await producer.send("many", value, timestamp_ms=now - 2 * HOUR + number * HOUR // MANY)
             await producer.send(
                 "hostile",
                 HOSTILE.encode(),

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from horolog import Producer
-from tests.console.conftest import HOSTILE, HOUR, in_a_thread
+from tests.console.conftest import HOSTILE, HOUR, MANY, in_a_thread
 from tests.support.style import PROJECT
 
 AXE = PROJECT / "tests" / "vendor" / "axe" / "axe.min.js"
@@ -223,6 +223,34 @@ def test_a_typo_is_corrected_in_its_field(console, page):
     page.keyboard.press("Enter")
     page.wait_for_url("**at=20h**")
     expect(page.get_by_role("rowheader", name="the moment")).to_be_in_viewport()
+
+
+def test_a_search_goes_on_both_ways_until_it_is_stopped_or_done(console, page, filled):
+    at = filled[1] - 2 * HOUR + HOUR // 2
+    page.goto(f"{console.address}/moment?topic=many&at={at}&within=1h&where={quote('value.rare = true')}")
+    said = page.locator("#progress")
+    page.get_by_role("button", name="Stop").click()
+    expect(said).to_contain_text("stopped")
+    stopped = said.inner_text()
+    page.get_by_role("button", name="Go on").click()
+    expect(said).to_contain_text("nothing more lies within the time", timeout=60_000)
+    assert said.inner_text() != stopped
+    assert re.search(rf"among {MANY // 1000},00\d records", said.inner_text()), (
+        "each once, but for those of the time where the page ended"
+    )
+    assert page.locator("#before tr").count() == page.locator("#after tr").count() == 2
+    expect(page.get_by_role("button", name="Go on")).to_be_hidden()
+    times = page.locator("tr[data-row] time").all_inner_texts()
+    assert times == sorted(times)
+    assert page.locator(".alert").count() == 0
+
+
+def test_a_search_ends_with_its_page(console, page, filled):
+    at = filled[1] - 2 * HOUR + HOUR // 2
+    for _ in range(6):  # more than there may be at once
+        page.goto(f"{console.address}/moment?topic=many&at={at}&within=1h&where={quote('value.id < 0')}")
+        expect(page.get_by_role("button", name="Stop")).to_be_visible()
+        page.goto(console.address + "/groups")
 
 
 def test_records_appear_as_they_are_written_and_pausing_ends_the_fetches(console, page, filled):

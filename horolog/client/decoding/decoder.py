@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from horolog.client.decoding import json_text
 from horolog.client.decoding.registry_access import RegistryAccess
-from horolog.client.decoding.values import DecodingError, plain_text, readable_bytes
+from horolog.client.decoding.values import DecodingError, plain_text, text_of
 from horolog.client.types import ConsumerRecord
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ class Part(NamedTuple):
     """The format that it was read as; `text` or `hex` where that could not be."""
     schema: str | None = None
     problem: str | None = None
+
+
+_NULL = Part(None, "null")
 
 
 class Decoded(NamedTuple):
@@ -107,15 +111,20 @@ class Decoder:
 
     async def decode(self, record: ConsumerRecord) -> Decoded:
         """Never raises for the content of a record."""
-        key = await self.part(record.key, self.options.key_format, self._of_keys)
-        value = await self.part(record.value, self.options.value_format, self._of_values)
+        options = self.options
+        key = _at_once(record.key, options.key_format, self._of_keys)
+        if key is None:
+            key = await self.part(record.key, options.key_format, self._of_keys)
+        value = _at_once(record.value, options.value_format, self._of_values)
+        if value is None:
+            value = await self.part(record.value, options.value_format, self._of_values)
         return Decoded(
             key.value, value.value, key.format, value.format, key.schema, value.schema, key.problem, value.problem
         )
 
     async def part(self, data: bytes | None, wanted: str, local: _LocalSchema | None = None) -> Part:
         if data is None:
-            return Part(None, "null")
+            return _NULL
         if wanted == "hex":
             return Part(data.hex(), "hex")
         if wanted == "text":
@@ -171,19 +180,18 @@ def _registry(access: RegistryAccess) -> "Registry":
 
 
 def _as_text(data: bytes) -> Part:
-    text = readable_bytes(data)
-    return Part(text, "hex" if text == data.hex() and data != text.encode() else "text")
+    text = text_of(data)
+    return Part(data.hex(), "hex") if text is None else Part(text, "text")
 
 
-def _by_format(data: bytes, wanted: str) -> Part:
-    from horolog.client.decoding import json_text
+def _at_once(data: bytes | None, wanted: str, local: _LocalSchema | None) -> Part | None:
+    """Most keys and values, at once: those that nobody has named a schema for, and that name none; None for the others."""
+    if data is None:
+        return _NULL
+    return None if wanted != "auto" or local is not None or data[:1] == b"\0" else _by_its_look(data)
 
-    if wanted == "msgpack":
-        from horolog.client.decoding import msgpack
 
-        return Part(msgpack.read(data), "msgpack")
-    if wanted == "json":
-        return Part(json_text.read(data), "json")
+def _by_its_look(data: bytes) -> Part:
     if json_text.looks_like_it(data):
         try:
             return Part(json_text.read(data), "json")
@@ -192,10 +200,18 @@ def _by_format(data: bytes, wanted: str) -> Part:
     return _as_text(data)
 
 
+def _by_format(data: bytes, wanted: str) -> Part:
+    if wanted == "msgpack":
+        from horolog.client.decoding import msgpack
+
+        return Part(msgpack.read(data), "msgpack")
+    if wanted == "json":
+        return Part(json_text.read(data), "json")
+    return _by_its_look(data)
+
+
 def _without_registry(data: bytes, wanted: str, number: int) -> Part:
     """JSON behind the id can be read without its schema."""
-    from horolog.client.decoding import json_text
-
     try:
         return Part(json_text.read(data[HEADER:]), "json", str(number))
     except DecodingError as error:
@@ -231,8 +247,6 @@ def _behind_head(data: bytes, kind: str, *, framed: bool) -> bytes | None:
 
 
 def _json_reader(_: "RegisteredSchema") -> Callable[[bytes], tuple[Any, str]]:
-    from horolog.client.decoding import json_text
-
     return lambda data: (json_text.read(data[HEADER:]), "")
 
 

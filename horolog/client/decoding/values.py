@@ -65,18 +65,24 @@ def clock(ns: int) -> str | int:
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction(rest)}"
 
 
-def readable_bytes(data: bytes) -> str:
-    """Text if it is UTF-8 and less than half of it are control characters, else hexadecimal digits.
+def text_of(data: bytes) -> str | None:
+    """The text that bytes are: UTF-8 with less than half of it control characters; else None.
 
     A coloured log line, or a text with a NUL inside, is text: what shows it writes such a character out.
     """
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        return data.hex()
-    if text.isprintable():
+        return None
+    if text.isprintable() or 2 * len(_CONTROLS.findall(text)) < len(text):
         return text
-    return text if 2 * len(_CONTROLS.findall(text)) < len(text) else data.hex()
+    return None
+
+
+def readable_bytes(data: bytes) -> str:
+    """Text if it is some, else hexadecimal digits."""
+    text = text_of(data)
+    return data.hex() if text is None else text
 
 
 def deeper_than(value: Any, limit: int) -> bool:

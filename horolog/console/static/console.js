@@ -300,6 +300,56 @@
   document.addEventListener("htmx:sendError", () => notice(SILENT));
   document.addEventListener("htmx:afterRequest", (event) => { if (event.detail.successful && !away) notice(""); });
 
+  // -- a search that goes on while its page is open: rows come as the server has made them
+
+  const search = (box) => {
+    const at = box.dataset, button = box.querySelector("button");
+    const [before, after] = ["before", "after"].map((id) => document.getElementById(id));
+    const count = (number) => Number(number).toLocaleString("en");
+    let source = null;
+    const say = (text, on) => {
+      document.getElementById("progress").textContent = text;
+      box.querySelector(".live").classList.toggle("off", !on);
+      button.textContent = on ? "Stop" : "Go on";
+      button.hidden = false;
+    };
+    const sums = () => `${count(+at.earlier + +at.later)} found among ${count(at.looked)} records`;
+    const stop = (why) => { if (source) source.close(); source = null; say(`${sums()}: ${why}`, false); };
+    const found = (data) => {
+      before.insertAdjacentHTML("afterbegin", data.before);
+      const rest = after.querySelector(".none");
+      after.insertAdjacentHTML("beforeend", data.after);
+      if (rest && (data.before || data.after)) rest.remove();
+      at.low = data.low; at.high = data.high; at.looked = data.looked_at;
+      at.earlier = +at.earlier + data.earlier; at.later = +at.later + data.later;
+      const all = rows();
+      for (const [key, row] of [["[", all[0]], ["]", all.at(-1)]]) {
+        const link = document.querySelector(`[data-key="${key}"]`);
+        if (row && link) link.href = row.querySelector("a").href;
+      }
+      document.getElementById("sums").textContent = `${sums()}, ${data.from} to ${data.until}`;
+      say(`Searching: ${sums()}, ${data.from} to ${data.until}`, true);
+    };
+    const start = () => {
+      const { low, high, earlier, later, looked } = at;
+      const mine = source = new EventSource(address(at.search, { low, high, earlier, later, looked_at: looked }));
+      say(`Searching: ${sums()}`, true);
+      mine.addEventListener("found", (event) => found(JSON.parse(event.data)));
+      mine.addEventListener("paused", (event) => stop(JSON.parse(event.data).why));
+      mine.addEventListener("done", (event) => {
+        stop(JSON.parse(event.data).why);
+        button.hidden = true;
+        const none = after.querySelector(".none td");
+        if (none) none.textContent = "No record that is wanted lies there.";
+      });
+      mine.onerror = () => stop(mine.readyState === EventSource.CLOSED ? "other searches are under way" : "the console does not answer");
+    };
+    button.addEventListener("click", () => { if (source) stop("stopped"); else start(); });
+    addEventListener("pagehide", () => { if (source) source.close(); });
+    addEventListener("pageshow", (event) => { if (event.persisted && source) start(); });
+    start();
+  };
+
   // -- following: the server sends text, rows are made of it here
 
   const ROWS_KEPT = 500;
@@ -357,6 +407,8 @@
     live();
     const table = document.getElementById("follow");
     if (table) follow(table);
+    const searched = document.getElementById("search");
+    if (searched) search(searched);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     let waiting = 0;
     addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(redraw, 150); });

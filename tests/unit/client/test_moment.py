@@ -9,7 +9,7 @@ import pytest
 from horolog.client.client import Client
 from horolog.client.consumer import Consumer
 from horolog.client.look_ahead import QUIET_RECORDS, TO_THE_END, Ended, LookAhead
-from horolog.client.moment import Open, Report, merge
+from horolog.client.moment import Offsets, Open, Report, merge
 from horolog.client.producer import Producer
 from horolog.client.sorting import Hold
 from horolog.client.types import TopicPartition
@@ -328,3 +328,24 @@ def test_the_report_says_each_thing_that_was_left_out():
         ),
         "3 offsets were deleted while they were read",
     ]
+
+
+async def test_offsets_may_stand_in_place_of_times():
+    """Each record between two offsets is read once, whatever its time; to the end where no end is named."""
+    async with running() as (broker, client):
+        broker.create_topic("t", 3)
+        await fill(client, 3)
+        everything = {partition: [] for partition in PARTITIONS}
+        for placed in await read_all(client, "read_uncommitted"):
+            everything[TopicPartition(placed[0].topic, placed[0].partition)].append(placed[0].offset)
+        between = {
+            partition: Offsets(offsets[5], None if number == 2 else offsets[20])
+            for number, (partition, offsets) in enumerate(everything.items())
+        }
+        found = {partition: [] for partition in PARTITIONS}
+        async with merge(client, PARTITIONS, None, None, in_order=False, between=between) as moment:
+            async for placed in moment:
+                found[TopicPartition(placed.record.topic, placed.record.partition)].append(placed.record.offset)
+        first, second, third = everything.values()
+        assert list(found.values()) == [first[5:20], second[5:20], third[5:]]
+        assert moment.report.complete

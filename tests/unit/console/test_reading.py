@@ -86,3 +86,34 @@ async def test_what_may_be_missing_is_noted():
         rows, _ = await found.after(now, now + 1, 9)
         assert len(rows) == 1
         assert all(isinstance(note, str) for note in found.notes)
+
+
+async def test_a_search_says_each_thing_once_and_looks_at_each_record_once(monkeypatch):
+    """However many steps it takes."""
+    monkeypatch.setattr(reading, "STRETCH_RECORDS", 200)
+    monkeypatch.setattr(reading, "LONGEST_STRETCH_RECORDS", 200)
+    monkeypatch.setattr(reading, "SECONDS_AT_MOST", 600.0)
+
+    async def nothing(record):
+        return None
+
+    async with shown() as (_, client, broker):
+        now = broker.clock.wall_ms() - 9 * HOUR
+        await topic_with(client, "t", [(now + at * SECOND, b"x") for at in range(4000)])
+        await client.topic("t")
+        found = reader(client, nothing, PLACES[:1])
+        await found.before(now - HOUR, now + 1200 * SECOND, 5)
+        assert found.looked_at == 1200
+        assert found.notes == ["records that came more than 10m late may be missing"]
+
+
+async def test_a_record_of_the_future_hides_nothing():
+    """A look-up of any time before its own leads to it."""
+    async with shown() as (_, client, broker):
+        now = broker.clock.wall_ms() - HOUR
+        times = [now + 9 * HOUR, *(now + at * SECOND for at in range(-20, 20))]
+        await topic_with(client, "t", [(at, b"x") for at in times])
+        await client.topic("t")
+        earlier, _, later, _ = await reader(client, everything, PLACES[:1]).around(now - HOUR, now, now + HOUR, 10)
+        assert offsets(earlier, now) == [-5, -4, -3, -2, -1]
+        assert offsets(later, now) == [0, 1, 2, 3, 4]

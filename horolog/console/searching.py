@@ -1,0 +1,158 @@
+"""The search of a moment's page goes on while the page is open: both ways from what the page has looked at, by events.
+
+    found   rows for the page, and how far the search has come: {"before": html, "after": html, "looked_at": n, "low": ms, ...}
+    done    there is nothing more to look at, or enough was found: {"why": "..."}
+    paused  it ended early, and goes on where the page asks again: {"why": "..."}
+
+A page that is closed ends its stream, and with it the fetches. The way that has looked at fewer records goes next.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response, StreamingResponse
+
+from horolog.console.follow import Followers, event
+from horolog.console.moment import (
+    ROWS,
+    ROWS_AT_MOST,
+    Asked,
+    Wish,
+    asked_of,
+    here,
+    places_of,
+    rows_of,
+    tree_parts,
+    words_of,
+)
+from horolog.console.reading import Piece, Reader, Shown
+from horolog.console.rendering import Times, render
+from horolog.console.visits import Visit
+
+if TYPE_CHECKING:
+    from horolog.client.types import TopicPartition
+
+SEARCHES_AT_ONCE = 4
+PROGRESS_SECONDS = 0.3
+LONGEST_S = 600.0
+MOST = 2**62
+
+
+@dataclass(slots=True)
+class Way:
+    """One of the two directions: where it is, and how many rows it still wants."""
+
+    is_after: bool
+    pieces: AsyncGenerator[Piece, None]
+    edge_ms: int
+    wanted: int
+    looked_at: int = 0
+    rows: list[Shown] = field(default_factory=list)
+    """Found, and not sent yet."""
+
+    async def step(self, reader: Reader) -> bool:
+        """Look at the next piece; whether there is more to look for this way."""
+        before = reader.looked_at
+        piece = await anext(self.pieces, None)
+        self.looked_at += reader.looked_at - before
+        if piece is None:
+            return False
+        found = piece.rows[: self.wanted] if self.is_after else piece.rows[max(0, len(piece.rows) - self.wanted) :]
+        self.wanted -= len(found)
+        self.rows = self.rows + found if self.is_after else found + self.rows
+        self.edge_ms = piece.edge_ms
+        return self.wanted > 0
+
+
+async def events(visit: Visit, searchers: Followers) -> Response:
+    """The stream of a page. What its address says that makes no sense is refused here."""
+    places = await places_of(visit, visit.text("topic"))
+    wish, asked = Wish(visit, visit.desk.decoder), asked_of(visit)
+    low = visit.number("low", asked.at_ms, 0, MOST)
+    high = visit.number("high", asked.at_ms, 0, MOST)
+    most = visit.number("rows", ROWS, 2, ROWS_AT_MOST)
+    earlier, later = visit.number("earlier", 0), visit.number("later", 0)
+    wanted = (0 if asked.is_range else most // 2 - earlier, (most if asked.is_range else most - most // 2) - later)
+    visit.frame()
+    searchers.enter()
+    stream = _stream(visit, places, wish, asked, (low, high), wanted, searchers)
+    return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+
+async def _stream(
+    visit: Visit,
+    places: "list[TopicPartition]",
+    wish: Wish,
+    asked: Asked,
+    edges: tuple[int, int],
+    wanted: tuple[int, int],
+    searchers: Followers,
+) -> AsyncIterator[bytes]:
+    from horolog.client.errors import KafkaError
+
+    clock = visit.desk.clock
+    looked_at = visit.number("looked_at", 0, 0, MOST)
+    until = clock.monotonic() + LONGEST_S
+    reader = Reader(visit.client, places, wish, clock, records_at_most=inf, until=until)
+    try:
+        yield b": here\n\n"
+        async with AsyncExitStack() as stack:
+            before = Way(False, reader.backward(asked.since_ms, edges[0]), edges[0], wanted[0])
+            after = Way(True, reader.forward(edges[1], asked.until_ms), edges[1], wanted[1])
+            for way in (before, after):
+                await stack.enter_async_context(aclosing(way.pieces))
+            left = [before] if before.wanted > 0 and before.edge_ms > asked.since_ms else []
+            left += [after] if after.wanted > 0 and after.edge_ms < asked.until_ms else []
+            sent = clock.monotonic()
+            while left and not reader.is_spent:
+                way = min(left, key=lambda one: one.looked_at)
+                if not await way.step(reader):
+                    left.remove(way)
+                if clock.monotonic() - sent >= PROGRESS_SECONDS or not left:
+                    yield event("found", _progress(visit, before, after, looked_at + reader.looked_at))
+                    before.rows, after.rows = [], []
+                    sent = clock.monotonic()
+                    if await visit.desk.sessions.find(visit.session.id) is not visit.session:
+                        yield event("paused", {"why": "you are logged out; log in again"})
+                        return
+                await asyncio.sleep(0)  # pages of others have their turn
+            if left:
+                yield event("found", _progress(visit, before, after, looked_at + reader.looked_at))
+                yield event("paused", {"why": f"{LONGEST_S / 60:.0f} minutes are over"})
+            else:
+                yield event("done", {"why": "; ".join(["nothing more lies within the time", *reader.notes])})
+    except KafkaError as error:
+        yield event("paused", {"why": error.message})
+    finally:
+        searchers.leave()
+
+
+def _progress(visit: Visit, before: Way, after: Way, looked_at: int) -> dict[str, Any]:
+    times = Times(visit.zone, visit.now_ms)
+    words = words_of(visit, visit.text("topic"))
+    parts = tree_parts(ROWS)
+
+    def html(way: Way) -> str:
+        if not way.rows:
+            return ""
+        rows = rows_of(way.rows, parts, is_after=way.is_after)
+        return render(
+            "rows_part.html",
+            {"rows_found": rows, "here": lambda **changes: here(visit, words, **changes), "when": times.show},
+        )
+
+    return {
+        "before": html(before),
+        "after": html(after),
+        "earlier": len(before.rows),
+        "later": len(after.rows),
+        "looked_at": looked_at,
+        "low": before.edge_ms,
+        "high": after.edge_ms,
+        "from": times.plain(before.edge_ms),
+        "until": times.plain(after.edge_ms),
+    }
