@@ -359,6 +359,10 @@ class Settings(SecuritySettings):
     group_consumer_heartbeat_interval_ms: int = integer(
         5_000, "Time between two heartbeats that such a member is told to keep.", low=1
     )
+    group_consumer_min_session_timeout_ms: int = integer(45_000, "The shortest that a group may set.", low=1)
+    group_consumer_max_session_timeout_ms: int = integer(60_000, "The longest that a group may set.", low=1)
+    group_consumer_min_heartbeat_interval_ms: int = integer(5_000, "The shortest that a group may set.", low=1)
+    group_consumer_max_heartbeat_interval_ms: int = integer(15_000, "The longest that a group may set.", low=1)
     group_consumer_max_size: int = integer(INT32_MAX, "Members of one such group.", low=1)
     group_consumer_migration_policy: str = string(
         "bidirectional",

@@ -1,4 +1,4 @@
-"""Rules of the cluster, which administrators make while it runs: users, access lists, quotas.
+"""Rules of the cluster, which administrators make while it runs: users, access lists, quotas, settings of groups.
 
 To the cluster a rule is a value under a key. The meaning of its content is the matter of whoever made it (`broker.security`).
 """
@@ -14,7 +14,8 @@ from horolog.broker.checked_lines import encode_line
 USER: Final = "user"
 ACL: Final = "acl"
 QUOTA: Final = "quota"
-KINDS: Final = frozenset({USER, ACL, QUOTA})
+GROUP: Final = "group"
+KINDS: Final = frozenset({USER, ACL, QUOTA, GROUP})
 
 RuleId = tuple[str, str]
 """The kind and the key."""

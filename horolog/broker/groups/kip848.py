@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from horolog.broker.group_settings import HEARTBEAT_INTERVAL
 from horolog.broker.groups import mixed
 from horolog.broker.groups.assignors import ASSIGNORS, Assignment
 from horolog.broker.groups.classic_events import JoinGroup, Killed, LeaveGroup, Loaded, SyncGroup
@@ -90,7 +91,7 @@ def _heartbeat(turn: Turn, event: Heartbeat) -> None:
         and owned is not None
     )
     with_assignment = is_full or member.current.assigned != before
-    interval_ms = turn.known.settings.group_consumer_heartbeat_interval_ms
+    interval_ms = turn.known.group_setting(turn.group.id, HEARTBEAT_INTERVAL)
     _answer_written(turn, event.answer, _response(member, interval_ms, with_assignment=with_assignment))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
+from horolog.broker.group_settings import SESSION_TIMEOUT
 from horolog.broker.groups.assignors import ASSIGNORS, Assignment, Subscriber
 from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember
 from horolog.broker.groups.decision import Decision, GroupTimer
@@ -173,7 +174,7 @@ def reconcile(turn: Turn, member: ConsumerMember, owned: Assignment | None) -> N
 
 def start_session(turn: Turn, member: ConsumerMember) -> None:
     classic = member.classic
-    timeout_ms = turn.known.settings.group_consumer_session_timeout_ms
+    timeout_ms = turn.known.group_setting(turn.group.id, SESSION_TIMEOUT)
     turn.start(member.session, timeout_ms if classic is None else classic.session_timeout_ms)
 
 

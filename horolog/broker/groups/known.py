@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from horolog.broker import group_settings
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
 from horolog.broker.groups.topic_patterns import TopicPatterns
@@ -38,6 +39,12 @@ class Known:
     @property
     def by_id(self) -> Mapping[bytes, Topic]:
         return self._cluster.by_id
+
+    def group_setting(self, group: str, key: str) -> int:
+        """A group's own value of a setting, else the broker's."""
+        return group_settings.number(
+            group_settings.overrides_of(self._cluster.state.rules, group), key, self._cluster.settings
+        )
 
     def matching(self, pattern: str) -> frozenset[str]:
         """The topics that a subscription by pattern means; raises PatternError."""

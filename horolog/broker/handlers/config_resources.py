@@ -1,13 +1,14 @@
 """ListConfigResources, versions 0 and 1: what DescribeConfigs can be asked about.
 
 - v0 asks for client metrics resources, of which there are none. v1 without types: everything; a type nobody knows is UNSUPPORTED_VERSION.
-- Groups, client metrics and broker loggers have no configuration here.
+- Groups are listed that have settings of their own. Client metrics and broker loggers have no configuration here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from horolog.broker import stored_rules
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.configs import ConfigResource, ListConfigResourcesRequest, ListConfigResourcesResponse
@@ -31,4 +32,7 @@ def handle(
         found += [ConfigResource(resource_name=str(node), resource_type=BROKER) for node in nodes]
     if TOPIC in wanted:
         found += [ConfigResource(resource_name=name, resource_type=TOPIC) for name in broker.cluster.topics]
+    if GROUP in wanted:
+        groups = broker.cluster.rules(stored_rules.GROUP)
+        found += [ConfigResource(resource_name=name, resource_type=GROUP) for name in groups]
     return ListConfigResourcesResponse(error_code=ErrorCode.NONE, config_resources=found)

@@ -10,7 +10,8 @@
 - A resource or a key twice in one request, a null value, an unknown operation: INVALID_REQUEST. An empty list of keys means all.
 - `horolog.http.listen` shows the port that is listened on, where the setting leaves it to the system.
 - v0's `is_default` is false.
-Not done: configurations of groups, client metrics and broker loggers (INVALID_REQUEST).
+- Groups: the keys of `broker.group_settings`, for a group that there is or not; they count from its members' next heartbeats on.
+Not done: configurations of client metrics and broker loggers (INVALID_REQUEST).
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ from enum import IntEnum
 from functools import partial
 from typing import TypeVar
 
-from horolog.broker import topic_settings
+from horolog.broker import group_settings, stored_rules, topic_settings
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.cluster_state import RulesChanged
 from horolog.broker.coordination.turns import gather
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.listeners import HTTP_LISTEN, with_port
 from horolog.broker.new_topics import check_name, unknown_topic
-from horolog.broker.setting_types import ConfigEntry, ConfigSource, ConfigType
+from horolog.broker.setting_types import ConfigEntry, ConfigSource, ConfigType, SettingsError
 from horolog.broker.topic import Topic
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.configs import (
@@ -60,6 +62,7 @@ ALL_BROKERS = ""
 class ResourceType(IntEnum):
     TOPIC = 2
     BROKER = 4
+    GROUP = 32
 
 
 class Change(IntEnum):
@@ -110,6 +113,9 @@ def _entries(broker: BrokerView, resource: DescribeConfigsResource) -> list[Conf
     keys = dict.fromkeys(resource.configuration_keys or ()) or None
     if resource.resource_type == ResourceType.TOPIC:
         return topic_settings.describe(_topic(cluster, resource.resource_name).overrides, cluster.settings, keys)
+    if resource.resource_type == ResourceType.GROUP:
+        overrides = _of_group(cluster, resource.resource_name)
+        return group_settings.describe(overrides, cluster.settings, keys)
     node = _node(broker, resource.resource_type, resource.resource_name)
     if node != ALL_BROKERS:
         return [_as_bound(broker, entry) for entry in cluster.settings_of(node).describe(keys)]
@@ -164,6 +170,13 @@ def _topic(cluster: Cluster, name: str) -> Topic:
     if topic is None:
         raise unknown_topic(name)
     return topic
+
+
+def _of_group(cluster: Cluster, name: str) -> Mapping[str, str]:
+    """The settings that a group has been given; raises ClusterError."""
+    if not name:
+        raise _bad_request("Group name must not be empty")
+    return group_settings.overrides_of(cluster.state.rules, name)
 
 
 def _node(broker: BrokerView, resource_type: int, name: str) -> str:
@@ -265,6 +278,11 @@ def _check_keys(resource: Resource) -> None:
 def _check(cluster: Cluster, alteration: Alteration) -> None:
     if alteration.type == ResourceType.TOPIC:
         cluster.topic_config(alteration.overrides)
+    elif alteration.type == ResourceType.GROUP:
+        try:
+            group_settings.check(alteration.overrides, cluster.settings)
+        except SettingsError as error:
+            raise ClusterError(ErrorCode.INVALID_CONFIG, str(error)) from error
     else:
         cluster.check_broker_configs(alteration.name, alteration.overrides)
 
@@ -274,12 +292,17 @@ def _carry_out(
 ) -> None:
     """Change topics together, then each broker; `done` is told the outcome once all of them are made."""
     topics = {each.name: each.overrides for each in accepted if each.type == ResourceType.TOPIC}
-    brokers = [each for each in accepted if each.type != ResourceType.TOPIC]
+    groups = {each.name: each.overrides for each in accepted if each.type == ResourceType.GROUP}
+    brokers = [each for each in accepted if each.type == ResourceType.BROKER]
     changes = [partial(cluster.alter_broker_configs, each.name, each.overrides) for each in brokers]
     keys = [[(each.type, each.name)] for each in brokers]
     if topics:
         changes.insert(0, partial(cluster.alter_topic_configs, topics))
         keys.insert(0, [(int(ResourceType.TOPIC), name) for name in topics])
+
+    if groups:
+        changes.append(partial(cluster.change_rules, lambda _: _rules_changed(groups)))
+        keys.append([(int(ResourceType.GROUP), name) for name in groups])
 
     def made(errors: list[ClusterError | None]) -> None:
         for changed, error in zip(keys, errors, strict=True):
@@ -288,6 +311,14 @@ def _carry_out(
         done(outcome)
 
     gather(changes, made)
+
+
+def _rules_changed(groups: Mapping[str, Mapping[str, str]]) -> RulesChanged:
+    """A group that has no settings of its own any more has no rule."""
+    put = tuple(group_settings.rule_of(name, overrides) for name, overrides in groups.items() if overrides)
+    return RulesChanged(
+        put, frozenset((stored_rules.GROUP, name) for name, overrides in groups.items() if not overrides)
+    )
 
 
 def _required(key: str, value: str | None) -> str:
@@ -313,6 +344,8 @@ def _current(broker: BrokerView, resource: Resource) -> Mapping[str, str]:
         if not resource.resource_name:
             raise _bad_request("all topics together have no configuration: name one")
         return _topic(broker.cluster, resource.resource_name).overrides
+    if resource.resource_type == ResourceType.GROUP:
+        return _of_group(broker.cluster, resource.resource_name)
     node = _node(broker, resource.resource_type, resource.resource_name)
     return broker.cluster.broker_configs.get(node, {})
 

@@ -134,8 +134,8 @@ def _config(resource_type: int, name: str, value: str | None, operation: int = 0
 
 
 def _may_be_secret(resource_type: int, name: str) -> bool:
-    """Topics have no passwords; of a broker's keys those that are known and no passwords are told."""
-    if resource_type == TOPIC:
+    """Topics and groups have no passwords; of a broker's keys those that are known and no passwords are told."""
+    if resource_type in {TOPIC, GROUP}:
         return False
     spec = listener_keys.find(name, SPECS)
     return spec is None or spec.type is ConfigType.PASSWORD

@@ -40,6 +40,9 @@ class Known:
         self.topics = {"t": TOPIC}
         self.by_id = {TOPIC.id: TOPIC}
 
+    def group_setting(self, group, key):
+        return getattr(self.settings, f"group_{key.replace('.', '_')}")
+
     def matching(self, pattern):
         if pattern == "[":
             raise PatternError("a class that does not end")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from horolog.broker.group_settings import ROWS as GROUP_ROWS
 from horolog.broker.handlers.configs import Change
 from horolog.broker.settings import SPECS
 from horolog.broker.topic_settings import ROWS, SETTINGS_UNKNOWN
@@ -16,7 +17,7 @@ from horolog.protocol.messages.configs import (
 )
 from tests.unit.broker.handlers.stand_ins import StandIn
 
-TOPIC, BROKER, LOGGER = 2, 4, 8
+TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
 
 
 @pytest.fixture
@@ -299,3 +300,37 @@ def test_the_port_for_http_is_the_one_that_was_bound(given, shown):
     broker.http_port = 9464 if given else 0
     (config,) = describe(broker, 4, "1", ["horolog.http.listen"], BROKER).configs
     assert config.value == shown
+
+
+class TestGroups:
+    SESSION = "consumer.session.timeout.ms"
+
+    def test_a_group_that_nobody_has_joined_is_described_with_defaults(self, broker):
+        found = {one.name: (one.value, one.config_source) for one in describe(broker, 4, "new", kind=GROUP).configs}
+        assert found.keys() == GROUP_ROWS.keys()
+        assert found[self.SESSION] == ("45000", 5)
+
+    def test_changes_are_kept_shown_and_taken_back(self, broker):
+        assert change(broker, 1, "g", [(self.SESSION, Change.SET, "60000")], GROUP) == ErrorCode.NONE
+        (config,) = describe(broker, 4, "g", [self.SESSION], GROUP).configs
+        assert (config.value, config.config_source) == ("60000", 8)
+        assert alter(broker, 2, "g", [("share.isolation.level", "read_committed")], GROUP) == ErrorCode.NONE
+        (config,) = describe(broker, 4, "g", [self.SESSION], GROUP).configs
+        assert (config.value, config.config_source) == ("45000", 5), "AlterConfigs replaces the whole set"
+        assert change(broker, 1, "g", [("share.isolation.level", Change.DELETE, None)], GROUP) == ErrorCode.NONE
+        assert broker.cluster.rules("group") == {}
+
+    @pytest.mark.parametrize(
+        ("name", "key", "value", "code"),
+        [
+            ("g", SESSION, "1", ErrorCode.INVALID_CONFIG),
+            ("g", "no.such", "1", ErrorCode.INVALID_CONFIG),
+            ("", SESSION, "45000", ErrorCode.INVALID_REQUEST),
+        ],
+    )
+    def test_what_may_not_be_is_refused(self, broker, name, key, value, code):
+        assert change(broker, 1, name, [(key, Change.SET, value)], GROUP) == code
+        assert broker.cluster.rules("group") == {}
+
+    def test_a_group_without_a_name_is_not_described(self, broker):
+        assert describe(broker, 4, "", kind=GROUP).error_code == ErrorCode.INVALID_REQUEST

@@ -4,6 +4,11 @@ import pytest
 
 from horolog.broker.handlers.operations import GROUP_OPERATIONS, NOT_ASKED
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsRequestAlterableConfig,
+    IncrementalAlterConfigsRequestAlterConfigsResource,
+)
 from horolog.protocol.messages.consumer_groups import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
 from horolog.protocol.messages.offsets import (
     OffsetCommitRequest,
@@ -48,6 +53,24 @@ async def test_a_protocol_that_is_switched_off_is_not_served():
         joined = await client.ask(joining(), 1)
         (group,) = await described(client, "g")
         assert {joined.error_code, group.error_code} == {ErrorCode.UNSUPPORTED_VERSION}
+
+
+async def test_a_groups_own_settings_count_for_its_members():
+    async with MemoryBroker(**SETTINGS) as broker:
+        broker.topic()
+        client = broker.connect()
+        changes = {"consumer.heartbeat.interval.ms": "15000", "consumer.session.timeout.ms": "60000"}
+        resource = IncrementalAlterConfigsRequestAlterConfigsResource(
+            resource_type=32,
+            resource_name="g",
+            configs=[
+                IncrementalAlterConfigsRequestAlterableConfig(name=key, config_operation=0, value=value)
+                for key, value in changes.items()
+            ],
+        )
+        answer = await client.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+        assert [one.error_code for one in answer.responses] == [0]
+        assert (await client.ask(joining(), 1)).heartbeat_interval_ms == 15_000
 
 
 async def test_a_member_is_told_with_what_it_has_and_what_it_should_have():
