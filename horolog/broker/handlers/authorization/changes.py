@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from horolog.broker import listener_keys
+from horolog.broker import group_settings, listener_keys
 from horolog.broker.handlers.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from horolog.broker.security.acls import Acl
 from horolog.broker.security.audit import Part
@@ -134,9 +134,11 @@ def _config(resource_type: int, name: str, value: str | None, operation: int = 0
 
 
 def _may_be_secret(resource_type: int, name: str) -> bool:
-    """Topics and groups have no passwords; of a broker's keys those that are known and no passwords are told."""
-    if resource_type in {TOPIC, GROUP}:
+    """Topics have no passwords; of the keys of groups and brokers those that are known and no passwords are told."""
+    if resource_type == TOPIC:
         return False
+    if resource_type == GROUP:
+        return name not in group_settings.ROWS
     spec = listener_keys.find(name, SPECS)
     return spec is None or spec.type is ConfigType.PASSWORD
 

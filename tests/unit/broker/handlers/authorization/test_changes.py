@@ -109,7 +109,8 @@ def test_offsets_of_a_group() -> None:
         ((4, "1"), "ssl.keystore.key", "secret", 0, "ssl.keystore.key"),
         ((4, "1"), "listener.name.x.ssl.keystore.password", "secret", 0, "listener.name.x.ssl.keystore.password"),
         ((4, ""), "no.such.key", "secret", 0, "no.such.key"),
-        ((32, "g"), "consumer.session.timeout.ms", "secret", 0, "consumer.session.timeout.ms"),
+        ((32, "g"), "consumer.session.timeout.ms", "45000", 0, "consumer.session.timeout.ms=45000"),
+        ((32, "g"), "no.such.key", "secret", 0, "no.such.key"),
         ((77, "?"), "x", "secret", 0, "x"),
     ],
 )
