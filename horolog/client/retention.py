@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from horolog.protocol.readable import format_duration, format_time
+from horolog.protocol.readable import format_distance, spoken_time
 
 FUTURE_TOLERANCE_MS = 3_600_000
 """As the broker has it: a record no further ahead comes from a clock that runs fast."""
@@ -150,10 +150,10 @@ def waits_for_future(rules: Rules, facts: PartitionFacts, now_ms: int) -> str | 
 def _about_future(rules: Rules, facts: PartitionFacts, ahead_ms: int) -> str:
     largest_ms = facts.largest_ms or 0
     place = "a record" if facts.largest_offset is None else f"the record at offset {facts.largest_offset}"
-    said = f"{place} is {format_duration(ahead_ms)} in the future ({format_time(largest_ms)})"
+    said = f"{place} is {format_distance(ahead_ms)} in the future ({spoken_time(largest_ms)})"
     if 0 <= rules.future_max_ms < ahead_ms:
         return f"{said}: {FUTURE_KEY} takes that for a mistake, and its segment is as old as its file"
-    return f"{said}: its segment, and everything behind it, stays until {format_time(largest_ms + rules.retention_ms)}"
+    return f"{said}: its segment, and everything behind it, stays until {spoken_time(largest_ms + rules.retention_ms)}"
 
 
 def next_by_bounds(rules: Rules, facts: PartitionFacts, edge: int | None, now_ms: int) -> Next | None:

@@ -17,7 +17,7 @@ from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
-from horolog.protocol.readable import format_duration, format_time
+from horolog.protocol.readable import format_distance, format_time, setting_text, spoken_time
 
 FOLDER: Final = Path(__file__).parent
 UNKNOWN: Final = Markup('<span class="unknown">not known</span>')
@@ -75,6 +75,7 @@ def environment() -> Environment:
         "visible": visible,
         "seconds": lambda value: UNKNOWN if value is None else span(round(value * 1000)),
     }
+    found.globals["setting"] = setting_text
     return found
 
 
@@ -109,7 +110,7 @@ def span(value_ms: float | None) -> str:
     if value_ms is None:
         return UNKNOWN
     ms = round(value_ms)
-    return format_duration(ms - ms % 1000 if ms >= 1000 else ms)
+    return format_distance(ms - ms % 1000 if ms >= 1000 else ms)
 
 
 def short(value: str, longest: int = LONGEST_SHOWN) -> str:
@@ -161,7 +162,8 @@ class Times:
         if ms is None or ms < 0:
             return UNKNOWN
         iso = escape(self.iso(ms))
-        return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(iso, self.plain(ms))
+        said = spoken_time(ms, self._zone) if iso.startswith("@") else self.plain(ms)
+        return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(iso, said)
 
     def ago(self, ms: int | None) -> Markup:
         """How long before now, or ahead of it."""

@@ -5,6 +5,12 @@ from datetime import UTC, datetime, timedelta, tzinfo
 UNITS_MS: dict[str, int] = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 """The units of durations, the largest first; a day is 24 hours."""
 
+YEAR_MS = 31_556_952_000
+"""On average."""
+YEARS_FROM = 10
+NO_LIMIT_MS = 2**63 - 1
+_NAMES_MS = {"day": 86_400_000, "hour": 3_600_000, "minute": 60_000, "second": 1000, "millisecond": 1}
+
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -39,6 +45,37 @@ def format_duration(duration_ms: int) -> str:
         if len(parts) == 2:
             break
     return "".join(parts) or "0s"
+
+
+def format_distance(distance_ms: int) -> str:
+    """How far a time lies off, for people alone: ten years and more are years, for a wrong unit makes tens of thousands of them."""
+    years = round(abs(distance_ms) / YEAR_MS)
+    if years < YEARS_FROM:
+        return format_duration(distance_ms)
+    return f"{'-' if distance_ms < 0 else ''}{years:,} years"
+
+
+def spoken_time(timestamp_ms: int, zone: tzinfo = UTC) -> str:
+    """A time for people alone: as `format_time`, and beyond the calendar the year."""
+    text = format_time(timestamp_ms, zone)
+    return f"about the year {round(1970 + timestamp_ms / YEAR_MS):,}" if text.startswith("@") else text
+
+
+def setting_text(key: str, value: str) -> str:
+    """The value of a setting for people: milliseconds as a duration that says exactly the same, `14 days`; others as they are."""
+    if not key.endswith(".ms") or not (value.isascii() and value.isdigit()):
+        return value
+    left = int(value)
+    if left >= NO_LIMIT_MS:
+        return "no limit"
+    if left >= 1000 * YEAR_MS:
+        return format_distance(left)
+    parts = []
+    for name, unit_ms in _NAMES_MS.items():
+        count, left = divmod(left, unit_ms)
+        if count:
+            parts.append(f"{count} {name}{'' if count == 1 else 's'}")
+    return " ".join(parts) or "0 milliseconds"
 
 
 def time_and_number(timestamp_ms: int) -> str:

@@ -381,6 +381,7 @@ def test_topics_are_created_described_altered_trimmed_and_deleted(run, hourly):
     assert run("topics", "alter", hourly, "--config", "retention.ms=1d", "--partitions", "3").code == 0
     (described,) = run("topics", "describe", hourly, "-o", "json").json
     assert described["configs"]["retention.ms"] == "86400000"
+    assert "retention.ms=1 day" in run("topics", "describe", hourly).out
     first = described["partitions"][0]
     assert (len(described["partitions"]), first["end_offset"], first["records"]) == (3, 5, 5)
     assert (first["first_timestamp"], first["largest_timestamp"]) == (TIMES[0], TIMES[4])
@@ -442,6 +443,7 @@ def test_settings_are_shown_with_where_they_come_from_and_changed(run, topic):
     changed = run("configs", "set", "topic", topic, "retention.ms=5000000", "-o", "json").json
     assert changed[0]["to"] == "5000000"
     until(lambda: set_on_the_topic(run, topic) == [("retention.ms", "5000000")])
+    assert "1 hour 23 minutes 20 seconds" in run("configs", "list", "topic", topic).out
     assert run("configs", "unset", "topic", topic, "retention.ms").code == 0
     until(lambda: set_on_the_topic(run, topic) == [])
     explained = run("configs", "list", "topic", topic, "retention.ms", "--explain").out

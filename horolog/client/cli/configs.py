@@ -82,7 +82,7 @@ async def _of_each_broker(admin: "Admin", arguments: argparse.Namespace, console
         for key, config in configs.items():
             first = found.setdefault(key, config)
             if config.value != first.value and fnmatchcase(key, arguments.pattern):
-                console.warn(f"{key} is {config.value} on broker {number}, not the value shown")
+                console.warn(f"{key} is {_value(config)} on broker {number}, not the value shown")
     return found
 
 
@@ -104,7 +104,15 @@ def _name(arguments: argparse.Namespace) -> str:
 
 
 def _value(config: "Config") -> str | None:
-    return "(secret)" if config.sensitive and config.value is None else config.value
+    if config.sensitive and config.value is None:
+        return "(secret)"
+    return _shown(config.name, config.value)
+
+
+def _shown(key: str, value: str | None) -> str | None:
+    from horolog.protocol.readable import setting_text
+
+    return None if value is None else setting_text(key, value)
 
 
 def _source(config: "Config") -> str:
@@ -168,7 +176,10 @@ async def _change(arguments: argparse.Namespace, changes: dict[str, str | None],
     if console.as_json:
         console.json(rows)
     else:
-        console.table(("KEY", "FROM", "TO"), [(row["key"], row["from"], row["to"]) for row in rows])
+        console.table(
+            ("KEY", "FROM", "TO"),
+            [(row["key"], _shown(str(row["key"]), row["from"]), _shown(str(row["key"]), row["to"])) for row in rows],
+        )
     return ExitCode.OK
 
 

@@ -188,7 +188,9 @@ def _grouped(lines: list[tuple[int, str]]) -> list[tuple[str, str]]:
 
 
 def _show_other(facts: "TopicFacts", changes: dict[str, str], console: Console) -> None:
-    said = ", ".join(f"{key}={value}" for key, value in changes.items())
+    from horolog.protocol.readable import setting_text
+
+    said = ", ".join(f"{key}={setting_text(key, value)}" for key, value in changes.items())
     console.print()
     console.print(f"with {said}:")
     console.table(

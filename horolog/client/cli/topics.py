@@ -171,6 +171,7 @@ def _describe_arguments(parser: argparse.ArgumentParser) -> None:
 
 async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.client.admin import Admin
+    from horolog.protocol.readable import setting_text
 
     if arguments.dir is not None:
         described = [_read(arguments.dir, name, arguments, console) for name in arguments.topics]
@@ -182,7 +183,9 @@ async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode
         return ExitCode.OK
     for topic in described:
         default = "as the broker is set" if arguments.dir is None else "settings are not read from files"
-        settings = ", ".join(f"{key}={value}" for key, value in topic["configs"].items()) or default
+        settings = (
+            ", ".join(f"{key}={setting_text(key, value or '')}" for key, value in topic["configs"].items()) or default
+        )
         console.print(console.style("bold", topic["topic"]) + f"  id {topic['id'] or '-'}  {settings}")
         if topic["settings_unknown"]:
             console.print(console.style("yellow", UNKNOWN))

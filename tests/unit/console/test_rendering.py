@@ -42,6 +42,7 @@ AT = 1_700_000_000_000
         (span, 999, "999ms"),
         (span, 42_538, "42s"),
         (span, 90_061_000, "1d1h"),
+        (span, 1_793_928_946_309_000, "56,847 years"),
     ],
 )
 def test_forms(form, value, said):
@@ -63,6 +64,7 @@ def test_times_are_shown_in_the_zone_with_the_whole_beside_them():
     assert 'class="future">2s ahead<' in times.ago(AT + 2000)
     assert "not known" in times.show(None) == times.ago(-1)
     assert times.plain(10**18) == f"@{10**18}"
+    assert ">about the year 58,817<" in times.show(1_793_928_946_309_000)
 
 
 def test_links_say_what_they_are_about():

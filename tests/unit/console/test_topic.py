@@ -130,6 +130,12 @@ async def test_a_range_that_makes_no_sense_is_said_beside_its_field(query, field
         assert "2 records" in answer.text, "the timeline of all there is"
 
 
+async def test_settings_are_said_as_people_say_them():
+    async with shown() as (page, client, broker):
+        await topic_with(client, "t", [], retention_ms="1209600000")
+        assert '<td class="value mono" title="1209600000">14 days</td>' in (await page.get("/topic?name=t")).text
+
+
 async def test_fields_have_times_after_a_zoom():
     async with shown() as (page, client, broker):
         now = broker.clock.wall_ms() // 1000 * 1000
