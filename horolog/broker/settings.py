@@ -309,7 +309,8 @@ class Settings(SecuritySettings):
     )
     horolog_fetch_memory_max_bytes: int = long(
         256 * 2**20,
-        "Bytes of answers, over all connections, that clients have not taken; above this answers are small, at twice as much those with the most are closed.",
+        "Bytes of answers in memory, over all connections, that clients have not taken (what can be sent from files is not in memory); "
+        "above this one answer may have a 256th of it in memory, at twice as much those with the most are closed.",
         low=1,
     )
     horolog_fetch_waiting_max_bytes: int = long(

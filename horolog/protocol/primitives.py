@@ -27,6 +27,16 @@ class Unread:
         """Send as much as a socket takes; whether that was all. These bytes are the rest from then on."""
         raise NotImplementedError
 
+    def take(self, size_bytes: int) -> bytes:
+        """Read the first of them. These bytes are the rest from then on."""
+        raise NotImplementedError
+
+    def keep(self) -> None:
+        """They have to wait: where they lie stays open until `let_go`."""
+
+    def let_go(self) -> None:
+        """They have left, or nobody waits for them any more."""
+
 
 Part = Buffer | Unread
 """Of a frame that is to be sent."""

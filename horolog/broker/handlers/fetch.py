@@ -169,8 +169,8 @@ class PendingFetch:
         terms, version = self.terms, self.terms.version
         collected = Collected()
         found, size_bytes = collected.found, 0
-        limit = min(self.context.connection.room_for_answer_bytes, self.max_bytes)
-        allowance = Allowance()
+        limit = self.max_bytes
+        allowance = Allowance(room_bytes=self.context.connection.room_for_answer_bytes)
         takes_cut = version < FIRST_VERSION_WITH_WHOLE_MESSAGE
         may_be_unread = version >= FIRST_VERSION_WITH_V2 and self.context.takes_unread
         is_here = len(positions) < len(self.positions)
@@ -186,9 +186,15 @@ class PendingFetch:
             else:  # as real brokers answer where nothing was tried to be read
                 answer = _error(key[1], partition, aborted=[])
                 found.append((key, position, answer, None))
-            size = len(answer.records) if answer.records else 0
-            size_bytes += size
-            limit = max(0, limit - size)
+            records = answer.records
+            if records:
+                size = len(records)
+                size_bytes += size
+                limit = max(0, limit - size)
+                if not isinstance(records, Unread):
+                    allowance.room_bytes = max(0, allowance.room_bytes - size)
+            elif limit < 0:
+                limit = 0
             if answer.diverging_epoch is not None or (
                 answer.error_code and not (version >= FIRST_VERSION_WITH_V2 and answer.error_code in NO_PLACE)
             ):
@@ -378,8 +384,10 @@ def _read(
         upto = stable_offset if isolation_level == READ_COMMITTED else high_watermark
         try:
             if version < FIRST_VERSION_WITH_V2:
+                max_bytes = min(max_bytes, allowance.room_bytes)
                 records = _read_for_old(partition, offset, max_bytes, version, whole=whole, upto=upto)
             elif not may_be_unread or (records := partition.unread(offset, max_bytes, upto)) is None:
+                max_bytes = min(max_bytes, allowance.room_bytes)
                 upconvert = allowance if partition.config.up_conversion else None
                 records = partition.read(
                     offset, max_bytes, at_least_one=whole, cuts_first=False, upto=upto, upconvert=upconvert

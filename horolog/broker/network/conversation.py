@@ -101,12 +101,17 @@ class Carrier(Protocol):
 
     @property
     def unsent_bytes(self) -> int:
-        """What was taken of the output and has not left yet."""
+        """What was taken of the output, has not left yet and is in memory."""
+        ...
+
+    @property
+    def unsent_file_bytes(self) -> int:
+        """What was taken of the output, has not left yet and is still in its files."""
         ...
 
     @property
     def sends_files(self) -> bool:
-        """Whether files of an answer may leave from where they are: nothing waits before them."""
+        """Whether parts of an answer may stay in their files until the peer takes them."""
         ...
 
     def output_ready(self) -> None:
@@ -128,6 +133,7 @@ class Onlooker:
 
     __slots__ = ()
     unsent_bytes = 0
+    unsent_file_bytes = 0
     sends_files = False
 
     def output_ready(self) -> None:
@@ -439,7 +445,7 @@ class Conversation:
         self._memory.unfinished.changed(self, pending_bytes + self._put_back_bytes)
 
     def untaken_bytes(self) -> int:
-        """Answers that the peer has not taken, as far as it is slow to."""
+        """Answers in memory that the peer has not taken, as far as it is slow to."""
         held_back_bytes = self.unanswered.held_back_bytes
         if self.closing:
             return held_back_bytes
@@ -455,7 +461,10 @@ class Conversation:
         self._is_left = bool(self._output)
         answers = self._memory.answers
         answers.changed(self, untaken_bytes)
-        if untaken_bytes > WRITE_HIGH_WATER_BYTES or (untaken_bytes and answers.is_tight):
+        owed_bytes = untaken_bytes
+        if self._write_blocked and not self.closing:
+            owed_bytes += self.carrier.unsent_file_bytes
+        if owed_bytes > WRITE_HIGH_WATER_BYTES or (untaken_bytes and answers.is_tight):
             self._pause()
 
     def mute(self, seconds: float) -> None:

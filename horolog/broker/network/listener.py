@@ -134,7 +134,7 @@ class Listener:
 
     def _close_those_that_took_all(self) -> None:
         for connection in list(self._connections):
-            if not connection.unsent_bytes:
+            if not (connection.unsent_bytes or connection.unsent_file_bytes):
                 connection.close()
                 self.forget(connection)
 

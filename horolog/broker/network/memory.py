@@ -6,8 +6,10 @@ written. This ends by itself, for only the disk is waited for.
 Unfinished requests: what has arrived of frames that are not whole. Waiting would end nothing here, for a peer may never send the rest: at
 `horolog.unfinished.requests.max.bytes` the connections that hold the most are closed.
 
-Answers: what peers have not taken yet. At `horolog.fetch.memory.max.bytes` a Fetch is answered with its first batch only, and a connection that has
-not taken its last answer is not read from; at twice as much the connections that hold the most are closed.
+Answers: what peers have not taken yet of records that had to be read, because they were converted or are short; what lies in files counts
+nothing. The fuller `horolog.fetch.memory.max.bytes` is the less of them goes into one answer, down to a share that every connection has in
+any case: those who do not take theirs make nobody else's much smaller. At the bound a connection that has not taken its last answer is not
+read from; at twice as much the connections that hold the most are closed.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from typing import Protocol
 
 SHARE_LEFT = 0.75
 """How full a bound is left when connections had to be closed: so that it is not done again at once."""
+
+SHARES = 256
+"""Answers: the part of the bound that is every connection's in any case is one of so many."""
 
 CLOSE_AT_TIMES = 2
 """Answers: the multiple of the bound at which connections are closed."""
@@ -110,8 +115,8 @@ class AnswerMemory:
 
     @property
     def room_bytes(self) -> int:
-        """How large an answer may be; nothing left means one batch."""
-        return max(0, self.limit_bytes - self.total_bytes)
+        """How much of an answer may be in memory."""
+        return max(self.limit_bytes // SHARES, self.limit_bytes - self.total_bytes)
 
     def changed(self, holder: Holder, size_bytes: int) -> None:
         self.total_bytes += size_bytes - self._sizes.pop(holder, 0)

@@ -1,14 +1,20 @@
-"""Carries one conversation over a socket of the event loop: bytes go in as they come, output goes out as it is ready."""
+"""Carries one conversation over a socket of the event loop: bytes go in as they come, output goes out as it is ready.
+
+Parts of an answer that lie in files stay there until the socket takes them: a peer that does not read costs the broker its answer's
+head. What waits is sent piece by piece. The event loop's transport is given a small piece at a time, and tells when that has
+left; before the next piece goes to it the system sends the files by itself as far as it can. Over TLS it has to be read, and
+the pieces are larger.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.network.conversation import State
+from horolog.broker.network.waiting_parts import WaitingParts, send_part
 from horolog.protocol.primitives import Buffer, Part, Unread
 
 if TYPE_CHECKING:
@@ -18,6 +24,13 @@ if TYPE_CHECKING:
 SLOW_ABOVE_BYTES = 64 * 1024
 """A peer that has left so much of its answers is counted as slow."""
 
+PIECE_BYTES = 4 * 1024
+READ_PIECE_BYTES = 64 * 1024
+"""So much of an answer that waits is in memory: where the system sends files by itself, and where they have to be read."""
+
+PIECES_IN_A_TURN = 16
+"""A peer that takes pieces as quickly as they are read gets so many before others have their turn."""
+
 CLOSE_GRACE_S = 5.0
 """Time in which a slow peer may take what it is still owed, once we close."""
 
@@ -25,7 +38,16 @@ CLOSE_GRACE_S = 5.0
 class SocketTransport(asyncio.Protocol):
     """What asyncio tells becomes a call of `conversation`; what that wants (see its `Carrier`) becomes a call of asyncio's transport."""
 
-    __slots__ = ("_descriptor", "_is_parting", "_is_slow", "_listener", "_unmute", "_wire", "conversation")
+    __slots__ = (
+        "_descriptor",
+        "_is_parting",
+        "_is_slow",
+        "_listener",
+        "_unmute",
+        "_waiting",
+        "_wire",
+        "conversation",
+    )
 
     def __init__(self, listener: Listener, conversation: Conversation) -> None:
         self._listener = listener
@@ -33,6 +55,7 @@ class SocketTransport(asyncio.Protocol):
         self._descriptor = -1
         self._is_parting = False
         self._is_slow = False
+        self._waiting: WaitingParts | None = None
         self._unmute: asyncio.TimerHandle | None = None
         self.conversation = conversation
         conversation.carrier = self
@@ -64,6 +87,7 @@ class SocketTransport(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - however it ended, it has ended
         self._wire = None
+        self._drop()
         if self._unmute is not None:
             self._unmute.cancel()
             self._unmute = None
@@ -74,44 +98,118 @@ class SocketTransport(asyncio.Protocol):
         self.conversation.receive(data)
 
     def pause_writing(self) -> None:
-        self._is_slow = True
-        self.conversation.pause_writing()
+        if self._waiting is None:  # else the conversation is told when the turn is over
+            self._is_slow = True
+            self.conversation.pause_writing()
 
     def resume_writing(self) -> None:
-        self._is_slow = False
-        if self._wire is not None and not self._wire.is_closing():  # else it is empty because it was dropped
+        wire = self._wire
+        if wire is None or wire.is_closing():  # it is empty because it was dropped
+            self._is_slow = False
+        elif self._waiting is not None:
+            self._go_on()
+        else:
+            self._is_slow = False
             self.conversation.resume_writing()
 
     # -- what the conversation says
 
     @property
     def unsent_bytes(self) -> int:
-        return 0 if self._wire is None else self._wire.get_write_buffer_size()
+        unsent_bytes = 0 if self._wire is None else self._wire.get_write_buffer_size()
+        return unsent_bytes if self._waiting is None else unsent_bytes + self._waiting.memory_bytes
+
+    @property
+    def unsent_file_bytes(self) -> int:
+        return 0 if self._waiting is None else self._waiting.file_bytes
 
     @property
     def sends_files(self) -> bool:
         wire = self._wire
-        return self._descriptor >= 0 and wire is not None and not (wire.is_closing() or wire.get_write_buffer_size())
+        return wire is not None and not wire.is_closing()
 
     def output_ready(self) -> None:
         output = self.conversation.take_output()
         wire = self._wire
         if wire is None:
             return
-        if len(output) > 1 and any(isinstance(part, Unread) for part in output):
+        if self._waiting is not None:
+            self._wait(self._waiting, output)
+        elif len(output) > 1 and any(isinstance(part, Unread) for part in output):
             self._send(wire, output)
         else:
             wire.writelines(cast("Sequence[Buffer]", output))
 
+    # -- answers in files
+
     def _send(self, wire: asyncio.Transport, output: list[Part]) -> None:
-        """Send at once what the socket takes, files from where they are. What it does not take is read, and waits as any answer does."""
+        """Send at once what the socket takes, files from where they are. What it does not take waits there."""
         try:
-            left = _sent(self._descriptor, output) if self.sends_files else output
-            if left:
-                wire.writelines([part.read() if isinstance(part, Unread) else part for part in left])
+            left = output
+            if self._descriptor >= 0 and not (wire.is_closing() or wire.get_write_buffer_size()):
+                left = _sent(self._descriptor, output)
+            if left and not wire.is_closing():
+                self._waiting = waiting = WaitingParts()
+                waiting.add(left)
+                wire.set_write_buffer_limits(high=0)  # so that it tells when it is empty
         except StorageFault as fault:
-            # The answer has begun: it can say nothing else any more. The next one can, for it is read before.
-            self.conversation.cut(f"what it asked for cannot be read: {fault}")
+            self._cannot_go_on(fault)
+            return
+        if left:
+            self._go_on()
+
+    def _wait(self, waiting: WaitingParts, output: list[Part]) -> None:
+        try:
+            waiting.add(output)
+        except StorageFault as fault:
+            self._cannot_go_on(fault)
+
+    def _go_on(self) -> None:
+        """Send of what waits as much as the socket takes, and one piece more."""
+        wire, waiting, descriptor = self._wire, self._waiting, self._descriptor
+        if wire is None or waiting is None:
+            return
+        try:
+            for _ in range(PIECES_IN_A_TURN):
+                if descriptor >= 0 and not (wire.is_closing() or wire.get_write_buffer_size()):
+                    waiting.send(descriptor)
+                if not waiting:
+                    self._all_sent(wire)
+                    return
+                wire.write(waiting.take(READ_PIECE_BYTES if descriptor < 0 else PIECE_BYTES))
+                if wire.get_write_buffer_size() or wire.is_closing():
+                    self._fell_behind()
+                    return
+        except StorageFault as fault:
+            self._cannot_go_on(fault)
+            return
+        self._fell_behind()
+        asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _fell_behind(self) -> None:
+        self._is_slow = True
+        self.conversation.pause_writing()
+
+    def _all_sent(self, wire: asyncio.Transport) -> None:
+        self._waiting = None
+        wire.set_write_buffer_limits(high=SLOW_ABOVE_BYTES)
+        was_slow, self._is_slow = self._is_slow, False
+        if self.conversation.closing:
+            self._end(wire)
+        elif was_slow:
+            self.conversation.resume_writing()
+
+    def _cannot_go_on(self, fault: StorageFault) -> None:
+        """The answer has begun: it can say nothing else any more. The next one can, for that file is read before."""
+        self._drop()
+        self.conversation.cut(f"what it asked for cannot be read: {fault}")
+        if self._wire is not None:  # of one that was closing already nobody is told
+            self._wire.abort()
+
+    def _drop(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            waiting.drop()
 
     def state_changed(self) -> None:
         wire, conversation = self._wire, self.conversation
@@ -166,9 +264,13 @@ class SocketTransport(asyncio.Protocol):
 
     def _end(self, wire: asyncio.Transport) -> None:
         if self.conversation.state is State.CLOSED:
+            self._drop()
             wire.abort()
         elif wire.is_closing():
             pass
+        elif self._waiting is not None:  # and this is asked for again when it has left
+            if not self._is_parting:
+                asyncio.get_running_loop().call_later(CLOSE_GRACE_S, wire.abort)
         elif self._is_parting:
             _end_output(wire)
         else:
@@ -187,17 +289,13 @@ def _end_output(wire: asyncio.Transport) -> None:
         wire.resume_reading()
 
 
-def _sent(descriptor: int, output: list[Part]) -> Sequence[Part]:
+def _sent(descriptor: int, output: list[Part]) -> list[Part]:
     """Send to a socket; what it did not take."""
     for number, part in enumerate(output):
+        sent_bytes = send_part(descriptor, part)
         if isinstance(part, Unread):
-            if not part.send(descriptor):
+            if sent_bytes < 0:
                 return output[number:]
-            continue
-        try:
-            sent_bytes = os.write(descriptor, part)
-        except (BlockingIOError, ConnectionError):  # of a broken connection the transport tells
-            sent_bytes = 0
-        if sent_bytes < len(part):
+        elif sent_bytes < len(part):
             return [memoryview(part)[sent_bytes:], *output[number + 1 :]]
-    return ()
+    return []

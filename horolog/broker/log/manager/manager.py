@@ -107,6 +107,8 @@ class LogManager:
             return False
         folder = self.folders.of(partition)
         closing.close_files(partition)
+        for segment in partition.segments:
+            segment.log.withdraw()  # an opening cuts off what it finds torn, and other records come there
         in_memory = partition.condition.fault is None and storage_below(partition) is not None
         open_it = open_writable if in_memory else open_readable
         try:

@@ -5,6 +5,7 @@ A log is converted in chunks, which begin where a reader begins and end with the
 for them. No batch is ever cut, and v2 batches stay as they are.
 """
 
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -33,14 +34,17 @@ OLD_FORMATS = 0b011
 class Allowance:
     """How much a request may still have converted, in bytes of uncompressed messages; it is answered with what that gives.
 
-    `epoch_of` is that of the partition that is read.
+    `epoch_of` is that of the partition that is read; `room_bytes` is how much of the answer may still be in memory.
     """
 
-    __slots__ = ("epoch_of", "left_bytes")
+    __slots__ = ("epoch_of", "left_bytes", "room_bytes")
 
-    def __init__(self, left_bytes: int = AT_ONCE_BYTES, epoch_of: EpochOf = unknown_epoch) -> None:
+    def __init__(
+        self, left_bytes: int = AT_ONCE_BYTES, epoch_of: EpochOf = unknown_epoch, room_bytes: int = sys.maxsize
+    ) -> None:
         self.left_bytes = left_bytes
         self.epoch_of = epoch_of
+        self.room_bytes = room_bytes
 
 
 class ConvertedSlice(NamedTuple):

@@ -6,6 +6,7 @@ and import-linter keep so.
 
 from horolog.broker.log.storage import aside_names, modes
 from horolog.broker.log.storage.aside_names import DAMAGED, DAMAGED_SUFFIX, TORN, SetAside, parse_name
+from horolog.broker.log.storage.faults import DataFolderError, FileMissing, FolderInUse, StorageFault, fault
 from horolog.broker.log.storage.folder_lock import LOCK_FILE, lock_folder, make_folder
 from horolog.broker.log.storage.memory_storage import MemoryStorage
 from horolog.broker.log.storage.overlay import Changed, OverlayStorage
@@ -17,18 +18,13 @@ from horolog.broker.log.storage.storage import (
     NO_DESCRIPTORS,
     NOT_WRITABLE,
     Buffer,
-    DataFolderError,
     DiskLooks,
     File,
-    FileMissing,
-    FolderInUse,
     Lock,
     RealFile,
     RealStorage,
     Storage,
-    StorageFault,
     default_max_open_files,
-    fault,
     parent_of,
 )
 

@@ -3,7 +3,12 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from horolog.broker.log.storage.storage import NOT_WRITABLE, FolderInUse, Storage, StorageFault, parent_of
+from horolog.broker.log.storage.faults import FolderInUse, StorageFault
+from horolog.broker.log.storage.storage import (
+    NOT_WRITABLE,
+    Storage,
+    parent_of,
+)
 
 LOCK_FILE = ".lock"
 

@@ -14,8 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from horolog.broker.log.storage import memory_tree
+from horolog.broker.log.storage.faults import StorageFault, fault
 from horolog.broker.log.storage.memory_tree import Folder, Node
-from horolog.broker.log.storage.storage import StorageFault, fault, parent_of
+from horolog.broker.log.storage.storage import (
+    parent_of,
+)
 
 ALL = 1 << 62
 """`times` for a fault that lasts until `heal`."""

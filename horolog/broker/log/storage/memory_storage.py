@@ -8,9 +8,13 @@ not synced may have arrived, the last of it torn.
 import errno
 from collections.abc import Sequence
 
+from horolog.broker.log.storage.faults import FileMissing, FolderInUse, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL, MemoryDisk, PowerCut, disk_fault
 from horolog.broker.log.storage.memory_tree import Folder, Node
-from horolog.broker.log.storage.storage import Buffer, FileMissing, FolderInUse, StorageFault, parent_of
+from horolog.broker.log.storage.storage import (
+    Buffer,
+    parent_of,
+)
 
 
 class MemoryFile:
@@ -39,6 +43,9 @@ class MemoryFile:
 
     def unread(self, size: int, position: int) -> None:
         """It is in memory."""
+
+    def withdraw(self) -> None:
+        """Nothing is handed out unread."""
 
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
         node = self._opened()

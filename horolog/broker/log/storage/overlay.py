@@ -13,15 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from horolog.broker.log.storage import aside_names
+from horolog.broker.log.storage.faults import FileMissing, FolderInUse, StorageFault
 from horolog.broker.log.storage.storage import (
     CANNOT_WRITE,
     Buffer,
     File,
-    FileMissing,
-    FolderInUse,
     Lock,
     Storage,
-    StorageFault,
     parent_of,
 )
 
@@ -91,6 +89,9 @@ class OverlayFile:
 
     def unread(self, size: int, position: int) -> None:
         """Changes are in memory."""
+
+    def withdraw(self) -> None:
+        """Nothing is handed out unread."""
 
     def _source(self, path: str) -> File:
         if self._below is None or self._below.path != path:

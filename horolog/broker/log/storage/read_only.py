@@ -9,7 +9,13 @@ import errno
 import os
 from collections.abc import Sequence
 
-from horolog.broker.log.storage.storage import Buffer, DiskLooks, File, Lock, StorageFault, fault
+from horolog.broker.log.storage.faults import StorageFault, fault
+from horolog.broker.log.storage.storage import (
+    Buffer,
+    DiskLooks,
+    File,
+    Lock,
+)
 
 
 class ReadOnlyFile:
@@ -42,6 +48,9 @@ class ReadOnlyFile:
 
     def unread(self, size: int, position: int) -> None:
         """Bytes read are counted."""
+
+    def withdraw(self) -> None:
+        """Nothing is handed out unread."""
 
     def size(self) -> int:
         return self._storage.stat(self.path)[0]

@@ -7,7 +7,9 @@ Choices that the rest of the log leans on:
 
 - Reads are `pread`, never a memory map: a truncated file or a bad sector is an error that one request gets, not a
   signal that ends the process. A long slice that goes to a reader as it lies there is not read at all (`unread`): the kernel
-  sends it from its page cache. Where that fails the connection ends, and that file is read from then on.
+  sends it from its page cache. Where that fails the connection ends, and that file is read from then on. A slice may have to
+  wait for its reader, during which the file stays open, whatever becomes of its name (`keep`). It is never sent where its
+  bytes may have become others meanwhile: the file was cut before its end, a sync failed, or the log was opened again (`withdraw`).
 - `pread` gives exactly what was asked for or raises; `pwritev` writes everything or raises. After a failed
   write the bytes behind `position` are unknown and the caller truncates.
 - A `File` is a name until it is used: its descriptor is opened on first use, and when more than `max_open_files` are
@@ -36,6 +38,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from horolog.broker.log.storage import file_locks, modes
+from horolog.broker.log.storage.faults import FileMissing, FolderInUse, StorageFault, fault
+from horolog.broker.log.storage.file_slice import FileSlice
 from horolog.protocol.primitives import Unread
 
 Buffer = bytes | bytearray | memoryview
@@ -44,9 +48,6 @@ CAN_SEND = hasattr(os, "sendfile")
 
 MAX_OPEN_FILES = 4096
 """Open descriptors of one storage, unless the process may have fewer (then half of what it may have)."""
-
-MAX_BUFFERS_PER_WRITE = 1024
-"""What one `pwritev` takes (IOV_MAX on Linux)."""
 
 NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
 
@@ -58,6 +59,12 @@ _NOT_OPEN_FOR_WRITING = frozenset({errno.EBADF, errno.EINVAL})
 CLOSED_TO_MAKE_ROOM = 8
 """So many idle files are closed when there are no descriptors left."""
 
+KEPT_SHARE = 4
+"""One in so many descriptors may be kept for slices that wait, beside those that are open."""
+
+MAX_BUFFERS_PER_WRITE = 1024
+"""What one `pwritev` takes (IOV_MAX on Linux)."""
+
 T = TypeVar("T")
 
 TURN_LOOKS = 2_000
@@ -68,28 +75,6 @@ JOIN_BELOW_BYTES = 32 * 1024
 """Many small buffers are joined up to this size: one copy is cheaper than a long vector."""
 
 
-class StorageFault(Exception):
-    """The disk or the file system failed: the third family of faults, beside theirs and ours."""
-
-    def __init__(self, message: str, *, path: str = "", code: int = 0) -> None:
-        super().__init__(message)
-        self.path = path
-        self.code = code
-        """The operating system's error number, 0 if there is none."""
-
-
-class FileMissing(StorageFault):
-    """The file or folder is not there."""
-
-
-class FolderInUse(StorageFault):
-    """Another process holds the lock of this folder."""
-
-
-class DataFolderError(Exception):
-    """A data folder cannot be used as it is; the message says why and what to do."""
-
-
 class File(Protocol):
     """One file, opened when it is first used."""
 
@@ -98,6 +83,10 @@ class File(Protocol):
     def pread(self, size: int, position: int) -> bytes: ...
     def unread(self, size: int, position: int) -> Unread | None:
         """The same bytes for who carries them to a socket; None where they have to be read."""
+        ...
+
+    def withdraw(self) -> None:
+        """What was handed out unread and has not left is not sent any more: those bytes may become others."""
         ...
 
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None: ...
@@ -147,13 +136,6 @@ def parent_of(path: str) -> str:
     return path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")
 
 
-def fault(operation: str, path: str, error: OSError) -> StorageFault:
-    """The storage fault that an operating system error is."""
-    code = error.errno or 0
-    kind = FileMissing if code == errno.ENOENT else StorageFault
-    return kind(f"{operation} {path}: {os.strerror(code) if code else error}", path=path, code=code)
-
-
 def default_max_open_files() -> int:
     """Half of the descriptors this process may have, so that sockets keep the other half."""
     import resource
@@ -165,7 +147,17 @@ def default_max_open_files() -> int:
 class RealFile:
     """A file of the operating system; see the module's docstring for when its descriptor is open."""
 
-    __slots__ = ("_descriptor", "_identity", "_may_be_sent", "_storage", "_unwritable", "path", "used")
+    __slots__ = (
+        "_descriptor",
+        "_identity",
+        "_may_be_sent",
+        "_shown_bytes",
+        "_storage",
+        "_unwritable",
+        "edition",
+        "path",
+        "used",
+    )
 
     def __init__(self, storage: "RealStorage", path: str) -> None:
         self._storage = storage
@@ -176,6 +168,10 @@ class RealFile:
         """Why it is open for reading only: the operating system's error number."""
         self._may_be_sent = CAN_SEND
         """Until that has failed once: then it is read, and the fault known before an answer begins."""
+        self._shown_bytes = 0
+        """How far slices have been handed out."""
+        self.edition = 0
+        """Of what slices are made of: those of an older one are not sent."""
         self.path = path
         self.used = False
 
@@ -207,11 +203,40 @@ class RealFile:
         return b"".join(parts)
 
     def unread(self, size: int, position: int) -> Unread | None:
-        return FileSlice(self, size, position) if self._may_be_sent else None
+        if not self._may_be_sent:
+            return None
+        self._shown_bytes = max(self._shown_bytes, position + size)
+        return FileSlice(self, size, position)
 
-    def send(self, socket: int, size: int, position: int) -> int:
-        """How many bytes the socket has taken; none where it is full or broken."""
-        descriptor = self._descriptor
+    def withdraw(self) -> None:
+        self.edition += 1
+        self._shown_bytes = 0
+
+    def keep(self) -> int:
+        """A descriptor for `let_go`; -1 where so many are kept that this file is opened by its name again."""
+        if self._descriptor < 0:
+            self._open()
+        return self._storage.keep(self)
+
+    def let_go(self, descriptor: int) -> None:
+        self._storage.let_go(descriptor)
+
+    def read_kept(self, kept: int, size: int, position: int) -> bytes:
+        """As `pread`, of a descriptor that is kept, if one is."""
+        if kept < 0:
+            return self.pread(size, position)
+        try:
+            return self._read_rest(kept, b"", size, position)
+        except OSError as error:
+            raise fault("read", self.path, error) from error
+
+    def cannot_be_sent(self) -> None:
+        """From now on it is read, and a fault known before an answer begins."""
+        self._may_be_sent = False
+
+    def send(self, socket: int, size: int, position: int, kept: int = -1) -> int:
+        """How many bytes the socket has taken; none where it is full or broken. Of a descriptor that is kept, if one is."""
+        descriptor = self._descriptor if kept < 0 else kept
         if descriptor < 0:
             descriptor = self._open()
         self.used = True
@@ -245,6 +270,8 @@ class RealFile:
 
     def truncate(self, size: int) -> None:
         descriptor = self._descriptor if self._descriptor >= 0 else self._open()
+        if size < self._shown_bytes:
+            self.withdraw()
         try:
             os.ftruncate(descriptor, size)
         except OSError as error:
@@ -266,6 +293,7 @@ class RealFile:
             finally:
                 self._storage.let_go(descriptor)
         except OSError as error:
+            self.withdraw()  # the kernel may have given up what it could not write
             raise fault("sync", self.path, error) from error
 
     def size(self) -> int:
@@ -329,35 +357,6 @@ class RealFile:
 
     def set_descriptor(self, descriptor: int) -> None:
         self._descriptor = descriptor
-
-
-class FileSlice(Unread):
-    """A piece of a file that the system sends from its page cache: it is not copied into this process and out again."""
-
-    __slots__ = ("_file", "_position", "_size_bytes")
-
-    def __init__(self, file: RealFile, size_bytes: int, position: int) -> None:
-        self._file = file
-        self._size_bytes = size_bytes
-        self._position = position
-
-    def __repr__(self) -> str:
-        return f"<FileSlice of {self._size_bytes} bytes from {self._position} of {self._file.path}>"
-
-    def __len__(self) -> int:
-        return self._size_bytes
-
-    def read(self) -> bytes:
-        return self._file.pread(self._size_bytes, self._position)
-
-    def send(self, descriptor: int) -> bool:
-        while self._size_bytes:
-            sent = self._file.send(descriptor, self._size_bytes, self._position)
-            if not sent:
-                return False
-            self._position += sent
-            self._size_bytes -= sent
-        return True
 
 
 def _write_all(descriptor: int, buffers: Sequence[Buffer], position: int) -> None:
@@ -534,6 +533,15 @@ class RealStorage(DiskLooks):
                 self._held[descriptor] = self._held.get(descriptor, 0) + 1
                 return descriptor
         return file.open_by_name(read_only=self.read_only)
+
+    def keep(self, file: RealFile) -> int:
+        """As `hold`, of a file that is open, unless so many descriptors are held already: -1."""
+        with self._guard:
+            descriptor, held = file.descriptor(), self._held
+            if descriptor in held or len(held) < max(1, self.max_open_files // KEPT_SHARE):
+                held[descriptor] = held.get(descriptor, 0) + 1
+                return descriptor
+        return -1
 
     def let_go(self, descriptor: int) -> None:
         with self._guard:

@@ -168,7 +168,7 @@ async def test_over_tls_a_handshake_says_who_it_is(tmp_path: Path) -> None:
         assert await reader.readexactly(4) == b"open"
         (connection,) = place.listener._connections
         assert connection.conversation.principal == Principal("User", "alice")
-        assert not connection.sends_files
+        assert connection.sends_files
         writer.close()
         await until(lambda: not place.listener.connection_count)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.broker.network.memory import AnswerMemory, RequestMemory, UnfinishedRequests
+from horolog.broker.network.memory import SHARES, AnswerMemory, RequestMemory, UnfinishedRequests
 
 
 class Peer:
@@ -104,6 +104,6 @@ def test_room_shrinks_and_comes_back() -> None:
     assert (answers.room_bytes, answers.is_tight) == (300, False)
     peer.left_bytes = 1500
     answers.changed(peer, 1500)
-    assert (answers.room_bytes, answers.is_tight) == (0, True)
+    assert (answers.room_bytes, answers.is_tight) == (1000 // SHARES, True), "there is a share for everybody"
     answers.changed(peer, 0)
     assert answers.room_bytes == 1000

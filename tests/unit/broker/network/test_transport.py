@@ -12,6 +12,7 @@ import pytest
 from horolog.broker.handlers.context import RequestContext
 from horolog.broker.network.conversation import NOBODY, Conversation
 from horolog.broker.network.limits import ConnectionLimits
+from horolog.broker.network.memory import SHARES
 from horolog.broker.network.transport import SocketTransport
 from horolog.broker.network.unanswered import WRITE_HIGH_WATER_BYTES
 from tests.support.conversations import PRODUCE, Service, context_of, finish, framed, limits
@@ -257,7 +258,7 @@ def test_answers_that_are_not_taken_are_counted_and_the_largest_goes() -> None:
         transport.untaken_bytes = untaken_bytes
         connection.pause_writing()
     assert shared.memory.answers.is_tight
-    assert peers[0][0].conversation.room_for_answer_bytes == 0
+    assert peers[0][0].conversation.room_for_answer_bytes == 1_000_000 // SHARES
     assert [transport.aborted for _, transport, _ in peers] == [False, False, False]
     assert not peers[2][1].reading, "one answer each, when it is tight"
     late, late_transport, _ = connect(shared=shared)

@@ -1,0 +1,33 @@
+"""What a disk or file system can do to us, as exceptions."""
+
+import errno
+import os
+
+
+class StorageFault(Exception):
+    """The disk or the file system failed: the third family of faults, beside theirs and ours."""
+
+    def __init__(self, message: str, *, path: str = "", code: int = 0) -> None:
+        super().__init__(message)
+        self.path = path
+        self.code = code
+        """The operating system's error number, 0 if there is none."""
+
+
+class FileMissing(StorageFault):
+    """The file or folder is not there."""
+
+
+class FolderInUse(StorageFault):
+    """Another process holds the lock of this folder."""
+
+
+class DataFolderError(Exception):
+    """A data folder cannot be used as it is; the message says why and what to do."""
+
+
+def fault(operation: str, path: str, error: OSError) -> StorageFault:
+    """The storage fault that an operating system error is."""
+    code = error.errno or 0
+    kind = FileMissing if code == errno.ENOENT else StorageFault
+    return kind(f"{operation} {path}: {os.strerror(code) if code else error}", path=path, code=code)
