@@ -225,7 +225,7 @@ class Connection(asyncio.Protocol):
             return _CORRELATION.size
         if len(frame) <= _CORRELATION.size:
             raise DecodeError("the answer ends inside its header")
-        return skip_tags(frame, _CORRELATION.size + 1, frame[_CORRELATION.size], len(frame))
+        return skip_tags(frame, _CORRELATION.size + 1, frame[_CORRELATION.size], len(frame))[0]
 
 
 def _versions_decoder(version: int) -> Callable[[Buffer, int], tuple[Any, int]]:

@@ -1,28 +1,43 @@
 """Codecs for (message, version) pairs, written on first use and kept."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
 from horolog.protocol.compile_decode import write_decoder
-from horolog.protocol.compile_encode import write_encoder
+from horolog.protocol.compile_encode import write_element_encoder, write_encoder
 from horolog.protocol.errors import DecodeError, ProtocolError
 from horolog.protocol.primitives import Buffer
 from horolog.protocol.wire import Message
 
 M = TypeVar("M", bound=Message)
-Decoder = Callable[[Buffer, int], tuple[M, int]]
+Decoder = Callable[..., tuple[M, int]]
+"""Of a buffer and a start, and of how many elements of lists and how many tags the message may have at the most."""
+
 Encoder = Callable[[M, list[Buffer]], None]
 
 _decoders: dict[tuple[type[Message], int, bool], Callable[..., Any]] = {}
+_stepping_decoders: dict[tuple[type[Message], int, bool], Callable[..., Any]] = {}
+_element_encoders: dict[tuple[type[Message], int, bool, tuple[str, ...]], Callable[..., Any]] = {}
 _encoders: dict[tuple[type[Message], int, bool], Callable[..., Any]] = {}
 
 
 def decoder(cls: type[M], version: int) -> Decoder[M]:
-    """A function from (buffer, start) to (message, end) that raises DecodeError and nothing else."""
+    """A function from (buffer, start) to (message, end) that raises DecodeError and nothing else; see `Decoder`."""
     found = _decoders.get((cls, version, False))
     if found is None:
         _check_version(cls, version)
         found = _decoders[cls, version, False] = write_decoder(cls, version)
+    return found
+
+
+def decoder_in_steps(
+    cls: type[Message], version: int, *, flat: bool
+) -> Callable[[Buffer, int, int, int], Generator[None, None, tuple[Any, int]]]:
+    """Like `decoder` or `flat_decoder`, but a generator that yields now and then; it returns the message and its end."""
+    found = _stepping_decoders.get((cls, version, flat))
+    if found is None:
+        _check_version(cls, version)
+        found = _stepping_decoders[cls, version, flat] = write_decoder(cls, version, flat=flat, in_steps=True)
     return found
 
 
@@ -35,7 +50,7 @@ def encoder(cls: type[M], version: int) -> Encoder[M]:
     return found
 
 
-def flat_decoder(cls: type[Message], version: int) -> Callable[[Buffer, int], tuple[Any, int]]:
+def flat_decoder(cls: type[Message], version: int) -> Callable[..., tuple[Any, int]]:
     """Like `decoder`, but each struct is a tuple of its fields, in the order of their declaration: for the most frequent."""
     found = _decoders.get((cls, version, True))
     if found is None:
@@ -50,6 +65,20 @@ def flat_encoder(cls: type[Message], version: int) -> Callable[[Any, list[Buffer
     if found is None:
         _check_version(cls, version)
         found = _encoders[cls, version, True] = write_encoder(cls, version, flat=True)
+    return found
+
+
+def element_encoder(
+    cls: type[Message], version: int, path: tuple[str, ...], *, flat: bool
+) -> Callable[[Sequence[Any]], bytes]:
+    """A function that encodes elements of the array that a path of arrays leads to; `Encoded` holds what it gives.
+
+    With an empty path it encodes whole messages. Either way arrays may be `Encoded` already.
+    """
+    found = _element_encoders.get((cls, version, flat, path))
+    if found is None:
+        _check_version(cls, version)
+        found = _element_encoders[cls, version, flat, path] = write_element_encoder(cls, version, path, flat=flat)
     return found
 
 

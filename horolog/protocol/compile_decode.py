@@ -2,8 +2,10 @@
 
 Neighbouring fields of fixed size are read at once, together with the length or count that follows them: a two or four byte
 integer, or the first byte of a varint, which mostly is all of it. What a peer claims is held against the bytes that are left
-before anything is made, and its lists against a bound for the whole message, `left`. Whatever else runs over the end shows as an
-IndexError or struct.error and leaves as DecodeError.
+before anything is made, and its lists and tags against bounds for the whole message, `left` and `tags`. Whatever else runs over the
+end shows as an IndexError or struct.error and leaves as DecodeError.
+
+A decoder in steps is a generator: it yields now and then inside of long lists, so that others can have the thread meanwhile.
 """
 
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from typing import Any
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.primitives import (
     MAX_STRING_BYTES,
+    MAX_TAGS,
     check_tag_count,
     check_tag_end,
     read_tag,
@@ -29,6 +32,7 @@ from horolog.protocol.wire import ArrayType, Field, Message, Struct, StructType,
 COPY_WHOLE_BELOW_BYTES = 4096
 MAX_OBJECTS = 250_000  # structs and strings in the lists of one message: a hundred bytes of memory each
 FIXED_PER_OBJECT = 8  # so many numbers in lists weigh as much as one of those
+STEP = 256  # elements of a list between two yields: a power of two
 CONSTANTS = {
     "DecodeError": DecodeError,
     "check_tag_count": check_tag_count,
@@ -42,8 +46,8 @@ CONSTANTS = {
 }
 
 
-def write_decoder(cls: type[Message], version: int, *, flat: bool = False) -> Any:
-    return _DecoderWriter(cls, version, flat=flat).write()
+def write_decoder(cls: type[Message], version: int, *, flat: bool = False, in_steps: bool = False) -> Any:
+    return _DecoderWriter(cls, version, flat=flat, in_steps=in_steps).write()
 
 
 def has_records(cls: type[Struct], version: int) -> bool:
@@ -80,9 +84,11 @@ class _DecoderWriter:
     A flat one makes a tuple of a struct's fields instead of an object.
     """
 
-    def __init__(self, cls: type[Message], version: int, *, flat: bool) -> None:
+    def __init__(self, cls: type[Message], version: int, *, flat: bool, in_steps: bool) -> None:
         self.cls = cls
         self.flat = flat
+        self.in_steps = in_steps
+        self.kind = "decoder in steps" if in_steps else "decoder"
         self.version = version
         self.flexible = version in cls.FLEXIBLE
         self.records = has_records(cls, version)
@@ -94,18 +100,20 @@ class _DecoderWriter:
     def write(self) -> Any:
         label = f"{self.cls.__name__} v{self.version}"
         line = self.sheet.line
-        with self.sheet.block("def decode(data, pos=0):"):
+        with self.sheet.block(f"def decode(data, pos=0, left={MAX_OBJECTS}, tags={MAX_TAGS}):"):
             line("limit = len(data)")
-            line(f"left = {MAX_OBJECTS}")
             self._choose_buffer()
+            if self.in_steps:
+                line("yield")
             with self.sheet.block("try:"):
                 self._struct(self.cls, "m0", 0)
                 line("return m0, pos")
             self._errors(label)
+        self.in_steps = False  # tags hold little
         for name, fields, path in self.tag_readers:  # grows while it is walked: tagged structs have tags of their own
             self.path = path
             self._tag_reader(name, fields)
-        filename = f"<{'flat ' if self.flat else ''}decoder of {label}>"
+        filename = f"<{'flat ' if self.flat else ''}{self.kind} of {label}>"
         return define(self.sheet.text(), "decode", filename, self.sheet.constants)
 
     def _choose_buffer(self) -> None:
@@ -211,20 +219,21 @@ class _DecoderWriter:
                 self.tag_readers.append((reader, tagged, list(self.path)))
                 places = ", ".join(self._place(target, declared) for declared in tagged)
                 view = ", view" if self.records else ""
-                self.sheet.line(f"{places}, pos = {reader}({places}, data, pos, n, limit{view})")
+                self.sheet.line(f"{places}, pos, tags = {reader}({places}, data, pos, n, limit, left, tags{view})")
             else:
-                self.sheet.line("pos = skip_tags(data, pos, n, limit)")
+                self.sheet.line("pos, tags = skip_tags(data, pos, n, limit, tags)")
 
     def _tag_reader(self, name: str, tagged: list[Field]) -> None:
-        """Given the values that stand where the tags do not say otherwise; it gives those that are to stand, and the position."""
+        """Given the values that stand where the tags do not say otherwise; it gives those that are to stand, the position, and how many
+        tags are left. Its lists are bounded by themselves: no schema has lists in the tags of a list's elements.
+        """
         line = self.sheet.line
         view = ", view" if self.records else ""
         values = ", ".join(f"tagged_{declared.name}" for declared in tagged)
-        with self.sheet.block(f"def {name}({values}, data, pos, count, limit{view}):"):
-            line(f"left = {MAX_OBJECTS}")  # anew: no schema has lists in the tags of a list's elements
+        with self.sheet.block(f"def {name}({values}, data, pos, count, limit, left, tags{view}):"):
             with self.sheet.block("if count > 127:"):
                 line("count, pos = rest_of_varint(data, pos)")
-            line("check_tag_count(count, limit - pos)")
+            line("tags = check_tag_count(count, limit - pos, tags)")
             with self.sheet.block("for _ in range(count):"):
                 line("number, pos, stop = read_tag(data, pos, limit)")
                 keyword = "if"
@@ -238,7 +247,7 @@ class _DecoderWriter:
                     keyword = "elif"
                 with self.sheet.block("else:"):
                     line("pos = stop")
-            line(f"return {values}, pos")
+            line(f"return {values}, pos, tags")
 
     # -- fields
 
@@ -318,7 +327,10 @@ class _DecoderWriter:
                 return
             items = f"items{depth}"
             line(f"{items} = {target} = []")
-            with self.sheet.block("for _ in range(n):"):
+            with self.sheet.block(f"for at{depth} in range(n):" if self.in_steps else "for _ in range(n):"):
+                if self.in_steps:
+                    with self.sheet.block(f"if at{depth} & {STEP - 1} == {STEP - 1}:"):
+                        line("yield")
                 self._element(element, items, depth, flexible=flexible)
 
     def _fixed_array(self, element: WireType[Any], target: str) -> None:

@@ -4,6 +4,7 @@ Neighbouring fields of fixed size are packed at once, together with the two or f
 Everything small is joined into one part; record buffers of some size become parts of their own, uncopied.
 """
 
+from collections.abc import Sequence
 from struct import error as struct_error
 from struct import pack
 from typing import Any
@@ -20,7 +21,7 @@ from horolog.protocol.primitives import (
 from horolog.protocol.source_writer import Sheet, define, layout
 from horolog.protocol.wire import NO_UUID, ArrayType, Field, Message, Struct, StructType, WireType, record_set, string
 
-CONSTANTS = {
+CONSTANTS: dict[str, Any] = {
     "EncodeError": EncodeError,
     "NO_UUID": NO_UUID,
     "add_records": add_records,
@@ -33,22 +34,49 @@ CONSTANTS = {
 }
 
 
+class Encoded:
+    """An array whose elements are encoded already, some at a time; it stands in the place of the list."""
+
+    __slots__ = ("_count", "parts", "size_bytes")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self.parts: list[bytes] = []
+        self.size_bytes = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __repr__(self) -> str:
+        return f"<Encoded: {self._count} elements of {self.size_bytes} bytes>"
+
+    def add(self, count: int, data: bytes) -> None:
+        self._count += count
+        self.parts.append(data)
+        self.size_bytes += len(data)
+
+
 def write_encoder(cls: type[Message], version: int, *, flat: bool = False) -> Any:
     return _EncoderWriter(cls, version, flat=flat).write()
+
+
+def write_element_encoder(cls: type[Message], version: int, path: Sequence[str], *, flat: bool) -> Any:
+    return _EncoderWriter(cls, version, flat=flat, takes_encoded=True).write_elements(path)
 
 
 class _EncoderWriter:
     """Writes one encoder; `run` holds the fixed fields that wait to be packed together as (expression, struct code).
 
-    A flat one is given a tuple of a struct's fields instead of an object.
+    A flat one is given a tuple of a struct's fields instead of an object. `takes_encoded`: an array may be `Encoded`.
     """
 
-    def __init__(self, cls: type[Message], version: int, *, flat: bool) -> None:
+    def __init__(self, cls: type[Message], version: int, *, flat: bool, takes_encoded: bool = False) -> None:
         self.cls = cls
         self.flat = flat
+        self.takes_encoded = takes_encoded
         self.version = version
         self.flexible = version in cls.FLEXIBLE
-        self.sheet = Sheet(dict(CONSTANTS))
+        self.sheet = Sheet({**CONSTANTS, "Encoded": Encoded})
         self.run: list[tuple[str, str]] = []
         self.path: list[str] = []
         self.tag_writers: list[tuple[str, list[tuple[Field, str]], list[str]]] = []
@@ -63,10 +91,40 @@ class _EncoderWriter:
                 self._struct(self.cls, "m0", 0)
                 self._flush()
                 line("parts.append(b''.join(out))")
-            with self.sheet.block("except EncodeError as error:"):
-                line(f"raise EncodeError(f'{label}: {{error}}') from None")
-            with self.sheet.block("except (struct_error, AttributeError, TypeError, ValueError) as error:"):
-                line(f"raise EncodeError(f'{label}: {{error}}') from error")
+            self._errors(label)
+        return self._defined(label)
+
+    def write_elements(self, path: Sequence[str]) -> Any:
+        """The encoder of elements of an array, be it the message itself."""
+        struct: type[Struct] = self.cls
+        for name in path:
+            declared = struct.FIELDS[name]
+            assert isinstance(declared.type, ArrayType)
+            assert isinstance(declared.type.element, StructType)
+            struct = declared.type.element.struct
+        label = ".".join((f"{self.cls.__name__} v{self.version}", *path))
+        line = self.sheet.line
+        self.path = list(path)
+        with self.sheet.block("def encode(elements):"):
+            with self.sheet.block("try:"):
+                line("out = []")
+                line("add = out.append")
+                with self.sheet.block("for m0 in elements:"):
+                    self._struct(struct, "m0", 0)
+                    self._flush()
+                    line("pass")  # a struct may have no field in this version
+                line("return b''.join(out)")
+            self._errors(label)
+        return self._defined(label)
+
+    def _errors(self, label: str) -> None:
+        line = self.sheet.line
+        with self.sheet.block("except EncodeError as error:"):
+            line(f"raise EncodeError(f'{label}: {{error}}') from None")
+        with self.sheet.block("except (struct_error, AttributeError, TypeError, ValueError) as error:"):
+            line(f"raise EncodeError(f'{label}: {{error}}') from error")
+
+    def _defined(self, label: str) -> Any:
         for name, fields, path in self.tag_writers:  # grows while it is walked: tagged structs have tags of their own
             self.path = path
             self._tag_writer(name, fields)
@@ -259,6 +317,11 @@ class _EncoderWriter:
                 else:
                     line(f"add(pack(f'>{{len({items})}}{element.code}', *{items}))")
             return
+        if self.takes_encoded:
+            self._flush()
+            with self.sheet.block(f"if {items}.__class__ is Encoded:"):
+                line(f"out += {items}.parts")
+                line(f"{items} = ()")
         with self.sheet.block(f"for m{depth + 1} in {items}{' or ()' if nullable else ''}:"):
             if isinstance(element, StructType):
                 self._struct(element.struct, f"m{depth + 1}", depth + 1)

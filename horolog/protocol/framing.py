@@ -15,6 +15,7 @@ from horolog.protocol.source_writer import layout
 SIZE_BYTES: Final = 4
 FIXED_HEADER_BYTES: Final = 8  # key, version and correlation id
 CLIENT_ID_START: Final = 10
+MAX_HEADER_TAGS: Final = 64  # it is read before anybody knows who asks, and no client sends one
 SEPARATE_ABOVE_BYTES: Final = 65536  # a first part above this is not copied behind the response's header
 
 _HTTP_STARTS: Final = (
@@ -168,7 +169,10 @@ def header_fields(frame: Buffer) -> HeaderFields:
         if position >= size:
             raise DecodeError("the request ends inside its header")
         tags = frame[position]
-        position = skip_tags(frame, position + 1, tags, size) if tags else position + 1
+        if tags:
+            position, _ = skip_tags(frame, position + 1, tags, size, MAX_HEADER_TAGS)
+        else:
+            position += 1
     return api_key, version, correlation_id, client_id, position
 
 

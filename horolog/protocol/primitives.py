@@ -46,6 +46,7 @@ Records = bytes | bytearray | memoryview | list[bytes] | list[memoryview] | list
 MAX_VARINT_BYTES = 5
 MAX_VARLONG_BYTES = 10
 _LAST_SHIFT = 63  # of the tenth byte, of which one bit is left
+MAX_TAGS = 1_000  # in all tag sections of one message; clients send a handful
 MAX_STRING_BYTES = 32767  # what the older, two-byte length can say holds for compact strings too
 # Record buffers below this size are copied between their neighbours: cheaper than a part of their own.
 COPY_BELOW_BYTES = 4096
@@ -96,20 +97,27 @@ def rest_of_varint(data: Buffer, position: int) -> tuple[int, int]:
     return decode_unsigned_varint(data, position - 1)
 
 
-def skip_tags(data: Buffer, position: int, count: int, limit: int) -> int:
-    """The position after `count` tags nobody here knows; `count` is the section's first byte, already read."""
+def skip_tags(data: Buffer, position: int, count: int, limit: int, tags_left: int = MAX_TAGS) -> tuple[int, int]:
+    """The position after `count` tags nobody here knows, and how many more the message may have.
+
+    `count` is the section's first byte, already read.
+    """
     if count > 127:
         count, position = rest_of_varint(data, position)
-    check_tag_count(count, limit - position)
+    tags_left = check_tag_count(count, limit - position, tags_left)
     for _ in range(count):
         _, position, stop = read_tag(data, position, limit)
         position = stop
-    return position
+    return position, tags_left
 
 
-def check_tag_count(count: int, left: int) -> None:
+def check_tag_count(count: int, left: int, tags_left: int) -> int:
+    """How many tags the message may have after these."""
     if count * 2 > left:
         raise DecodeError(f"{count} tags do not fit into the {left} bytes that are left")
+    if count > tags_left:
+        raise DecodeError(f"{count} tags where the message may have {tags_left} more")
+    return tags_left - count
 
 
 def read_tag(data: Buffer, position: int, limit: int) -> tuple[int, int, int]:

@@ -108,5 +108,5 @@ def _decode_voters(value: bytes, position: int) -> tuple[tuple[int, ...], int]:
             raise DecodeError(f"{size - 1} voters do not fit")
         voters.append(_VOTER.unpack_from(value, position)[0])
         position += _VOTER.size
-        position = skip_tags(value, position + 1, value[position], len(value))
+        position, _ = skip_tags(value, position + 1, value[position], len(value))
     return tuple(voters), position

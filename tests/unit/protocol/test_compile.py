@@ -7,9 +7,20 @@ import tracemalloc
 import pytest
 
 from horolog.protocol import compile as compile_module
-from horolog.protocol.compile import decode, decoder, encode, encoder, flat_decoder, flat_encoder
-from horolog.protocol.compile_decode import MAX_OBJECTS
+from horolog.protocol.compile import (
+    decode,
+    decoder,
+    decoder_in_steps,
+    element_encoder,
+    encode,
+    encoder,
+    flat_decoder,
+    flat_encoder,
+)
+from horolog.protocol.compile_decode import MAX_OBJECTS, STEP
+from horolog.protocol.compile_encode import Encoded
 from horolog.protocol.errors import DecodeError, EncodeError, ProtocolError
+from horolog.protocol.flat import flat_of
 from horolog.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from horolog.protocol.messages.groups import JoinGroupRequest
 from horolog.protocol.messages.headers import RequestHeader
@@ -49,6 +60,8 @@ def written_anew():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compile_module, "_decoders", {})
         patch.setattr(compile_module, "_encoders", {})
+        patch.setattr(compile_module, "_stepping_decoders", {})
+        patch.setattr(compile_module, "_element_encoders", {})
         yield
 
 
@@ -328,3 +341,88 @@ def test_a_flat_codec_gives_and_takes_structs_as_tuples_of_their_fields():
 def test_a_flat_codec_is_for_versions_that_there_are(codec):
     with pytest.raises(ProtocolError):
         codec(Nested, 1)
+
+
+# -- in steps, and arrays that are encoded before
+
+
+def finished(steps):
+    """What a decoder in steps returns, and how often it yielded."""
+    count = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value, count
+        count += 1
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_a_decoder_in_steps_makes_the_same_as_one_in_one_go(flat: bool) -> None:
+    rng = random.Random(1)
+    for cls, version in every_pair():
+        data = encode(random_message(cls, version, rng), version)
+        whole = (flat_decoder if flat else decoder)(cls, version)(data, 0)
+        stepped, _ = finished(decoder_in_steps(cls, version, flat=flat)(data, 0, MAX_OBJECTS, 1_000))
+        assert stepped == whole
+
+
+def test_a_long_list_is_decoded_in_many_steps() -> None:
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=f"t{number}") for number in range(3_000)])
+    (decoded, _), steps = finished(decoder_in_steps(MetadataRequest, 9, flat=False)(encode(request, 9), 0, 3_000, 0))
+    assert decoded == request
+    assert steps >= 3_000 // STEP
+    with pytest.raises(DecodeError, match="too many for one message"):
+        finished(decoder_in_steps(MetadataRequest, 9, flat=False)(encode(request, 9), 0, 2_999, 0))
+
+
+def test_one_message_has_a_bounded_number_of_tags() -> None:
+    empty, tags = b"\x01\x00\x00", b"\x03\x50\x00\x51\x00\x52\x00"
+    decode_all = decoder(MetadataRequest, 12)
+    assert decode_all(empty + b"\0", 0, 10, 0)
+    assert decode_all(empty + tags, 0, 10, 3)
+    with pytest.raises(DecodeError, match="3 tags where the message may have 2 more"):
+        decode_all(empty + tags, 0, 10, 2)
+    topic = bytes(16) + b"\x02a" + tags  # the bound is for all of its sections together
+    with pytest.raises(DecodeError, match="3 tags where the message may have 2 more"):
+        decode_all(b"\x03" + topic + topic + b"\0\0\0", 0, 10, 5)
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_elements_that_were_encoded_before_stand_where_their_list_would(flat: bool) -> None:
+    answer = FetchResponse(
+        responses=[
+            FetchableTopicResponse(topic=name, partitions=[PartitionData(partition_index=index) for index in range(3)])
+            for name in ("a", "b")
+        ]
+    )
+    given = flat_of(answer) if flat else answer
+    whole = element_encoder(FetchResponse, 4, (), flat=flat)([given])
+    assert whole == encode(answer, 4)
+    topics = Encoded()
+    for number, one in enumerate(answer.responses):
+        partitions = Encoded()
+        for each in one.partitions:
+            each_given = [flat_of(each)] if flat else [each]
+            partitions.add(1, element_encoder(FetchResponse, 4, ("responses", "partitions"), flat=flat)(each_given))
+        assert len(partitions) == 3
+        element = given[list(FetchResponse.FIELDS).index("responses")][number] if flat else one
+        if flat:
+            place = list(FetchableTopicResponse.FIELDS).index("partitions")
+            element = (*element[:place], partitions, *element[place + 1 :])
+        else:
+            element.partitions = partitions
+        topics.add(1, element_encoder(FetchResponse, 4, ("responses",), flat=flat)([element]))
+    assert repr(topics) == f"<Encoded: 2 elements of {topics.size_bytes} bytes>"
+    if flat:
+        place = list(FetchResponse.FIELDS).index("responses")
+        given = (*given[:place], topics, *given[place + 1 :])
+    else:
+        answer.responses = topics
+    assert element_encoder(FetchResponse, 4, (), flat=flat)([given]) == whole
+
+
+def test_an_element_that_cannot_be_encoded_is_refused_by_its_place() -> None:
+    wrong = PartitionData(partition_index="x")
+    with pytest.raises(EncodeError, match=r"FetchResponse v4\.responses\.partitions"):
+        element_encoder(FetchResponse, 4, ("responses", "partitions"), flat=False)([wrong])
