@@ -60,11 +60,12 @@ class Planner:
     def topics(self, state: ClusterState, wanted: Iterable[NewTopic]) -> list[StoredTopic | ClusterError]:
         """Every topic as it would be, or why it may not be."""
         keys: dict[str, str] = {}
+        allowed: set[tuple[tuple[str, str | None], ...]] = set()
         partition_count = 0
         results: list[StoredTopic | ClusterError] = []
         for new in wanted:
             try:
-                plan = self._topic(state, new, keys, partition_count)
+                plan = self._topic(state, new, keys, partition_count, allowed)
             except ClusterError as error:
                 results.append(error)
             else:
@@ -73,7 +74,15 @@ class Planner:
                 results.append(plan)
         return results
 
-    def _topic(self, state: ClusterState, new: NewTopic, keys: Mapping[str, str], already_planned: int) -> StoredTopic:
+    def _topic(
+        self,
+        state: ClusterState,
+        new: NewTopic,
+        keys: Mapping[str, str],
+        already_planned: int,
+        allowed: set[tuple[tuple[str, str | None], ...]],
+    ) -> StoredTopic:
+        """`allowed` are the sets of settings that were checked for topics before it."""
         check_name(new.name)
         if new.name in state.topics:
             raise ClusterError(ErrorCode.TOPIC_ALREADY_EXISTS, f"there is a topic {new.name} already")
@@ -88,7 +97,10 @@ class Planner:
         count = partition_count_of(new, self.settings, self.nodes)
         check_room(count, already_planned=already_planned, existing=state.partition_count)
         overrides = required_values(new.overrides)
-        self.check_config(overrides)
+        own = tuple(new.overrides.items())
+        if own not in allowed:
+            self.check_config(overrides)
+            allowed.add(own)
         return StoredTopic(new.name, self.new_topic_id(), count, overrides, self.placing.place(range(count)))
 
     def _check_no_foreign_folders(self, name: str) -> None:
@@ -185,6 +197,8 @@ def _assigned_count(new: NewTopic, nodes: Collection[int]) -> int:
     if new.partition_count != UNSET or new.replication_factor != UNSET:
         reason = f"where brokers are assigned, number of partitions and replication factor are {UNSET}"
         raise ClusterError(ErrorCode.INVALID_REQUEST, reason)
+    if len(new.assignments) > MAX_PARTITIONS_PER_REQUEST:
+        check_room(len(new.assignments), already_planned=0, existing=0)
     if sorted(new.assignments) != list(range(len(new.assignments))):
         reason = "assigned partitions are numbered from 0 without gaps"
         raise ClusterError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)

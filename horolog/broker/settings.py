@@ -307,6 +307,26 @@ class Settings(SecuritySettings):
     horolog_request_read_max_ms: int = long(
         120_000, "Time within which a request that has begun to arrive has to be whole; -1: any.", low=-1
     )
+    horolog_request_elements_max: int = integer(
+        250_000, "Elements of lists in one request, numbers counted by eights; a connection with more is closed.", low=1
+    )
+    horolog_request_tags_max: int = integer(
+        1_000, "Tagged fields in one request; a connection with more is closed.", low=0
+    )
+    horolog_login_tags_max: int = integer(
+        32, "The same for the requests that come before a login, of which nobody knows whose they are.", low=0
+    )
+    horolog_long_requests_max: int = integer(
+        8, "Long requests that are served at one time, in turns; others wait as the bytes that came.", low=1
+    )
+    horolog_long_requests_max_per_client: int = integer(
+        2, "The same for the requests of one principal from one address.", low=1
+    )
+    horolog_long_answer_max_bytes: int = integer(
+        64 * 2**20,
+        "Bytes that the answer to a long request may hold; parts for which there is no room any more get INVALID_REQUEST.",
+        low=1024,
+    )
     horolog_fetch_memory_max_bytes: int = long(
         256 * 2**20,
         "Bytes of answers in memory, over all connections, that clients have not taken (what can be sent from files is not in memory); "
@@ -373,6 +393,12 @@ class Settings(SecuritySettings):
     horolog_groups_max: int = integer(1_000_000, "Groups that are kept, those without members included.", low=1)
     horolog_group_state_max_bytes: int = integer(
         16 * 2**20, "The largest record of a group's state, which grows with its members.", low=1024
+    )
+    horolog_group_members_max_bytes: int = integer(
+        32 * 2**20, "Bytes that one group keeps of what its members say of themselves, and were assigned.", low=1024
+    )
+    horolog_groups_members_max_bytes: int = long(
+        256 * 2**20, "The same for all groups together; members for whom there is no room are refused.", low=1024
     )
     horolog_offsets_commit_sync: bool = boolean(
         False,

@@ -17,11 +17,11 @@ Not done: configurations of client metrics and broker loggers (INVALID_REQUEST).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from horolog.broker import group_settings, stored_rules, topic_settings
 from horolog.broker.cluster import Cluster
@@ -53,9 +53,6 @@ from horolog.protocol.messages.configs import (
     IncrementalAlterConfigsResponseAlterConfigsResourceResponse as IncrementalResourceResponse,
 )
 
-MAX_RESOURCES_PER_REQUEST = 20_000
-"""Each is answered with many times its own size."""
-
 ALL_BROKERS = ""
 
 
@@ -81,16 +78,21 @@ def describe_configs(
     context: RequestContext,  # noqa: ARG001
 ) -> DescribeConfigsResponse:
     results = []
-    for number, resource in enumerate(request.resources):
+    known: dict[Hashable, list[DescribeConfigsResourceResult]] = {}  # most topics have no settings of their own
+    for resource in request.resources:
+        keys = dict.fromkeys(resource.configuration_keys or ()) or None
         try:
-            if number >= MAX_RESOURCES_PER_REQUEST:
-                raise _bad_request(f"one request may name {MAX_RESOURCES_PER_REQUEST} resources")
-            entries = _entries(broker, resource)
+            owner = _owner(broker, resource)
+            seen_as = owner, None if keys is None else tuple(keys)
+            configs = known.get(seen_as)
+            if configs is None:
+                entries = _entries(broker, owner, keys)
+                configs = [_config(each, request.include_synonyms, request.include_documentation) for each in entries]
+                known[seen_as] = configs
         except ClusterError as error:
             message = "" if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else error.message  # as Kafka's
             results.append(_described(resource, error.code, message, []))
         else:
-            configs = [_config(each, request.include_synonyms, request.include_documentation) for each in entries]
             results.append(_described(resource, ErrorCode.NONE, "", configs))
     return DescribeConfigsResponse(results=results)
 
@@ -107,16 +109,31 @@ def _described(
     )
 
 
-def _entries(broker: BrokerView, resource: DescribeConfigsResource) -> list[ConfigEntry]:
-    """The requested entries of one resource; raises ClusterError."""
-    cluster = broker.cluster
-    keys = dict.fromkeys(resource.configuration_keys or ()) or None
-    if resource.resource_type == ResourceType.TOPIC:
-        return topic_settings.describe(_topic(cluster, resource.resource_name).overrides, cluster.settings, keys)
-    if resource.resource_type == ResourceType.GROUP:
-        overrides = _of_group(cluster, resource.resource_name)
-        return group_settings.describe(overrides, cluster.settings, keys)
-    node = _node(broker, resource.resource_type, resource.resource_name)
+class Owner(NamedTuple):
+    """Whose configuration is described: a broker, or any topic or group that has these settings of its own."""
+
+    type: int
+    node: str = ALL_BROKERS
+    overrides: tuple[tuple[str, str], ...] = ()
+
+
+def _owner(broker: BrokerView, resource: DescribeConfigsResource) -> Owner:
+    """Raises ClusterError."""
+    kind, name = resource.resource_type, resource.resource_name
+    if kind == ResourceType.TOPIC:
+        return Owner(kind, overrides=tuple(_topic(broker.cluster, name).overrides.items()))
+    if kind == ResourceType.GROUP:
+        return Owner(kind, overrides=tuple(_of_group(broker.cluster, name).items()))
+    return Owner(kind, _node(broker, kind, name))
+
+
+def _entries(broker: BrokerView, owner: Owner, keys: Collection[str] | None) -> list[ConfigEntry]:
+    """The requested entries of one owner."""
+    cluster, node = broker.cluster, owner.node
+    if owner.type == ResourceType.TOPIC:
+        return topic_settings.describe(dict(owner.overrides), cluster.settings, keys)
+    if owner.type == ResourceType.GROUP:
+        return group_settings.describe(dict(owner.overrides), cluster.settings, keys)
     if node != ALL_BROKERS:
         return [_as_bound(broker, entry) for entry in cluster.settings_of(node).describe(keys)]
     given = cluster.broker_configs.get(ALL_BROKERS, {})

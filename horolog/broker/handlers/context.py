@@ -132,11 +132,12 @@ class RequestContext:
     """
 
     __slots__ = (
-        "_began",
+        "began",
         "client_id",
         "connection",
         "correlation_id",
         "held_bytes",
+        "in_turns",
         "on_abandoned",
         "parts",
         "route",
@@ -154,13 +155,14 @@ class RequestContext:
         began: float,
     ) -> None:
         self.route = route
-        self._began = began
+        self.began = began
         self.connection = connection
         self.version = route.version
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.size_bytes = size_bytes
         self.held_bytes = 0  # of the request, until it is answered; counted over all connections
+        self.in_turns = False  # it is served in turns with others: later ones of the connection wait for it
         self.parts: list[Part] | None = None
         self.on_abandoned: Callable[[], None] | None = None
 
@@ -193,13 +195,13 @@ class RequestContext:
         route.encode(response, body)
         self.parts = parts = encode_response(route.response_header_version, self.correlation_id, body)
         self.on_abandoned = None
-        route.meter.answered(response, len(parts[0]) if len(parts) == 1 else sum(map(len, parts)), self._began)
+        route.meter.answered(response, len(parts[0]) if len(parts) == 1 else sum(map(len, parts)), self.began)
 
     def set_no_response(self) -> None:
         """The request asked for no answer."""
         self.parts = []
         self.on_abandoned = None
-        self.route.meter.not_answered(self._began)
+        self.route.meter.not_answered(self.began)
 
     def abandon(self) -> None:
         """The client is gone: whatever waits for this request may forget it."""

@@ -8,7 +8,8 @@ is refused, and why.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.produce import refuse_all
@@ -16,7 +17,7 @@ from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.flat import flat_of, struct_of
 from horolog.protocol.messages.groups import DeletableGroupResult
 from horolog.protocol.messages.topics import CreatableTopicResult, CreatePartitionsTopicResult
-from horolog.protocol.wire import ArrayType, Field, Struct, StructType
+from horolog.protocol.wire import ArrayType, Field, Message, Struct, StructType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,66 +124,136 @@ class _Refusal:
         self._fill(answer, request, at_the_top=False)
         return answer
 
-    def _fill(self, answer: Any, asked: Any, *, at_the_top: bool = True) -> None:
-        fields = self._fields(answer)
-        place = next((name for name in fields if name.endswith("error_code")), None) if at_the_top else None
-        for name, declared in fields.items():
-            if name == place:
-                setattr(answer, name, self._code)
-            elif name == "error_message" and place and self._why:
-                setattr(answer, name, self._why)
-            elif name in ECHOED:
-                setattr(answer, name, getattr(asked, name))
-            elif isinstance(declared.type, ArrayType) and not place:
-                self._fill_parts(answer, name, declared.type, asked)
-            elif name.endswith(NUMBERS) and not getattr(answer, name):
-                setattr(answer, name, NO_NUMBER)
+    def _fill(self, answer: Struct, asked: Any, *, at_the_top: bool = True) -> None:
+        self._follow(_recipe(type(answer), _kind(asked), self._version, at_the_top), answer, asked)
 
-    def _fill_parts(self, answer: Any, name: str, type_: ArrayType[Any], asked: Any) -> None:
-        """An answer's array, if errors stand in it: a part for each that was asked for."""
-        if not isinstance(type_.element, StructType) or not self._has_place(type_.element.struct):
-            return
-        struct = type_.element.struct
-        parts: dict[object, Struct] = {}
-        for each in self._parts_of(asked, name):
-            part = struct()
-            self._fill(part, each)
-            named = self._name(part, each)
-            parts.setdefault(named if struct in ANSWERED_ONCE else len(parts), part)
-        setattr(answer, name, list(parts.values()))
+    def _follow(self, recipe: _Recipe, answer: Any, asked: Any) -> None:
+        if recipe.place is not None:
+            setattr(answer, recipe.place, self._code)
+            if recipe.tells_why and self._why:
+                answer.error_message = self._why
+        for name in recipe.numbers:
+            setattr(answer, name, NO_NUMBER)
+        for name in recipe.echoed:
+            setattr(answer, name, getattr(asked, name))
+        for name, source in recipe.names:
+            value = asked if source is None else getattr(asked, source)
+            if value is not None or name in recipe.may_be_null:
+                setattr(answer, name, value)
+        for array in recipe.arrays:
+            setattr(answer, array.name, self._parts(array, asked))
 
-    def _parts_of(self, asked: Any, name: str) -> Iterable[Any]:
-        """The array of the request that stands for this one of the answer: of the same name, or else its first."""
-        arrays = [each for each, declared in self._fields(asked).items() if isinstance(declared.type, ArrayType)]
-        if not arrays:
-            return ()
-        chosen = name if name in arrays else arrays[0]
-        parts = getattr(asked, chosen) or ()
-        return [inner for one in parts for inner in self._parts_of(one, name)] if chosen in NOT_IN_THE_ANSWER else parts
+    def _parts(self, array: _Array, asked: Any) -> list[Struct]:
+        """A part for each that was asked for; one for all of a name where they are told once."""
+        parts: list[Struct] = []
+        recipe, kind = None, None
+        for each in _reached(asked, array.source):
+            if recipe is None or type(each) is not kind:
+                kind = type(each)
+                recipe = _recipe(array.struct, _kind(each), self._version, True)
+            part = array.struct()
+            self._follow(recipe, part, each)
+            parts.append(part)
+        if array.struct in ANSWERED_ONCE and recipe is not None:
+            names = [name for name, _ in recipe.names]
+            once: dict[tuple[object, ...], Struct] = {}
+            for part in parts:
+                once.setdefault(tuple(getattr(part, name) for name in names), part)
+            return list(once.values())
+        return parts
 
-    def _name(self, part: Struct, asked: Any) -> tuple[object, ...]:
-        """Name a part as it was asked for; the name."""
-        names = [name for name in self._fields(part) if name in NAMES]
-        if isinstance(asked, Struct):
-            given = self._fields(asked)
-            for name in names:
-                source = next((each for each in (name, *NAMES[name]) if each in given), None)
-                if source and (getattr(asked, source) is not None or self._version in part.FIELDS[name].nullable):
-                    setattr(part, name, getattr(asked, source))
-        else:
-            setattr(part, names[0], asked)
-        return tuple(getattr(part, name) for name in names)
 
-    def _fields(self, struct: Struct) -> dict[str, Field]:
-        return {name: each for name, each in struct.FIELDS.items() if self._version in each.versions}
+class _Array(NamedTuple):
+    """An array of an answer in which errors stand, and the arrays of the request that lead to what it tells of."""
 
-    def _has_place(self, struct: type[Struct]) -> bool:
-        for name, declared in struct.FIELDS.items():
-            if self._version not in declared.versions:
-                continue
-            if name.endswith("error_code"):
-                return True
-            inner = declared.type.element if isinstance(declared.type, ArrayType) else None
-            if isinstance(inner, StructType) and self._has_place(inner.struct):
-                return True
-        return False
+    name: str
+    struct: type[Struct]
+    source: tuple[str, ...]
+
+
+class _Recipe(NamedTuple):
+    """How a part of an answer tells a refusal: found once for all such parts."""
+
+    place: str | None
+    tells_why: bool
+    numbers: tuple[str, ...]
+    echoed: tuple[str, ...]
+    names: tuple[tuple[str, str | None], ...]
+    """Of the answer and of the request; None: what was asked for is the name."""
+    may_be_null: frozenset[str]
+    arrays: tuple[_Array, ...]
+
+
+def _kind(asked: Any) -> type[Struct] | None:
+    return type(asked) if isinstance(asked, Struct) else None
+
+
+@cache
+def _recipe(answer: type[Struct], asked: type[Struct] | None, version: int, at_the_top: bool) -> _Recipe:
+    fields = _fields(answer, version)
+    place = next((name for name in fields if name.endswith("error_code")), None) if at_the_top else None
+    is_message = issubclass(answer, Message)
+    named = () if is_message else tuple(name for name in fields if name in NAMES)
+    arrays = []
+    numbers = []
+    for name, declared in fields.items():
+        inner = declared.type.element if isinstance(declared.type, ArrayType) else None
+        if name == place or name in ECHOED:
+            continue
+        if inner is not None and not place:
+            if isinstance(inner, StructType) and asked is not None and _has_place(inner.struct, version):
+                arrays.append(_Array(name, inner.struct, _source(asked, name, version)))
+        elif name.endswith(NUMBERS) and not declared.make_default():
+            numbers.append(name)
+    return _Recipe(
+        place,
+        place is not None and "error_message" in fields,
+        tuple(numbers),
+        tuple(name for name in fields if name in ECHOED and name != place),
+        _names(named, asked, version),
+        frozenset(name for name in named if version in fields[name].nullable),
+        tuple(arrays),
+    )
+
+
+def _names(named: tuple[str, ...], asked: type[Struct] | None, version: int) -> tuple[tuple[str, str | None], ...]:
+    if asked is None:
+        return ((named[0], None),) if named else ()
+    given = _fields(asked, version)
+    sources = ((name, next((each for each in (name, *NAMES[name]) if each in given), None)) for name in named)
+    return tuple((name, source) for name, source in sources if source is not None)
+
+
+def _source(asked: type[Struct], name: str, version: int) -> tuple[str, ...]:
+    """The array of the request that stands for this one of the answer: of the same name, or else its first."""
+    arrays = {each: one.type for each, one in _fields(asked, version).items() if isinstance(one.type, ArrayType)}
+    if not arrays:
+        return ()
+    chosen = name if name in arrays else next(iter(arrays))
+    element = arrays[chosen].element
+    if chosen in NOT_IN_THE_ANSWER and isinstance(element, StructType):
+        return (chosen, *_source(element.struct, name, version))
+    return (chosen,)
+
+
+def _reached(asked: Any, source: tuple[str, ...]) -> Iterable[Any]:
+    """The elements of an array inside of arrays."""
+    if not source:
+        return ()
+    first, *rest = source
+    elements: Iterable[Any] = getattr(asked, first) or ()
+    return [inner for one in elements for inner in _reached(one, tuple(rest))] if rest else elements
+
+
+def _fields(struct: type[Struct], version: int) -> dict[str, Field]:
+    return {name: each for name, each in struct.FIELDS.items() if version in each.versions}
+
+
+def _has_place(struct: type[Struct], version: int) -> bool:
+    for name, declared in _fields(struct, version).items():
+        if name.endswith("error_code"):
+            return True
+        inner = declared.type.element if isinstance(declared.type, ArrayType) else None
+        if isinstance(inner, StructType) and _has_place(inner.struct, version):
+            return True
+    return False

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from horolog.broker import topic_settings
 from horolog.broker.changes import Failures
@@ -69,11 +69,16 @@ def create_topics(broker: BrokerView, request: CreateTopicsRequest, context: Req
     def done(results: Created) -> None:
         answers = [_not_created(name or "", DUPLICATE) for name in twice]
         answers += [_not_created(name, THROTTLED) for name in throttled]
+        described: dict[Hashable, list[CreatableTopicConfigs]] = {}
         for new, result in zip(wanted, results, strict=True):
             if isinstance(result, ClusterError):
                 answers.append(_not_created(new.name, result))
             else:
-                answers.append(_created(cluster, result, context.version, validated_only=request.validate_only))
+                configs: list[CreatableTopicConfigs] = []
+                if context.version >= FIRST_CREATE_VERSION_WITH_CONFIGS:
+                    own = tuple(result.overrides.items())
+                    configs = described[own] = described.get(own) or _configs(cluster, result)
+                answers.append(_created(result, configs, validated_only=request.validate_only))
         context.reply(CreateTopicsResponse(topics=answers))
 
     cluster.create_topics(wanted, done, validate_only=request.validate_only)
@@ -99,8 +104,7 @@ def _not_created(name: str, error: ClusterError) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
 
 
-def _created(cluster: Cluster, topic: StoredTopic, version: int, *, validated_only: bool) -> CreatableTopicResult:
-    described = version >= FIRST_CREATE_VERSION_WITH_CONFIGS
+def _created(topic: StoredTopic, configs: list[CreatableTopicConfigs], *, validated_only: bool) -> CreatableTopicResult:
     return CreatableTopicResult(
         name=topic.name,
         topic_id=NO_TOPIC_ID if validated_only else topic.id,
@@ -108,18 +112,22 @@ def _created(cluster: Cluster, topic: StoredTopic, version: int, *, validated_on
         error_message=None,
         num_partitions=topic.partition_count,
         replication_factor=REPLICATION_FACTOR,
-        configs=[
-            CreatableTopicConfigs(
-                name=entry.name,
-                value=entry.value,
-                read_only=entry.read_only,
-                config_source=entry.source,
-                is_sensitive=entry.sensitive,
-            )
-            for entry in (topic_settings.describe(topic.overrides, cluster.settings) if described else ())
-            if entry.name in topic.overrides or entry.name not in topic_settings.NOT_IN_KAFKA_4
-        ],
+        configs=configs,
     )
+
+
+def _configs(cluster: Cluster, topic: StoredTopic) -> list[CreatableTopicConfigs]:
+    return [
+        CreatableTopicConfigs(
+            name=entry.name,
+            value=entry.value,
+            read_only=entry.read_only,
+            config_source=entry.source,
+            is_sensitive=entry.sensitive,
+        )
+        for entry in topic_settings.describe(topic.overrides, cluster.settings)
+        if entry.name in topic.overrides or entry.name not in topic_settings.NOT_IN_KAFKA_4
+    ]
 
 
 # -- DeleteTopics

@@ -156,6 +156,7 @@ class Conversation:
 
     __slots__ = (
         "_backlog",
+        "_in_turns",
         "_is_left",
         "_limits",
         "_max_unfinished_bytes",
@@ -202,6 +203,7 @@ class Conversation:
         self._reader = FrameReader(limits.max_request_bytes)
         self._backlog: deque[memoryview] | None = None
         self._output: list[Part] = []
+        self._in_turns: RequestContext | None = None  # a long request: nothing behind it is served before it is
         self._paused_at = 0.0
         self._put_back_bytes = 0  # of a request that has to wait, counted as one that is not whole
         self._write_blocked = False
@@ -361,13 +363,16 @@ class Conversation:
         unanswered.add(context)
         if context.parts is not None:
             self._count_untaken()
-        elif context.route.holds_frame:
+        elif context.route.holds_frame or context.in_turns:
             requests = self._requests
             context.held_bytes = context.size_bytes
             requests.held_bytes += context.size_bytes
             if requests.held_bytes >= requests.limit_bytes:
                 requests.stop(self)
                 self._pause()
+        if context.in_turns:
+            self._in_turns = context
+            self._pause()
         if unanswered.is_too_much:
             self._pause()
 
@@ -489,6 +494,10 @@ class Conversation:
             return
         if self.closing or self.state is State.DRAINING:
             return
+        if self._in_turns is not None:
+            if self._in_turns.in_turns:
+                return
+            self._in_turns = None
         if self._is_left and self.untaken_bytes() > WRITE_HIGH_WATER_BYTES:
             return
         if self._requests.is_full:

@@ -6,14 +6,18 @@ decided by a `Gate`, between decoding and the handler, and nowhere else.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any, Final
 
 from horolog.broker.handlers import HANDLERS, Handler
 from horolog.broker.handlers.context import BrokerView, Peer, RequestContext
 from horolog.broker.handlers.gate import gate_of
+from horolog.broker.handlers.pieces import Cutter, split_of
 from horolog.broker.handlers.throttling import held_by_quotas, within_quotas
 from horolog.broker.network.conversation import TooSoon
+from horolog.broker.network.long_requests import LongRequest, LongRequests
 from horolog.broker.network.meters import REQUESTS, SIZE_BYTES, ApiMeter
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.compile import decoder, encoder, flat_decoder, flat_encoder
@@ -26,21 +30,49 @@ if TYPE_CHECKING:
     from horolog.broker.handlers.gate import Gate
     from horolog.broker.handlers.throttling import Throttle
     from horolog.broker.metrics import Counter
+    from horolog.broker.settings import Settings
+
+
+SHORT_BYTES: Final = 1024
+"""A request that is no longer, of an API whose answers are in proportion, is served as a whole without a look at its parts."""
+
+LONG_BYTES: Final = 16 * 1024
+"""A longer one is decoded in steps."""
+
+NEVER_LONG: Final = {ApiKey.PRODUCE, ApiKey.FETCH}
+"""Their records and sessions are bounded in other ways."""
+
+AMPLIFYING: Final = {
+    ApiKey.DESCRIBE_CONFIGS,
+    ApiKey.DESCRIBE_GROUPS,
+    ApiKey.CONSUMER_GROUP_DESCRIBE,
+    ApiKey.OFFSET_FETCH,
+}
+"""A part of their answers may have many times the size of what asks for it."""
+
+BEFORE_LOGIN: Final = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
+"""What may come from a peer that nobody knows yet."""
 
 
 class Route:
     """How requests of one api and version are decoded, handled and answered."""
 
     __slots__ = (
+        "cutter",
         "decode",
         "encode",
+        "flat",
         "handle",
         "holds_frame",
+        "key",
+        "max_elements",
+        "max_tags",
         "meter",
         "name",
         "received",
         "requests",
         "response_header_version",
+        "short_bytes",
         "throttle",
         "version",
         "wait_s",
@@ -53,15 +85,23 @@ class Route:
         handle: HandlerFunction,
         requests: Counter,
         meter: ApiMeter,
+        settings: Settings,
         *,
         flat: bool = False,
     ) -> None:
         """`flat`: the handler takes and gives tuples instead of messages."""
         api = API[key]
+        self.key = key
         self.name = api.name
         self.version = version
+        self.flat = flat
         self.handle = handle
-        self.decode: Callable[[Buffer, int], tuple[Any, int]] = (flat_decoder if flat else decoder)(
+        self.max_elements = settings.horolog_request_elements_max
+        self.max_tags = settings.horolog_login_tags_max if key in BEFORE_LOGIN else settings.horolog_request_tags_max
+        split = split_of(key, version)
+        self.cutter = None if split is None else Cutter(key, split, flat=flat)
+        self.short_bytes: int = _short_bytes(key, is_split=split is not None)
+        self.decode: Callable[[Buffer, int, int, int], tuple[Any, int]] = (flat_decoder if flat else decoder)(
             api.request, version
         )
         self.encode: Callable[[Any, list[Any]], None] = (flat_encoder if flat else encoder)(api.response, version)
@@ -72,6 +112,15 @@ class Route:
         self.requests = requests
         self.meter = meter
         self.received = meter.received
+
+
+def _short_bytes(key: ApiKey, *, is_split: bool) -> int:
+    """Up to this size a request is served as a whole, whatever it is."""
+    if key in NEVER_LONG:
+        return sys.maxsize
+    if key in AMPLIFYING:
+        return 0
+    return SHORT_BYTES if is_split else LONG_BYTES
 
 
 class Dispatcher:
@@ -86,6 +135,7 @@ class Dispatcher:
         self._gate = gate or gate_of(broker)
         self._routes: dict[int, Route] = {}
         self._meters: dict[ApiKey, ApiMeter] = {}
+        self._long = LongRequests(broker)
         broker.quotas.watchers.append(self._routes.clear)
 
     @property
@@ -109,11 +159,20 @@ class Dispatcher:
         context = RequestContext(connection, route, correlation_id, client_id, size_bytes, self._monotonic())
         route.requests.value += 1
         route.received.value += size_bytes + SIZE_BYTES
+        if size_bytes > LONG_BYTES and size_bytes > route.short_bytes:
+            long = LongRequest(self._long, self._broker, route, context)
+            return self._long.begin(long, long.of_frame(frame, body_start))
         try:
-            request, _ = route.decode(frame, body_start)
+            request, _ = route.decode(frame, body_start, route.max_elements, route.max_tags)
         except DecodeError as error:
             raise DecodeError(f"{route.name} v{route.version}: {error}") from error
+        if size_bytes > route.short_bytes:
+            long = LongRequest(self._long, self._broker, route, context)
+            return self._long.begin(long, long.of_request(request))
         response = route.handle(self._broker, request, context)
+        if isinstance(response, GeneratorType):
+            long = LongRequest(self._long, self._broker, route, context)
+            return self._long.begin(long, long.of_response(response))
         if response is not None:
             context.set_response(response)
         return context
@@ -130,7 +189,8 @@ class Dispatcher:
             raise ProtocolError(f"{API[key].name} version {version} is not served")
         counter = self._broker.metrics.counter(REQUESTS, API[key].name, str(version))
         function = within_quotas(self._broker, key, self._gate(key, handler.function), flat=handler.flat)
-        route = Route(key, version, function, counter, self._meter(key), flat=handler.flat)
+        settings = self._broker.settings
+        route = Route(key, version, function, counter, self._meter(key), settings, flat=handler.flat)
         route.wait_s = held_by_quotas(self._broker, key, version)
         self._routes[api_key << 16 | version] = route
         return route
@@ -151,6 +211,8 @@ class Dispatcher:
 
         key = ApiKey.API_VERSIONS
         counter = self._broker.metrics.counter(REQUESTS, API[key].name, "unsupported")
-        route = Route(key, 0, self._gate(key, handle_unsupported), counter, self._meter(key))
-        route.decode = lambda frame, _: (None, len(frame))
+        settings = self._broker.settings
+        route = Route(key, 0, self._gate(key, handle_unsupported), counter, self._meter(key), settings)
+        route.decode = lambda frame, _, __, ___: (None, len(frame))
+        route.short_bytes = sys.maxsize
         return route

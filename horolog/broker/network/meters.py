@@ -64,11 +64,18 @@ class ApiMeter:
         return f"<ApiMeter of {self.api}>"
 
     def answered(self, response: object, size_bytes: int, began: float) -> None:
+        self.sent(size_bytes, began)
+        self.errors_in(response)
+
+    def sent(self, size_bytes: int, began: float) -> None:
+        """An answer has left whose errors were counted with its pieces."""
         took = self._monotonic() - began
         seconds = self._seconds  # observed in place: a call would be a fifth of what all this costs
         seconds.counts[bisect_left(seconds.bounds, took)] += 1
         seconds.sum += took
         self._sent.value += size_bytes
+
+    def errors_in(self, response: object) -> None:
         codes = self._find_errors(response)
         if codes is not None:
             for code in codes:

@@ -1,0 +1,88 @@
+"""The answer to a request that was served in pieces: the elements of its arrays are encoded as they come, and only their bytes are kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from horolog.broker.handlers.pieces import Fields
+from horolog.broker.handlers.throttling import THROTTLE_TIME
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.compile import element_encoder
+from horolog.protocol.compile_encode import Encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class JoinedAnswer:
+    """Grows by the answers to pieces; the fields beside the array of parts are those of the first.
+
+    An element that is told by several pieces is open until the next one begins: its array inside grows as the outer ones do.
+    """
+
+    __slots__ = ("_arrays", "_encoders", "_fields", "_flat", "_heads", "_key", "_top", "_version", "throttle_time_ms")
+
+    def __init__(self, key: ApiKey, version: int, told: Sequence[str], *, flat: bool) -> None:
+        self._key = key
+        self._version = version
+        self._flat = flat
+        self._fields = Fields(API[key].response, told, flat=flat)
+        self._encoders = [
+            element_encoder(API[key].response, version, tuple(told[: depth + 1]), flat=flat)
+            for depth in range(len(told))
+        ]
+        self._top: Any = None
+        self._heads: list[Any] = []
+        self._arrays = [Encoded()]
+
+    def __repr__(self) -> str:
+        return f"<JoinedAnswer of {self._fields!r}, {self.size_bytes} bytes>"
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(array.size_bytes for array in self._arrays)
+
+    def fails(self, answer: Any) -> bool:
+        """Whether the answer to a piece refuses the request as a whole: it has an error, and tells of no part. Then it is all that is told."""
+        if self._flat or not getattr(answer, "error_code", 0) or self._fields.of(answer, 0):
+            return False
+        self._top, self._heads, self._arrays = answer, [], [Encoded()]
+        return True
+
+    def add(self, answer: Any, depth: int, fresh: int) -> None:
+        """The answer to a piece: see `handlers.pieces.Piece`."""
+        fields = self._fields
+        self._close(fresh)
+        self._take_top(answer)
+        holder = answer
+        for level in range(depth):
+            elements = fields.of(holder, level)
+            if not elements:
+                return
+            holder = elements[0]
+            if level >= len(self._heads):
+                self._heads.append(holder)
+                self._arrays.append(Encoded())
+        elements = fields.of(holder, depth)
+        if elements:
+            self._arrays[depth].add(len(elements), self._encoders[depth](elements))
+
+    def _take_top(self, answer: Any) -> None:
+        if self._top is None:
+            self._top = answer
+        elif not self._flat and hasattr(answer, THROTTLE_TIME):
+            self._top.throttle_time_ms = max(self._top.throttle_time_ms, answer.throttle_time_ms)
+
+    def _close(self, level: int) -> None:
+        """Encode the open elements from a level on."""
+        while len(self._heads) > level:
+            inner = self._arrays.pop()
+            depth = len(self._heads) - 1
+            head = self._fields.replaced(self._heads.pop(), depth + 1, inner)
+            self._arrays[depth].add(1, self._encoders[depth]([head]))
+
+    def encoded(self) -> bytes:
+        """The body of the answer."""
+        self._close(0)
+        top = self._fields.replaced(self._top, 0, self._arrays[0])
+        return element_encoder(API[self._key].response, self._version, (), flat=self._flat)([top])
